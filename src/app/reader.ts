@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
-import { TokenUse } from '../db/tokens.ts';
+import { TokenUse } from '../db/token-use.ts';
 import type { ApiDeps } from '../http/app.ts';
 import type { ApiFeature } from '../http/feature.ts';
 import { ResponseCache } from '../http/response-cache.ts';

@@ -1,10 +1,10 @@
-/** Organizations for operators: searched, sorted and paged, however many there are. */
-
-import { instant } from './changes.ts';
+/** Organizations. */
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
-import { isNull } from './connection/drizzle.ts';
-import { organizations } from './schema.ts';
+import { and, eq, isNull, sql } from './connection/drizzle.ts';
+import { increment, instant, inTransaction } from './connection/statements.ts';
+import { clusters, organizations, tokens } from './schema.ts';
+import { recordRetired } from './sync/clusters/changes.ts';
 
 export interface Organization {
   readonly id: number;
@@ -12,9 +12,9 @@ export interface Organization {
   readonly name: string;
 }
 
-/** Instants as RFC 3339, to the second. */
+/** Times are RFC 3339, to the second. */
 export interface OrganizationSummary extends Organization {
-  /** Clusters that are shown. */
+  /** Clusters that are not retired. */
   readonly clusters: number;
   /** Tokens that are neither revoked nor expired. */
   readonly tokens: number;
@@ -22,36 +22,87 @@ export interface OrganizationSummary extends Organization {
   readonly deletedAt: string | null;
 }
 
-/** An organization that is not deleted. */
+const COLUMNS = { id: organizations.id, slug: organizations.slug, name: organizations.name };
+const isLive = (slug: string) => and(eq(organizations.slug, slug), isNull(organizations.deletedAt));
+
+/** Returns an organization; undefined if it does not exist or was deleted. */
 export async function findOrganization(sql: Sql, slug: string): Promise<Organization | undefined> {
   const [row] = await sql<Organization[]>`
     select id, slug, name from organizations where slug = ${slug} and deleted_at is null`;
   return row;
 }
 
-/** Every organization, by slug; those that were deleted only where asked for. */
+/** Returns the oldest organization; undefined in a new database. */
+export async function firstOrganization(db: Database): Promise<Organization | undefined> {
+  const live = db.select(COLUMNS).from(organizations).where(isNull(organizations.deletedAt));
+  const [row] = await live.orderBy(organizations.id).limit(1);
+  return row;
+}
+
+/** Returns undefined if an organization has or had the slug. */
+export async function createOrganization(
+  db: Database,
+  slug: string,
+  name: string,
+): Promise<Organization | undefined> {
+  const [row] = await db
+    .insert(organizations)
+    .values({ slug, name })
+    .onConflictDoNothing()
+    .returning(COLUMNS);
+  return row;
+}
+
+/** Returns undefined if the organization does not exist or was deleted. No document shows the name. */
+export async function renameOrganization(
+  db: Database,
+  slug: string,
+  name: string,
+): Promise<Organization | undefined> {
+  const [row] = await db.update(organizations).set({ name }).where(isLive(slug)).returning(COLUMNS);
+  return row;
+}
+
+/**
+ * Deletes an organization by tombstone: readers get neither it nor its clusters, its tokens are revoked, and its slug stays
+ * taken. Returns the clusters and tokens that this removed; undefined if it does not exist or was deleted before.
+ */
+export async function deleteOrganization(db: Database, slug: string) {
+  return inTransaction(db, async (tx) => {
+    // A running sync could restore clusters. It ends first, and the next one does not find the organization.
+    await tx.execute(sql`lock table ${clusters} in share row exclusive mode`);
+    const [organization] = await tx
+      .update(organizations)
+      .set({ deletedAt: sql`now()`, clustersVersion: increment(organizations.clustersVersion) })
+      .where(isLive(slug))
+      .returning(COLUMNS);
+    if (!organization) return undefined;
+    await recordRetired(tx, sql`now()`, sql`c.organization_id = ${organization.id}`);
+    const retired = await tx
+      .update(clusters)
+      .set({ retiredAt: sql`now()` })
+      .where(and(eq(clusters.organizationId, organization.id), isNull(clusters.retiredAt)));
+    // Expired tokens too: a cached one may be on a machine with a wrong clock.
+    const revoked = await tx
+      .update(tokens)
+      .set({ revokedAt: sql`now()`, version: increment(tokens.version) })
+      .where(and(eq(tokens.organizationId, organization.id), isNull(tokens.revokedAt)));
+    return { ...organization, clusters: retired.count, tokens: revoked.count };
+  });
+}
+
+/** Returns organizations by slug. @param deletedToo includes deleted ones */
 export async function listOrganizations(sql: Sql, deletedToo: boolean): Promise<OrganizationSummary[]> {
   return sql<OrganizationSummary[]>`
-    select o.id, o.slug, o.name, coalesce(c.count, 0) as clusters, coalesce(t.count, 0) as tokens,
-      to_char(o.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
-      to_char(o.deleted_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "deletedAt"
-    from organizations o
-    left join (
-      select organization_id, count(*)::int from clusters where retired_at is null group by 1
-    ) c on c.organization_id = o.id
-    left join (
-      select organization_id, count(*)::int from tokens
-      where revoked_at is null and (expires_at is null or expires_at > now()) group by 1
-    ) t on t.organization_id = o.id
-    where o.deleted_at is null or ${deletedToo}
-    order by o.slug collate "C"`;
+    select ${summary(sql)} from organizations o ${counts(sql)}
+    where o.deleted_at is null or ${deletedToo} order by o.slug collate "C"`;
 }
 
 export const ORGANIZATION_SORTS = ['slug', 'name', 'clusters', 'tokens', 'used', 'created'] as const;
 export type OrganizationSort = (typeof ORGANIZATION_SORTS)[number];
 
 export interface OrganizationSearch {
-  /** Part of the slug or the name; letters of either case. */
+  /** Part of the slug or the name, in upper or lower case. */
   readonly text?: string | undefined;
   readonly deleted: 'no' | 'yes' | 'all';
   readonly sort: OrganizationSort;
@@ -61,135 +112,91 @@ export interface OrganizationSearch {
 }
 
 export interface FoundOrganization extends OrganizationSummary {
-  /** When one of its tokens was last used, RFC 3339; null where none ever was. */
+  /** Last use of any of its tokens; null if none was used. */
   readonly lastUsedAt: string | null;
 }
 
 export interface FoundOrganizations {
   readonly rows: readonly FoundOrganization[];
-  /** How many there are on all pages. */
+  /** Organizations on all pages. */
   readonly total: number;
 }
 
+/** Returns one page. It finds the page first and then counts for its rows only, unless the order needs all counts. */
 export async function searchOrganizations(sql: Sql, search: OrganizationSearch): Promise<FoundOrganizations> {
+  const { sort, limit, offset } = search;
   const matching = conditions(sql, search);
-  const [rows, [counted]] = await Promise.all([
-    found(sql, search),
+  const counted = {
+    clusters: sql`select organization_id, count(*) as n from clusters where retired_at is null group by 1`,
+    tokens: sql`select organization_id, count(*) as n from tokens t where ${isGood(sql)} group by 1`,
+    used: sql`select organization_id, max(${lastUse(sql)}) as n from tokens t group by 1`,
+  };
+  const isCounted = sort in counted;
+  const join = isCounted
+    ? sql`left join (${counted[sort as keyof typeof counted]}) k on k.organization_id = o.id`
+    : sql``;
+  const [rows, [all]] = await Promise.all([
+    sql<FoundOrganization[]>`
+      with f as (
+        select o.id ${isCounted ? sql`, k.n` : sql``} from organizations o ${join} where ${matching}
+        order by ${order(sql, search, 'k')} limit ${limit} offset ${offset}
+      )
+      select ${summary(sql)}, ${instant(sql, 't.used_at')} as "lastUsedAt"
+      from f join organizations o on o.id = f.id ${counts(sql)}
+      order by ${order(sql, search, 'f')}`,
     sql<{ total: number }[]>`select count(*)::int as total from organizations o where ${matching}`,
   ]);
-  return { rows, total: counted?.total ?? 0 };
+  return { rows, total: all?.total ?? 0 };
 }
 
-/** One organization, also one that was deleted. */
+/** Returns an organization, deleted or not. */
 export async function foundOrganization(sql: Sql, slug: string): Promise<FoundOrganization | undefined> {
   const [row] = await sql<FoundOrganization[]>`
-    select ${summary(sql)} from organizations o ${counts(sql)} where o.slug = ${slug}`;
+    select ${summary(sql)}, ${instant(sql, 't.used_at')} as "lastUsedAt"
+    from organizations o ${counts(sql)} where o.slug = ${slug}`;
   return row;
 }
 
-/** The page is found first, and only what it shows is counted for each: all of it only for what is sorted by. */
-function found(sql: Sql, search: OrganizationSearch) {
-  const { sort, limit, offset } = search;
-  const counted = {
-    clusters: sql`left join (
-      select organization_id, count(*) as n from clusters where retired_at is null group by 1) k
-      on k.organization_id = o.id`,
-    tokens: sql`left join (
-      select organization_id, count(*) as n from tokens t where ${isGood(sql)} group by 1) k
-      on k.organization_id = o.id`,
-    used: sql`left join (
-      select organization_id, max(${lastUse(sql)}) as n from tokens t group by 1) k
-      on k.organization_id = o.id`,
-  };
-  const isCounted = sort in counted;
-  return sql<FoundOrganization[]>`
-    with f as (
-      select o.id ${isCounted ? sql`, k.n` : sql``}
-      from organizations o ${isCounted ? counted[sort as keyof typeof counted] : sql``}
-      where ${conditions(sql, search)}
-      order by ${order(sql, search, 'k')} limit ${limit} offset ${offset}
-    )
-    select ${summary(sql)} from f join organizations o on o.id = f.id ${counts(sql)}
-    order by ${order(sql, search, 'f')}`;
-}
-
-/** Of organizations `o`. @param of the relation whose `n` is what was counted of each */
-function order(sql: Sql, { sort, descending }: OrganizationSearch, of: 'k' | 'f') {
+/** Orders organizations `o`. @param counted the relation whose `n` is the count of each */
+function order(sql: Sql, { sort, descending }: OrganizationSearch, counted: 'k' | 'f') {
   const direction = descending ? sql`desc` : sql`asc`;
-  const last = sql`o.slug collate "C" ${direction}`;
-  const counted = sql(`${of}.n`);
+  const bySlug = sql`o.slug collate "C" ${direction}`;
+  const n = sql(`${counted}.n`);
   switch (sort) {
     case 'slug':
-      return last;
+      return bySlug;
     case 'name':
-      return sql`lower(o.name) collate "C" ${direction}, ${last}`;
+      return sql`lower(o.name) collate "C" ${direction}, ${bySlug}`;
     case 'clusters':
     case 'tokens':
-      return sql`coalesce(${counted}, 0) ${direction}, ${last}`;
+      return sql`coalesce(${n}, 0) ${direction}, ${bySlug}`;
     case 'used':
-      return sql`${counted} ${descending ? sql`desc nulls last` : sql`asc nulls first`}, ${last}`;
+      return sql`${n} ${descending ? sql`desc nulls last` : sql`asc nulls first`}, ${bySlug}`;
     case 'created':
-      return sql`o.created_at ${direction}, ${last}`;
+      return sql`o.created_at ${direction}, ${bySlug}`;
   }
 }
 
-/** Of organizations `o` with their `counts`. */
-function summary(sql: Sql) {
-  return sql`o.id, o.slug, o.name, c.count as clusters, t.count as tokens,
-    ${instant(sql, sql`o.created_at`)} as "createdAt", ${instant(sql, sql`o.deleted_at`)} as "deletedAt",
-    ${instant(sql, sql`t.used_at`)} as "lastUsedAt"`;
-}
+/** The columns of an `OrganizationSummary`, of organizations `o` with their `counts`. */
+const summary = (sql: Sql) => sql`o.id, o.slug, o.name, c.count as clusters, t.count as tokens,
+  ${instant(sql, 'o.created_at')} as "createdAt", ${instant(sql, 'o.deleted_at')} as "deletedAt"`;
 
-function counts(sql: Sql) {
-  return sql`
-    cross join lateral (
-      select count(*)::int as count from clusters c where c.organization_id = o.id and c.retired_at is null) c
-    cross join lateral (
-      select count(*) filter (where o.deleted_at is null and ${isGood(sql)})::int as count, max(${lastUse(sql)}) as used_at
-      from tokens t where t.organization_id = o.id) t`;
-}
+const counts = (sql: Sql) => sql`
+  cross join lateral (
+    select count(*)::int as count from clusters c where c.organization_id = o.id and c.retired_at is null) c
+  cross join lateral (
+    select count(*) filter (where o.deleted_at is null and ${isGood(sql)})::int as count, max(${lastUse(sql)}) as used_at
+    from tokens t where t.organization_id = o.id) t`;
 
-/** Of a token `t`. */
 const isGood = (sql: Sql) => sql`t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`;
 
-/** Kept to the minute, which may lie before the token was made; null for one that was never used. */
+/** Uses are stored to the minute, which may be before the token was created. */
 const lastUse = (sql: Sql) =>
   sql`case when t.last_used_at is not null then greatest(t.last_used_at, t.created_at) end`;
 
 function conditions(sql: Sql, { text, deleted }: OrganizationSearch) {
   const isDeleted = { no: sql`o.deleted_at is null`, yes: sql`o.deleted_at is not null`, all: sql`true` };
-  const search = text?.toLowerCase();
+  const part = text?.toLowerCase();
   return sql`${isDeleted[deleted]}
-    ${search === undefined ? sql`` : sql`and (strpos(o.slug, ${search}) > 0 or strpos(lower(o.name), ${search}) > 0)`}`;
-}
-
-/** The organization that was made first; undefined in a new database. */
-export async function firstOrganization(db: Database): Promise<Organization | undefined> {
-  const [row] = await db
-    .select({ id: organizations.id, slug: organizations.slug, name: organizations.name })
-    .from(organizations)
-    .where(isNull(organizations.deletedAt))
-    .orderBy(organizations.id)
-    .limit(1);
-  return row;
-}
-
-export interface User {
-  readonly id: number;
-  readonly firstName: string;
-  readonly lastName: string;
-  /** Clusters that are shown with this creator. */
-  readonly clusters: number;
-}
-
-/** The people of an organization, by name; without those who were renamed or deleted. */
-export async function listUsers(sql: Sql, organizationId: number): Promise<User[]> {
-  return sql<User[]>`
-    select u.id, u.first_name as "firstName", u.last_name as "lastName",
-      (select count(*)::int from clusters c
-        where c.organization_id = u.organization_id and c.user_id = u.id and c.retired_at is null) as clusters
-    from users u
-    where u.organization_id = ${organizationId} and u.replaced_by is null
-      and (u.first_name, u.last_name) <> ('', '')
-    order by u.last_name collate "C", u.first_name collate "C"`;
+    ${part === undefined ? sql`` : sql`and (strpos(o.slug, ${part}) > 0 or strpos(lower(o.name), ${part}) > 0)`}`;
 }

@@ -1,19 +1,16 @@
-import type { Logger } from 'pino';
-import { hashToken } from '../domain/access/token.ts';
-import { withTimeout } from '../domain/servers/timeout.ts';
-import { instant } from './changes.ts';
+/** API tokens of organizations. */
+import { hashToken, newToken } from '../domain/access/token.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { and, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
-import { codeOf } from './connection/errors.ts';
+import { increment, instant, inTransaction } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
-/** Instants as RFC 3339, to the second; the last use to the minute, but never before the token was made. */
+/** Times are RFC 3339, to the second. The last use is to the minute, but not before the token was created. */
 export interface TokenSummary {
   readonly id: number;
   /** The organization's slug. */
   readonly organization: string;
-  /** Null for a token without a name. */
   readonly name: string | null;
   readonly scopes: readonly string[];
   readonly state: 'good' | 'expired' | 'revoked';
@@ -23,7 +20,7 @@ export interface TokenSummary {
   readonly lastUsedAt: string | null;
 }
 
-/** Every token, or those of one organization, by id. */
+/** Returns the tokens of one organization, or all tokens, by id. */
 export async function listTokens(sql: Sql, organizationId: number | undefined): Promise<TokenSummary[]> {
   return sql<TokenSummary[]>`
     ${summaries(sql)} where t.organization_id = ${organizationId ?? null} or ${organizationId === undefined}
@@ -32,155 +29,150 @@ export async function listTokens(sql: Sql, organizationId: number | undefined): 
 
 export interface TokenPage {
   readonly rows: readonly TokenSummary[];
-  /** How many there are on all pages. */
+  /** Tokens on all pages. */
   readonly total: number;
-  /** Those of them that are good. */
+  /** Of them, those that are neither revoked nor expired. */
   readonly good: number;
 }
 
-/** Tokens of one organization: those that are good first, of either kind the youngest first. */
+/** Returns one page of an organization's tokens: good ones first, then the newest first. */
 export async function tokenPage(
   sql: Sql,
   organizationId: number,
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): Promise<TokenPage> {
+  const isBad = sql`(t.revoked_at is not null or o.deleted_at is not null or coalesce(t.expires_at <= now(), false))`;
   const [rows, [counted]] = await Promise.all([
     sql<TokenSummary[]>`
       ${summaries(sql)} where t.organization_id = ${organizationId}
-      order by t.revoked_at is not null or o.deleted_at is not null or coalesce(t.expires_at <= now(), false), t.id desc
-      limit ${limit} offset ${offset}`,
+      order by ${isBad}, t.id desc limit ${limit} offset ${offset}`,
     sql<{ total: number; good: number }[]>`
-      select count(*)::int as total, count(*) filter (
-        where t.revoked_at is null and o.deleted_at is null and (t.expires_at is null or t.expires_at > now()))::int as good
+      select count(*)::int as total, count(*) filter (where not ${isBad})::int as good
       from tokens t join organizations o on o.id = t.organization_id where t.organization_id = ${organizationId}`,
   ]);
   return { rows, total: counted?.total ?? 0, good: counted?.good ?? 0 };
 }
 
-/** Of the tokens `t` and their organizations `o`, without a condition. */
-function summaries(sql: Sql) {
-  return sql`
-    select t.id, o.slug as organization, t.name, t.scopes,
-      case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
-        when t.expires_at <= now() then 'expired' else 'good' end as state,
-      ${instant(sql, sql`t.created_at`)} as "createdAt", ${instant(sql, sql`t.expires_at`)} as "expiresAt",
-      ${instant(sql, sql`t.revoked_at`)} as "revokedAt", ${instant(sql, sql`u.last_used_at`)} as "lastUsedAt"
-    from tokens t join organizations o on o.id = t.organization_id
-    -- Kept to the minute, which may lie before the token was made.
-    left join lateral (
-      select greatest(t.last_used_at, t.created_at) as last_used_at where t.last_used_at is not null) u on true`;
-}
+/** Selects `TokenSummary`s of tokens `t` of organizations `o`. */
+const summaries = (sql: Sql) => sql`
+  select t.id, o.slug as organization, t.name, t.scopes,
+    case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
+      when t.expires_at <= now() then 'expired' else 'good' end as state,
+    ${instant(sql, 't.created_at')} as "createdAt", ${instant(sql, 't.expires_at')} as "expiresAt",
+    ${instant(sql, 't.revoked_at')} as "revokedAt", ${instant(sql, 'u.last_used_at')} as "lastUsedAt"
+  from tokens t join organizations o on o.id = t.organization_id
+  left join lateral (
+    select greatest(t.last_used_at, t.created_at) as last_used_at where t.last_used_at is not null) u on true`;
 
-/** The slugs of the organizations of tokens, by the tokens' ids. */
+/** Returns the organizations' slugs by token id. */
 export async function organizationsOfTokens(
   sql: Sql,
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  if (ids.length === 0) return new Map();
   const rows = await sql<{ id: number; slug: string }[]>`
     select t.id, o.slug from tokens t join organizations o on o.id = t.organization_id where t.id = any(${[...ids]})`;
   return new Map(rows.map(({ id, slug }) => [id, slug]));
 }
 
-export interface TokenUseOptions {
-  /** Acts as the reader. */
-  readonly sql: Sql;
-  readonly logger: Logger;
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number;
-  /** Tokens of which it keeps a use that is not written yet; those beyond go unnoted. 100,000 unless given. */
-  readonly atMost?: number;
-}
-
-const MINUTE_MS = 60_000;
-/** Milliseconds for which the end of the process waits for the last uses to be written. */
-const LAST_WRITE_MS = 3000;
-
-/**
- * When tokens were last used, without a write for each request: uses are noted in memory and written in one statement
- * a minute, and once more on disposal. While Postgres is away they are kept and tried again.
- */
-export class TokenUse implements AsyncDisposable {
-  readonly #sql: Sql;
-  readonly #logger: Logger;
-  readonly #now: () => number;
-  readonly #atMost: number;
-  readonly #timer: NodeJS.Timeout;
-  /** Token id → the minute of its last use, in minutes since the epoch. */
-  #unwritten = new Map<number, number>();
-  #writing: Promise<void> | undefined;
-
-  constructor(options: TokenUseOptions) {
-    this.#sql = options.sql;
-    this.#logger = options.logger;
-    this.#now = options.now ?? Date.now;
-    this.#atMost = options.atMost ?? 100_000;
-    this.#timer = setInterval(() => void this.write(), MINUTE_MS);
-    this.#timer.unref();
-  }
-
-  /** Notes a use. Cheap enough for every request: no I/O, no promise. */
-  used(tokenId: number): void {
-    this.#note(tokenId, Math.floor(this.#now() / MINUTE_MS));
-  }
-
-  #note(tokenId: number, minute: number): void {
-    const known = this.#unwritten.get(tokenId);
-    if (known === undefined ? this.#unwritten.size < this.#atMost : known < minute) {
-      this.#unwritten.set(tokenId, minute);
-    }
-  }
-
-  /** Writes what was noted. Never fails: what cannot be written is kept for the next time. */
-  write(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
-    return this.#writing;
-  }
-
-  async #write(): Promise<void> {
-    const uses = this.#unwritten;
-    if (uses.size === 0) return;
-    this.#unwritten = new Map();
-    const at = Array.from(uses.values(), (minute) => new Date(minute * MINUTE_MS).toISOString());
-    try {
-      await this.#sql`select note_token_use(${[...uses.keys()]}::int[], ${at}::timestamptz[])`;
-    } catch (error) {
-      for (const [tokenId, minute] of uses) this.#note(tokenId, minute);
-      this.#logger.debug(
-        { code: codeOf(error), tokens: uses.size },
-        'the last use of tokens is not written yet',
-      );
-    }
-  }
-
-  /** Writes what is left, if that can be had within a few seconds. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
-    await withTimeout(LAST_WRITE_MS, this.#last());
-  }
-
-  async #last(): Promise<void> {
-    await this.#writing;
-    await this.write();
-  }
-}
-
-/** Whether this very token is good now, e.g. the one that an earlier start kept in a file. */
+/** Returns true if the token is an unexpired token of the organization, e.g. the one in the folder of `up`. */
 export async function tokenWorks(db: Database, token: string, organizationId: number): Promise<boolean> {
-  const rows = await db
+  const found = await db
     .select({ id: tokens.id })
     .from(tokens)
     .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
     .where(
       and(
-        eq(tokens.hash, Buffer.from(hashToken(token), 'hex')),
+        eq(tokens.hash, digest(token)),
         eq(tokens.organizationId, organizationId),
         isNull(organizations.deletedAt),
         isNull(tokens.revokedAt),
         or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
       ),
     );
-  return rows.length > 0;
+  return found.length > 0;
 }
+
+const digest = (token: string): Buffer => Buffer.from(hashToken(token), 'hex');
+
+/** Creates a token and returns it. Only its SHA-256 is stored. */
+export async function createToken(
+  db: Database,
+  options: {
+    organizationId: number;
+    name?: string | null | undefined;
+    scopes: readonly string[];
+    expiresAt?: Date | string | null | undefined;
+  },
+) {
+  const token = newToken();
+  const { organizationId, name = null, scopes, expiresAt } = options;
+  const [row] = await db
+    .insert(tokens)
+    .values({
+      organizationId,
+      name,
+      hash: digest(token),
+      scopes: [...scopes],
+      expiresAt: expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt,
+    })
+    .returning({ id: tokens.id });
+  if (!row) throw new Error('unreachable: an insert returns its row');
+  return { id: row.id, token };
+}
+
+/** Revokes a token. Its row stays as a tombstone. Returns undefined if it does not exist. */
+export async function revokeToken(db: Database, id: number): Promise<'revoked' | 'was revoked' | undefined> {
+  const revoked = await db
+    .update(tokens)
+    .set({ revokedAt: sql`now()`, version: increment(tokens.version) })
+    .where(and(eq(tokens.id, id), isNull(tokens.revokedAt)));
+  if (revoked.count > 0) return 'revoked';
+  return (await db.$count(tokens, eq(tokens.id, id))) > 0 ? 'was revoked' : undefined;
+}
+
+/**
+ * Creates a token with the organization, name, scopes and expiry of another one. The old token is revoked at once, or
+ * expires after `graceMs`. Returns why not if the old token is not good; `oldExpiresAt` is null if the old one is revoked.
+ */
+export async function rotateToken(db: Database, id: number, graceMs: number) {
+  return inTransaction(db, async (tx) => {
+    const [old] = await tx
+      .select({
+        organizationId: tokens.organizationId,
+        organization: organizations.slug,
+        name: tokens.name,
+        scopes: tokens.scopes,
+        expiresAt: tokens.expiresAt,
+        isRevoked: sql<boolean>`${tokens.revokedAt} is not null or ${organizations.deletedAt} is not null`,
+        isExpired: sql<boolean>`coalesce(${tokens.expiresAt} <= now(), false)`,
+      })
+      .from(tokens)
+      .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
+      .where(eq(tokens.id, id))
+      .for('update', { of: tokens });
+    if (!old) return 'unknown';
+    if (old.isRevoked) return 'revoked';
+    if (old.isExpired) return 'expired';
+    const { organization, name, scopes, expiresAt } = old;
+    const created = await createToken(tx, old);
+    const refused =
+      graceMs > 0
+        ? { expiresAt: sql`least(${tokens.expiresAt}, now() + ${graceMs} * interval '1 ms')` }
+        : { revokedAt: sql`now()` };
+    const [left] = await tx
+      .update(tokens)
+      .set({ ...refused, version: increment(tokens.version) })
+      .where(eq(tokens.id, id))
+      .returning({ expiresAt: tokens.expiresAt });
+    return {
+      ...created,
+      organization,
+      name,
+      scopes,
+      expiresAt: isoTime(expiresAt),
+      oldExpiresAt: graceMs > 0 ? isoTime(left?.expiresAt) : null,
+    };
+  });
+}
+
+const isoTime = (text: string | null | undefined) => (text == null ? null : new Date(text).toISOString());

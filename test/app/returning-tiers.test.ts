@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { composeReader, type Reader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { type Answer, Unavailable } from '../../src/snapshot/document/answer.ts';
 import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 import { reprice } from '../snapshot/rows.ts';

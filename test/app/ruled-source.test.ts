@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig, type SourceConfig } from '../../src/config/config.ts';
-import { createOrganization } from '../../src/db/administration/organizations.ts';
+import { createOrganization } from '../../src/db/organizations.ts';
 import { ClusterRules } from '../../src/sources/cluster-rules.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';

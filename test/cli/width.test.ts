@@ -12,7 +12,7 @@ import { excludedCommand, rejectedCommand } from '../../src/cli/sources/rejected
 import { sourceListCommand, sourceShowCommand } from '../../src/cli/sources/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
 import { clustersCommand, machinesCommand } from '../../src/cli/terminal/find.ts';
-import { administration } from '../../src/db/administration/administration.ts';
+import { administration } from '../../src/db/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import type { Decider } from '../../src/domain/access/operator.ts';

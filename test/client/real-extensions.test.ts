@@ -1,7 +1,7 @@
 /** The client's extensions against a real reader, PostgreSQL and Redis: what the other tests' fake says is what the API says. */
 import { expect, it } from 'vitest';
 import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/access/token.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { listen } from '../http/harness.ts';

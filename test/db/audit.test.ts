@@ -1,7 +1,7 @@
 /** Every change that a person makes has its row of the audit log, from the same transaction, and rows stay. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { approveHeld, undoApproval } from '../../src/app/actions/batch.ts';
-import { type Administration, administration } from '../../src/db/administration/administration.ts';
+import { type Administration, administration } from '../../src/db/administration.ts';
 import { audit, auditRecords } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { decide, undoRejection } from '../../src/db/held.ts';

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/access/token.ts';
 import { tellChanges } from '../../src/features/feed/events.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';

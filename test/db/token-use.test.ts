@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
-import { TokenUse, type TokenUseOptions } from '../../src/db/tokens.ts';
+import { TokenUse, type TokenUseOptions } from '../../src/db/token-use.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/access/token.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { until } from '../support/until.ts';

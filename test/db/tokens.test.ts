@@ -1,8 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createOrganization } from '../../src/db/administration/organizations.ts';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
-import { findOrganization, firstOrganization } from '../../src/db/organizations.ts';
-import { tokenWorks } from '../../src/db/tokens.ts';
+import { createOrganization, findOrganization, firstOrganization } from '../../src/db/organizations.ts';
+import { createToken, revokeToken, tokenWorks } from '../../src/db/tokens.ts';
 import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/access/token.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 

@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { deleteUser, renameUser } from '../../src/db/administration/users.ts';
-import { listUsers } from '../../src/db/organizations.ts';
+import { deleteUser, listUsers, renameUser } from '../../src/db/users.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { until } from '../support/until.ts';
 import { cluster } from '../sync/cluster-rows.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import type { ClientDatabase, Sql } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { allVersions, dirtyDocuments, markPublished, type VersionedDocument } from '../../src/db/versions.ts';
 import type { RowName } from '../../src/domain/document-name.ts';
 import { until } from '../support/until.ts';

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkConnections } from '../../src/cli/doctor/connections.ts';
 import { databaseUrls, readSettings } from '../../src/config/settings.ts';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type StoreRole } from '../../src/db/connection/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit } from '../../src/db/connection/postgres-misfit.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/access/token.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';

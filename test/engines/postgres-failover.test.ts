@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 import { addSample, reprice } from '../snapshot/rows.ts';
 import { startReplicatedPostgres } from '../support/postgres-replica.ts';

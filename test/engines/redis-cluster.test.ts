@@ -1,8 +1,8 @@
 /** The cache in a real Redis Cluster: three masters with a replica each. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { readLineage } from '../../src/db/lineage.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';

@@ -1,7 +1,7 @@
 /** The servers of the cache are cut off from each other, and not from readers and publishers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 import { watchLineage } from '../../src/snapshot/read/lineage-watch.ts';
 import { addMachine, addRegion, addSample, reprice } from '../snapshot/rows.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { until } from '../support/until.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Stack } from './support/stack.ts';

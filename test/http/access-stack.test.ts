@@ -1,8 +1,8 @@
 /** Who is let in, with tokens and documents that come from PostgreSQL and Redis, over real sockets. */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deleteOrganization } from '../../src/db/administration/organizations.ts';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { deleteOrganization } from '../../src/db/organizations.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { newToken, SCOPES, type Scope } from '../../src/domain/access/token.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { addOrganization, addSample, type Sample } from '../snapshot/rows.ts';

@@ -1,7 +1,7 @@
 /** What PostgreSQL answers is compressed when somebody wants it compressed, or the cache can take it, and not before. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { decodeDocument } from '../../src/snapshot/document/format.ts';
 import { addMachines } from '../snapshot/rows.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as ask } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { BadSetting, readSettings } from '../../src/config/settings.ts';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import type { ApiDeps } from '../../src/http/app.ts';
 import { INTERNAL_ERROR } from '../../src/http/protocol/problem.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';

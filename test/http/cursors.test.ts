@@ -1,7 +1,7 @@
 /** Cursors of `/v1/changes`: what clients can do with their text, and what they cannot read from it. */
 import { describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { readLineage } from '../../src/db/lineage.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/access/token.ts';
 import { takeNewLineage } from '../../src/snapshot/publish/new-lineage.ts';
 import { setStatus } from '../snapshot/rows.ts';

@@ -1,6 +1,6 @@
 /** The cases in which the hot path and the ordinary one have to agree. */
 
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { newToken, SCOPES, type Scope } from '../../src/domain/access/token.ts';
 import type { TestScene } from '../snapshot/scene.ts';
 import { converse, header, type WireRequest } from './wire.ts';

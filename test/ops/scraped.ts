@@ -2,9 +2,9 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createOrganization } from '../../src/db/administration/organizations.ts';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
+import { createOrganization } from '../../src/db/organizations.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { moodyUpstream } from '../support/moody-upstream.ts';

@@ -1,8 +1,8 @@
 /** Carries out what a history is made of. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createOrganization, deleteOrganization } from '../../src/db/administration/organizations.ts';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createOrganization, deleteOrganization } from '../../src/db/organizations.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/access/token.ts';
 import { cyclic } from '../support/random.ts';
 import { MACHINE_KEYS, type Model, type Organization, SLUGS, type Token } from './model.ts';

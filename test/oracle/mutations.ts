@@ -20,7 +20,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'tokens of a deleted organization stay',
-    file: 'src/db/administration/organizations.ts',
+    file: 'src/db/organizations.ts',
     find: '.where(and(eq(tokens.organizationId, organization.id), isNull(tokens.revokedAt)))',
     replace: '.where(sql`false`)',
   },

@@ -1,7 +1,7 @@
 /** Three readers of one cache: each shows what Postgres holds, whatever happens to the messages about it. */
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';

@@ -1,6 +1,6 @@
 /** Readers keep their connection to the cache, and the publishers lose theirs. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/access/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';

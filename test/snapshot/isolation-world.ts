@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type Agent, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/access/token.ts';
 import { addCluster, addOrganization } from './rows.ts';
 import type { TestScene } from './scene.ts';

@@ -1,8 +1,8 @@
 /** PostgreSQL has gone back to an earlier state: what readers give, and how the new lineage begins. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { markText } from '../../src/db/connection/history.ts';
 import { readHistory, readLineage } from '../../src/db/lineage.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { LINEAGE_KEY } from '../../src/snapshot/document/keys.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { watchLineage } from '../../src/snapshot/read/lineage-watch.ts';

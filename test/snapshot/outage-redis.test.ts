@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { until } from '../support/until.ts';
 import { reprice } from './rows.ts';

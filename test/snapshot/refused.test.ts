@@ -1,6 +1,6 @@
 /** A cache that answers and takes no writes: its memory is full, or it cannot save what it holds. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { until } from '../support/until.ts';
 import { reprice } from './rows.ts';
 import { sceneForEachTest } from './scene.ts';

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { hashToken, newToken } from '../../src/domain/access/token.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { hashToken, newToken } from '../../src/domain/access/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { UnknownTokens } from '../../src/snapshot/read/unknown-tokens.ts';

@@ -1,6 +1,6 @@
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/access/token.ts';
 import { type RowName, rowName } from '../../src/domain/document-name.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';

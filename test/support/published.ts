@@ -1,7 +1,7 @@
 /** Real servers with a small catalogue and clusters that are published: what a reader in another process answers from. */
 
-import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';

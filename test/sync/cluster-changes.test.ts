@@ -1,12 +1,12 @@
 /** What each run changed about clusters is kept, for each organization. */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { deleteOrganization } from '../../src/db/administration/organizations.ts';
-import { deleteUser } from '../../src/db/administration/users.ts';
 import type { ChangeScope } from '../../src/db/changes.ts';
 import { type ClusterChange, type ClusterState, clusterChanges } from '../../src/db/cluster-changes.ts';
+import { deleteOrganization } from '../../src/db/organizations.ts';
 import { sourceRuns } from '../../src/db/runs.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
+import { deleteUser } from '../../src/db/users.ts';
 import { CLUSTER_FIELDS } from '../../src/domain/runs/changes.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { LAX, OPERATOR, openScene, type Scene } from './scene.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createOrganization, deleteOrganization } from '../../src/db/administration/organizations.ts';
+import { createOrganization, deleteOrganization } from '../../src/db/organizations.ts';
 import type { ClusterDocument } from '../../src/domain/organizations/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { applyDefaults } from '../../src/sources/cluster-defaults.ts';

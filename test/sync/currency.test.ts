@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { composeWorker, type WorkerOptions } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { createOrganization } from '../../src/db/administration/organizations.ts';
+import { createOrganization } from '../../src/db/organizations.ts';
 import {
   SAMPLE_HETZNER_TOKEN,
   SAMPLE_ORGANIZATION,

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { deleteOrganization } from '../../src/db/administration/organizations.ts';
 import type { Session } from '../../src/db/connection/connect.ts';
+import { deleteOrganization } from '../../src/db/organizations.ts';
 import { untilWaiting as untilWaitingIn } from '../support/waiting.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { LAX, offer, openScene, region, type Scene } from './scene.ts';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
-import { createOrganization } from '../../src/db/administration/organizations.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
+import { createOrganization } from '../../src/db/organizations.ts';
 import { finishRun, type Run, registerSource } from '../../src/db/sync/run.ts';
 import type { Decider } from '../../src/domain/access/operator.ts';
 import type { ExclusionReason } from '../../src/domain/machines/exclusion.ts';

@@ -53,7 +53,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'snapshot-sees-domain-db': { in: 'src/snapshot', import: '../sources/thing.ts' },
   'http-sees-domain-snapshot': { in: 'src/http/routes', import: '../../db/thing.ts' },
   'ops-sees-domain-db': { in: 'src/ops', import: '../http/thing.ts' },
-  'changes-by-people-are-recorded': { in: 'src/ops', import: '../db/administration/tokens.ts' },
+  'changes-by-people-are-recorded': { in: 'src/ops', import: '../db/tokens.ts' },
   'processes-see-domain': { in: 'src/processes', import: '../db/thing.ts' },
   'dev-sees-domain-processes': { in: 'src/dev', import: '../db/thing.ts' },
   'sample-sees-domain': { in: 'src/dev/sample', import: '../../sources/thing.ts' },
@@ -121,7 +121,7 @@ const THINGS = [
   ].map((f) => `src/${f}/thing.ts`),
   ...[
     'src/config/package.ts',
-    'src/db/administration/tokens.ts',
+    'src/db/tokens.ts',
     'src/cli.ts',
     'src/loose.ts',
     'packages/client/src/thing.ts',

@@ -17,7 +17,7 @@ import {
   variablesRead,
 } from '../../config/config.ts';
 import { ownScript, programScript } from '../../config/package.ts';
-import { type Administration, administration } from '../../db/administration/administration.ts';
+import { type Administration, administration } from '../../db/administration.ts';
 import { type Database, openStore, type Store } from '../../db/connection/connect.ts';
 import { migrate } from '../../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../../db/organizations.ts';

@@ -1,6 +1,6 @@
 import { publishNow } from '../../app/actions/publish.ts';
 import type { Environment } from '../../config/config.ts';
-import { administration } from '../../db/administration/administration.ts';
+import { administration } from '../../db/administration.ts';
 import type { Sql } from '../../db/connection/connect.ts';
 import {
   findOrganization,

@@ -1,6 +1,6 @@
 import { publishNow } from '../../app/actions/publish.ts';
 import type { Environment } from '../../config/config.ts';
-import { administration } from '../../db/administration/administration.ts';
+import { administration } from '../../db/administration.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../domain/access/token.ts';
 import { type DeciderOptions, decider, readId } from '../terminal/arguments.ts';

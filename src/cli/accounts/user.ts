@@ -1,7 +1,7 @@
 import { publishNow } from '../../app/actions/publish.ts';
 import type { Environment } from '../../config/config.ts';
-import { administration, type UserName } from '../../db/administration/administration.ts';
-import { listUsers, type User } from '../../db/organizations.ts';
+import { administration } from '../../db/administration.ts';
+import { listUsers, type User, type UserName } from '../../db/users.ts';
 import { type DeciderOptions, decider, readId } from '../terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';

@@ -3,6 +3,7 @@
  * builder has an `update … from`, but neither an insert of some columns from a select nor a `create table as`.
  */
 
+import type { Sql } from './client.ts';
 import type { Database } from './database.ts';
 import {
   type Column,
@@ -78,6 +79,11 @@ function entriesOf<Table extends PgTable>(
 /** An instant as RFC 3339, to the second; null for null. */
 export function rfc3339(instant: SQLWrapper): SQL<string | null> {
   return sql<string | null>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+}
+
+/** The same for a statement of postgres.js. @param column e.g. `r.started_at` */
+export function instant(sql: Sql, column: string) {
+  return sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 }
 
 /** The next number, e.g. of a version that rises. */

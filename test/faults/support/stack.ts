@@ -2,9 +2,9 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createToken } from '../../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { migrate } from '../../../src/db/migration/migrate.ts';
+import { createToken } from '../../../src/db/tokens.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/dev/postgres.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createToken } from '../../../src/db/administration/tokens.ts';
+import { createToken } from '../../../src/db/tokens.ts';
 import {
   CHROMIUM,
   hasChromium,

@@ -1,5 +1,5 @@
 /** Clusters in a console's database, as a control plane states them run by run. */
-import { administration } from '../../../src/db/administration/administration.ts';
+import { administration } from '../../../src/db/administration.ts';
 import { registerSource } from '../../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../../src/domain/organizations/cluster.ts';
 import { syncClusters } from '../../../src/sync/clusters/clusters.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach } from 'vitest';
-import { createToken } from '../../../src/db/administration/tokens.ts';
+import { createToken } from '../../../src/db/tokens.ts';
 import { copyFolder } from '../../../src/features/disk-copy/copy-folder.ts';
 import { addMachines } from '../../snapshot/rows.ts';
 import { type ReaderOptions, sceneForEachTest, TestClock, type TestReader } from '../../snapshot/scene.ts';

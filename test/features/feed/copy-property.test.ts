@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deleteOrganization } from '../../../src/db/administration/organizations.ts';
-import { createToken } from '../../../src/db/administration/tokens.ts';
-import { renameUser } from '../../../src/db/administration/users.ts';
 import { changeCurrency } from '../../../src/db/currency.ts';
+import { deleteOrganization } from '../../../src/db/organizations.ts';
 import { seedProviders } from '../../../src/db/providers.ts';
 import { retireSource } from '../../../src/db/sync/retire.ts';
+import { createToken } from '../../../src/db/tokens.ts';
+import { renameUser } from '../../../src/db/users.ts';
 import { pruneFeed } from '../../../src/features/feed/events.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';

@@ -1,8 +1,8 @@
 /** Readers on a streaming replica: never older than what they gave or heard of, and right while it is behind. */
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../../src/db/administration/tokens.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
+import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { hashToken } from '../../../src/domain/access/token.ts';
 import { ReplicaReads } from '../../../src/features/replica/reads.ts';
 import { ReplicaTier } from '../../../src/features/replica/tier.ts';

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTracing } from '../../../src/app/tracing.ts';
-import { createOrganization } from '../../../src/db/administration/organizations.ts';
-import { createToken } from '../../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
+import { createOrganization } from '../../../src/db/organizations.ts';
+import { createToken } from '../../../src/db/tokens.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../../src/dev/sample/upstream.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { fleetbook } from '../../support/fleetbook.ts';

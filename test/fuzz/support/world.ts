@@ -1,7 +1,7 @@
 /** The API over PostgreSQL and Redis with organizations whose every text gives them away, listening on a port. */
 import { Ajv } from 'ajv';
 import type { FastifyInstance } from 'fastify';
-import { createToken } from '../../../src/db/administration/tokens.ts';
+import { createToken } from '../../../src/db/tokens.ts';
 import { newToken } from '../../../src/domain/access/token.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { listen } from '../../http/harness.ts';

@@ -2,9 +2,9 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken } from '../../../src/db/administration/tokens.ts';
 import { recentDifferences } from '../../../src/db/differences.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
+import { createToken } from '../../../src/db/tokens.ts';
 import { cacheComparison } from '../../../src/ops/metrics.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../../src/snapshot/document/keys.ts';

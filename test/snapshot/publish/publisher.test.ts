@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../../src/db/administration/tokens.ts';
 import type { Sql } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
+import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { allVersions, dirtyDocuments } from '../../../src/db/versions.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
 import { decodeDocument } from '../../../src/snapshot/document/format.ts';

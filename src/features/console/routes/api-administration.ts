@@ -1,11 +1,10 @@
 /** What the routes of organizations, tokens, clusters and the audit log answer: types alone. See api.ts. */
 
-import type { ReplacedUser, UserName } from '../../../db/administration/administration.ts';
 import type { AuditRecord } from '../../../db/audit.ts';
 import type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
 import type { ClusterDetails } from '../../../db/clusters.ts';
-import type { User } from '../../../db/organizations.ts';
 import type { TokenPage } from '../../../db/tokens.ts';
+import type { ReplacedUser, User, UserName } from '../../../db/users.ts';
 import type { OperatorSummary } from '../../../domain/access/operator.ts';
 
 export type { AuditTerms } from '../../../db/audit.ts';
@@ -16,9 +15,9 @@ export type {
   FoundOrganizations,
   Organization,
   OrganizationSort,
-  User,
 } from '../../../db/organizations.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
+export type { User } from '../../../db/users.ts';
 export type { OperatorSummary } from '../../../domain/access/operator.ts';
 
 /** What was changed, and whether readers have been told: false when the cache is away, and they hear of it later. */

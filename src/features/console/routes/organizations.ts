@@ -1,18 +1,18 @@
 /** Organizations and their people: listed for whoever is signed in, changed by admins. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow, type Writing } from '../../../app/actions/publish.ts';
-import { administration, type UserName } from '../../../db/administration/administration.ts';
+import { administration } from '../../../db/administration.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import {
   type FoundOrganization,
   type FoundOrganizations,
   findOrganization,
   foundOrganization,
-  listUsers,
   ORGANIZATION_SORTS,
   type Organization,
   searchOrganizations,
 } from '../../../db/organizations.ts';
+import { listUsers, type UserName } from '../../../db/users.ts';
 import { ORGANIZATION_SLUG } from '../../../domain/organizations/organization.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {

@@ -1,6 +1,6 @@
 /** Tokens: made, rotated and revoked by admins. A token itself is in the one answer that made it, and nowhere else. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { administration } from '../../../db/administration/administration.ts';
+import { administration } from '../../../db/administration.ts';
 import { foundOrganization } from '../../../db/organizations.ts';
 import { tokenPage } from '../../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../../domain/access/scope.ts';

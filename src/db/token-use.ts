@@ -1,0 +1,87 @@
+import type { Logger } from 'pino';
+import { withTimeout } from '../domain/servers/timeout.ts';
+import type { Sql } from './connection/client.ts';
+import { codeOf } from './connection/errors.ts';
+
+export interface TokenUseOptions {
+  /** Acts as the reader. */
+  readonly sql: Sql;
+  readonly logger: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Largest number of tokens in memory. Uses of further tokens are dropped. */
+  readonly atMost?: number;
+}
+
+const MINUTE_MS = 60_000;
+/** Longest wait for the last write when the process ends (ms). */
+const LAST_WRITE_MS = 3000;
+
+/**
+ * Stores when tokens were last used. It collects uses in memory and writes them once a minute and on disposal. If PostgreSQL
+ * is away, it keeps them and tries again.
+ */
+export class TokenUse implements AsyncDisposable {
+  readonly #sql: Sql;
+  readonly #logger: Logger;
+  readonly #now: () => number;
+  readonly #atMost: number;
+  readonly #timer: NodeJS.Timeout;
+  /** Token id → the minute of its last use, in minutes since the epoch. */
+  #unwritten = new Map<number, number>();
+  #writing: Promise<void> | undefined;
+
+  constructor({ sql, logger, now = Date.now, atMost = 100_000 }: TokenUseOptions) {
+    this.#sql = sql;
+    this.#logger = logger;
+    this.#now = now;
+    this.#atMost = atMost;
+    this.#timer = setInterval(() => void this.write(), MINUTE_MS).unref();
+  }
+
+  /** Records a use in memory: no I/O, no promise, since each request calls it. */
+  used(tokenId: number): void {
+    this.#record(tokenId, Math.floor(this.#now() / MINUTE_MS));
+  }
+
+  #record(tokenId: number, minute: number): void {
+    const known = this.#unwritten.get(tokenId);
+    if (known === undefined ? this.#unwritten.size < this.#atMost : known < minute) {
+      this.#unwritten.set(tokenId, minute);
+    }
+  }
+
+  /** Writes the collected uses. It never rejects: after a failure the next call tries again. */
+  write(): Promise<void> {
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const uses = this.#unwritten;
+    if (uses.size === 0) return;
+    this.#unwritten = new Map();
+    const times = Array.from(uses.values(), (minute) => new Date(minute * MINUTE_MS).toISOString());
+    try {
+      await this.#sql`select note_token_use(${[...uses.keys()]}::int[], ${times}::timestamptz[])`;
+    } catch (error) {
+      for (const [tokenId, minute] of uses) this.#record(tokenId, minute);
+      this.#logger.debug(
+        { code: codeOf(error), tokens: uses.size },
+        'cannot write the last use of tokens; trying again in a minute',
+      );
+    }
+  }
+
+  /** Writes the rest, but does not wait longer than a few seconds. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    const last = async () => {
+      await this.#writing;
+      await this.write();
+    };
+    await withTimeout(LAST_WRITE_MS, last());
+  }
+}
