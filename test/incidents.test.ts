@@ -70,7 +70,7 @@ async function openFleetbook(
     },
     /** The whole catalogue, by `region/machine`, as a reader that has just been started has it from Redis. */
     async shown(): Promise<Record<string, Shown>> {
-      await using reader = composeReader(config, silent);
+      await using reader = await composeReader(config, silent);
       await until(async () => (await reader.readiness()).checks.cache === 'ok', {
         what: 'the reader is linked',
       });

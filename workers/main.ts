@@ -87,7 +87,7 @@ export async function startWorker(
     const running = { config, worker, logger, ...(observe && { observe }) };
     const consumers = new Consumers(server, logger);
     closing.defer(() => consumers.disconnect());
-    addConsumers(consumers, { ...running, queues, telemetry });
+    await addConsumers(consumers, { ...running, queues, telemetry });
     const watches = openWatches(running);
     closing.defer(async () => {
       await withTimeout(LET_GO_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
@@ -99,7 +99,7 @@ export async function startWorker(
     const { publisher, cache, store } = worker;
     const rounds = publishingRounds({ publisher, cache, onLost: store.onLost, logger });
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
-    for (const { work } of FEATURES) work?.({ config, logger, closing, store, registry });
+    for (const { work } of FEATURES) await work?.({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
       db: worker.store.db,
       schedules: [
@@ -153,7 +153,10 @@ type Consuming = Omit<SyncDependencies, 'queue'> & {
 };
 
 /** Adds a consumer for each queue. */
-function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: Consuming): void {
+async function addConsumers(
+  consumers: Consumers,
+  { queues, telemetry, ...running }: Consuming,
+): Promise<void> {
   const { config, worker, logger } = running;
   // One provider's outage must not keep another one waiting: there is room for every source.
   consumers.add<SyncJob>(SYNC_QUEUE, syncProcessor({ ...running, queue: queues.sync }), {
@@ -170,7 +173,7 @@ function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: C
   const { store } = worker;
   for (const { name, queue, concurrency, open } of queues.ofFeatures) {
     const context = { config, store, logger, queue, findConditions: () => findConditions(store.sql, config) };
-    consumers.add(name, open(context), { concurrency: concurrency?.(config) ?? 1 });
+    consumers.add(name, await open(context), { concurrency: concurrency?.(config) ?? 1 });
   }
 }
 

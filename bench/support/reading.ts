@@ -40,7 +40,7 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
     MEMORY_LIMIT: '16000000',
   });
   const logger = pino({ level: 'error' }, pino.destination(2));
-  await using reader = composeReader({ settings }, logger);
+  await using reader = await composeReader({ settings }, logger);
   const before = new Map<number, string>();
   for (const id of asked.regionIds) {
     before.set(id, (await reader.catalogue.machines(asked.providerId, id)).body.hash);

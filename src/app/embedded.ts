@@ -41,12 +41,12 @@ const LOOK_EVERY_MS = 50;
 export function createReader(options: ReaderOptions): EmbeddedReader {
   const settings = settingsOf(options);
   const logger = options.logger ? (options.logger as unknown as Logger) : pino({ level: 'silent' });
-  const reader = composeReader({ settings }, logger);
+  const opening = composeReader({ settings }, logger);
   let closed: Promise<void> | undefined;
   let isRegistered = false;
 
   const readiness = async (): Promise<Readiness> =>
-    closed === undefined ? reader.readiness() : { ready: false, checks: { reader: 'closed' } };
+    closed === undefined ? (await opening).readiness() : { ready: false, checks: { reader: 'closed' } };
 
   async function ready(withinMs = 10_000): Promise<void> {
     const deadline = performance.now() + withinMs;
@@ -65,7 +65,7 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
   }
 
   async function close(): Promise<void> {
-    closed ??= Promise.resolve(reader[Symbol.asyncDispose]());
+    closed ??= opening.then((reader) => reader[Symbol.asyncDispose]());
     await closed;
   }
 
@@ -73,7 +73,7 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
     if (isRegistered) throw new Error('a reader is registered once; create another one for another place');
     isRegistered = true;
     const app = buildApp({
-      ...reader,
+      ...(await opening),
       readiness,
       logger: options.logger ? logger : false,
       version: VERSION,

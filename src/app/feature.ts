@@ -28,8 +28,9 @@ import type { SyncQueue } from './actions/source.ts';
 import type { Disposer } from './disposer.ts';
 
 /**
- * A feature is one folder of `src/features`, and one line in `features.ts`. Every member is optional: a feature gives those
- * that it needs. Resources go to `closing` where they are opened.
+ * A feature is one folder of `src/features`, and one line in `features.ts`. Every member is optional. Each command loads
+ * every feature's index. So an index imports only settings and commands, and its members load all other code when they are
+ * called.
  */
 export interface Feature {
   /** For people, e.g. as the name of a check. */
@@ -40,19 +41,19 @@ export interface Feature {
   readonly file?: FeatureSection;
   /** Returns what is wrong beyond single settings and the form of the section, a line each. */
   readonly problems?: (config: WithSections) => readonly string[];
-  /** Opens the feature's part of a reader. */
-  readonly read?: (context: ReaderContext) => ReaderPart;
-  /** Opens a copy of what the reader serves that outlives its process. At most one feature has it. */
-  readonly copy?: (context: CopyContext) => CopyPart | undefined;
+  /** Loads the function that opens the feature's part of a reader. */
+  readonly read?: () => Promise<(context: ReaderContext) => ReaderPart>;
+  /** Loads the function that opens a copy of the reader's documents on disk. At most one feature has it. */
+  readonly copy?: () => Promise<(context: CopyContext) => CopyPart | undefined>;
   /**
-   * Reads documents from the readers' database and from its primary, which is another address. Without the feature readers
-   * take both for one server. At most one feature has it.
+   * Loads the function that opens reads of a replica and its primary. Without the feature, readers treat both as one server.
+   * At most one feature has it.
    */
-  readonly replica?: (servers: ReplicaServers) => ReplicaPart;
+  readonly replica?: () => Promise<(servers: ReplicaServers) => ReplicaPart>;
   /** Follows the publisher. */
   readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
-  readonly work?: (context: WorkerContext) => void;
+  readonly work?: (context: WorkerContext) => Promise<void>;
   /** Lets the person at this machine sign in to the operators' server. `up` prints the result after the address. */
   readonly up?: (context: UpContext) => Promise<string>;
   /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
@@ -155,8 +156,8 @@ export interface WorkerContext {
 export interface CommandContext {
   /** Completed by the settings of the `up` that runs in the same home. */
   readonly env: () => Environment;
-  /** @throws BadSetting as `readConfig` */
-  readonly config: () => Config;
+  /** Rejects with `BadSetting`, as `readConfig` throws it. */
+  readonly config: () => Promise<Config>;
 }
 
 /** What the feature's part of the operators' server may use. */
@@ -196,7 +197,7 @@ export interface FeatureQueue {
   /** Jobs that one worker runs at the same time; one unless given. */
   readonly concurrency?: (config: Config) => number;
   /** Opens the part of a worker that runs the jobs. */
-  readonly open: (context: QueueContext) => Processor;
+  readonly open: (context: QueueContext) => Promise<Processor>;
 }
 
 export interface QueueContext extends Pick<WorkerContext, 'config' | 'logger' | 'store'> {

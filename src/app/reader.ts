@@ -1,4 +1,4 @@
-/** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
+/** Composes a reader: the tiers of documents, what it answers, and its features. */
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
@@ -32,7 +32,7 @@ import {
 } from './connections.ts';
 import { tellReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
-import type { ReplicaPart } from './feature.ts';
+import type { ReplicaPart, ReplicaServers } from './feature.ts';
 import { FEATURES } from './features.ts';
 
 export interface Reader extends AsyncDisposable {
@@ -74,15 +74,21 @@ export interface ReaderObserver {
   readonly onUnusable?: (kind: string) => void;
 }
 
-/** Everything that `serve` reads with. Nothing has to be up yet: what is missing shows in `readiness`. */
-export function composeReader(config: Configured, logger: Logger, observer: ReaderObserver = {}): Reader {
+/** Opens a reader. No server has to be up yet: `readiness` shows what is missing. */
+export async function composeReader(
+  config: Configured,
+  logger: Logger,
+  observer: ReaderObserver = {},
+): Promise<Reader> {
+  // Loaded first: a feature must not miss a publication that the subscription receives.
+  const features = await loadReaderFeatures();
   const { settings } = config;
   const closing = new Disposer();
   const database = readerDatabase(config);
   const store = openServer(database, settings.POSTGRES_READS, closing);
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
-  const copies = FEATURES.flatMap((feature) => feature.copy?.({ config, logger, closing }) ?? []);
+  const copies = features.copies.flatMap((open) => open({ config, logger, closing }) ?? []);
   const copy = copies[0]?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
@@ -94,7 +100,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
   const primary = openPrimary(config, closing);
-  const replica = openReplica(store, primary, logger);
+  const replica = primary && features.replica && openReplica(features.replica, store, primary, logger);
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
     sql: store.sql,
@@ -115,17 +121,16 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
   const telling = tellReaderMisfit({ store, server: database, replica, logger });
   closing.defer(() => telling[Symbol.dispose]());
-  const parts = FEATURES.flatMap(
-    ({ read }) =>
-      read?.({
-        config,
-        logger,
-        closing,
-        documents,
-        subscription,
-        memory,
-        openReads: (connections) => readsOf(openServer(database, connections, closing), logger),
-      }) ?? [],
+  const parts = features.parts.map((open) =>
+    open({
+      config,
+      logger,
+      closing,
+      documents,
+      subscription,
+      memory,
+      openReads: (connections) => readsOf(openServer(database, connections, closing), logger),
+    }),
   );
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
@@ -198,10 +203,24 @@ function readsOf({ sql, renew, server, atOnce }: Server, logger: Logger): Postgr
   });
 }
 
-/** Opens the reads of a replica and its primary, if the readers' database has another server as its primary. */
-function openReplica(database: Server, primary: Server | undefined, logger: Logger): ReplicaPart | undefined {
-  const feature = FEATURES.find(({ replica }) => replica);
-  if (!primary) return undefined;
+function openReplica(
+  open: (servers: ReplicaServers) => ReplicaPart,
+  database: Server,
+  primary: Server,
+  logger: Logger,
+): ReplicaPart {
   const serverOf = (server: Server) => ({ reads: readsOf(server, logger), setting: server.server.setting });
-  return feature?.replica?.({ replica: serverOf(database), primary: serverOf(primary) });
+  return open({ replica: serverOf(database), primary: serverOf(primary) });
+}
+
+/** Loads the code of all features that a reader has. */
+async function loadReaderFeatures() {
+  const load = <T>(loaders: readonly ((() => Promise<T>) | undefined)[]) =>
+    Promise.all(loaders.flatMap((each) => each?.() ?? []));
+  const [parts, copies, [replica]] = await Promise.all([
+    load(FEATURES.map(({ read }) => read)),
+    load(FEATURES.map(({ copy }) => copy)),
+    load(FEATURES.map(({ replica }) => replica)),
+  ]);
+  return { parts, copies, replica };
 }

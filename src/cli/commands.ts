@@ -2,7 +2,6 @@
 import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
-import { readConfig } from '../config/config.ts';
 import type { Environment } from '../config/source-config.ts';
 import { addAudit, addOrganizations, addTokens, addUsers } from './accounts/account-commands.ts';
 import { commandEnvironment } from './environment.ts';
@@ -16,7 +15,7 @@ export function addCommands(program: Command, given: Environment): void {
   addMaintenance(program, env);
   addSources(program, env);
   addHold(program.command('hold').description('batches that a guard held for a decision'), env);
-  const config = () => readConfig(env(), FEATURE_CONFIG);
+  const config = async () => (await import('../config/config.ts')).readConfig(env(), FEATURE_CONFIG);
   for (const { commands } of FEATURES) commands?.(program, { env, config });
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);

@@ -28,7 +28,7 @@ beforeAll(async () => {
     REDIS_URL: cacheRedisUrl,
     MAX_EVENT_LOOP_DELAY: '0',
   });
-  const reader = opened.use(composeReader({ settings }, pino({ level: 'silent' })));
+  const reader = opened.use(await composeReader({ settings }, pino({ level: 'silent' })));
   const app = buildApp({ ...reader, logger: false, version: VERSION, ...apiOptions(settings) });
   opened.defer(() => app.close());
   serve = await listen(app);

@@ -65,7 +65,7 @@ beforeAll(async () => {
     CATALOGUE_RATES: 'EUR:1.1',
   });
   worker = closing.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
-  const reader = closing.use(composeReader(config, silent));
+  const reader = closing.use(await composeReader(config, silent));
   app = buildApp({
     ...reader,
     readiness: () => reader.readiness(),

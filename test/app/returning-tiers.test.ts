@@ -85,7 +85,7 @@ it('a reader that starts without any of them answers what the others have, is re
       CACHE_REDIS_URL: ways.cache.url,
       QUEUE_REDIS_URL: ways.queue.url,
     };
-    const reader = opened.use(composeReader(readConfig(settings), silent));
+    const reader = opened.use(await composeReader(readConfig(settings), silent));
     return { reader, ways, away };
   };
 

@@ -160,7 +160,7 @@ describe('a reader, which starts all the same', () => {
       },
     );
     const env = { DATABASE_URL: db.url, REDIS_URL: redis.url, [setting]: changed(db.url, wrongPassword) };
-    await using tier = composeReader(readConfig(env), logger);
+    await using tier = await composeReader(readConfig(env), logger);
     await until(async () => (await tier.readiness()).ready === isReady && told.test(logged));
     expect(logged).not.toContain(PASSWORD);
   });

@@ -71,7 +71,7 @@ describe('serve, which starts all the same', () => {
   /** What is logged as an error of the settings of PostgreSQL. */
   async function told(env: Record<string, string>): Promise<string> {
     const { logger, lines } = keptLog();
-    await using _ = composeReader({ settings: readSettings({ REDIS_URL: NO_REDIS, ...env }) }, logger);
+    await using _ = await composeReader({ settings: readSettings({ REDIS_URL: NO_REDIS, ...env }) }, logger);
     const line = () => lines.find(({ msg }) => /^\w*DATABASE_URL\b/.test(msg));
     await until(line, { what: 'the reader to say what does not fit' });
     return line()?.msg ?? '';

@@ -196,7 +196,7 @@ describe('token', () => {
     const made = await json('create', '--org', 'acme');
     const before = await scene.sql`select version, published_version from tokens where id = ${made.id}`;
     {
-      await using tier = composeReader(readConfig(env), pino({ level: 'silent' }));
+      await using tier = await composeReader(readConfig(env), pino({ level: 'silent' }));
       expect(await tier.tokens.verify(made.token)).toMatchObject({ tokenId: made.id });
     }
     const listed = (await json('list', '--org', 'acme')).at(-1);

@@ -43,7 +43,7 @@ describe(
 
     /** Every region's list of machines, with the tier that answered. */
     async function readAll() {
-      await using reader = composeReader(config, logger);
+      await using reader = await composeReader(config, logger);
       // It trusts the cache from the first pulse on.
       await until(async () => (await reader.readiness()).checks.cache === 'ok');
       const listing = await reader.catalogue.providers();

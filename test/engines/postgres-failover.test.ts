@@ -24,7 +24,7 @@ it('a reader and a worker go on with the promoted replica, without a restart or 
   });
   await using worker = composeWorker(config, silent);
   using _pulse = keepPulse(() => worker.publisher.pulse(), 100);
-  await using reader = composeReader(config, silent);
+  await using reader = await composeReader(config, silent);
   const { sql, db } = worker.store;
   const sample = await addSample(sql);
   const { token } = await createToken(db, { organizationId: sample.a, scopes: ['machines:read'] });
@@ -39,7 +39,7 @@ it('a reader and a worker go on with the promoted replica, without a restart or 
   const before = await ask();
   {
     // It writes what it has noted when it ends: to the primary, since a replica takes no writes.
-    await using other = composeReader(config, silent);
+    await using other = await composeReader(config, silent);
     await until(() => other.tokens.verify(token));
   }
   expect(await sql`select last_used_at is not null as used from tokens`).toEqual([{ used: true }]);

@@ -79,7 +79,7 @@ describe.each([
   it('everything is synced, published and read, also after the server that holds the queues has died', async () => {
     await using worker = await start(servers);
     await settled(worker);
-    await using reader = composeReader(config(servers), silent);
+    await using reader = await composeReader(config(servers), silent);
     const tierOf = async () => (await reader.catalogue.providers()).tier;
     await until(async () => (await tierOf()) === 'memory');
 
@@ -88,7 +88,7 @@ describe.each([
     // A producer fails at once while the queues are away, and a slot that was not enqueued is found again.
     await until(() => runNow(worker, 'linode').then(() => true), { everyMs: 200 });
     await until(async () => (await runCount('linode')) > before);
-    const cold = opened.use(composeReader(config(servers), silent));
+    const cold = opened.use(await composeReader(config(servers), silent));
     expect(await until(async () => (await cold.catalogue.providers()).tier !== 'postgres')).toBe(true);
   });
 });

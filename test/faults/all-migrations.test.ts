@@ -66,7 +66,7 @@ it('no read fails or is wrong while all of them are applied, and this release se
   const logger = pino({ level: 'silent' });
   await using worker = composeWorker(config, logger);
   await worker.adoptCurrency();
-  await using reader = composeReader(config, logger);
+  await using reader = await composeReader(config, logger);
   await until(async () => (await reader.readiness()).ready);
   const seconds = Math.round((performance.now() - healed) / 100) / 10;
   let lost = 0;

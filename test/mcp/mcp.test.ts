@@ -31,7 +31,7 @@ beforeAll(async () => {
     REDIS_URL: redisUrl,
     MAX_EVENT_LOOP_DELAY: '0',
   });
-  const reader = opened.use(composeReader({ settings }, pino({ level: 'silent' })));
+  const reader = opened.use(await composeReader({ settings }, pino({ level: 'silent' })));
   const app = buildApp({ ...reader, logger: false, version: VERSION, ...apiOptions(settings) });
   opened.defer(() => app.close());
   address = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -90,7 +90,7 @@ export class Reader {
     const release = this.#releases.next();
     const { composeReader, readSettings, buildApp } = release;
     const settings = readSettings(this.#env);
-    const reader = composeReader({ settings }, silent);
+    const reader = await composeReader({ settings }, silent);
     const app = buildApp({
       ...reader,
       logger: false,

@@ -51,7 +51,7 @@ beforeEach(async () => {
   return () => opened.disposeAsync();
 });
 
-const startReader = (): Reader => opened.use(composeReader(readConfig(env), silent));
+const startReader = async (): Promise<Reader> => opened.use(await composeReader(readConfig(env), silent));
 const start = async (): Promise<WorkerProcess> => opened.use(await startWorker(readConfig(env), silent));
 
 const newToken = () => createToken(store.db, { organizationId: 1, scopes: ['machines:read'] });
@@ -105,7 +105,7 @@ async function changedSinceBackup(ofFiles: boolean) {
   const revokedLater = await newToken();
   await published();
   const regionId = await region();
-  const reader = startReader();
+  const reader = await startReader();
   await agrees(reader, regionId);
   const backedUp = await answers(reader, regionId);
   const backup = await backUp(db, { ofFiles });

@@ -58,7 +58,7 @@ async function read(reader: Reader): Promise<Read[]> {
   const { body } = await reader.clusters.clusters(organization);
   return JSON.parse(body.identity.toString()) as Read[];
 }
-const openReader = () => opened.use(composeReader(config(), silent));
+const openReader = async () => opened.use(await composeReader(config(), silent));
 /** As readers see it: `c1 Active`. */
 const seen = async (reader: Reader) => (await read(reader)).map(({ name, status }) => `${name} ${status}`);
 const runs = () => store.sql<{ outcome: string; error: string | null; retired: number | null }[]>`
@@ -68,7 +68,7 @@ const settledWith = (reader: Reader, count: number) =>
 
 describe('a source that is watched', () => {
   it('shows readers each change as soon as it happens', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     await start();
     await settledWith(reader, 4);
     const times: number[] = [];
@@ -83,7 +83,7 @@ describe('a source that is watched', () => {
   });
 
   it('is watched by one worker, and by another when that one is killed', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     const env = { PATH: process.env.PATH, DATABASE_URL: db.url, REDIS_URL: redis.url, PLANE_URL: plane.url };
     await using first = await startProgram(PROGRAM, [], { env });
     await first.answer();
@@ -100,7 +100,7 @@ describe('a source that is watched', () => {
   });
 
   it('is given to another worker at once when its worker stops, and left by that one without a trace', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     const first = await start();
     await settledWith(reader, 4);
     await first[Symbol.asyncDispose]();
@@ -114,7 +114,7 @@ describe('a source that is watched', () => {
   });
 
   it('loses a cluster that is deleted at once', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     await start();
     await settledWith(reader, 4);
     plane.set(clusters(3));
@@ -123,7 +123,7 @@ describe('a source that is watched', () => {
   });
 
   it('is held for an operator when everything is deleted, and readers keep what there was', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     await start();
     await settledWith(reader, 4);
     plane.set([]);
@@ -134,7 +134,7 @@ describe('a source that is watched', () => {
   });
 
   it('keeps a cluster that cannot be used for the moment as it was', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     await start();
     await settledWith(reader, 4);
     const [first, ...others] = clusters(4, { status: 'Stopped' });
@@ -152,7 +152,7 @@ describe('a source that is watched', () => {
 
 describe('a watch that fails', () => {
   it('is seen in the status, and begun again by itself', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     plane.mood = { status: 503 };
     await start();
     const lastRun = async () => (await sourceStatus(store.sql))[0]?.lastRun;
@@ -172,7 +172,7 @@ describe('a watch that fails', () => {
     await start();
     await until(async () => (await runs()).some(({ error }) => error === 'the plane answered 429'));
     const { watch } = plane.asked;
-    const reader = openReader();
+    const reader = await openReader();
     // The schedule's run goes on.
     await until(async () => (await read(reader)).length === 4);
     expect(plane.asked.watch).toBe(watch);
@@ -184,7 +184,7 @@ describe('a state that is watched', () => {
   it('is not overwritten by a run by schedule that began to read before it', async () => {
     const { promise, resolve } = Promise.withResolvers();
     plane.listsWaitFor = promise;
-    const reader = openReader();
+    const reader = await openReader();
     const worker = await start();
     await until(() => plane.asked.list === 1);
     plane.set(clusters(4, { status: 'Stopped' }));
@@ -196,7 +196,7 @@ describe('a state that is watched', () => {
   });
 
   it('that changes nothing leaves one run behind, however many there are', async () => {
-    const reader = openReader();
+    const reader = await openReader();
     await start();
     await settledWith(reader, 4);
     await until(async () => (await runs()).length >= 1 && plane.asked.list === 1);

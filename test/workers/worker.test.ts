@@ -33,7 +33,7 @@ describe('a worker', () => {
     await settled(first);
     // For the charts of the console.
     await until(async () => (await first.queues.sync.getMetrics('completed')).meta.count > 0);
-    const reader = opened.use(composeReader(config(), silent));
+    const reader = opened.use(await composeReader(config(), silent));
     const listing = await until(async () => {
       const answer = await reader.catalogue.providers();
       return (

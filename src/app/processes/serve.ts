@@ -79,15 +79,15 @@ async function serveAsOneOfSeveral(
 async function openTracedApi(config: Configured, env: Environment, closing: Disposer, logger: Logger) {
   const tracing = await openTracing(env, 'serve');
   if (tracing) closing.use(tracing);
-  const api = openApi(config, closing, logger);
+  const api = await openApi(config, closing, logger);
   tracing?.traceRequests(api.app);
   return api;
 }
 
-function openApi(config: Configured, closing: Disposer, logger: Logger) {
+async function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   const reader = closing.use(
-    composeReader(config, logger, {
+    await composeReader(config, logger, {
       onUnusable: (kind) => metrics.unusable(kind),
     }),
   );

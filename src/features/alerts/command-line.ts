@@ -59,5 +59,5 @@ export function addAlertCommands(program: Command, { env, config }: CommandConte
     );
   addChange(alert, 'test', 'send a message without an alert to a webhook, at once')
     .argument('<webhook>', 'its id; default is that of ALERT_WEBHOOK_URL')
-    .action(async (id: string, options: Changing) => (await load()).alertTest(config(), id, options));
+    .action(async (id: string, options: Changing) => (await load()).alertTest(await config(), id, options));
 }

@@ -1,11 +1,7 @@
 /** Webhooks and the console report what is wrong. See docs/alerts.md. */
 import type { Feature } from '../../app/feature.ts';
 import { addAlertCommands } from './command-line.ts';
-import { alertsPart } from './console.ts';
-import { pruneAlerts } from './deliveries.ts';
-import { alertsQueue } from './job.ts';
-import { acknowledgedAlerts } from './queries.ts';
-import { ALERT_SECTION, ALERT_SETTINGS, alertProblems } from './settings.ts';
+import { ALERT_SECTION, ALERT_SETTINGS, alertProblems, alertRules } from './settings.ts';
 
 export const alertsFeature: Feature = {
   name: 'alerts',
@@ -13,8 +9,16 @@ export const alertsFeature: Feature = {
   file: ALERT_SECTION,
   problems: alertProblems,
   commands: addAlertCommands,
-  operations: alertsPart,
-  acknowledged: acknowledgedAlerts,
-  queues: [alertsQueue],
-  prune: pruneAlerts,
+  operations: async (context) => (await import('./console.ts')).alertsPart(context),
+  acknowledged: async (sql) => (await import('./queries.ts')).acknowledgedAlerts(sql),
+  queues: [
+    {
+      name: 'alerts',
+      schedule: { cron: '* * * * *', job: 'evaluate' },
+      // A receiver that hangs must not delay the next evaluation.
+      concurrency: (config) => alertRules(config).webhooks.length + 1,
+      open: async (context) => (await import('./job.ts')).alertProcessor(context),
+    },
+  ],
+  prune: async (db) => (await import('./deliveries.ts')).pruneAlerts(db),
 };

@@ -1,7 +1,7 @@
 /** Looks once a minute for what is wrong, and sends the messages that tell of it. */
 import type { Job, Queue } from 'bullmq';
 import { AttemptFailed } from '../../../workers/attempt-failed.ts';
-import type { FeatureQueue, QueueContext } from '../../app/feature.ts';
+import type { QueueContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/priced-source.ts';
 import type { ClientDatabase } from '../../db/connection/database.ts';
 import { deliver } from './deliver.ts';
@@ -14,15 +14,7 @@ interface AlertJob {
   readonly webhook?: string;
 }
 
-export const alertsQueue: FeatureQueue = {
-  name: 'alerts',
-  schedule: { cron: '* * * * *', job: 'evaluate' },
-  // A receiver that hangs must not delay the next evaluation.
-  concurrency: (config) => alertRules(config).webhooks.length + 1,
-  open: alertProcessor,
-};
-
-function alertProcessor({ config, store: { db }, queue, logger, findConditions }: QueueContext) {
+export function alertProcessor({ config, store: { db }, queue, logger, findConditions }: QueueContext) {
   const rules = alertRules(config);
   const sources = config.sources.map((source) => ({
     ...pricedSource(source, config.settings),

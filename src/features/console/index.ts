@@ -3,6 +3,5 @@ import type { Feature } from '../../app/feature.ts';
 
 export const consoleFeature: Feature = {
   name: 'console',
-  // `serve` has no console, and starts without its modules.
   operations: async (context) => (await import('./open.ts')).openConsole(context),
 };

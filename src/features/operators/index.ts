@@ -7,12 +7,8 @@ export const operatorsFeature: Feature = {
   name: 'operators',
   settings: OPERATOR_SETTINGS,
 
-  // `serve` has no operators, and starts without these modules.
-  async operations({ config, store }) {
-    const { operatorsPart } = await import('./sign-in/part.ts');
-    return operatorsPart({ store, oidc: oidcSettings(config) });
-  },
-
+  operations: async ({ config, store }) =>
+    (await import('./sign-in/part.ts')).operatorsPart({ store, oidc: oidcSettings(config) }),
   up: async (context) => (await import('./up.ts')).signInOfUp(context),
 
   commands: addOperators,

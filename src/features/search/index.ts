@@ -1,24 +1,7 @@
 /** Searches of machines over all regions, answered from an index in a reader's memory. */
 import type { Feature } from '../../app/feature.ts';
-import { addSearchSeries } from './metrics.ts';
-import { searchApi } from './routes.ts';
-import { searchReader } from './search-reader.ts';
-import { Searchable } from './searchable.ts';
 
 export const searchFeature: Feature = {
   name: 'search',
-
-  read({ config: { settings }, logger, documents, subscription, memory }) {
-    const searchable = new Searchable({
-      documents,
-      subscription,
-      logger,
-      memoryLimit: memory.search,
-      staleLimitMs: settings.STALE_LIMIT * 1000,
-    });
-    return {
-      api: searchApi(searchReader(searchable)),
-      addMetrics: (registry) => addSearchSeries(registry, () => searchable.counts),
-    };
-  },
+  read: async () => (await import('./part.ts')).readSearch,
 };

@@ -38,7 +38,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await statesClusters(scene, [orders, atHetzner('zeta', 'c-2', { name: 'Events', status: 'stopped' })]);
     await statesClusters(scene, [{ ...orders, replicas: 3 }]);
     await scene.worker.publisher.publishDirty();
-    const api = closing.use(apiOf(scene));
+    const api = closing.use(await apiOf(scene));
     read = async (token) => {
       const headers = { authorization: `Bearer ${token}` };
       return (await api.inject({ url: '/v1/providers', headers })).statusCode;

@@ -51,7 +51,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
     await scene.sync(100);
     await sql`update sources set verified_at = now() - interval '9 hours' where id = 'hetzner'`;
 
-    const api = closing.use(apiOf(scene));
+    const api = closing.use(await apiOf(scene));
     const headers = { authorization: `Bearer ${token}` };
     const read = async (url: string) => (await api.inject({ url, headers })).json();
     pricesInApi = async () => {

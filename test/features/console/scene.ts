@@ -153,8 +153,10 @@ export async function openConsoleScene(
 }
 
 /** The API as `serve` answers it, of what the scene's worker stores and publishes. */
-export function apiOf({ config }: ConsoleScene): Pick<FastifyInstance, 'inject'> & AsyncDisposable {
-  const reader = composeReader(config, silent);
+export async function apiOf({
+  config,
+}: ConsoleScene): Promise<Pick<FastifyInstance, 'inject'> & AsyncDisposable> {
+  const reader = await composeReader(config, silent);
   const api = buildApp({
     ...reader,
     readiness: () => reader.readiness(),

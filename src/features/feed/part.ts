@@ -1,0 +1,29 @@
+import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
+import { FEED_ID } from '../../snapshot/document/keys.ts';
+import { FeedTail } from './feed-tail.ts';
+import { addStreamSeries } from './metrics.ts';
+import { feedApi } from './routes.ts';
+
+/** Serves the feed from its end in memory, which each publication moves on. */
+export function readFeed({
+  config: { settings },
+  logger,
+  documents,
+  subscription,
+  closing,
+}: ReaderContext): ReaderPart {
+  const feed = new FeedTail({
+    run: (read, check) => documents.postgres(read, check),
+    atOnce: Math.ceil(settings.POSTGRES_READS / 4),
+    logger,
+    isLinked: () => subscription.linked,
+  });
+  closing.defer(() => feed[Symbol.dispose]());
+  documents.onPublished({
+    onPublished(id, position) {
+      if (id === FEED_ID) feed.heard(position);
+    },
+    onLineage: () => feed.reset(),
+  });
+  return { api: feedApi(feed), addMetrics: (registry) => addStreamSeries(registry, feed) };
+}
