@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
+import { IS_UNDER_WAY } from '../../src/db/runs.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { enableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { evaluateAlerts } from '../../src/features/alerts/evaluate.ts';
@@ -68,6 +69,10 @@ async function openScene(sources: Record<string, Behaviour>) {
   }));
   const file = join(folder.path, 'sources.json');
   await writeFile(file, JSON.stringify({ catalogues }));
+  const runsUnderWay = async () => {
+    const isUnderWay = store.sql.unsafe(IS_UNDER_WAY);
+    return (await store.sql`select from sync_runs r where ${isUnderWay}`).length;
+  };
   const closing = opened.move();
   return {
     store,
@@ -92,6 +97,8 @@ async function openScene(sources: Record<string, Behaviour>) {
     async kill(worker: Program) {
       worker.child.kill('SIGKILL');
       await worker.exited;
+      // A run counts as interrupted once PostgreSQL has noticed the end of its connection. A busy machine notices late.
+      await until(async () => (await runsUnderWay()) === 0, CALM);
       const prefix = `${QUEUE_PREFIX}:${SYNC_QUEUE}`;
       for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
         await producer.del(`${prefix}:${id}:lock`);
