@@ -61,7 +61,7 @@ name is another provider: the machines of the old one are retired as missing.
 ## Bounds
 
 A run whose upstream exceeds one of these bounds stores nothing, and its message names the bound
-([0067](decisions/0067-what-is-read-of-an-upstream-is-bounded.md)):
+([0019](decisions/0019-an-upstreams-answer-is-proven-whole.md)):
 
 | bound | value |
 |---|---|

@@ -2,7 +2,7 @@ import { NO_COUNTS, type RunCounts } from '../db/sync/run.ts';
 import type { ReasonGroup, RejectedKey } from '../domain/machines/rejected.ts';
 import type { BrokenGuard } from './guard.ts';
 
-/** How a run ended. A held one may have stored the part that was safe: docs/decisions/0025 and 0026. */
+/** How a run ended. A held one may have stored the part that was safe: docs/decisions/0025. */
 export interface SyncResult {
   readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded' | 'cancelled';
   readonly counts: RunCounts;

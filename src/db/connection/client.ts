@@ -209,7 +209,7 @@ function isQuery(value: unknown): value is Query {
 
 /**
  * Sends a statement with parameters in one message. postgres.js asks for their types first, unless this is false; a worker that
- * hangs between the two keeps its locks for minutes (whole-statements.test.ts, decision 58). On the pool, such statements
+ * hangs between the two keeps its locks for minutes (whole-statements.test.ts, decision 79). On the pool, such statements
  * would wait behind a slow one.
  */
 function sendWhole(query: Query): void {

@@ -1,7 +1,7 @@
 /**
  * What runs have changed, kept for CHANGES_KEPT. A machine or cluster that a run has added needs no row: its own says
  * which run that was, and the first of its later changes what it was then: see
- * docs/decisions/0037-additions-are-told-by-the-machine-itself.md.
+ * docs/decisions/0037-changes-of-runs.md.
  *
  * Nothing here refers to another table by a foreign key, which would look it up once a row: runs and machines stay for
  * as long as their changes.

@@ -23,7 +23,7 @@ export function encodeCursor({ feed, position }: Cursor): string {
  *
  * A cursor is 22 bytes: the lineage, then the position. The last 16 bytes are one AES block. A client without the key can
  * neither read a position nor make a cursor. All readers give one place the same text
- * (docs/decisions/0060-cursors-count-nothing.md).
+ * (docs/decisions/0051-the-feed-follows-versions-not-writers.md).
  */
 export class Feed {
   readonly lineage: string;

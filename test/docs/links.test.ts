@@ -1,0 +1,54 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { inPackage } from '../../src/config/package.ts';
+
+const PAGES = execFileSync('git', ['ls-files', '*.md'], { cwd: inPackage(), encoding: 'utf8' })
+  .split('\n')
+  .filter((page) => page !== '');
+
+function read(page: string): string {
+  return readFileSync(inPackage(page), 'utf8');
+}
+
+/** Returns the anchors of a page, as GitHub makes them of its headings. */
+function anchors(page: string): string[] {
+  const text = read(page).replaceAll(/^```.*?^```/gms, '');
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  );
+}
+
+it.each(PAGES)('%s links to existing files and headings', (page) => {
+  for (const [, link = ''] of read(page).matchAll(/(?:\]\(|src(?:set)?=")([^)"\s]+)/g)) {
+    if (/^(https?|mailto):/.test(link)) continue;
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path);
+    expect(existsSync(inPackage(target)), link).toBe(true);
+    if (anchor !== undefined && target.endsWith('.md')) expect(anchors(target), link).toContain(anchor);
+  }
+});
+
+describe('the index of decisions', () => {
+  const folder = 'docs/decisions';
+  const records = readdirSync(inPackage(folder)).filter((name) => name !== 'README.md');
+
+  it('links to each decision once', () => {
+    const linked = [...read(`${folder}/README.md`).matchAll(/\]\((\d{4}-[^)]+)\)/g)].map(([, name]) => name);
+    expect(linked.sort()).toEqual(records.sort());
+  });
+
+  it('is complete: comments refer to existing decisions', () => {
+    const text = execFileSync('git', ['grep', '-hoE', 'docs/decisions/[0-9]{4}', '--', 'src', 'workers'], {
+      cwd: inPackage(),
+      encoding: 'utf8',
+    });
+    const numbers = new Set(records.map((name) => name.slice(0, 4)));
+    for (const reference of text.trim().split('\n')) expect(numbers).toContain(reference.slice(-4));
+  });
+});
