@@ -70,8 +70,8 @@ export const MUTATIONS: readonly Mutation[] = [
     having: ['withdraw'],
   },
   {
-    name: 'what is on disk is said to be as of now',
-    file: 'src/features/disk-copy/tier.ts',
+    name: 'documents on disk state the current time',
+    file: 'src/features/disk-copy/disk-copy.ts',
     find: 'knownAt, asOf: boundedBy(knownAt, asOf)',
     replace: 'knownAt: Date.now(), asOf: new Date().toISOString()',
     having: ['start from disk', 'change cluster', 'reprice'],

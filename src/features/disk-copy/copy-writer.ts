@@ -2,11 +2,30 @@ import { randomUUID } from 'node:crypto';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encodeLoaded } from '../../snapshot/document/format.ts';
 import type { CopyFeed, DocumentReadAt, ReadAt } from '../../snapshot/read/durable-copy.ts';
-import type { CopyFolder, CopyLimits } from './copy-folder.ts';
-import type { CopyHealth } from './copy-health.ts';
-import { PendingDocuments } from './pending-documents.ts';
+import { type CopyFolder, type CopyLimits, isToken } from './copy-folder.ts';
+import type { CopyHealth } from './health.ts';
 
-export interface CopyWriterOptions {
+/** Milliseconds for the documents of one write. The rest follows with the next write, after newer removals. */
+const WRITE_MS = 250;
+/** Bytes of documents that may wait. */
+const PENDING_AT_MOST = 32_000_000;
+/** A document that is read again and again is written this many times within its limit. */
+const TOUCHES = 30;
+/** Ids whose written version is remembered. */
+const REMEMBERED = 100_000;
+
+/** What happens next to the file of one document. */
+interface Change {
+  /** Older versions are removed. */
+  readonly version: number;
+  isRemoved: boolean;
+  /** Written after the removals. */
+  readonly document?: Document;
+  readonly read?: DocumentReadAt;
+  readonly bytes: number;
+}
+
+interface CopyWriterOptions {
   readonly folder: CopyFolder;
   readonly limits: CopyLimits;
   readonly health: CopyHealth;
@@ -15,46 +34,28 @@ export interface CopyWriterOptions {
   readonly everyMs: number;
 }
 
-/** Milliseconds of one write. What is left follows with the next one, after newer removals. */
-const WRITE_MS = 250;
-const TIDY_EVERY_MS = 300_000;
-/** Bytes that may wait to be written. */
-const PENDING_AT_MOST = 32_000_000;
-/** No document may take more than this part of the limit. */
-const LARGEST = 16;
-/** Share of the limit that is written until the next `tidy`: other processes write to the folder as well. */
-const UNSEEN = 0.05;
-/** A document that is read again and again is written at so many times within its limit. */
-const TOUCHES = 30;
-
 /** Writes a disk copy in the background: removals first, then documents, and the confirmation last. */
 export class CopyWriter implements Disposable {
-  readonly pending = new PendingDocuments(PENDING_AT_MOST);
-  /** Id → the version below which its file has to go. */
-  readonly #outdated = new Map<string, number>();
   readonly #options: CopyWriterOptions;
   readonly #timer: NodeJS.Timeout;
-  /** Distinguishes this process' epochs from those of others. */
+  /** Distinguishes the epochs of this process from those of others. */
   readonly #run = randomUUID();
-  /** The stamps that were written last. */
-  #stamps: ReadonlyMap<string, string> | undefined;
-  #feed: CopyFeed | undefined;
-  /** The copy lacks some of what memory holds. */
+  readonly #changes = new Map<string, Change>();
+  #pendingBytes = 0;
+  /** Id → the version on disk, and when it was read. */
+  readonly #stored = new Map<string, ReadAt & { readonly version: number }>();
+  /** The copy lacks documents that memory has. */
   #isIncomplete = false;
+  feed: CopyFeed | undefined;
   #lineage: string | undefined;
-  /** When PostgreSQL named it, in milliseconds; 0 if only the cache did. */
+  /** When Postgres named the lineage, in milliseconds; 0 if only the cache did. */
   #namedAt = 0;
   #writing: Promise<boolean> | undefined;
-  #tidiedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CopyWriterOptions) {
     this.#options = options;
     this.#timer = setInterval(() => void this.#write(), options.everyMs);
     this.#timer.unref();
-  }
-
-  feedFrom(feed: CopyFeed): void {
-    this.#feed = feed;
   }
 
   get lineage(): string | undefined {
@@ -63,42 +64,81 @@ export class CopyWriter implements Disposable {
 
   follow(lineage: string, namedAt: number): void {
     if (lineage !== this.#lineage) {
-      this.pending.clear();
-      this.#outdated.clear();
-      this.#stamps = undefined;
+      this.#clear();
+      this.#stored.clear();
     }
     this.#lineage = lineage;
     this.#namedAt = namedAt;
   }
 
-  /** The file of an older version has to go. */
-  outdate(id: string, version: number): void {
-    this.#outdated.set(id, Math.max(version, this.#outdated.get(id) ?? 0));
+  /** Removes older versions with the next write. */
+  removeOlder(id: string, version: number): void {
+    if ((this.#changes.get(id)?.version ?? 0) >= version) return;
+    this.#set(id, { version, isRemoved: false, bytes: 0 });
+    if ((this.#stored.get(id)?.version ?? version) < version) this.#stored.delete(id);
   }
 
-  /** True if the file of this version has to go. */
-  isOutdated(id: string, version: number): boolean {
-    return (this.#outdated.get(id) ?? 0) > version;
-  }
-
-  keep(id: string, document: Document, read: DocumentReadAt): void {
-    if (this.#lineage === undefined) return;
-    // Memory hands the document over again, if it is still true then.
-    const isOutdated = this.isOutdated(id, document.version);
-    const { limits, health } = this.#options;
-    if (!isOutdated && this.pending.add(id, document, read, limitOf(limits, id) / TOUCHES)) return;
+  /** Writes the document soon. */
+  store(id: string, document: Document, read: DocumentReadAt): void {
+    if (this.#lineage === undefined || this.#add(id, document, read)) return;
     this.#isIncomplete = true;
     // The disk is slower than the reads.
-    if (!isOutdated) health.count('overflow');
+    if (!this.isOutdated(id, document.version)) this.#options.health.count('overflow');
+  }
+
+  /** Returns true if a newer version is on its way. */
+  isOutdated(id: string, version: number): boolean {
+    return (this.#changes.get(id)?.version ?? 0) > version;
+  }
+
+  /** Returns true if this version is on disk, and nothing older. */
+  isStored(id: string, version: number): boolean {
+    return this.#stored.get(id)?.version === version;
+  }
+
+  setStored(id: string, version: number, { epoch, at }: ReadAt): void {
+    if (this.#stored.size >= REMEMBERED) this.#stored.clear();
+    this.#stored.set(id, { version, epoch, at });
+  }
+
+  /** Returns the document that waits to be written. */
+  pending(id: string): Pick<Change, 'document' | 'read'> | undefined {
+    return this.#changes.get(id);
   }
 
   /** Writes everything that waits now. */
   async flush(): Promise<void> {
     await this.#writing;
-    while ((await this.#write()) && this.pending.size > 0);
+    while ((await this.#write()) && (this.#changes.size > 0 || this.#isIncomplete));
   }
 
-  /** False if it failed, or had nothing to write to. */
+  /** Returns false if a newer version is on its way, or if too much waits. Memory gives the document again later. */
+  #add(id: string, document: Document, read: DocumentReadAt): boolean {
+    const { version, size: bytes } = document;
+    if (this.isOutdated(id, version)) return false;
+    const stored = this.#stored.get(id);
+    if (stored?.version === version && stored.epoch === read.epoch) {
+      const limitMs = limitOf(this.#options.limits, id);
+      if (read.at - stored.at < limitMs / TOUCHES) return true;
+    }
+    const others = this.#pendingBytes - (this.#changes.get(id)?.bytes ?? 0);
+    if (others > 0 && others + bytes > PENDING_AT_MOST) return false;
+    this.#set(id, { version, isRemoved: false, document, read, bytes });
+    return true;
+  }
+
+  #set(id: string, change: Change | undefined): void {
+    this.#pendingBytes += (change?.bytes ?? 0) - (this.#changes.get(id)?.bytes ?? 0);
+    this.#changes.delete(id);
+    if (change) this.#changes.set(id, change);
+  }
+
+  #clear(): void {
+    this.#changes.clear();
+    this.#pendingBytes = 0;
+  }
+
+  /** Returns false if the write failed, or had no folder to write to. */
   #write(): Promise<boolean> {
     this.#writing ??= this.#writeNow()
       .catch((error: unknown) => {
@@ -114,77 +154,57 @@ export class CopyWriter implements Disposable {
   async #writeNow(): Promise<boolean> {
     const lineage = this.#lineage;
     if (lineage === undefined) return false;
-    const { folder, health } = this.#options;
-    const until = performance.now() + WRITE_MS;
-    // Before the removals: every version published until then has been heard, and is among them.
-    const confirmed = this.#feed?.confirmed();
+    const { folder, health, now } = this.#options;
+    // Taken before the removals: this process knows every version that was published until then, and removes what is older.
+    const confirmed = this.feed?.confirmed();
     const claimed = await folder.claim(lineage, this.#namedAt);
     if (claimed === 'refused') {
-      this.pending.clear();
-      this.#outdated.clear();
+      this.#clear();
       return false;
     }
-    if (claimed === 'begun') this.#keepAll();
-    for (const [id, version] of [...this.#outdated]) {
-      await folder.removeOlder(lineage, id, version);
-      if (this.#outdated.get(id) === version) this.#outdated.delete(id);
+    if (claimed === 'begun') {
+      this.#stored.clear();
+      this.#isIncomplete = true;
     }
-    await this.#writeDocuments(lineage, until);
+    for (const [id, change] of [...this.#changes]) {
+      if (change.isRemoved) continue;
+      await folder.removeOlder(lineage, id, change.version);
+      change.isRemoved = true;
+      if (!change.document && this.#changes.get(id) === change) this.#set(id, undefined);
+    }
+    await this.#writeDocuments(lineage);
     if (lineage !== this.#lineage) return false;
-    await folder.renew(lineage, this.#namedAt);
     if (confirmed) {
-      const stretch = this.#stretchOf(confirmed);
-      if (confirmed.stamps !== this.#stamps) await folder.writeStamps(lineage, stretch, confirmed.stamps);
-      this.#stamps = confirmed.stamps;
-      await folder.confirm(lineage, stretch, confirmed.at);
+      const { at, stamps } = confirmed;
+      await folder.confirm({ lineage, stretch: this.#stretchOf(confirmed), at, stamps: [...stamps] });
     }
+    if (folder.isTidyDue(now())) health.measured(await folder.tidy(now()));
     health.succeeded();
-    await this.#tidyIfDue();
     return true;
   }
 
-  async #writeDocuments(lineage: string, until: number): Promise<void> {
-    const { folder, limits, health } = this.#options;
-    while (performance.now() < until && lineage === this.#lineage) {
-      this.#refill();
-      const [id, pending] = this.pending.first() ?? [];
-      if (id === undefined || !pending) return;
-      const { document, at, asOf } = pending;
-      const value = encodeLoaded(id, document);
-      if (!folder.hasRoom(value.length) && folder.added > 0) await this.#tidy();
-      if (value.length <= limits.bytes / LARGEST && folder.hasRoom(value.length)) {
-        const { version } = document;
-        const stretch = this.#stretchOf(pending);
-        await folder.write({ lineage, id, version, stretch, readAt: Math.floor(at), asOf }, value);
-        health.counts.written += 1;
-      }
-      if (this.pending.get(id) === pending) this.pending.setKept(id, document.version, pending);
-      this.pending.remove(id, pending);
+  async #writeDocuments(lineage: string): Promise<void> {
+    const { folder, health, now } = this.#options;
+    const until = performance.now() + WRITE_MS;
+    this.#addAllIfIncomplete();
+    for (const [id, change] of this.#changes) {
+      const { version, document, read } = change;
+      if (performance.now() > until || lineage !== this.#lineage) return;
+      if (!document || !read) continue;
+      if (folder.isTidyDue(now())) health.measured(await folder.tidy(now()));
+      const head = { lineage, id, version, stretch: this.#stretchOf(read), readAt: Math.floor(read.at) };
+      if (await folder.write({ ...head, asOf: read.asOf }, encodeLoaded(id, document))) health.written.inc();
+      if (this.#changes.get(id) !== change) continue;
+      this.setStored(id, version, read);
+      this.#set(id, undefined);
     }
   }
 
-  async #tidyIfDue(): Promise<void> {
-    const { folder, limits, now } = this.#options;
-    if (folder.added > limits.bytes * UNSEEN || now() - this.#tidiedAt > TIDY_EVERY_MS) await this.#tidy();
-  }
-
-  async #tidy(): Promise<void> {
-    const { folder, health, now } = this.#options;
-    this.#tidiedAt = now();
-    Object.assign(health.counts, await folder.tidy(now()));
-  }
-
-  /** The copy is empty: memory is handed over once more. */
-  #keepAll(): void {
-    this.pending.forgetKept();
-    this.#isIncomplete = true;
-    this.#stamps = undefined;
-  }
-
-  #refill(): void {
-    if (!this.#isIncomplete || this.pending.size > 0) return;
+  #addAllIfIncomplete(): void {
+    if (!this.#isIncomplete || this.#changes.size > 0) return;
     this.#isIncomplete = false;
-    for (const { id, document, ...read } of this.#feed?.documents() ?? []) this.keep(id, document, read);
+    for (const { id, document, ...read } of this.feed?.documents() ?? [])
+      if (!this.#add(id, document, read)) this.#isIncomplete = true;
   }
 
   #stretchOf({ epoch }: ReadAt): string {
@@ -196,6 +216,6 @@ export class CopyWriter implements Disposable {
   }
 }
 
-/** Milliseconds for which a document may be given that nothing confirms. */
+/** Returns how long a document that nothing confirms may be given, in milliseconds. */
 export const limitOf = (limits: CopyLimits, id: string): number =>
-  id.startsWith('token:') ? limits.tokenStaleLimitMs : limits.staleLimitMs;
+  isToken(id) ? limits.tokenStaleLimitMs : limits.staleLimitMs;

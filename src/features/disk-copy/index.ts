@@ -1,4 +1,4 @@
-/** A reader's own copy on disk of what it serves. It answers when neither memory, Redis nor Postgres does. */
+/** A reader's own copy on disk of what it serves. It answers if memory, Redis and Postgres do not. */
 import type { Feature } from '../../app/feature.ts';
 import { DISK_COPY_SETTINGS } from './settings.ts';
 

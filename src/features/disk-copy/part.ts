@@ -1,7 +1,6 @@
 import type { CopyContext, CopyPart } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
 import { DiskCopy } from './disk-copy.ts';
-import { addDiskCopySeries } from './metrics.ts';
 import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 
 /** Opens the copy in SNAPSHOT_DIR. Undefined without that setting. */
@@ -15,5 +14,5 @@ export function openDiskCopy({ config, logger, closing }: CopyContext): CopyPart
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
   };
   const copy = closing.use(new DiskCopy({ folder, limits, logger }));
-  return { copy, addMetrics: (registry) => addDiskCopySeries(registry, copy.counts) };
+  return { copy, addMetrics: (registry) => copy.health.addMetrics(registry) };
 }

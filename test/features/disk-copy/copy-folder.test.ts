@@ -1,4 +1,4 @@
-/** The files of a disk copy: what they give, what they refuse, and what becomes of files that are not as they were written. */
+/** The files of a disk copy: which documents they return, which they refuse, and how damage is handled. */
 import {
   mkdirSync,
   readdirSync,
@@ -13,8 +13,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DamagedFile } from '../../../src/features/disk-copy/checksummed-file.ts';
 import { CopyFolder, copyFolder } from '../../../src/features/disk-copy/copy-folder.ts';
-import { DamagedFile } from '../../../src/features/disk-copy/sealed-files.ts';
 import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { decodeDocument, encodeDocument } from '../../../src/snapshot/document/format.ts';
 
@@ -23,6 +23,7 @@ const HOUR = 3_600_000;
 const LIMITS = { bytes: 64 * MB, staleLimitMs: 60_000, tokenStaleLimitMs: 10_000 };
 const LINEAGE = '5f0c2f8e-0000-4000-8000-000000000001';
 const NOW = 1_800_000_000_000;
+const STAMPS = new Map([['hetzner/7', 'catalogue 2026-01-02T00:00:00Z']]);
 const TOKEN = `token:${'ab'.repeat(32)}`;
 
 let folder: string;
@@ -39,7 +40,7 @@ async function open(limits = LIMITS): Promise<CopyFolder> {
 }
 
 /** Writes a document as a reader does. */
-function write(copy: CopyFolder, id: string, version: number, value: Buffer, readAt = NOW): Promise<void> {
+function write(copy: CopyFolder, id: string, version: number, value: Buffer, readAt = NOW): Promise<boolean> {
   return copy.write({ lineage: LINEAGE, id, version, stretch: 'run-1', readAt }, value);
 }
 
@@ -51,40 +52,43 @@ function region(version: number, machines = 1, name = 'm'): Promise<Buffer> {
   return encodeDocument(regionContent(head, rows, { sources: ['hetzner/7'], currency: 'USD' }));
 }
 
+/** Confirms a stretch at NOW, unless a time is given. */
+function confirm(copy: CopyFolder, stretch: string, { at = NOW, lineage = LINEAGE, stamps = STAMPS } = {}) {
+  return copy.confirm({ lineage, stretch, at, stamps: [...stamps] });
+}
+
 const read = (copy: CopyFolder, id = 'region:7') => copy.read(LINEAGE, id);
 const names = () => readdirSync(copyFolder(folder));
 const path = (name: string) => join(copyFolder(folder), name);
 
-describe('what is kept', () => {
-  it('is given again byte for byte, by another process too', async () => {
+describe('a stored document', () => {
+  it('is read byte for byte, also by another process', async () => {
     const value = await region(3, 50);
     const copy = await open();
     await write(copy, 'region:7', 3, value);
-    const stamps = new Map([['hetzner', 'catalogue 2026-01-01T00:00:00Z']]);
-    await copy.writeStamps(LINEAGE, 'run-1', stamps);
+    await confirm(copy, 'run-1');
     const other = await open();
-    expect(await read(other)).toEqual({ version: 3, value, knownAt: NOW, asOf: undefined, stamps });
+    expect(await read(other)).toEqual({ version: 3, value, knownAt: NOW, asOf: undefined, stamps: STAMPS });
     expect(decodeDocument({ kind: 'region', regionId: 7 }, value)?.version).toBe(3);
     expect(await other.regions()).toEqual([7]);
   });
 
-  it('states the time of its reading, and the stamps of its own stretch', async () => {
+  it('has the time of its read, and the stamps of its own stretch', async () => {
     const copy = await open();
     const asOf = '2026-01-01T00:00:00Z';
     const head = { lineage: LINEAGE, id: 'region:7', version: 3, stretch: 'run-1', readAt: NOW, asOf };
     await copy.write(head, await region(3));
-    const stamps = new Map([['hetzner/7', 'catalogue 2026-01-02T00:00:00Z']]);
-    await copy.writeStamps(LINEAGE, 'run-2', stamps);
-    await copy.writeStamps('other', 'run-1', stamps);
+    await confirm(copy, 'run-2');
+    await confirm(copy, 'run-1', { lineage: 'other' });
     expect(await read(copy)).toMatchObject({ asOf, stamps: new Map() });
     // The file of one stretch under the name of another.
-    renameSync(path('stamps-run-2'), path('stamps-run-1'));
+    renameSync(path('confirmed-run-2'), path('confirmed-run-1'));
     expect(await read(copy)).toMatchObject({ asOf, stamps: new Map() });
-    await copy.writeStamps(LINEAGE, 'run-1', stamps);
-    expect(await read(copy)).toMatchObject({ asOf, stamps });
+    await confirm(copy, 'run-1');
+    expect(await read(copy)).toMatchObject({ asOf, stamps: STAMPS });
   });
 
-  it('never becomes older, whichever process writes last', async () => {
+  it('never becomes older, in whatever order processes write', async () => {
     const [a, b] = [await open(), await open()];
     await write(a, 'region:7', 4, await region(4));
     await write(b, 'region:7', 3, await region(3), NOW + 10);
@@ -92,7 +96,7 @@ describe('what is kept', () => {
     expect(await a.versionOf(LINEAGE, 'region:7')).toBe(4);
   });
 
-  it('is removed for a newer version, and only then', async () => {
+  it('is removed for a newer version only', async () => {
     const [a, b] = [await open(), await open()];
     await write(a, 'region:7', 3, await region(3));
     await b.removeOlder(LINEAGE, 'region:7', 3);
@@ -101,7 +105,7 @@ describe('what is kept', () => {
     expect(await read(a)).toBeUndefined();
   });
 
-  it('of a token never comes back behind its revocation, also by a late write of another process', async () => {
+  it('of a token never returns after its revocation, not even by a late write of another process', async () => {
     const [a, b] = [await open(), await open()];
     const value = await region(1);
     await write(a, TOKEN, 1, value);
@@ -116,7 +120,7 @@ describe('what is kept', () => {
     expect((await read(b, TOKEN))?.version).toBe(3);
   });
 
-  it('of a token is refused for ever by a tombstone that is cut or damaged', async () => {
+  it('of a token is refused if the tombstone is cut or damaged', async () => {
     const copy = await open();
     await write(copy, TOKEN, 5, await region(5));
     const [, hash] = TOKEN.split(':');
@@ -135,44 +139,44 @@ describe('what is kept', () => {
     expect((await read(copy, TOKEN))?.version).toBe(5);
   });
 
-  it('is known since it was read, or until its stretch was confirmed', async () => {
+  it('is true until its read, or until the last confirmation of its stretch', async () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
-    await copy.confirm(LINEAGE, 'run-1', NOW + 30_000);
+    await confirm(copy, 'run-1', { at: NOW + 30_000 });
     expect((await read(copy))?.knownAt).toBe(NOW + 30_000);
-    await copy.confirm(LINEAGE, 'run-2', NOW + 80_000);
-    await copy.confirm(LINEAGE, 'other-1', NOW + 80_000);
-    await copy.confirm('other', 'run-1', NOW + 80_000);
+    await confirm(copy, 'run-2', { at: NOW + 80_000 });
+    await confirm(copy, 'other-1', { at: NOW + 80_000 });
+    await confirm(copy, 'run-1', { at: NOW + 80_000, lineage: 'other' });
     expect((await read(copy))?.knownAt).toBe(NOW);
     await write(copy, 'region:7', 3, await region(3), NOW + 70_000);
     expect((await read(copy))?.knownAt).toBe(NOW + 70_000);
     // The file of one stretch under the name of another.
-    await copy.confirm(LINEAGE, 'run-2', NOW + 90_000);
+    await confirm(copy, 'run-2', { at: NOW + 90_000 });
     renameSync(path('confirmed-run-2'), path('confirmed-run-1'));
     expect((await read(copy))?.knownAt).toBe(NOW + 70_000);
   });
 
-  it('is of one lineage: PostgreSQL ends it, a cache alone does not', async () => {
+  it('belongs to one lineage, which PostgreSQL can replace and a cache alone cannot', async () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
     expect(await copy.claim('other', 0)).toBe('refused');
     expect(await copy.read('other', 'region:7')).toBeUndefined();
     expect((await read(copy))?.version).toBe(3);
     expect(await copy.claim('other', 2)).toBe('begun');
-    // By a process that has not heard of it yet.
+    // A process that does not know the new lineage yet.
     expect(await copy.claim(LINEAGE, 1)).toBe('refused');
     expect(await read(copy)).toBeUndefined();
     expect((await copy.owner())?.lineage).toBe('other');
   });
 
-  it('stays with the lineage that PostgreSQL has named again', async () => {
+  it('stays with the lineage that PostgreSQL named last', async () => {
     const copy = await open();
-    await copy.renew(LINEAGE, 5);
+    expect(await copy.claim(LINEAGE, 5)).toBe('owned');
     expect(await copy.claim('other', 4)).toBe('refused');
     expect(await copy.claim('other', 6)).toBe('begun');
   });
 
-  it('goes an hour after it got too old for any answer, tokens sooner', async () => {
+  it('is removed an hour after its limit, tokens sooner', async () => {
     const copy = await open();
     const value = await region(3);
     await write(copy, 'region:7', 3, value);
@@ -181,17 +185,17 @@ describe('what is kept', () => {
     expect((await copy.tidy(NOW)).documents).toBe(2);
     expect((await copy.tidy(NOW + HOUR + 10_001)).documents).toBe(1);
     expect((await copy.tidy(NOW + HOUR + 60_000)).documents).toBe(1);
-    await copy.confirm(LINEAGE, 'run-1', NOW + 10);
+    await confirm(copy, 'run-1', { at: NOW + 10 });
     utimesSync(path('confirmed-run-1'), (NOW + 10) / 1000, (NOW + 10) / 1000);
     expect((await copy.tidy(NOW + HOUR + 60_010)).documents).toBe(1);
     expect((await copy.tidy(NOW + HOUR + 60_011)).documents).toBe(0);
   });
 
-  it('has tombstones, confirmations and broken writes for as long as they may matter', async () => {
+  it('leaves tombstones, confirmations and unfinished writes until they are too old', async () => {
     const copy = await open();
     const now = Date.now();
     copy.revoke(LINEAGE, TOKEN, 2);
-    await copy.confirm(LINEAGE, 'run-1', now);
+    await confirm(copy, 'run-1', { at: now });
     writeFileSync(path('tmp-killed'), 'half');
     await copy.tidy(now + HOUR);
     expect(names()).toHaveLength(4);
@@ -202,21 +206,20 @@ describe('what is kept', () => {
   });
 });
 
-describe('its room', () => {
-  it('is bounded, all files together; lists make room, tokens and the list of providers stay', async () => {
+describe('the size limit', () => {
+  it('holds for all files together: old lists are removed, tokens and the list of providers stay', async () => {
     const copy = await open({ ...LIMITS, bytes: 16 * MB });
     const value = await region(1, 1, 'x'.repeat(90_000));
     const age = (name: string, i: number) => utimesSync(path(name), i, i);
-    const keep = async (id: string, i: number) => {
-      if (!copy.hasRoom(value.length)) await copy.tidy(NOW);
-      if (!copy.hasRoom(value.length)) return;
-      await write(copy, id, 1, value);
+    const store = async (id: string, i: number) => {
+      if (copy.isTidyDue(NOW)) await copy.tidy(NOW);
+      expect(await write(copy, id, 1, value)).toBe(true);
       age(id.replace(':', '-'), NOW / 1000 + i);
     };
-    await keep('providers', 0);
-    await keep(TOKEN, 0);
+    await store('providers', 0);
+    await store(TOKEN, 0);
     for (let i = 0; i < 400; i++) {
-      await keep(`clusters:${i}`, i);
+      await store(`clusters:${i}`, i);
       const sizes = names().map((name) => statSync(path(name)).size);
       expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(16 * MB);
     }
@@ -227,36 +230,43 @@ describe('its room', () => {
     expect((await copy.tidy(NOW)).documents).toBeGreaterThan(50);
   });
 
-  it('that tokens alone have filled has none for more of them', async () => {
+  it('refuses further documents if tokens alone fill the folder', async () => {
     const copy = await open({ ...LIMITS, bytes: 16 * MB });
     const value = await region(1, 1, 'x'.repeat(90_000));
     let written = 0;
-    for (; written < 400 && copy.hasRoom(value.length); written++)
-      await write(copy, `token:${written}`, 1, value);
-    await copy.tidy(NOW);
-    expect(copy.hasRoom(value.length)).toBe(false);
+    while (written < 400 && (await write(copy, `token:${written}`, 1, value))) {
+      written += 1;
+      if (copy.isTidyDue(NOW)) await copy.tidy(NOW);
+    }
+    expect(written).toBeGreaterThan(100);
     expect(written).toBeLessThan(400);
+    await copy.tidy(NOW);
+    expect(await write(copy, 'token:400', 1, value)).toBe(false);
+    expect(await read(copy, 'token:400')).toBeUndefined();
     expect((await read(copy, 'token:0'))?.version).toBe(1);
+    // A document that is too large has no room in an empty folder either.
+    const empty = new CopyFolder(join(folder, 'empty'), { ...LIMITS, bytes: MB });
+    await empty.claim(LINEAGE, 1);
+    expect(await write(empty, 'region:7', 1, value)).toBe(false);
   });
 
-  it('is for nobody else on the machine, and no name is a secret', async () => {
+  it('files are readable by their user only, and no file name is a secret', async () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
     await write(copy, TOKEN, 1, await region(3));
-    await copy.writeStamps(LINEAGE, 'run-1', new Map());
-    await copy.confirm(LINEAGE, 'run-1', NOW);
+    await confirm(copy, 'run-1');
     copy.revoke(LINEAGE, TOKEN, 2);
     expect(statSync(copyFolder(folder)).mode & 0o777).toBe(0o700);
     for (const name of names()) expect([name, statSync(path(name)).mode & 0o777]).toEqual([name, 0o600]);
     const [, hash] = TOKEN.split(':');
     expect(names().sort()).toEqual(
-      ['confirmed-run-1', 'lineage', 'region-7', `revoked-${hash}`, 'stamps-run-1', `token-${hash}`].sort(),
+      ['confirmed-run-1', 'lineage', 'region-7', `revoked-${hash}`, `token-${hash}`].sort(),
     );
   });
 });
 
-describe('files that are not as they were written', () => {
-  it('a damaged document is found out by its own checksum; the others stay', async () => {
+describe('damaged files', () => {
+  it('the checksum of a document reveals its damage, and other documents stay', async () => {
     const copy = await open();
     const value = await region(3, 200);
     await write(copy, 'region:7', 3, value);
@@ -264,13 +274,13 @@ describe('files that are not as they were written', () => {
     const bytes = readFileSync(path('region-7'));
     bytes[bytes.indexOf('Falkenstein')] = 'f'.charCodeAt(0);
     writeFileSync(path('region-7'), bytes);
-    const damaged = (await read(copy))?.value ?? expect.unreachable('it has a sound head');
+    const damaged = (await read(copy))?.value ?? expect.unreachable('its first line is intact');
     expect(decodeDocument({ kind: 'region', regionId: 7 }, damaged)).toBeUndefined();
     expect((await read(copy, 'region:8'))?.value).toEqual(value);
   });
 
   it.each(['"version":2', '"readAt":1800000000001', '"stretch":"run-9"'])(
-    'a head that was changed to %s is a miss, and its file is removed',
+    'a first line changed to %s is a miss, and its file is removed',
     async (changed) => {
       const copy = await open();
       await write(copy, 'region:7', 3, await region(3));
@@ -300,20 +310,20 @@ describe('files that are not as they were written', () => {
     expect((await read(next))?.version).toBe(4);
   });
 
-  it('another document under its name is a miss', async () => {
+  it('a file with the name of another document is a miss', async () => {
     const copy = await open();
     await write(copy, 'clusters:1', 1, await region(3));
     renameSync(path('clusters-1'), path('clusters-2'));
     await expect(read(copy, 'clusters:2')).rejects.toThrow(DamagedFile);
   });
 
-  it('random damage gives what was written or nothing, and never ends the process', async () => {
+  it('after random damage a read returns what was written or nothing, and never ends the process', async () => {
     const value = await region(3, 300);
     for (let round = 0; round < 300; round++) {
       const copy = await open();
       await write(copy, 'region:7', 3, value);
       const bytes = readFileSync(path('region-7'));
-      // The head is short: damage meets it as often as the rest.
+      // The first line is short. Damage it as often as the rest.
       const within = round % 2 === 0 ? 200 : bytes.length;
       for (let i = 0; i < 1 + (round % 30); i++)
         bytes[Math.floor(Math.random() * within)] = Math.floor(Math.random() * 256);
@@ -330,19 +340,19 @@ describe('files that are not as they were written', () => {
     }
   });
 
-  it('files of other formats are removed at the start, the SQLite files of earlier releases among them', async () => {
+  it('the first claim removes files of other formats, such as the SQLite files of earlier releases', async () => {
     mkdirSync(join(folder, 'fleetbook-copy-1'));
     writeFileSync(join(folder, 'fleetbook-copy-1', '1800000000000.sqlite'), 'of an earlier release');
-    mkdirSync(join(folder, 'of somebody else'));
+    mkdirSync(join(folder, 'another folder'));
     await open();
-    expect(readdirSync(folder).sort()).toEqual(['fleetbook-copy-2', 'of somebody else']);
-    // An earlier release that has run for a while, e.g. after an update was taken back.
+    expect(readdirSync(folder).sort()).toEqual(['another folder', 'fleetbook-copy-2']);
+    // An earlier release ran for a while, e.g. after a rollback.
     mkdirSync(join(folder, 'fleetbook-copy-1'));
     await open();
-    expect(readdirSync(folder).sort()).toEqual(['fleetbook-copy-2', 'of somebody else']);
+    expect(readdirSync(folder).sort()).toEqual(['another folder', 'fleetbook-copy-2']);
   });
 
-  it('a copy that was removed, or whose owner cannot be read, is begun again', async () => {
+  it('a removed copy, or one without a readable owner, begins again', async () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
     rmSync(copyFolder(folder), { recursive: true });
@@ -352,6 +362,6 @@ describe('files that are not as they were written', () => {
     writeFileSync(path('lineage'), 'damaged');
     expect(await copy.claim(LINEAGE, 0)).toBe('begun');
     expect(await read(copy)).toBeUndefined();
-    expect(await copy.claim(LINEAGE, 0)).toBe('kept');
+    expect(await copy.claim(LINEAGE, 0)).toBe('owned');
   });
 });

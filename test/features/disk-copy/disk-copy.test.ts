@@ -1,4 +1,4 @@
-/** Readers that start with nothing but the copy of the one before them, on real servers that went away. */
+/** Readers that start with only the disk copy of an earlier reader, while PostgreSQL and Redis are down. */
 import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const disk = diskScene();
 const { scene, clock, open, served, machines, seen, everythingDown, fileOf } = disk;
 
 describe('with everything down', () => {
-  it('a new reader gives what was served before, byte for byte, as tier disk', async () => {
+  it('a new reader serves the same answers as before, byte for byte, as tier disk', async () => {
     const before = await served();
     const expected = [
       await seen(machines(before)),
@@ -44,7 +44,7 @@ describe('with everything down', () => {
     expect((await reader.clusters.cluster(scene.sample.a, 'cluster-test'))?.tier).toBe('disk');
   });
 
-  it('a new reader states no time of a run that was stored after its document was read', async () => {
+  it('a new reader does not state the time of a run that was stored after the read of its document', async () => {
     await disk.cache.refuse();
     const before = open();
     const { asOf } = await machines(before);
@@ -60,7 +60,7 @@ describe('with everything down', () => {
     expect(await machines(open())).toMatchObject({ tier: 'disk', asOf });
   });
 
-  it('a new reader states the last times that were confirmed while messages arrived', async () => {
+  it('a new reader states the last times that messages confirmed', async () => {
     const before = await served();
     await verify(scene.sql, 'cloud', '2026-01-03T00:00:00Z');
     await scene.publisher.publishDirty();
@@ -70,21 +70,21 @@ describe('with everything down', () => {
     expect(await machines(open())).toMatchObject({ tier: 'disk', asOf: '2026-01-03T00:00:00.000Z' });
   });
 
-  it('servers that hang keep nobody waiting, once that is known', async () => {
+  it('hung servers delay no answer once the reader knows that they hang', async () => {
     await served();
     disk.database.hang();
     disk.cache.hang();
     const reader = open();
-    const asks = async () => {
+    const timedRead = async () => {
       const begun = performance.now();
       const { tier } = await machines(reader);
       return { tier, isLate: performance.now() - begun > 200 };
     };
-    await until(async () => !(await asks()).isLate);
+    await until(async () => !(await timedRead()).isLate);
     const late: number[] = [];
     const begun = performance.now();
     await until(async () => {
-      const { tier, isLate } = await asks();
+      const { tier, isLate } = await timedRead();
       expect(tier).toBe('disk');
       if (isLate) late.push(performance.now() - begun);
       return performance.now() - begun > 5000;
@@ -93,14 +93,14 @@ describe('with everything down', () => {
     expect(late.length, `late after ${late.map(Math.round).join(', ')} ms`).toBeLessThan(4);
   });
 
-  it('a machine is found by the list that was served, also one that nobody asked for', async () => {
+  it('every machine of a served list is found, also one that was never requested', async () => {
     await served();
     await everythingDown();
     const reader = open();
     expect((await reader.catalogue.machine(scene.sample.small))?.tier).toBe('disk');
   });
 
-  it('what was never served is unavailable, not missing', async () => {
+  it('a document that was never served is unavailable, not missing', async () => {
     await served();
     const other = await addOrganization(scene.sql, 'other');
     await everythingDown();
@@ -110,14 +110,14 @@ describe('with everything down', () => {
     await expect(Promise.resolve(reader.catalogue.machine(4_000_000))).rejects.toThrow(Unavailable);
   });
 
-  it('without a copy nothing has changed', async () => {
+  it('without a copy reads are unavailable', async () => {
     await served();
     await everythingDown();
     const reader = open({ snapshotDir: undefined });
     await expect(Promise.resolve(machines(reader))).rejects.toThrow(Unavailable);
   });
 
-  it('nothing is given for longer than STALE_LIMIT after it was known to be true', async () => {
+  it('a document expires STALE_LIMIT after its last confirmation', async () => {
     await served({ staleLimitMs: 10 * MINUTE });
     await everythingDown();
     clock.forward(9 * MINUTE);
@@ -127,7 +127,7 @@ describe('with everything down', () => {
     await expect(Promise.resolve(machines(late))).rejects.toThrow(Unavailable);
   });
 
-  it('STALE_LIMIT also ends what a reader has taken from the disk into its memory', async () => {
+  it('STALE_LIMIT also ends a document that a reader loaded from disk into memory', async () => {
     await served({ staleLimitMs: 10 * MINUTE });
     await everythingDown();
     const reader = open({ staleLimitMs: 10 * MINUTE });
@@ -136,7 +136,7 @@ describe('with everything down', () => {
     await expect(Promise.resolve(machines(reader))).rejects.toThrow(Unavailable);
   });
 
-  it('what stays true while it is not read again is known by the link', async () => {
+  it('the link confirms documents that are not read again', async () => {
     const reader = await served({ staleLimitMs: 10 * MINUTE });
     clock.forward(30 * MINUTE);
     const since = clock.now();
@@ -157,12 +157,12 @@ describe('tokens', () => {
     await expect(Promise.resolve(open().tokens.verify(disk.token))).rejects.toThrow(Unavailable);
   });
 
-  it('a revocation that was answered is not undone by a start with everything down', async () => {
+  it('a revocation that the reader answered survives a restart with everything down', async () => {
     const reader = await served();
     await revokeToken(scene.store.db, disk.tokenId);
     await scene.publisher.publishDirty();
     await until(async () => (await reader.tokens.verify(disk.token)) === undefined);
-    // Not flushed: the answer alone has put it down.
+    // There is no flush: the answer alone wrote the revocation.
     await everythingDown();
     const restarted = open();
     expect(await answered(restarted)).not.toBe('accepted');
@@ -170,7 +170,7 @@ describe('tokens', () => {
     expect(await answered(open())).toBe('refused');
   });
 
-  it('a revocation that was only heard of is not undone either', async () => {
+  it('a revocation that the reader only received survives as well', async () => {
     const reader = await served();
     await revokeToken(scene.store.db, disk.tokenId);
     await scene.publisher.publishDirty();
@@ -184,21 +184,22 @@ describe('tokens', () => {
   it('a revocation is on disk before anything else happens', async () => {
     const { copy } = await served();
     const hash = hashToken(disk.token);
-    copy?.heard(`token:${hash}`, 2);
+    copy?.published(`token:${hash}`, 2);
     expect(existsSync(fileOf(`revoked:${hash}`))).toBe(true);
     expect(await copy?.read({ kind: 'token', hash })).toBeUndefined();
   });
 
-  it('a message about what is no document touches no file', async () => {
+  it('a message with an id of no document touches no file', async () => {
     const { copy } = await served();
     const files = () => readdirSync(dirname(fileOf('providers'))).sort();
     const before = files();
-    for (const id of ['token:../providers', 'region:../../x', 'token:', 'lineage', '']) copy?.heard(id, 9);
+    for (const id of ['token:../providers', 'region:../../x', 'token:', 'lineage', ''])
+      copy?.published(id, 9);
     await copy?.flush();
     expect(files()).toEqual(before);
   });
 
-  it('one that expires stays expired', async () => {
+  it('an expired token stays expired', async () => {
     const scopes = ['machines:read'] as const;
     const expiresAt = new Date(clock.now() + 5 * MINUTE);
     const { token: short } = await createToken(scene.store.db, {
@@ -216,7 +217,7 @@ describe('tokens', () => {
     expect(await open().tokens.verify(disk.token)).toBeDefined();
   });
 
-  it('one that PostgreSQL no longer knows is put out', async () => {
+  it('a token that PostgreSQL no longer has is removed', async () => {
     const reader = await served();
     await disk.cache.refuse();
     await until(() => !reader.link.linked);
@@ -237,12 +238,12 @@ describe('tokens', () => {
   }
 });
 
-it('organizations are told apart: what is under another’s name is a miss', async () => {
+it('a file with the name of another organization is a miss', async () => {
   const reader = await served();
   const other = await addOrganization(scene.sql, 'other');
   expect((await reader.clusters.clusters(other)).body.identity.toString()).toBe('[]');
   await reader.copy?.flush();
-  // One that lives on would write again what it has in memory.
+  // A running reader would write its memory to disk again.
   await reader[Symbol.asyncDispose]();
   await everythingDown();
   const [own, others] = [fileOf(`clusters:${scene.sample.a}`), fileOf(`clusters:${other}`)];
@@ -252,5 +253,6 @@ it('organizations are told apart: what is under another’s name is a miss', asy
   const restarted = open();
   for (const organization of [scene.sample.a, other])
     await expect(Promise.resolve(restarted.clusters.clusters(organization))).rejects.toThrow(Unavailable);
-  expect(restarted.copy?.counts.failures.get('damaged')).toBe(2);
+  const { values = [] } = (await restarted.copy?.health.failures.get()) ?? {};
+  expect(values.find(({ labels }) => labels.reason === 'damaged')?.value).toBe(2);
 });

@@ -1,4 +1,4 @@
-/** A reader with a copy on disk, whose way to PostgreSQL and to the cache is through proxies. */
+/** A reader with a disk copy, which reaches PostgreSQL and the cache through proxies. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts';
 
 export const MINUTE = 60_000;
 
-/** Hooks: servers, a folder and a token for each test. */
+/** Registers hooks: servers, a folder and a token for each test. */
 export function diskScene() {
   const scene = sceneForEachTest({ redis: 'of the test' });
 
@@ -38,10 +38,10 @@ export function diskScene() {
     await Promise.all([database.heal(), cache.heal()]);
     await Promise.all([database[Symbol.asyncDispose](), cache[Symbol.asyncDispose]()]);
   });
-  // The readers are closed later than what comes before.
+  // Readers close later than the hooks above.
   afterAll(() => Promise.all(folders.map((each) => rm(each, { recursive: true, force: true }))));
 
-  /** A reader of the shared folder that reaches both servers through the proxies. */
+  /** Opens a reader of the shared folder that reaches both servers through the proxies. */
   const open = (options: Partial<ReaderOptions> = {}) =>
     scene.reader({
       databaseUrl: database.url,
@@ -58,7 +58,7 @@ export function diskScene() {
   const machines = (reader: TestReader) =>
     reader.catalogue.machines(scene.sample.provider, scene.sample.region);
 
-  /** What a client sees of an answer. */
+  /** Returns the parts of an answer that a client sees. */
   async function seen(answer: ReturnType<typeof machines>) {
     const { body, asOf, currency } = await answer;
     await body.compress?.();
@@ -73,7 +73,7 @@ export function diskScene() {
     };
   }
 
-  /** A reader that has served something of everything, and has kept it. */
+  /** Opens a reader that has served one document of each kind, and has written them to disk. */
   async function served(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
     const reader = open(options);
     await reader.catalogue.providers();
@@ -86,7 +86,7 @@ export function diskScene() {
     return reader;
   }
 
-  /** The file of a document. */
+  /** Returns the file of a document. */
   const fileOf = (id: string) => join(copyFolder(snapshotDir), id.replace(':', '-'));
 
   return {

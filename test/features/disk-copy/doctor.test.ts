@@ -11,39 +11,39 @@ import { findSetpriv } from '../../../src/processes/server-process.ts';
 const folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-doctor-'));
 afterAll(() => folder.remove());
 
-const look = (path: string) => checkDiskCopy(inspectConfig({ SNAPSHOT_DIR: path }));
+const check = (path: string) => checkDiskCopy(inspectConfig({ SNAPSHOT_DIR: path }));
 
-describe('doctor looks at SNAPSHOT_DIR', () => {
-  it('and says nothing where none is set', async () => {
+describe('doctor checks SNAPSHOT_DIR', () => {
+  it('and reports nothing if it is not set', async () => {
     expect(await checkDiskCopy(inspectConfig({}))).toEqual([]);
   });
 
-  it('and says what is kept there', async () => {
+  it('and reports the size of the copy', async () => {
     const path = join(folder.path, 'kept');
     mkdirSync(copyFolder(path), { recursive: true });
     writeFileSync(join(copyFolder(path), '1.sqlite'), Buffer.alloc(3_200_000));
-    expect(await look(path)).toEqual([
+    expect(await check(path)).toEqual([
       { check: 'copy on disk', verdict: 'ok', found: `${path} has 3 MB of at most 512 MB`, mend: null },
     ]);
   });
 
-  it('which need not be there yet', async () => {
+  it('which need not exist yet', async () => {
     const path = join(folder.path, 'not', 'yet');
-    expect(await look(path)).toEqual([
+    expect(await check(path)).toEqual([
       expect.objectContaining({ verdict: 'ok', found: expect.stringContaining('first reader') }),
     ]);
   });
 
-  it('and names what stands in its place', async () => {
+  it('and names a file that is in its place', async () => {
     const path = join(folder.path, 'file');
     writeFileSync(path, '');
-    expect(await look(path)).toEqual([
-      expect.objectContaining({ verdict: 'problem', found: `${path} of SNAPSHOT_DIR is no folder` }),
+    expect(await check(path)).toEqual([
+      expect.objectContaining({ verdict: 'problem', found: `SNAPSHOT_DIR=${path}: ${path} is not a folder` }),
     ]);
-    expect(await look(join(path, 'below'))).toEqual([expect.objectContaining({ verdict: 'problem' })]);
+    expect(await check(join(path, 'below'))).toEqual([expect.objectContaining({ verdict: 'problem' })]);
   });
 
-  it('as the user who asks, who may not be allowed to write there', () => {
+  it('as the user of the command, who may lack the permission to write', () => {
     const path = join(folder.path, 'others');
     mkdirSync(path);
     chmodSync(path, 0o555);
@@ -51,7 +51,7 @@ describe('doctor looks at SNAPSHOT_DIR', () => {
       const { checkDiskCopy } = await import(${JSON.stringify(new URL('../../../src/features/disk-copy/doctor.ts', import.meta.url).href)});
       const { inspectConfig } = await import(${JSON.stringify(new URL('../../../src/config/config.ts', import.meta.url).href)});
       console.log(JSON.stringify(await checkDiskCopy(inspectConfig({ SNAPSHOT_DIR: process.argv[1] }))));`;
-    // Root passes over permissions, unless it has given up that capability.
+    // Root ignores permissions, unless it gives up that capability.
     const isRoot = process.getuid?.() === 0;
     const through = isRoot
       ? [findSetpriv() ?? 'setpriv', '--bounding-set=-all', '--inh-caps=-all', '--']
@@ -69,13 +69,13 @@ describe('doctor looks at SNAPSHOT_DIR', () => {
     ]);
   });
 
-  it('and warns where its disk has less room than it may take', () => {
-    const room = { folder: '/copy', isThere: true, used: 100e6, free: 300e6, limit: 512e6 };
+  it('and warns if the disk has less room than the copy may take', () => {
+    const room = { folder: '/copy', exists: true, used: 100e6, free: 300e6, limit: 512e6 };
     expect(roomFinding(room)).toEqual({
       check: 'copy on disk',
       verdict: 'warning',
       found: '/copy has 100 MB of at most 512 MB, and its disk has only 300 MB left',
-      mend: 'free room on that disk, or lower MEMORY_LIMIT, of which it takes twice as much',
+      mend: 'free room on that disk, or lower MEMORY_LIMIT: the copy takes up to twice as much',
     });
     expect(roomFinding({ ...room, free: 412e6 }).verdict).toBe('ok');
   });

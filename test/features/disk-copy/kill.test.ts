@@ -1,4 +1,4 @@
-/** A process that writes its disk copy as fast as it can, killed at random moments. */
+/** A process that writes its disk copy as fast as it can, and is killed at random moments. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,10 +13,10 @@ import { LIMITS, LINEAGE, REGIONS, regionOf, tokenOf } from './programs/world.ts
 
 const WRITER = new URL('./programs/writer.ts', import.meta.url).pathname;
 const KILLS = 20;
-/** What was true for so long (ms) before the kill is not given again, with a moment for the disk. */
+/** A version that was replaced this long (ms) before the kill must not be on disk: one second, and some time for the disk. */
 const LOST_MS = 1000 + 500;
 
-it(`killed ${KILLS} times, the copy is whole, loses a second at most, and no revocation`, async () => {
+it(`after ${KILLS} kills the copy is whole, and lost one second at most and no revocation`, async () => {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-kill-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
@@ -30,9 +30,9 @@ it(`killed ${KILLS} times, the copy is whole, loses a second at most, and no rev
     const closed = once(writer.child, 'close');
     writer.child.kill('SIGKILL');
     const killedAt = Date.now();
-    // Later than its end: what it printed last is read then.
+    // `close` comes after the last output.
     await closed;
-    /** Region → the last version that was given, and the last one a second before the kill. */
+    /** Region → the last version, and the last one a second before the kill. */
     const last = new Map<number, number>();
     const bound = new Map<number, number>();
     for (const [, region, version, at] of writer.output().matchAll(/^(\d+) (\d+) (\d+)$/gm)) {
@@ -48,7 +48,7 @@ it(`killed ${KILLS} times, the copy is whole, loses a second at most, and no rev
       const document = decodeDocument({ kind: 'region', regionId: region }, stored.value);
       expect(document?.version).toBe(stored.version);
       expect(stored.version).toBeGreaterThanOrEqual(bound.get(region) ?? 0);
-      // One version may have been written and not printed any more.
+      // The last version may be written and not printed.
       expect(stored.version).toBeLessThanOrEqual((last.get(region) ?? stored.version) + 1);
       expect(document?.body.identity).toEqual(regionContent(...regionOf(region, stored.version)).body);
     }
@@ -59,7 +59,7 @@ it(`killed ${KILLS} times, the copy is whole, loses a second at most, and no rev
     for (const [, number] of writer.output().matchAll(/^accepted (\d+)$/gm))
       if (await copy.read(LINEAGE, tokenOf(Number(number)))) accepted += 1;
   }
-  // Both must have been tried.
+  // The test must have covered both.
   expect(found).toBeGreaterThan(0);
   expect(accepted).toBeGreaterThan(0);
 }, 300_000);

@@ -1,4 +1,4 @@
-/** Searches of a reader that has nothing but the copy of the one before it. */
+/** Searches of a reader that starts with only the disk copy of an earlier reader. */
 import { expect, it } from 'vitest';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import type { TestReader } from '../../snapshot/scene.ts';
@@ -20,18 +20,18 @@ async function cheapest(reader: TestReader) {
   return { tier: answer?.tier, found: JSON.parse(answer?.body.identity.toString() ?? '{}') };
 }
 
-it('finds what the one before found, as tier disk', async () => {
+it('finds what the earlier reader found, as tier disk', async () => {
   const before = await served();
   const { found } = await cheapest(before);
   expect(found.machines).toHaveLength(42);
   await before.copy?.flush();
   await everythingDown();
   const reader = open();
-  // It refuses for as long as it reads the machines.
+  // The reader rejects searches until it has read the machines.
   expect(await until(() => cheapest(reader).catch(() => undefined))).toEqual({ tier: 'disk', found });
 });
 
-it('finds nothing for longer than STALE_LIMIT after it was known to be true', async () => {
+it('is unavailable STALE_LIMIT after the last confirmation', async () => {
   const before = await served({ staleLimitMs: 10 * MINUTE });
   await cheapest(before);
   await before.copy?.flush();
@@ -40,7 +40,7 @@ it('finds nothing for longer than STALE_LIMIT after it was known to be true', as
   await expect(cheapest(open({ staleLimitMs: 10 * MINUTE }))).rejects.toThrow(Unavailable);
 });
 
-it('is from memory again once the servers are back', async () => {
+it('is of tier memory again when the servers are back', async () => {
   const before = await served();
   await cheapest(before);
   await before.copy?.flush();

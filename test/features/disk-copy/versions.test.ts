@@ -1,4 +1,4 @@
-/** Which version a disk copy gives, while servers come and go and other processes write to it. */
+/** The version that a disk copy returns while servers fail and other processes write to it. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { reprice } from '../../snapshot/rows.ts';
@@ -10,7 +10,7 @@ const disk = diskScene();
 const { scene, clock, open, served, machines, everythingDown, fileOf } = disk;
 
 describe('versions', () => {
-  it('what was given last is given soon: never what was a second before', async () => {
+  it('a restart serves the last version soon, and never one from a second before', async () => {
     const reader = await served();
     const name = { kind: 'region', regionId: scene.sample.region } as const;
     const old = (await reader.documents.get(name)).document?.version;
@@ -18,7 +18,7 @@ describe('versions', () => {
     await scene.publisher.publishDirty();
     await until(async () => (await reader.documents.get(name)).document?.version === version);
     await everythingDown();
-    // The content may not be there yet; the older one goes by itself.
+    // The new version may not be written yet. The old one is removed in any case.
     await until(async () => (await givenOnDisk()) !== old);
     expect([version, undefined]).toContain(await givenOnDisk());
     await reader.copy?.flush();
@@ -31,7 +31,7 @@ describe('versions', () => {
     }
   });
 
-  it('a cache that is behind what the reader before gave is passed over', async () => {
+  it('a cache that is older than the answers of the earlier reader is skipped', async () => {
     const reader = await served();
     const name = { kind: 'region', regionId: scene.sample.region } as const;
     const key = scene.keys.document(name);
@@ -55,7 +55,7 @@ describe('versions', () => {
     });
   });
 
-  it('the tiers return one by one, and newer versions win', async () => {
+  it('the tiers recover one by one, and newer versions win', async () => {
     await served();
     await everythingDown();
     const reader = open();
@@ -76,7 +76,7 @@ describe('versions', () => {
     await until(async () => (await reader.documents.get(name)).document?.version === newest);
   });
 
-  it('a database with another lineage ends what is kept', async () => {
+  it('a database with another lineage ends the copy', async () => {
     await served();
     await everythingDown();
     const reader = open();
@@ -92,7 +92,7 @@ describe('versions', () => {
   });
 });
 
-it('what the copy has already is the same after a reader has started, and is known from then on', async () => {
+it('a new reader leaves the same files, and confirms them from then on', async () => {
   const before = await served({ staleLimitMs: 10 * MINUTE });
   await before.copy?.[Symbol.asyncDispose]();
   const ids = ['providers', `region:${scene.sample.region}`, `clusters:${scene.sample.a}`];
@@ -110,7 +110,7 @@ it('what the copy has already is the same after a reader has started, and is kno
   expect((await machines(open({ staleLimitMs: 10 * MINUTE }))).tier).toBe('disk');
 });
 
-it('two readers share a folder: each starts with what either has kept', async () => {
+it('two readers share a folder: each starts with the documents of both', async () => {
   const [one, two] = [await served(), open()];
   await two.clusters.clusters(scene.sample.b);
   await two.copy?.flush();

@@ -1,4 +1,4 @@
-/** What a program that is killed writes, so that its parent knows it again. */
+/** The documents of the program that is killed. Its parent makes the same ones. */
 import type { MachineRow, RegionHead } from '../../../../src/snapshot/document/build.ts';
 import type { Provenance } from '../../../../src/snapshot/document/document.ts';
 
@@ -6,7 +6,7 @@ export const LIMITS = { bytes: 16_000_000, staleLimitMs: 3_600_000, tokenStaleLi
 export const LINEAGE = '5f0c2f8e-0000-4000-8000-000000000001';
 export const REGIONS = 5;
 
-/** The region's document in this version: larger and smaller ones, each machine with the version as its price. */
+/** Returns a region's document in this version. Its size varies, and the version is the price of each machine. */
 export function regionOf(id: number, version: number): [RegionHead, MachineRow[], Provenance] {
   const head = { id, code: `r${id}`, name: `Region ${id}`, version, provider: { id: 1, name: 'Cloud' } };
   const machines = Array.from({ length: 1 + ((version * 37) % 400) }, (_, i) => {
@@ -15,5 +15,5 @@ export function regionOf(id: number, version: number): [RegionHead, MachineRow[]
   return [head, machines, { sources: ['cloud'], currency: 'USD' }];
 }
 
-/** The id of a token's document. */
+/** Returns the id of a token's document. */
 export const tokenOf = (number: number): string => `token:${number.toString(16).padStart(64, '0')}`;

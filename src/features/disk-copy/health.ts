@@ -1,0 +1,83 @@
+import type { Logger } from 'pino';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { messageOf } from '../../domain/servers/driver-error.ts';
+import { Unavailable } from '../../snapshot/document/answer.ts';
+import { DamagedFile } from './checksummed-file.ts';
+
+const FAILURES = ['damaged', 'failed', 'full', 'overflow', 'slow'] as const;
+type Failure = (typeof FAILURES)[number];
+
+/** Counts what a disk copy does. Logs its first failure, and when it works again. */
+export class CopyHealth {
+  readonly written = new Counter({
+    name: 'fleetbook_disk_copy_written_total',
+    help: 'Documents that this process has written to its disk copy, new ones and confirmed ones',
+    registers: [],
+  });
+  readonly failures = new Counter({
+    name: 'fleetbook_disk_copy_failures_total',
+    help: 'Failed reads and writes of the disk copy by reason; damaged: a file had a wrong checksum and was removed',
+    labelNames: ['reason'],
+    registers: [],
+  });
+  // Several processes share one folder: their values must not be added up.
+  readonly #bytes = new Gauge({
+    name: 'fleetbook_disk_copy_bytes',
+    help: 'Bytes of the disk copy in SNAPSHOT_DIR, measured every five minutes',
+    registers: [],
+    aggregator: 'max',
+  });
+  readonly #documents = new Gauge({
+    name: 'fleetbook_disk_copy_documents',
+    help: 'Documents in the disk copy in SNAPSHOT_DIR, counted every five minutes',
+    registers: [],
+    aggregator: 'max',
+  });
+  readonly #logger: Logger;
+  #isReported = false;
+  /** True from a read that takes too long until the disk answers again. */
+  isSlow = false;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+    // An alert notices the first failure only if the series exists before it.
+    for (const reason of FAILURES) this.failures.inc({ reason }, 0);
+  }
+
+  addMetrics(registry: Registry): void {
+    for (const metric of [this.written, this.failures, this.#bytes, this.#documents])
+      registry.registerMetric<string>(metric);
+  }
+
+  measured({ bytes, documents }: { readonly bytes: number; readonly documents: number }): void {
+    this.#bytes.set(bytes);
+    this.#documents.set(documents);
+  }
+
+  count(reason: Failure): void {
+    this.failures.inc({ reason });
+  }
+
+  failed(error: unknown): void {
+    const reason = reasonOf(error);
+    this.count(reason);
+    if (this.#isReported) return;
+    this.#isReported = true;
+    const why = reason === 'slow' ? 'the disk did not answer in time' : messageOf(error);
+    this.#logger.warn({ reason, why }, 'the copy in SNAPSHOT_DIR cannot be used; serving goes on without it');
+  }
+
+  /** Everything is written. */
+  succeeded(): void {
+    if (this.#isReported) this.#logger.info('the copy in SNAPSHOT_DIR is written again');
+    this.#isReported = false;
+    this.isSlow = false;
+  }
+}
+
+function reasonOf(error: unknown): Failure {
+  if (error instanceof DamagedFile) return 'damaged';
+  if (error instanceof Unavailable) return 'slow';
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT' ? 'full' : 'failed';
+}
