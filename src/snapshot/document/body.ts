@@ -8,7 +8,7 @@ const SMALL = 1024;
 
 /** A body whose codings came with it, or are made when somebody first asks for them. */
 export class Body implements EncodedBody {
-  readonly identity: Buffer;
+  identity: Buffer;
   readonly hash: string;
   gzip: Buffer | undefined;
   br: Buffer | undefined;
@@ -26,6 +26,13 @@ export class Body implements EncodedBody {
     this.gzip = codings?.gzip;
     this.br = codings?.br;
     this.isPlainOnly = codings === undefined && identity.length >= SMALL;
+  }
+
+  /** Takes the same bytes from another place. */
+  move(moved: (part: Buffer) => Buffer): void {
+    this.identity = moved(this.identity);
+    this.gzip &&= moved(this.gzip);
+    this.br &&= moved(this.br);
   }
 
   compress(): Promise<void> {

@@ -16,8 +16,9 @@ export class Document {
   readonly body: Body;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
-  /** JSON: where in the body each element lies. */
-  readonly index: Buffer;
+  #index: Buffer;
+  /** The stored value, of which body and index are parts, while it is a part of a reply. */
+  #value: Buffer | undefined;
   readonly #initialSize: number;
   #keys: Set<string> | undefined;
   #onGrowth: (() => void) | undefined;
@@ -28,9 +29,35 @@ export class Document {
     this.body = body;
     this.sources = sources;
     this.currency = currency;
-    this.index = index;
+    this.#index = index;
     this.#initialSize = size;
     if (body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
+  }
+
+  /** JSON: where in the body each element lies. */
+  get index(): Buffer {
+    return this.#index;
+  }
+
+  /** The same document, of a value that may be a part of a larger reply. */
+  partOf(value: Buffer): this {
+    this.#value = value;
+    return this;
+  }
+
+  /** Copies the value out of the reply that it is a part of: in memory, it would hold the whole reply. */
+  detach(): void {
+    const value = this.#value;
+    this.#value = undefined;
+    if (!value || value.buffer.byteLength <= value.length * 1.25) return;
+    const copy = Buffer.allocUnsafeSlow(value.length);
+    value.copy(copy);
+    const moved = ({ byteOffset, length }: Buffer) => {
+      const start = byteOffset - value.byteOffset;
+      return copy.subarray(start, start + length);
+    };
+    this.#index = moved(this.#index);
+    this.body.move(moved);
   }
 
   /** Bytes of the value and of what was made of it later, see `onGrowth`. */

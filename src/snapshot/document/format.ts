@@ -155,7 +155,7 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
   // Without codings, as a disk copy may have it, they are made when somebody asks for them.
   const codings = gzip || br.length > 0 ? { gzip, br: br.length > 0 ? br : undefined } : undefined;
   const body = new Body(identity, head.hash, codings);
-  return new Document(header.version, body, head, index, value.length);
+  return new Document(header.version, body, head, index, value.length).partOf(value);
 }
 
 function isHead(value: unknown): value is Head {

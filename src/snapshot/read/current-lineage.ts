@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/connection/history.ts';
 import { readHistory } from '../../db/lineage.ts';
+import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { DurableCopy } from './durable-copy.ts';
@@ -68,10 +69,12 @@ export class CurrentLineage {
   }
 
   /** The same, confirmed by Postgres if only the disk has named it and Postgres answers. */
-  async confirmed(): Promise<CacheKeys> {
-    const found = await this.find();
-    await this.confirm();
-    return this.#keys ?? found;
+  confirmed(): MaybePromise<CacheKeys> {
+    if (this.#keys && !this.#isOfDisk) return this.#keys;
+    return this.find().then(async (found) => {
+      await this.confirm();
+      return this.#keys ?? found;
+    });
   }
 
   async #find(): Promise<CacheKeys> {

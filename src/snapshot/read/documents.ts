@@ -217,8 +217,10 @@ export class Documents {
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
-        const keys = await this.#lineage.confirmed();
-        const stamps = name.kind === 'token' ? this.#freshness.known : await this.#freshness.begin();
+        const confirmed = this.#lineage.confirmed();
+        const keys = confirmed instanceof Promise ? await confirmed : confirmed;
+        const begun = name.kind === 'token' ? this.#freshness.known : this.#freshness.begin();
+        const stamps = begun instanceof Promise ? await begun : begun;
         const began = rules.now();
         const cached = this.#memory.getAny(id);
         const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);
@@ -245,7 +247,7 @@ export class Documents {
     try {
       let found = await this.#tiers.read(wanted);
       if (found.isOfPostgres) await this.#lineage.confirm(true);
-      if (found.mayLack && keys === this.#lineage.keys) {
+      if (found.mayLack && this.#tiers.isLasting && keys === this.#lineage.keys) {
         const version = found.document?.version ?? 0;
         const newest = await this.#tiers.newest(id, version);
         if (newest > version) found = await this.#tiers.read({ ...wanted, atLeast: newest });

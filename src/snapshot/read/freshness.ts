@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Reads } from './postgres/reads.ts';
@@ -102,10 +103,15 @@ export class Freshness {
     this.#onChange();
   }
 
-  /** The stamps for a read that begins now. It waits for the first ones of cache and Postgres. */
-  async begin(): Promise<KnownStamps> {
+  /** Returns the stamps for a read that begins now. It waits for the first ones of cache and Postgres. */
+  begin(): MaybePromise<KnownStamps> {
     const hasStamps = this.#known.postgres.size > 0;
     const reading = this.#subscription.linked && hasStamps ? undefined : this.#readNowAndThen();
+    return hasStamps && this.#known.cache.size > 0 ? this.#known : this.#firstStamps(reading);
+  }
+
+  async #firstStamps(reading: Promise<void> | undefined): Promise<KnownStamps> {
+    const hasStamps = this.#known.postgres.size > 0;
     if (this.#known.cache.size === 0) await this.#readCache();
     // Postgres may be away, and the cache may name stamps first.
     if (!hasStamps) await Promise.race([reading, this.#firstStamp.promise]);

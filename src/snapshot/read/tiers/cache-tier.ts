@@ -1,4 +1,6 @@
 import { traced } from '../../../domain/traced.ts';
+import type { MaybePromise } from '../../document/answer.ts';
+import type { Document } from '../../document/document.ts';
 import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { dropValue } from '../../publish/fence.ts';
@@ -29,20 +31,22 @@ export class CacheTier implements DocumentTier {
     return this.#subscription.isConnected;
   }
 
-  async read(wanted: Wanted): Promise<TieredResult | null | undefined> {
+  read(wanted: Wanted): MaybePromise<TieredResult | null | undefined> {
     const { publisher } = this.#subscription;
     // The first pulse of an awaited publisher may come while the next tier is read.
     if (publisher !== 'heard') return publisher === 'silent' ? null : undefined;
-    const { keys, name, id, cached, atLeast, stamps } = wanted;
-    if (cached) {
-      const version = await this.#versionOf(keys.document(name));
-      if (version === undefined) return undefined;
-      // The cache has lost what memory has, or has not taken what was announced.
-      if (version < atLeast) return null;
-      if (version === cached.version)
-        return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
-    }
-    return this.#read(wanted);
+    return wanted.cached ? this.#confirm(wanted, wanted.cached) : this.#read(wanted);
+  }
+
+  /** Reads the version alone, and the document if memory has another version. */
+  async #confirm(wanted: Wanted, cached: Document): Promise<TieredResult | null | undefined> {
+    const { keys, name, id, atLeast, stamps } = wanted;
+    const version = await this.#versionOf(keys.document(name));
+    if (version === undefined) return undefined;
+    // The cache has lost what memory has, or has not taken what was announced.
+    if (version < atLeast) return null;
+    if (version !== cached.version) return this.#read(wanted);
+    return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
   }
 
   /** The cache's document was true until the last pulse of a publisher. */
@@ -60,16 +64,15 @@ export class CacheTier implements DocumentTier {
     const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
     const value = await traced('cache read', attributes, () => this.#batcher.read(key));
     if (!value) return value;
-    const own = ownBytes(value);
-    const document = decodeDocument(name, own);
+    const document = decodeDocument(name, value);
     if (document) {
       if (document.version < atLeast) return null;
       const asOf = timeBy(stamps.cache, id, document.sources);
       return { document, tier: 'redis', mayLack: true, asOf };
     }
-    if (isForeignFormat(own)) return null;
+    if (isForeignFormat(value)) return null;
     this.#onUnusable(name);
-    await this.#subscription.ask((redis) => dropValue(redis, key, own));
+    await this.#subscription.ask((redis) => dropValue(redis, key, value));
     return null;
   }
 
@@ -78,12 +81,4 @@ export class CacheTier implements DocumentTier {
     const header = await this.#subscription.ask((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
     return header && (parseHeader(header)?.version ?? 0);
   }
-}
-
-/** A copy of the value: a reply may be a view of a whole packet, and would keep the packet in memory. */
-function ownBytes(value: Buffer): Buffer {
-  if (value.buffer.byteLength <= value.length * 1.25) return value;
-  const own = Buffer.allocUnsafeSlow(value.length);
-  value.copy(own);
-  return own;
 }

@@ -82,6 +82,8 @@ export class DocumentMemory implements DocumentTier {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
     if (!entry || !this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)) return undefined;
     if (kind === 'token' && entry.document) this.#usedTokens.add(id);
+    // Many documents leave memory before their second use: those do not pay for a copy.
+    entry.document?.detach();
     return entry;
   }
 
@@ -176,6 +178,7 @@ export class DocumentMemory implements DocumentTier {
       this.#unknownTokens.delete(id);
       this.#usedTokens.add(id);
     }
+    if (this.#documents.peek(id)?.document === document) document?.detach();
     this.#documents.set(id, entry);
     document?.onGrowth(() => this.#resize(id, document));
   }

@@ -60,7 +60,7 @@ export interface DocumentTier {
    * The document, if this tier knows what is true now. Null: it has none, or an older one. Undefined: it does not answer yet.
    * @throws Unavailable
    */
-  read?(wanted: Wanted): Promise<TieredResult | null | undefined>;
+  read?(wanted: Wanted): MaybePromise<TieredResult | null | undefined>;
   /** The document of a tier that may be behind, for when no other one answers. */
   readUnsure?(wanted: Wanted): Promise<TieredResult | undefined>;
   /** The document that was given before, if it is young enough. */

@@ -2,37 +2,43 @@ import { Unavailable } from '../../document/answer.ts';
 import { fromEither } from './either.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 
+type CurrentTier = DocumentTier & Required<Pick<DocumentTier, 'read'>>;
+
 /** The tiers as one, the nearest first. */
 export class Tiers {
   readonly #tiers: readonly DocumentTier[];
+  /** Those that know what is true now. */
+  readonly #current: readonly CurrentTier[];
+  /** Those that remember versions which this reader gave before its last start. */
+  readonly #lasting: readonly DocumentTier[];
 
   constructor(tiers: readonly DocumentTier[]) {
     this.#tiers = tiers;
+    this.#current = tiers.filter((tier): tier is CurrentTier => tier.read !== undefined);
+    this.#lasting = tiers.filter(({ newest }) => newest);
   }
 
-  /** The current document. @throws Unavailable */
-  async read(wanted: Wanted): Promise<TieredResult> {
+  /**
+   * Reads the current document from the nearest tier that knows it. While the next tiers are read, a tier that does not
+   * answer is read again. If all fail, a tier that may be behind answers.
+   * @throws Unavailable
+   */
+  async read(wanted: Wanted, index = 0): Promise<TieredResult> {
+    const tier = this.#current[index];
+    if (!tier) throw new Unavailable('no tier has the document');
     try {
-      return await this.#readFrom(0, wanted);
+      const found = await tier.read(wanted);
+      if (found) return found;
+      const next = () => this.read(wanted, index + 1);
+      return await (found === null ? next() : fromEither(tier, async () => tier.read(wanted), next));
     } catch (error) {
-      if (!(error instanceof Unavailable)) throw error;
-      for (const tier of this.#tiers) {
-        const found = await tier.readUnsure?.(wanted);
-        if (found) return found;
+      if (index > 0 || !(error instanceof Unavailable)) throw error;
+      for (const behind of this.#tiers) {
+        const unsure = await behind.readUnsure?.(wanted);
+        if (unsure) return unsure;
       }
       throw error;
     }
-  }
-
-  /** Reads this tier, then those behind it. While they are read, a tier that does not answer is read again. */
-  async #readFrom(index: number, wanted: Wanted): Promise<TieredResult> {
-    const tier = this.#tiers[index];
-    if (!tier) throw new Unavailable('no tier has the document');
-    const next = () => this.#readFrom(index + 1, wanted);
-    if (!tier.read) return next();
-    const found = await tier.read(wanted);
-    if (found) return found;
-    return found === null ? next() : fromEither(tier, async () => tier.read?.(wanted), next);
   }
 
   /** The document of the nearest tier that has given it before. */
@@ -46,9 +52,14 @@ export class Tiers {
     return undefined;
   }
 
-  /** The newest version in any tier, if that may be newer than this one; else 0. */
+  /** True if a tier may know a newer version that this reader gave before its last start. */
+  get isLasting(): boolean {
+    return this.#lasting.length > 0;
+  }
+
+  /** The newest version in any lasting tier, if that may be newer than this one; else 0. */
   async newest(id: string, version: number): Promise<number> {
-    const versions = await Promise.all(this.#tiers.map((tier) => tier.newest?.(id, version) ?? 0));
+    const versions = await Promise.all(this.#lasting.map((tier) => tier.newest?.(id, version) ?? 0));
     return Math.max(...versions);
   }
 
