@@ -5,7 +5,7 @@
  */
 
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { hashToken, newToken } from '../src/domain/access/token.ts';
+import { hashToken, newToken } from '../src/domain/token.ts';
 import { ResponseCache } from '../src/http/response-cache.ts';
 import type { Answer } from '../src/snapshot/document/answer.ts';
 import { hashOf } from '../src/snapshot/document/body.ts';

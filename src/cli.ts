@@ -7,8 +7,8 @@ import { failureMessage } from './cli/terminal/failure-message.ts';
 import { printAside } from './cli/terminal/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
-import { PlainFailure } from './domain/plain-failure.ts';
-import { harmlessLines } from './domain/words/harmless.ts';
+import { harmlessLines } from './lib/control-characters.ts';
+import { PlainFailure } from './lib/plain-failure.ts';
 
 /** A command that was called wrongly: one line that says what would do, exit code 2. */
 const USAGE = 2;

@@ -1,4 +1,4 @@
-import { driverError, messageOf } from '../src/domain/servers/driver-error.ts';
+import { driverError, messageOf } from '../src/lib/driver-error.ts';
 
 /** An attempt that is to be repeated after a pause. Its message is that of its cause. */
 export class AttemptFailed extends Error {

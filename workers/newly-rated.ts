@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { missingRates } from '../src/db/quarantine.ts';
-import { latestSlot } from '../src/domain/runs/slots.ts';
+import { latestSlot } from '../src/domain/schedule.ts';
 import { currentPricing } from '../src/sync/currency.ts';
 import type { SyncJob } from './queues.ts';
 

@@ -11,7 +11,7 @@ import {
   slotsToEnqueue,
   slotsWaitUntil,
 } from '../src/db/sync/slots.ts';
-import { latestSlot } from '../src/domain/runs/slots.ts';
+import { latestSlot } from '../src/domain/schedule.ts';
 import { jobId, type Queues } from './queues.ts';
 
 export interface Schedule {

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { ClustersConfig } from '../src/app/run-source.ts';
 import type { Leases } from '../src/db/sync/leases.ts';
-import { withTimeout } from '../src/domain/servers/timeout.ts';
+import { withTimeout } from '../src/lib/timeout.ts';
 
 /** How soon another worker takes over, and how often a lease is confirmed. */
 const CLAIM_EVERY_MS = 2000;

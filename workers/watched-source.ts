@@ -1,7 +1,7 @@
 /** One source that is watched, from the first state to the end of the lease. */
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
-import { withTimeout } from '../src/domain/servers/timeout.ts';
+import { withTimeout } from '../src/lib/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { ConflatingChannel } from './conflating-channel.ts';

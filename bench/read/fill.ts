@@ -5,7 +5,8 @@ import { pino } from 'pino';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connection/connect.ts';
-import { hashToken, newToken, SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
+import { hashToken, newToken } from '../../src/domain/token.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 

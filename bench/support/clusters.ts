@@ -1,5 +1,5 @@
 /** The control plane that the benchmark syncs: made on the fly and the same every time, so that nothing of it is kept. */
-import type { DescribedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterAdapter, ClusterItem } from '../../src/sources/source.ts';
 import { REGIONS, regionCode, SIZES } from './catalogue.ts';
 

@@ -1,5 +1,5 @@
-import { FACT_FIELDS, FACT_NAMES } from '../../src/domain/machines/machine-facts.ts';
-import type { SourceMemoryUnit } from '../../src/domain/machines/memory.ts';
+import type { SourceMemoryUnit } from '../../src/domain/machine.ts';
+import { FACT_FIELDS, FACT_NAMES } from '../../src/domain/machine-facts.ts';
 import { environmentKey } from '../../src/sources/schema/options.ts';
 import type {
   AnyCatalogueAdapter,

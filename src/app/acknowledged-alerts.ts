@@ -1,5 +1,5 @@
 import type { Sql } from '../db/connection/client.ts';
-import type { AcknowledgedAlert } from '../domain/access/acknowledgement.ts';
+import type { AcknowledgedAlert } from '../domain/alert.ts';
 import { FEATURES } from './features.ts';
 
 /** Finds open alerts that an operator has acknowledged. */

@@ -1,9 +1,8 @@
 /** What operators are told of each source: one that is configured here, or one that is stored. Pure. */
 import type { NamedSource } from '../config/named-sources.ts';
 import type { StoredSource } from '../db/sources.ts';
-import type { Disabling } from '../domain/runs/disabled.ts';
-import { nextSlots } from '../domain/runs/slots.ts';
-import { scheduleInWords } from '../domain/words/schedule-words.ts';
+import type { Disabling } from '../domain/disabled-source.ts';
+import { nextSlots, scheduleInWords } from '../domain/schedule.ts';
 
 /**
  * - `on`: it is configured, and its schedule runs it

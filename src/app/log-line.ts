@@ -1,7 +1,7 @@
 /** A log entry as a person reads it on a terminal. */
 import { inspect, styleText } from 'node:util';
 import { levels } from 'pino';
-import { harmless } from '../domain/words/harmless.ts';
+import { harmless } from '../lib/control-characters.ts';
 
 export interface LineStyle {
   readonly colours: boolean;

@@ -3,7 +3,7 @@ import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
-import { messageOf } from '../domain/servers/driver-error.ts';
+import { messageOf } from '../lib/driver-error.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';

@@ -1,9 +1,9 @@
 /** How the values of settings are read. Each throws BadSetting for what will not do. */
 import { availableParallelism } from 'node:os';
-import { PlainFailure } from '../domain/plain-failure.ts';
-import { messageOf } from '../domain/servers/driver-error.ts';
-import { type PostgresAddress, postgresAddress } from '../domain/servers/postgres-address.ts';
-import { redisAddress } from '../domain/servers/redis-address.ts';
+import { messageOf } from '../lib/driver-error.ts';
+import { PlainFailure } from '../lib/plain-failure.ts';
+import { type PostgresAddress, postgresAddress } from '../lib/postgres-address.ts';
+import { redisAddress } from '../lib/redis-address.ts';
 
 /** A value that does not do; `remedy` says what would. */
 export class BadSetting extends PlainFailure {}

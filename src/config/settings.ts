@@ -1,5 +1,5 @@
 /** The settings that the environment can give: name, meaning, default, and how a value is read. */
-import { postgresAddress } from '../domain/servers/postgres-address.ts';
+import { postgresAddress } from '../lib/postgres-address.ts';
 import {
   BadSetting,
   cidrs,

@@ -1,5 +1,5 @@
 /** Where each setting of a source comes from. Secrets are masked. */
-import type { SourceSetting } from '../domain/words/setting-origin.ts';
+import type { SourceSetting } from '../domain/source-setting.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';

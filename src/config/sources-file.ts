@@ -1,7 +1,7 @@
 /** The form of the file that FLEETBOOK_CONFIG names; its JSON Schema and its documentation are made from it. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { didYouMean } from '../domain/words/closest.ts';
+import { didYouMean } from '../lib/did-you-mean.ts';
 import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';

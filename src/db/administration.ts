@@ -1,6 +1,6 @@
 /** Changes that operators make to organizations, users and tokens. The same transaction writes each change and its audit row. */
-import type { Decider } from '../domain/access/operator.ts';
-import type { Scope } from '../domain/access/token.ts';
+import type { Decider } from '../domain/operator.ts';
+import type { Scope } from '../domain/scope.ts';
 import { type AuditEntry, audit } from './audit.ts';
 import type { Database } from './connection/connect.ts';
 import {

@@ -1,5 +1,5 @@
 /** The audit log: who changed what. Each row is written in the transaction that makes the change. */
-import type { Decider, Way } from '../domain/access/operator.ts';
+import type { Decider, Way } from '../domain/operator.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { type SQL, sql } from './connection/drizzle.ts';

@@ -1,7 +1,7 @@
 /** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
 
-import type { MachineFacts } from '../domain/machines/machine-facts.ts';
-import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/runs/changes.ts';
+import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/changes.ts';
+import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { sql } from './connection/drizzle.ts';
@@ -23,7 +23,7 @@ export interface MachineState {
   readonly amount: string | null;
   readonly per: 'minute' | 'hour' | 'month' | null;
   readonly currency: string | null;
-  /** Why readers do not see it, see domain/machines/exclusion.ts; null where they do. */
+  /** Why readers do not see it, see domain/exclusion.ts; null where they do. */
   readonly excluded: string | null;
   /** Null where nothing was known. */
   readonly facts: Partial<MachineFacts> | null;
@@ -219,7 +219,7 @@ export function instant(sql: Sql, at: Fragment) {
   return sql`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 }
 
-/** As in domain/prices/price.ts. Multiplied crosswise, since a quotient would be rounded. */
+/** As in domain/price.ts. Multiplied crosswise, since a quotient would be rounded. */
 const minutes = (per: string) => `case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 /** `MachineChange.factor` of a row `c`, as SQL. */
 const FACTOR = `case when c.old_currency = c.source_currency

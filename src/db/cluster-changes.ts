@@ -4,7 +4,7 @@ import {
   CLUSTER_FIELDS,
   type ClusterChangeKind,
   type ClusterField,
-} from '../domain/runs/changes.ts';
+} from '../domain/changes.ts';
 import {
   type ChangePage,
   type ChangeScope,

@@ -1,7 +1,7 @@
 /** Clusters for operators: those of every organization, searched, sorted and paged; and one of them whole. */
 
-import type { MemoryUnit } from '../domain/machines/memory.ts';
-import type { DiskSizeUnit } from '../domain/organizations/cluster.ts';
+import type { DiskSizeUnit } from '../domain/cluster.ts';
+import type { MemoryUnit } from '../domain/machine.ts';
 import { instant } from './changes.ts';
 import type { Sql } from './connection/client.ts';
 

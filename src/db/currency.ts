@@ -3,9 +3,8 @@
  * first run, and in a database of an earlier release until its prices have been computed anew.
  */
 
-import { isRateNeeded, type PricedSource } from '../domain/prices/needed-rates.ts';
-import type { ReferenceRates } from '../domain/prices/rates.ts';
-import type { RateChange } from '../domain/runs/changes.ts';
+import type { RateChange } from '../domain/changes.ts';
+import { isRateNeeded, type PricedSource, type ReferenceRates } from '../domain/exchange-rates.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';

@@ -1,7 +1,7 @@
 /** Batches that a guard stopped, and the decisions of operators about them. `sync/held.ts` stores the batches. */
 
-import type { Decider } from '../domain/access/operator.ts';
-import type { HeldSample } from '../domain/machines/held-sample.ts';
+import type { HeldSample } from '../domain/held-sample.ts';
+import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/database.ts';

@@ -1,5 +1,5 @@
 /** Which history the database is in, and how a new one begins. */
-import type { Decider } from '../domain/access/operator.ts';
+import type { Decider } from '../domain/operator.ts';
 import { audit } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { ClientDatabase, Database } from './connection/connect.ts';

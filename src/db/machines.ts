@@ -1,6 +1,6 @@
 /** Machines for operators: published or not, searched and sorted, however many there are. */
 import type postgres from 'postgres';
-import type { MachineFacts } from '../domain/machines/machine-facts.ts';
+import type { MachineFacts } from '../domain/machine-facts.ts';
 import { type MachineChange, machineHistory } from './changes.ts';
 import type { Sql } from './connection/client.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
@@ -41,7 +41,7 @@ export interface FoundMachine {
   readonly pricePerCpu: number | null;
   /** For each 10^9 bytes of memory, also where it is counted in GiB. */
   readonly pricePerGb: number | null;
-  /** Null when published; see domain/machines/exclusion.ts. */
+  /** Null when published; see domain/exclusion.ts. */
   readonly excludedReason: string | null;
 }
 

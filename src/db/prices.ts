@@ -1,8 +1,8 @@
 /** Prices beyond the guard's factor that an operator accepts, one machine at a time. */
 
-import type { Decider } from '../domain/access/operator.ts';
-import type { ExclusionReason } from '../domain/machines/exclusion.ts';
-import type { SourcePrice } from '../domain/prices/price.ts';
+import type { ExclusionReason } from '../domain/exclusion.ts';
+import type { Decider } from '../domain/operator.ts';
+import type { SourcePrice } from '../domain/price.ts';
 import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';

@@ -4,7 +4,7 @@ import {
   type RejectedKey,
   type RejectionCode,
   rejectionCode,
-} from '../domain/machines/rejected.ts';
+} from '../domain/rejected-rows.ts';
 import type { Sql } from './connection/client.ts';
 import type { SessionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
@@ -116,7 +116,7 @@ export interface ExcludedMachine {
   readonly id: number;
   readonly regionCode: string;
   readonly name: string;
-  /** See domain/machines/exclusion.ts. */
+  /** See domain/exclusion.ts. */
   readonly reason: string;
   readonly cpu: number;
   readonly ram: number;

@@ -1,9 +1,8 @@
 /** The runs of a source, for operators. What a run changed is in changes.ts. */
 
-import type { ReasonGroup } from '../domain/machines/rejected.ts';
-import type { Naming, RateChange } from '../domain/runs/changes.ts';
-import type { Caused } from '../domain/runs/run-cause.ts';
-import type { RunRequests } from '../domain/runs/run-requests.ts';
+import type { Naming, RateChange } from '../domain/changes.ts';
+import type { ReasonGroup } from '../domain/rejected-rows.ts';
+import type { Caused, RunRequests } from '../domain/run.ts';
 import type { Sql } from './connection/client.ts';
 
 /** The advisory lock that marks a run as under way, see sync/live-runs.ts. @param id as SQL */

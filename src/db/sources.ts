@@ -1,5 +1,5 @@
 /** Which sources are stored, and how fresh their regions are. */
-import type { Disabling } from '../domain/runs/disabled.ts';
+import type { Disabling } from '../domain/disabled-source.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';

@@ -1,5 +1,5 @@
 /** The runs of a source, the decisions about its batches, and what operators did. */
-import type { Caused } from '../domain/runs/run-cause.ts';
+import type { Caused } from '../domain/run.ts';
 import type { MachineChanges } from './changes.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
 import type { Sql } from './connection/client.ts';

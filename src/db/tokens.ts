@@ -1,5 +1,5 @@
 /** API tokens of organizations. */
-import { hashToken, newToken } from '../domain/access/token.ts';
+import { hashToken, newToken } from '../domain/token.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { and, eq, gt, isNull, or, sql } from './connection/drizzle.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { PlainFailure } from '../domain/plain-failure.ts';
+import { PlainFailure } from '../lib/plain-failure.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** Somebody who lives holds the lock. */

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { Grant } from '../domain/access/grant.ts';
-import type { Scope } from '../domain/access/token.ts';
+import type { Grant, Scope } from '../domain/scope.ts';
 import { type MaybePromise, type TokenReader, whenThere } from '../snapshot/document/answer.ts';
 import type { WithDeadline } from './protocol/deadline.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';

@@ -7,7 +7,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 // The global of this name is a getter, which costs as much again as the clock.
 import { performance } from 'node:perf_hooks';
-import type { Grant } from '../domain/access/grant.ts';
+import type { Grant } from '../domain/scope.ts';
 import type { TokenReader } from '../snapshot/document/answer.ts';
 import { bearerToken } from './auth.ts';
 import { cutWhenIdle } from './protocol/connections.ts';

@@ -7,8 +7,7 @@ import type {
   onRequestHookHandler,
 } from 'fastify';
 import type { z } from 'zod';
-import type { Grant } from '../domain/access/grant.ts';
-import type { Scope } from '../domain/access/token.ts';
+import type { Grant, Scope } from '../domain/scope.ts';
 import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { type GuardDeps, guard, guardHook } from './auth.ts';
 import type { Schema } from './openapi-schemas.ts';

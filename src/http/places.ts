@@ -1,7 +1,7 @@
 /** Places for answers that last: streams, requests that wait, and downloads. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { Grant } from '../domain/access/grant.ts';
+import type { Grant } from '../domain/scope.ts';
 
 /** Aborts once the response is over, sent or not, or its client has gone. Aborted at once where that has happened. */
 export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {

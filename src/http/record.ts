@@ -1,7 +1,7 @@
 /** What is told of every request: a line in the log, and the outcome that metrics count. */
 import type { Logger } from 'pino';
-import type { Grant } from '../domain/access/grant.ts';
-import { loggableError } from '../domain/servers/driver-error.ts';
+import type { Grant } from '../domain/scope.ts';
+import { loggableError } from '../lib/driver-error.ts';
 import type { Tier } from '../snapshot/document/answer.ts';
 
 export interface RequestOutcome {

@@ -1,4 +1,4 @@
-import type { Scope } from '../domain/access/token.ts';
+import type { Scope } from '../domain/scope.ts';
 import type { Answer, InvalidationListener, Validity } from '../snapshot/document/answer.ts';
 import { BYTES_PER_RESPONSE } from '../snapshot/document/memory-costs.ts';
 import { PreparedAnswer } from './prepared-answer.ts';

@@ -1,7 +1,7 @@
 /** The documents of the contract as zod schemas. A field that differs from the domain's type fails to compile. */
 import { z } from 'zod';
-import type { MachineDocument, MachineFactsDocument } from '../domain/machines/machine.ts';
-import type { ClusterDocument } from '../domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../domain/cluster.ts';
+import type { MachineDocument, MachineFactsDocument } from '../domain/machine.ts';
 import type { ProviderListing } from '../snapshot/document/build.ts';
 import { named } from './openapi-schemas.ts';
 

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Grant } from '../domain/access/grant.ts';
+import type { Grant } from '../domain/scope.ts';
 import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import { guard, guardHook } from './auth.ts';
 import {

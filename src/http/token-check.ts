@@ -1,6 +1,6 @@
 /** Whether the tokens of answers that last are good still. */
 import type { FastifyRequest } from 'fastify';
-import type { Grant } from '../domain/access/grant.ts';
+import type { Grant } from '../domain/scope.ts';
 import type { MaybePromise, TokenReader } from '../snapshot/document/answer.ts';
 import { bearerToken } from './auth.ts';
 import { addressKey } from './protocol/request.ts';

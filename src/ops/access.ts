@@ -1,6 +1,6 @@
 /** Who asks, and what they may do: for every route of the operators' pages. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Decider, Role, Way } from '../domain/access/operator.ts';
+import type { Decider, Role, Way } from '../domain/operator.ts';
 import { problemPage } from './pages.ts';
 
 /** The operator of a request. */

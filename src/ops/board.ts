@@ -4,7 +4,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { includesRole } from '../domain/access/operator.ts';
+import { includesRole } from '../domain/operator.ts';
 import { isChanging } from './access.ts';
 
 /** A function is asked again at every look. */

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Database } from '../db/connection/connect.ts';
 import { isLostConnection } from '../db/connection/errors.ts';
-import { includesRole } from '../domain/access/operator.ts';
+import { includesRole } from '../domain/operator.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './access.ts';
 import { opsTokenCheck, tokenOf } from './ops-token.ts';
 import { isOwnSite, isProvenOwnSite } from './own-site.ts';

@@ -1,7 +1,7 @@
 /** What a scrape tells of other servers: asked once for all metrics that need it, and never waited for too long. */
 import type { Registry } from 'prom-client';
 import { Gauge } from 'prom-client';
-import { withTimeout } from '../domain/servers/timeout.ts';
+import { withTimeout } from '../lib/timeout.ts';
 
 /** Milliseconds that a scrape waits for a server. */
 export const WAIT_MS = 1500;

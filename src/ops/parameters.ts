@@ -1,6 +1,7 @@
 /** Parameters of routes, read from paths, queries and JSON bodies. */
-import { LONGEST_REASON } from '../domain/access/operator.ts';
-import { readName } from '../domain/organizations/organization.ts';
+
+import { readName } from '../domain/names.ts';
+import { LONGEST_REASON } from '../domain/operator.ts';
 
 /** What was asked for cannot be understood: the parameter or field, and what would do. */
 export class BadRequest extends Error {

@@ -9,8 +9,8 @@ import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { isLostConnection } from '../db/connection/errors.ts';
-import type { Decider } from '../domain/access/operator.ts';
-import { addressKey } from '../domain/servers/address.ts';
+import type { Decider } from '../domain/operator.ts';
+import { addressKey } from '../lib/client-address.ts';
 
 /** Failures within a window that close the address until the window ends. */
 const MOST = 30;

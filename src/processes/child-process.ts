@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import cluster from 'node:cluster';
-import { withTimeout } from '../domain/servers/timeout.ts';
+import { withTimeout } from '../lib/timeout.ts';
 import { type Asked, messageOf, type ReadyDetails } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { withTimeout } from '../domain/servers/timeout.ts';
+import { withTimeout } from '../lib/timeout.ts';
 import type { Asked, ReadyDetails } from './ipc.ts';
 
 /** How a process ended: one of the two is null. */

@@ -14,7 +14,7 @@ import {
   SentinelConnector,
   type StandaloneConnectionOptions,
 } from 'ioredis';
-import type { RedisHost } from '../domain/servers/redis-address.ts';
+import type { RedisHost } from '../lib/redis-address.ts';
 
 /** Milliseconds until a socket that is to be closed is destroyed, where the options do not say it. */
 const CLOSE_WITHIN_MS = 250;

@@ -1,6 +1,6 @@
 /** A Redis that answers and is not what its setting takes it for: found at the start rather than by failing commands. */
 import type { Redis } from 'ioredis';
-import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
+import { isAtLeast, OLDEST_REDIS } from '../lib/oldest-servers.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
 
 export interface Misfit {

@@ -5,7 +5,7 @@ import type {
   ReportedCluster,
   ReportedDisk,
   ReportedMachine,
-} from '../domain/organizations/cluster.ts';
+} from '../domain/cluster.ts';
 import type { ClusterRules } from './cluster-rules.ts';
 import type { ClusterItem, RejectedRow } from './source.ts';
 

@@ -1,6 +1,6 @@
 /** Fields of a cluster as the HTTP contract writes them, for control planes whose payloads have the same or like ones. */
 import { z } from 'zod';
-import type { DescribedDisk } from '../domain/organizations/cluster.ts';
+import type { DescribedDisk } from '../domain/cluster.ts';
 import { amount, label, oneOf, quantity } from './schema/fields.ts';
 import { utcMicroseconds } from './schema/instant.ts';
 

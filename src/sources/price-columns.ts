@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CPU_KINDS } from '../domain/machines/machine-facts.ts';
+import { CPU_KINDS } from '../domain/machine-facts.ts';
 import { architectureNamed } from './schema/facts.ts';
 import { amount, count, currencyCode, label, oneOf, quantity } from './schema/fields.ts';
 import { descriptionOf } from './schema/options.ts';

@@ -1,10 +1,9 @@
 import type { z } from 'zod';
-import type { Offer } from '../domain/machines/machine.ts';
-import type { MachineFacts } from '../domain/machines/machine-facts.ts';
-import type { SourceMemoryUnit } from '../domain/machines/memory.ts';
-import type { DescribedCluster } from '../domain/organizations/cluster.ts';
-import { PlainFailure } from '../domain/plain-failure.ts';
-import type { ReferenceRates } from '../domain/prices/rates.ts';
+import type { DescribedCluster } from '../domain/cluster.ts';
+import type { ReferenceRates } from '../domain/exchange-rates.ts';
+import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
+import type { MachineFacts } from '../domain/machine-facts.ts';
+import { PlainFailure } from '../lib/plain-failure.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
 import type { Requests } from './run-requests.ts';
@@ -205,7 +204,7 @@ export interface CatalogueAdapter extends CatalogueReading {
   readonly large?: boolean;
   /** The public address, used with `--live` when the adapter can be read without credentials. */
   readonly baseUrl: string;
-  /** The unit in which the source states memory, see domain/machines/memory.ts. */
+  /** The unit in which the source states memory, see domain/machine.ts. */
   readonly memoryUnit: SourceMemoryUnit;
   /** ISO 4217 code of its prices. */
   readonly currency: string;

@@ -8,9 +8,8 @@ import {
   storedCurrency,
   storedRates,
 } from '../db/currency.ts';
-import { minutePricer } from '../domain/prices/minute-price.ts';
-import type { ExchangeRates } from '../domain/prices/price.ts';
-import { exchangeRates } from '../domain/prices/rates.ts';
+import { exchangeRates } from '../domain/exchange-rates.ts';
+import { type ExchangeRates, pricePerMinute } from '../domain/price.ts';
 import { SourceError } from '../sources/source.ts';
 
 /** The published currency, and the rates into it. */
@@ -40,10 +39,10 @@ export async function adoptCurrency(
 ): Promise<CurrencyChange> {
   const { CATALOGUE_CURRENCY: currency } = settings;
   if ((await storedCurrency(store.sql)) === currency) return { outcome: 'unchanged' };
-  const priceOf = minutePricer(currency, await ratesInto(currency, store, settings, now));
+  const rates = await ratesInto(currency, store, settings, now);
   // Ending the session is the rollback.
   await using session = store.session();
-  return await changeCurrency(session.db, currency, priceOf);
+  return await changeCurrency(session.db, currency, (price) => pricePerMinute(price, currency, rates));
 }
 
 /**

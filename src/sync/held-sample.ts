@@ -1,8 +1,8 @@
 /** Puts the preview of a batch that is held into the words of whoever is told of it. */
 import type { CataloguePreview, PreviewRow } from '../db/sync/catalogue/diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../db/sync/clusters/preview.ts';
-import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/machines/held-sample.ts';
-import { hourly } from '../domain/prices/hourly.ts';
+import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
+import { hourly } from '../lib/quantities.ts';
 
 const sum = (totals: Readonly<Record<string, number>>) =>
   Object.values(totals).reduce((all, each) => all + each, 0);

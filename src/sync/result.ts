@@ -1,5 +1,5 @@
 import { NO_COUNTS, type RunCounts } from '../db/sync/run.ts';
-import type { ReasonGroup, RejectedKey } from '../domain/machines/rejected.ts';
+import type { ReasonGroup, RejectedKey } from '../domain/rejected-rows.ts';
 import type { BrokenGuard } from './guard.ts';
 
 /** How a run ended. A held one may have stored the part that was safe: docs/decisions/0025. */

@@ -2,7 +2,7 @@
 
 import type { SessionDatabase } from '../db/connection/connect.ts';
 import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
-import type { RejectedKey } from '../domain/machines/rejected.ts';
+import type { RejectedKey } from '../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../sources/validator.ts';
 
 /** Whether the source's only payload is the one that its stored rows come from. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
-import { isWellFormedToken } from '../../src/domain/access/token.ts';
+import { isWellFormedToken } from '../../src/domain/token.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';

@@ -4,7 +4,7 @@ import { composeReader } from '../../src/app/reader.ts';
 import { tokenTable } from '../../src/cli/accounts/token.ts';
 import { readGrace } from '../../src/cli/terminal/token-terms.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { isWellFormedToken } from '../../src/domain/access/token.ts';
+import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';

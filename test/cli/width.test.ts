@@ -15,7 +15,7 @@ import { clustersCommand, machinesCommand } from '../../src/cli/terminal/find.ts
 import { administration } from '../../src/db/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
-import type { Decider } from '../../src/domain/access/operator.ts';
+import type { Decider } from '../../src/domain/operator.ts';
 import { alertDeliveries, alertList } from '../../src/features/alerts/commands.ts';
 import { listOperatorsCommand } from '../../src/features/operators/commands.ts';
 import {

@@ -9,8 +9,8 @@ import type {
   Recommendations,
   SearchPage,
 } from '../../packages/client/src/index.ts';
-import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machines/machine.ts';
-import type { ClusterDocument } from '../../src/domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
+import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machine.ts';
 import type { RecommendDocument, SearchDocument } from '../../src/features/search/search-reader.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
 import type { ProviderListing } from '../../src/snapshot/document/build.ts';

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { SCOPES, type Scope } from '../../src/domain/access/token.ts';
+import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { listen } from '../http/harness.ts';
 import { addMachines } from '../snapshot/rows.ts';

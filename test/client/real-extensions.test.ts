@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { listen } from '../http/harness.ts';
 import { addMachines, reprice, setStatus } from '../snapshot/rows.ts';

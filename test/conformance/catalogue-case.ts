@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { ExclusionReason } from '../../src/domain/machines/exclusion.ts';
-import type { Offer } from '../../src/domain/machines/machine.ts';
-import type { MachineFacts } from '../../src/domain/machines/machine-facts.ts';
-import type { BillingPeriod } from '../../src/domain/prices/price.ts';
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import type { MachineFacts } from '../../src/domain/machine-facts.ts';
+import type { BillingPeriod } from '../../src/domain/price.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

@@ -1,7 +1,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
 import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
-import type { Offer } from '../../src/domain/machines/machine.ts';
+import type { Offer } from '../../src/domain/machine.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { descriptionOf, environmentKey, readOptions } from '../../src/sources/schema/options.ts';

@@ -1,4 +1,4 @@
-import type { DescribedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import type { SourceFailureKind } from '../../src/sources/source.ts';
 import type { Json } from './catalogue-case.ts';
 

@@ -1,7 +1,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
 import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
-import type { DescribedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import { fixedCredentials } from '../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { clusterAdapters } from '../../src/sources/registry.ts';

@@ -1,4 +1,4 @@
-import type { DescribedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
 
 /** JSON pointers to what a disk consists of, in the first cluster of a list. */
 export const DISK_FIELDS = ['type/name', 'type/price', 'type/unit', 'size', 'unit', 'autoscaling'].map(

@@ -1,5 +1,4 @@
-import type { Offer } from '../../src/domain/machines/machine.ts';
-import type { MemoryUnit } from '../../src/domain/machines/memory.ts';
+import type { MemoryUnit, Offer } from '../../src/domain/machine.ts';
 import { type CatalogueCase, type FixturePage, fixture } from './catalogue-case.ts';
 
 function offer(

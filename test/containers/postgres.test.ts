@@ -2,7 +2,7 @@ import type { StartedPostgreSqlContainer } from '@testcontainers/postgresql';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { openStore, type Sql, type Store, type StoreRole } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
-import { hashToken, newToken } from '../../src/domain/access/token.ts';
+import { hashToken, newToken } from '../../src/domain/token.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { DOCKER, needs } from '../support/needs.ts';
 import { run } from '../support/postgres.ts';

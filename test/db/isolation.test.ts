@@ -4,7 +4,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { tellChanges } from '../../src/features/feed/events.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';

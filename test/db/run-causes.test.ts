@@ -4,7 +4,7 @@ import { auditRecords } from '../../src/db/audit.ts';
 import { sourceRuns } from '../../src/db/runs.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { type Asked, beginRun, registerSource } from '../../src/db/sync/run.ts';
-import { causeInWords } from '../../src/domain/runs/run-cause.ts';
+import { causeInWords } from '../../src/domain/run.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
 const SLOT = '2026-03-01T10:00:00Z';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { TokenUse, type TokenUseOptions } from '../../src/db/token-use.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { until } from '../support/until.ts';
 import { openScene, type Scene } from '../sync/scene.ts';

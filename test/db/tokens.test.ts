@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createOrganization, findOrganization, firstOrganization } from '../../src/db/organizations.ts';
 import { createToken, revokeToken, tokenWorks } from '../../src/db/tokens.ts';
-import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
+import { hashToken, isWellFormedToken, newToken } from '../../src/domain/token.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

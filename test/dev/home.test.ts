@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openHome } from '../../src/dev/home.ts';
-import { newToken } from '../../src/domain/access/token.ts';
+import { newToken } from '../../src/domain/token.ts';
 
 const root = () => mkdtempDisposable(join(tmpdir(), 'fleetbook-home-'));
 const mode = async (path: string) => (await stat(path)).mode & 0o777;

@@ -7,7 +7,7 @@ import { poolerMisfit, postgresFacts, readerMisfit } from '../../src/db/connecti
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';

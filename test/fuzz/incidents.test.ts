@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Slot } from '../../src/db/sync/slots.ts';
-import { nextSlot } from '../../src/domain/runs/slots.ts';
+import { nextSlot } from '../../src/domain/schedule.ts';
 import { applyDefaults } from '../../src/sources/cluster-defaults.ts';
 import { ClusterRules } from '../../src/sources/cluster-rules.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';

@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http';
 import { afterAll, describe, expect, it } from 'vitest';
-import { newToken, SCOPES, type Scope } from '../../src/domain/access/token.ts';
+import { SCOPES, type Scope } from '../../src/domain/scope.ts';
+import { newToken } from '../../src/domain/token.ts';
 import { testApi } from './harness.ts';
 
 const api = await testApi();

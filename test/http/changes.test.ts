@@ -1,7 +1,7 @@
 /** `/v1/changes` over real sockets: pages, and requests that wait. */
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { SCOPES, type Scope } from '../../src/domain/access/token.ts';
+import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { pruneFeed } from '../../src/features/feed/events.ts';
 import type { Page } from '../features/feed/copy.ts';
 import { reprice, setStatus } from '../snapshot/rows.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { readLineage } from '../../src/db/lineage.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { takeNewLineage } from '../../src/snapshot/publish/new-lineage.ts';
 import { setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';

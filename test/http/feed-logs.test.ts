@@ -1,7 +1,7 @@
 /** What a reader logs of the changes feed, at its most talkative, while everything goes wrong. */
 import { expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { faultProxy } from '../support/fault-proxy.ts';

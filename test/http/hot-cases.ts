@@ -1,7 +1,8 @@
 /** The cases in which the hot path and the ordinary one have to agree. */
 
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { newToken, SCOPES, type Scope } from '../../src/domain/access/token.ts';
+import { SCOPES, type Scope } from '../../src/domain/scope.ts';
+import { newToken } from '../../src/domain/token.ts';
 import type { TestScene } from '../snapshot/scene.ts';
 import { converse, header, type WireRequest } from './wire.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import type { Scope } from '../../src/domain/access/token.ts';
+import type { Scope } from '../../src/domain/scope.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
 import type { RequestOutcome } from '../../src/http/record.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';

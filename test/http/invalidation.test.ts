@@ -1,7 +1,7 @@
 /** Which cached responses leave when something changes, and which stay. */
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
 import { type ReaderOptions, sceneForEachTest } from '../snapshot/scene.ts';

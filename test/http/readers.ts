@@ -1,8 +1,8 @@
 /** Readers that hold everything in memory: the documents are built and encoded by the publisher's own functions. */
 
-import type { Grant } from '../../src/domain/access/grant.ts';
-import { newToken, SCOPES, type Scope } from '../../src/domain/access/token.ts';
-import type { ClusterDocument } from '../../src/domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
+import { type Grant, SCOPES, type Scope } from '../../src/domain/scope.ts';
+import { newToken } from '../../src/domain/token.ts';
 import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/features/search/catalogue-index.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import type {

@@ -1,7 +1,7 @@
 /** Machines that are sold out, over HTTP: hidden by default, and shown by search, recommendations, changes and exports. */
 import { describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import type { Page } from '../features/feed/copy.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, type Mock, vi } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import type { ApiDeps } from '../../src/http/app.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';

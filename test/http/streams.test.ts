@@ -1,7 +1,7 @@
 /** `/v1/changes` as server-sent events, over real sockets. */
 import { describe, expect, it, vi } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { SCOPES, type Scope } from '../../src/domain/access/token.ts';
+import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import type { ApiDeps } from '../../src/http/app.ts';
 import { addMachine, reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createOrganization, deleteOrganization } from '../../src/db/organizations.ts';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { SCOPES } from '../../src/domain/access/token.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { cyclic } from '../support/random.ts';
 import { MACHINE_KEYS, type Model, type Organization, SLUGS, type Token } from './model.ts';
 import type { Operation } from './operations.ts';

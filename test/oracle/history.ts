@@ -1,7 +1,7 @@
 /** One history from its beginning to its end. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withTimeout } from '../../src/domain/servers/timeout.ts';
+import { withTimeout } from '../../src/lib/timeout.ts';
 import { cyclic, randomOf, wholeNumber } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { Actions, FIRST_ORGANIZATIONS } from './actions.ts';

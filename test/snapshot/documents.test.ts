@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';

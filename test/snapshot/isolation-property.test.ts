@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
 import type { Sql } from '../../src/db/connection/connect.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import {

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { run } from '../support/postgres.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
-import { hashToken, newToken } from '../../src/domain/access/token.ts';
+import { hashToken, newToken } from '../../src/domain/token.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { until } from '../support/until.ts';
 import { addMachine, reprice } from './rows.ts';

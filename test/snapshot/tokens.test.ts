@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { hashToken, newToken } from '../../src/domain/access/token.ts';
+import { hashToken, newToken } from '../../src/domain/token.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
-import { hashToken, newToken } from '../../src/domain/access/token.ts';
+import { hashToken, newToken } from '../../src/domain/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { UnknownTokens } from '../../src/snapshot/read/unknown-tokens.ts';
 import { until } from '../support/until.ts';

@@ -1,8 +1,8 @@
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
-import { hashToken } from '../../src/domain/access/token.ts';
 import { type RowName, rowName } from '../../src/domain/document-name.ts';
+import { hashToken } from '../../src/domain/token.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';

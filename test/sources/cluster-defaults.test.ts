@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import type { DescribedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import {
   applyClusterDefaults,
   applyDefaults,

@@ -1,7 +1,7 @@
 /** Facts of machines as providers write them: what is stated is read, anything else is unknown. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { differingFacts, factsChange } from '../../src/domain/machines/machine-facts.ts';
+import { differingFacts, factsChange } from '../../src/domain/machine-facts.ts';
 import { awsFacts } from '../../src/sources/providers/aws/facts.ts';
 import { architecture, cpuKindBy, diskIn, gigabytes, networkIn } from '../../src/sources/schema/facts.ts';
 import { offerItem } from '../../src/sources/schema/offers.ts';

@@ -83,7 +83,7 @@ const TYPES_2 = `{
 
 function adapterText(id: string, number: number): string {
   return `import { z } from 'zod';
-import { memory } from '../../domain/machines/memory.ts';
+import { memory } from '../../domain/machine.ts';
 import { nothingListed, wholeList } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClustersConfig } from '../../src/app/run-source.ts';
-import type { DescribedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';

@@ -7,7 +7,7 @@ import { deleteOrganization } from '../../src/db/organizations.ts';
 import { sourceRuns } from '../../src/db/runs.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { deleteUser } from '../../src/db/users.ts';
-import { CLUSTER_FIELDS } from '../../src/domain/runs/changes.ts';
+import { CLUSTER_FIELDS } from '../../src/domain/changes.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { LAX, OPERATOR, openScene, type Scene } from './scene.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ReportedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import { cluster } from './cluster-rows.ts';
 import { offer, openScene, region, type Scene } from './scene.ts';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { seedProviders } from '../../src/db/providers.ts';
-import type { ClusterDocument, ReportedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { ClusterDocument, ReportedCluster } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { cluster, disk } from './cluster-rows.ts';

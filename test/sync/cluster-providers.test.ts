@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { seedProviders } from '../../src/db/providers.ts';
-import type { ClusterDocument } from '../../src/domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { applyClusterDefaults } from '../../src/sources/cluster-defaults.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';

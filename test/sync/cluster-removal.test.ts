@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held.ts';
-import type { ReportedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { cluster } from './cluster-rows.ts';
 import { offer, openScene, region, type Scene } from './scene.ts';

@@ -1,4 +1,4 @@
-import type { ReportedCluster, ReportedDisk } from '../../src/domain/organizations/cluster.ts';
+import type { ReportedCluster, ReportedDisk } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 
 type Fields = Partial<Omit<ReportedCluster, 'key'>>;

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createOrganization, deleteOrganization } from '../../src/db/organizations.ts';
-import type { ClusterDocument } from '../../src/domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { applyDefaults } from '../../src/sources/cluster-defaults.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DrizzleQueryError } from '../../src/db/connection/drizzle.ts';
 import type { Run } from '../../src/db/sync/run.ts';
-import type { ReportedCluster } from '../../src/domain/organizations/cluster.ts';
+import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';

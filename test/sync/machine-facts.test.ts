@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { machineChanges } from '../../src/db/changes.ts';
 import { heldItems, pendingBatches } from '../../src/db/held.ts';
 import { sourceRuns } from '../../src/db/runs.ts';
-import type { MachineFacts } from '../../src/domain/machines/machine-facts.ts';
+import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { previewCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';

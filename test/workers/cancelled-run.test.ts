@@ -4,7 +4,7 @@ import { composeWorker } from '../../src/app/worker.ts';
 import { sourceTroubles } from '../../src/db/operating.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
-import type { Decider } from '../../src/domain/access/operator.ts';
+import type { Decider } from '../../src/domain/operator.ts';
 import { syncProcessor } from '../../workers/processors/sync.ts';
 import type { SyncJob } from '../../workers/queues.ts';
 import { until } from '../support/until.ts';

@@ -5,7 +5,7 @@ import { sourceStatus } from '../../src/db/sources.ts';
 import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
 import { claimSlot, slotsToEnqueue } from '../../src/db/sync/slots.ts';
-import type { Decider } from '../../src/domain/access/operator.ts';
+import type { Decider } from '../../src/domain/operator.ts';
 import { startWorker } from '../../workers/main.ts';
 import { clusters, planeSource, startPlane } from '../support/plane.ts';
 import { until } from '../support/until.ts';

@@ -13,10 +13,10 @@ import {
   type Slot,
   setSlotDue,
 } from '../../src/db/sync/slots.ts';
-import { groupReasons } from '../../src/domain/machines/rejected.ts';
-import { SourceDisabled } from '../../src/domain/runs/disabled.ts';
-import { latestSlot, nextSlot } from '../../src/domain/runs/slots.ts';
-import { messageOf } from '../../src/domain/servers/driver-error.ts';
+import { SourceDisabled } from '../../src/domain/disabled-source.ts';
+import { groupReasons } from '../../src/domain/rejected-rows.ts';
+import { latestSlot, nextSlot } from '../../src/domain/schedule.ts';
+import { messageOf } from '../../src/lib/driver-error.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { AttemptFailed } from '../attempt-failed.ts';

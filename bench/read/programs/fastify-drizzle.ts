@@ -8,7 +8,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import Fastify from 'fastify';
 import postgres from 'postgres';
 import { clusters, disks, diskTypes, machines, providers, regions, users } from '../../../src/db/schema.ts';
-import { hashToken } from '../../../src/domain/access/token.ts';
+import { hashToken } from '../../../src/domain/token.ts';
 import { reportReady, whenParentIsGone } from '../../../src/processes/ipc.ts';
 
 const CONNECTIONS = 16;

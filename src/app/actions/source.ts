@@ -5,8 +5,8 @@ import type { Database } from '../../db/connection/connect.ts';
 import { type Disabled, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
 import { type Retirement, retireSource as storeRetirement } from '../../db/sync/retire.ts';
 import { registerSource } from '../../db/sync/run.ts';
-import type { Decider } from '../../domain/access/operator.ts';
-import { latestSlot } from '../../domain/runs/slots.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { latestSlot } from '../../domain/schedule.ts';
 import { publishNow, type Writing } from './publish.ts';
 
 type KnownSource = Pick<SourceConfig, 'id' | 'kind'> & { readonly adapter: { readonly id: string } };

@@ -1,6 +1,6 @@
 import type { Environment } from '../../config/source-config.ts';
 import { type AuditRecord, auditRecords } from '../../db/audit.ts';
-import { detailsText } from '../../domain/access/audit.ts';
+import { detailsText } from '../../domain/operator.ts';
 import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';

@@ -8,7 +8,7 @@ import {
   type Organization,
   type OrganizationSummary,
 } from '../../db/organizations.ts';
-import { ORGANIZATION_SLUG, readName } from '../../domain/organizations/organization.ts';
+import { ORGANIZATION_SLUG, readName } from '../../domain/names.ts';
 import { type DeciderOptions, decider } from '../terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';

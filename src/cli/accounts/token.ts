@@ -2,7 +2,7 @@ import { publishNow } from '../../app/actions/publish.ts';
 import type { Environment } from '../../config/config.ts';
 import { administration } from '../../db/administration.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
-import { SCOPES, type Scope } from '../../domain/access/token.ts';
+import { SCOPES, type Scope } from '../../domain/scope.ts';
 import { type DeciderOptions, decider, readId } from '../terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';

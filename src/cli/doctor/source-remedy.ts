@@ -1,5 +1,5 @@
 /** What an operator does about a source whose last run failed. Pure. */
-import type { SourceSetting } from '../../domain/words/setting-origin.ts';
+import type { SourceSetting } from '../../domain/source-setting.ts';
 import { environmentKey } from '../../sources/schema/environment-key.ts';
 
 export interface FailedSource {

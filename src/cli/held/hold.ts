@@ -12,7 +12,7 @@ import {
   pendingBatches,
 } from '../../db/held.ts';
 import { runRecord } from '../../db/runs.ts';
-import type { HeldSample } from '../../domain/machines/held-sample.ts';
+import type { HeldSample } from '../../domain/held-sample.ts';
 import { openWorker } from '../open-worker.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';

@@ -9,8 +9,8 @@ import {
 } from '../../db/changes.ts';
 import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/cluster-changes.ts';
 import type { Sql } from '../../db/connection/client.ts';
-import { factsChange } from '../../domain/machines/machine-facts.ts';
-import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/runs/changes.ts';
+import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/changes.ts';
+import { factsChange } from '../../domain/machine-facts.ts';
 import { alignedLines, moreLine, wrapped } from '../terminal/table.ts';
 
 /** Characters of a line; a wider terminal gets longer ones. */

@@ -1,4 +1,5 @@
-import { bytesInWords, msInWords, type RunRequests } from '../../domain/runs/run-requests.ts';
+import type { RunRequests } from '../../domain/run.ts';
+import { bytesInWords, msInWords } from '../../lib/quantities.ts';
 import { alignedTable, count, moreLine, wrapped } from '../terminal/table.ts';
 
 const HEAD = ['REQUEST', 'STATUS', 'SIZE', 'DURATION', 'ATTEMPTS', 'ADDRESS'] as const;

@@ -1,7 +1,7 @@
 import type { Environment } from '../../config/config.ts';
 import { excludedMachines, quarantinedRows } from '../../db/quarantine.ts';
 import { sourceKind } from '../../db/sources.ts';
-import { groupReasons, quarantineKey } from '../../domain/machines/rejected.ts';
+import { groupReasons, quarantineKey } from '../../domain/rejected-rows.ts';
 import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';

@@ -8,7 +8,7 @@ import { readNamedSources } from '../../config/named-sources.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources.ts';
 import { previewRetirement, type Retirement } from '../../db/sync/retire.ts';
-import { originInWords, type SourceSetting } from '../../domain/words/setting-origin.ts';
+import { originInWords, type SourceSetting } from '../../domain/source-setting.ts';
 import { openWorker } from '../open-worker.ts';
 import { slotText } from '../status.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../terminal/arguments.ts';

@@ -1,8 +1,8 @@
 /** What the arguments of several commands mean. */
 import { hostname, userInfo } from 'node:os';
 import type { Configured } from '../../config/settings.ts';
-import { type Decider, LONGEST_REASON } from '../../domain/access/operator.ts';
-import { SINCE_FORMS, sinceOf } from '../../domain/words/since.ts';
+import { type Decider, LONGEST_REASON } from '../../domain/operator.ts';
+import { SINCE_FORMS, sinceOf } from '../../lib/time-span.ts';
 import { UsageFailure } from './failure.ts';
 
 /** A row's id as people give it. @throws UsageFailure that says where such a number is shown */

@@ -1,7 +1,7 @@
 /** The message of an error that ends a command, or its work on one of several sources. */
 import { postgresProblem } from '../../db/connection/server-problem.ts';
-import { PlainFailure } from '../../domain/plain-failure.ts';
-import { isQueryFailure } from '../../domain/servers/driver-error.ts';
+import { isQueryFailure } from '../../lib/driver-error.ts';
+import { PlainFailure } from '../../lib/plain-failure.ts';
 
 /** One or more lines. @param databaseUrl the database of the command; Redis reports its own trouble */
 export function failureMessage(error: unknown, databaseUrl: string | undefined): string {

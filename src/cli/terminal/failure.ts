@@ -1,4 +1,4 @@
-import { PlainFailure } from '../../domain/plain-failure.ts';
+import { PlainFailure } from '../../lib/plain-failure.ts';
 
 /** The command was called rightly and could not be carried out; the message says why and what would do. */
 export class CommandFailure extends PlainFailure {

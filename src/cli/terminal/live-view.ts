@@ -1,6 +1,6 @@
 /** A view that a terminal shows until somebody ends it, drawn again every few seconds. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { harmless, harmlessLines } from '../../domain/words/harmless.ts';
+import { harmless, harmlessLines } from '../../lib/control-characters.ts';
 
 export interface LiveInput {
   readonly isTTY?: boolean;

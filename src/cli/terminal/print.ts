@@ -2,7 +2,7 @@
  * What commands write. Names and reasons come from upstreams, so everything passes here, and nothing of it can steer the
  * terminal of whoever reads it.
  */
-import { harmlessJson, harmlessLines } from '../../domain/words/harmless.ts';
+import { harmlessJson, harmlessLines } from '../../lib/control-characters.ts';
 
 /** Writes lines to standard output. The last one gets its end. */
 export function print(lines: string): void {

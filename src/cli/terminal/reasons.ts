@@ -1,10 +1,10 @@
-import { EXCLUSION_MEANINGS } from '../../domain/machines/exclusion.ts';
+import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
 import {
   groupReasons,
   type ReasonGroup,
   type RejectedKey,
   rejectionCode,
-} from '../../domain/machines/rejected.ts';
+} from '../../domain/rejected-rows.ts';
 import type { SyncResult } from '../../sync/result.ts';
 
 /** What an exclusion's reason means; the reason itself where it is of another release. */

@@ -1,6 +1,6 @@
 /** Notes on sources that no worker reads. */
 import type { SourceStatus } from '../../db/sources.ts';
-import type { Disabling } from '../../domain/runs/disabled.ts';
+import type { Disabling } from '../../domain/disabled-source.ts';
 import { ago } from './table.ts';
 
 /** Says who disabled a source, and how to enable it. */

@@ -1,6 +1,6 @@
-import { harmlessLines } from '../../domain/words/harmless.ts';
-import { noun } from '../../domain/words/plural.ts';
-import { span } from '../../domain/words/span.ts';
+import { harmlessLines } from '../../lib/control-characters.ts';
+import { noun } from '../../lib/quantities.ts';
+import { span } from '../../lib/time-span.ts';
 
 /** Columns of the terminal; without a limit where the output goes to a file or a pipe. */
 export const terminalWidth = (): number => process.stdout.columns || Number.POSITIVE_INFINITY;

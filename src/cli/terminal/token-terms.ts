@@ -1,6 +1,6 @@
 /** Terms of a new token, as commands take and print them. */
-import { readName } from '../../domain/organizations/organization.ts';
-import { readAhead, readSpan } from '../../domain/words/span.ts';
+import { readName } from '../../domain/names.ts';
+import { readAhead, readSpan } from '../../lib/time-span.ts';
 import { UsageFailure } from './failure.ts';
 
 export const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { driverError, messageOf } from '../../domain/servers/driver-error.ts';
+import { driverError, messageOf } from '../../lib/driver-error.ts';
 
 /** The SQLSTATE, or the driver's or Node's own code; undefined for an error without one. */
 export function codeOf(error: unknown): string | undefined {

@@ -1,6 +1,6 @@
 /** A PostgreSQL that answers and is not what its setting takes it for: found at the start rather than by failing statements. */
-import { OLDEST_POSTGRES } from '../../domain/servers/oldest-servers.ts';
-import { postgresAddress } from '../../domain/servers/postgres-address.ts';
+import { OLDEST_POSTGRES } from '../../lib/oldest-servers.ts';
+import { postgresAddress } from '../../lib/postgres-address.ts';
 import type { Misfit } from '../../redis/misfit.ts';
 import type { Sql } from './client.ts';
 import type { ServerSetting } from './server-problem.ts';

@@ -1,5 +1,5 @@
 /** Why a server cannot be used, in words that name the setting, the server and what to do; never a password. */
-import { driverError } from '../../domain/servers/driver-error.ts';
+import { driverError } from '../../lib/driver-error.ts';
 import { describeState, type NoHost } from './choose-host.ts';
 import { codeOf } from './errors.ts';
 

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
-import { PlainFailure } from '../../domain/plain-failure.ts';
-import { messageOf } from '../../domain/servers/driver-error.ts';
+import { messageOf } from '../../lib/driver-error.ts';
+import { PlainFailure } from '../../lib/plain-failure.ts';
 import { codeOf } from '../connection/errors.ts';
 
 export interface Migration extends MigrationMeta {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 import { inPackage } from '../../config/package.ts';
-import type { Decider } from '../../domain/access/operator.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
 import { openClient } from '../connection/client.ts';
 import { drizzle } from '../connection/drizzle.ts';

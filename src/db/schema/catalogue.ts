@@ -68,7 +68,7 @@ export const machines = pgTable(
     sourceAmount: amount('source_amount'),
     sourcePer: text('source_per', { enum: ['minute', 'hour', 'month'] }),
     sourceCurrency: text('source_currency'),
-    /** Null when published; see domain/machines/exclusion.ts. */
+    /** Null when published; see domain/exclusion.ts. */
     excludedReason: text('excluded_reason'),
     sourceId: text('source_id'),
     /** Good runs in a row that did not report it. */

@@ -7,7 +7,7 @@
  * as long as their changes.
  */
 
-import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/runs/changes.ts';
+import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/changes.ts';
 import { bigint, index, integer, jsonb, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
 import { amount, instant } from './columns.ts';
 

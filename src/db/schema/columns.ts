@@ -1,5 +1,5 @@
 /** Kinds of columns that several tables have. */
-import { CPU_KINDS } from '../../domain/machines/machine-facts.ts';
+import { CPU_KINDS } from '../../domain/machine-facts.ts';
 import { customType, integer, numeric, text, timestamp } from '../connection/drizzle.ts';
 
 export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
@@ -10,7 +10,7 @@ export const instant = (name: string) =>
 export const amount = (name: string) => numeric(name);
 /** Per minute, in the published currency. */
 export const minutePrice = (name: string) => numeric(name, { precision: 38, scale: 18 });
-/** See domain/machines/machine-facts.ts; null is unknown. */
+/** See domain/machine-facts.ts; null is unknown. */
 export const factColumns = {
   architecture: text('architecture'),
   generation: text('generation'),

@@ -1,6 +1,6 @@
 /** Who runs Fleetbook, and what they did. */
 
-import { ROLES, WAYS } from '../../domain/access/operator.ts';
+import { ROLES, WAYS } from '../../domain/operator.ts';
 import {
   bigint,
   boolean,

@@ -1,6 +1,6 @@
 /** Where everything comes from, and what came of each reading. */
 
-import { RUN_CAUSES } from '../../domain/runs/run-cause.ts';
+import { RUN_CAUSES } from '../../domain/run.ts';
 import {
   bigint,
   boolean,
@@ -112,7 +112,7 @@ export const syncRuns = pgTable(
     error: text('error'),
     /** Why rows of its batch could not be used, the most frequent reasons first: `[{code, reason, count, examples}]`. */
     reasons: jsonb('reasons'),
-    /** Its HTTP requests, as `RunRequests` in domain/runs/run-requests.ts; null for a run that made none. */
+    /** Its HTTP requests, as `RunRequests` in domain/run.ts; null for a run that made none. */
     requests: jsonb('requests'),
     /** When all that it changed took effect; null for one that changed nothing, and when its changes are kept no more. */
     changedAt: instant('changed_at'),
@@ -146,7 +146,7 @@ export const heldBatches = pgTable(
       .references(() => syncRuns.id),
     /** The guards that it broke: `[{guard, limit, found, detail}]`. */
     broken: jsonb('broken').notNull(),
-    /** The rows that say most about it, see domain/machines/held-sample.ts; null for a batch of an earlier release. */
+    /** The rows that say most about it, see domain/held-sample.ts; null for a batch of an earlier release. */
     worst: jsonb('worst'),
     status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })
       .notNull()
@@ -192,7 +192,7 @@ export const quarantinedRows = pgTable(
       .references(() => sources.id),
     rowKey: text('row_key').notNull(),
     reason: text('reason').notNull(),
-    /** The kind of reason, one of `REJECTION_CODES` in domain/machines/rejected.ts. */
+    /** The kind of reason, one of `REJECTION_CODES` in domain/rejected-rows.ts. */
     code: text('code').notNull().default('invalid'),
     /** What is known of whose row it is. */
     regionCode: text('region_code'),

@@ -1,7 +1,7 @@
 /** Sources that an operator has disabled: no schedule, no watch and no command runs them, and their data stays published. */
 
-import type { Decider } from '../../domain/access/operator.ts';
-import type { Disabling } from '../../domain/runs/disabled.ts';
+import type { Disabling } from '../../domain/disabled-source.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../connection/drizzle.ts';

@@ -2,7 +2,7 @@
  * How old the data of each region is, for each source that lists it. Times only move forward, and lie beside the
  * versions: that a region was read again makes no new document.
  */
-import { OTHERS, type RejectedKey } from '../../domain/machines/rejected.ts';
+import { OTHERS, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
 import { alias, eq, sql } from '../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../connection/statements.ts';

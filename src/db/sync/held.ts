@@ -1,6 +1,6 @@
 /** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
-import type { HeldSample } from '../../domain/machines/held-sample.ts';
-import type { RejectedKey } from '../../domain/machines/rejected.ts';
+import type { HeldSample } from '../../domain/held-sample.ts';
+import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf } from '../connection/statements.ts';

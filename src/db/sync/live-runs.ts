@@ -1,7 +1,7 @@
 /** Which runs are really under way: a process that was killed leaves its runs `running` behind. */
 
-import type { Decider } from '../../domain/access/operator.ts';
-import { SourceDisabled } from '../../domain/runs/disabled.ts';
+import { SourceDisabled } from '../../domain/disabled-source.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { auditRow } from '../audit.ts';
 import type { Sql } from '../connection/client.ts';
 import type { Database, Session } from '../connection/database.ts';

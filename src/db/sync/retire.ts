@@ -1,5 +1,5 @@
 /** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
-import type { Decider } from '../../domain/access/operator.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
 import type { Database, SessionDatabase, Store } from '../connection/connect.ts';
 import { alias, and, count, eq, isNull, type SQL, sql, unionAll } from '../connection/drizzle.ts';

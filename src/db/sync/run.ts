@@ -1,11 +1,10 @@
 /** What watched sources leave in the list of runs, which states that come by the second must not fill. */
 
-import type { Decider } from '../../domain/access/operator.ts';
-import type { ReasonGroup } from '../../domain/machines/rejected.ts';
-import type { Naming, RateChange } from '../../domain/runs/changes.ts';
-import { SourceDisabled } from '../../domain/runs/disabled.ts';
-import type { RunCause } from '../../domain/runs/run-cause.ts';
-import type { RunRequests } from '../../domain/runs/run-requests.ts';
+import type { Naming, RateChange } from '../../domain/changes.ts';
+import { SourceDisabled } from '../../domain/disabled-source.ts';
+import type { Decider } from '../../domain/operator.ts';
+import type { ReasonGroup } from '../../domain/rejected-rows.ts';
+import type { RunCause, RunRequests } from '../../domain/run.ts';
 import { auditRow } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';

@@ -5,7 +5,7 @@ import { print, printJson, printText } from '../../cli/terminal/print.ts';
 import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
-import { acknowledgementText } from '../../domain/access/acknowledgement.ts';
+import { acknowledgementText } from '../../domain/alert.ts';
 import { sendAgain } from './deliveries.ts';
 import { acknowledgeAlert, alertRecords, deliveryRecords } from './queries.ts';
 import { alertRules } from './settings.ts';

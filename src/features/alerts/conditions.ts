@@ -7,11 +7,11 @@ import { pendingBatches } from '../../db/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../../db/operating.ts';
 import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
 import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
-import type { HeldSample } from '../../domain/machines/held-sample.ts';
-import type { PricedSource } from '../../domain/prices/needed-rates.ts';
-import type { Condition } from '../../domain/runs/condition.ts';
-import { type Disabling, SET_ASIDE_BY } from '../../domain/runs/disabled.ts';
-import { span } from '../../domain/words/span.ts';
+import type { Condition } from '../../domain/alert.ts';
+import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled-source.ts';
+import type { PricedSource } from '../../domain/exchange-rates.ts';
+import type { HeldSample } from '../../domain/held-sample.ts';
+import { span } from '../../lib/time-span.ts';
 import { movedPrices } from './queries.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 

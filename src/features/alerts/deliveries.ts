@@ -5,7 +5,7 @@ import type { Database } from '../../db/connection/connect.ts';
 import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
 import { nameOf } from '../../db/connection/statements.ts';
 import { alerts, alertDeliveries as deliveries } from '../../db/schema.ts';
-import type { Decider } from '../../domain/access/operator.ts';
+import type { Decider } from '../../domain/operator.ts';
 
 /** Any number that no other advisory lock of the product uses. */
 const EVALUATION_LOCK = 7_155_239;

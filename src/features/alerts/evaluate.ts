@@ -1,7 +1,7 @@
 /** Finds what is wrong, and writes down who is to be told of it. */
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase } from '../../db/connection/database.ts';
-import type { Condition } from '../../domain/runs/condition.ts';
+import type { Condition } from '../../domain/alert.ts';
 import { findConditions, findMoves, type WatchedSource } from './conditions.ts';
 import { type AlertChanges, reconcileAlerts } from './deliveries.ts';
 import { messagesFor } from './message.ts';

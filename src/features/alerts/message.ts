@@ -1,6 +1,6 @@
 /** What webhooks are sent. */
 import { createHmac } from 'node:crypto';
-import type { HeldSampleRow } from '../../domain/machines/held-sample.ts';
+import type { HeldSampleRow } from '../../domain/held-sample.ts';
 import { actionOf } from './action.ts';
 import type { AlertChanges, AlertRow, NewDelivery } from './deliveries.ts';
 import type { AlertRules, Webhook } from './rules.ts';

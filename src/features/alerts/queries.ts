@@ -5,8 +5,8 @@ import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/database.ts';
 import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { alerts } from '../../db/schema.ts';
-import type { AcknowledgedAlert, Acknowledgement } from '../../domain/access/acknowledgement.ts';
-import type { Decider } from '../../domain/access/operator.ts';
+import type { AcknowledgedAlert, Acknowledgement } from '../../domain/alert.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { sourceOfAlert } from './subject.ts';
 
 export interface MovedPrices {

@@ -1,5 +1,5 @@
 /** Snoozes: webhooks get no reminder for a time. Pure. */
-import { readSpan } from '../../domain/words/span.ts';
+import { readSpan } from '../../lib/time-span.ts';
 
 const LONGEST_SNOOZE_MS = 30 * 86_400_000;
 

@@ -1,6 +1,6 @@
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/database.ts';
-import type { Decider } from '../../domain/access/operator.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { post } from './deliver.ts';
 import { newMessageId } from './evaluate.ts';
 import { testMessage } from './message.ts';

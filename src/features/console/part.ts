@@ -8,7 +8,7 @@ import { activityMark } from '../../db/operating.ts';
 import { hiddenReasons } from '../../db/quarantine.ts';
 import { sourceStrips } from '../../db/runs.ts';
 import { sourceStatus } from '../../db/sources.ts';
-import { withTimeout } from '../../domain/servers/timeout.ts';
+import { withTimeout } from '../../lib/timeout.ts';
 import type { OpsPart } from '../../ops/part.ts';
 import type { Overview, QueueDepth } from './routes/api.ts';
 import { addAssets } from './routes/assets.ts';

@@ -1,7 +1,7 @@
 /** The thread in which files are made: to write a million rows takes many seconds, which nothing else may wait for. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openStore } from '../../db/connection/connect.ts';
-import { messageOf } from '../../domain/servers/driver-error.ts';
+import { messageOf } from '../../lib/driver-error.ts';
 import { type Made, makeExports } from './make.ts';
 
 export interface MakeThreadData {

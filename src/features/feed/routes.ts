@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Grant } from '../../domain/access/grant.ts';
+import type { Grant } from '../../domain/scope.ts';
 import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
 import type { ApiFeature, RouteDeps } from '../../http/feature.ts';
 import { grantOf, valuesOf } from '../../http/operation.ts';

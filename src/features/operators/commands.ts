@@ -14,7 +14,7 @@ import {
   type OperatorSummary,
   ROLES,
   type Role,
-} from '../../domain/access/operator.ts';
+} from '../../domain/operator.ts';
 import {
   createOperator,
   issueToken,

@@ -1,6 +1,6 @@
 /** Claims of OpenID Connect about a person: the verified address and the role. Pure. */
 import { createHash } from 'node:crypto';
-import { OPERATOR_NAME, ROLES, type Role } from '../../domain/access/operator.ts';
+import { OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
 
 /** How operators sign in by OpenID Connect. */
 export interface OidcSettings {

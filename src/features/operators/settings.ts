@@ -7,7 +7,7 @@ import {
   setting,
   settingsOf,
 } from '../../config/settings.ts';
-import { ROLES } from '../../domain/access/operator.ts';
+import { ROLES } from '../../domain/operator.ts';
 import type { OidcSettings, RoleRule } from './oidc.ts';
 
 const NO_ISSUER = { uselessWithout: 'OPS_OIDC_ISSUER' };

@@ -1,6 +1,6 @@
 /** The operator of `fleetbook up`. */
 import type { UpContext } from '../../app/feature.ts';
-import { hashToken } from '../../domain/access/token.ts';
+import { hashToken } from '../../domain/token.ts';
 import { createOperator, issueToken } from './db/operators.ts';
 import { findTokens } from './db/tokens.ts';
 

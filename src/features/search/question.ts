@@ -1,7 +1,7 @@
 /** What a search asks for, and where its pages begin. Pure. */
 import { hash } from 'node:crypto';
-import type { MachineDocument } from '../../domain/machines/machine.ts';
-import type { MachineFacts } from '../../domain/machines/machine-facts.ts';
+import type { MachineDocument } from '../../domain/machine.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
 
 export const SORT_FIELDS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
 

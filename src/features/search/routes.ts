@@ -1,7 +1,7 @@
 /** Searches over all machines, and what they recommend. */
 
 import { z } from 'zod';
-import type { MachineFactsDocument } from '../../domain/machines/machine.ts';
+import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { availableParameter } from '../../http/available.ts';
 import type { ApiFeature } from '../../http/feature.ts';
 import { type Operation, operation } from '../../http/operation.ts';

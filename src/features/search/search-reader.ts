@@ -1,7 +1,7 @@
 /** Answers of searches, as JSON. */
 
-import type { MachineFactsDocument } from '../../domain/machines/machine.ts';
-import { decimal, product } from '../../domain/prices/price.ts';
+import type { MachineFactsDocument } from '../../domain/machine.ts';
+import { decimal, product } from '../../domain/price.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';

@@ -1,5 +1,5 @@
 /** Machines as searches show them: as the contract has them, with their facts. */
-import type { MachineFactsDocument } from '../../domain/machines/machine.ts';
+import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
 

@@ -39,7 +39,7 @@ export function isProxyOf(trustProxy: readonly string[]): (address: string) => b
   return (address) => address !== '' && isTrusted(address, 0);
 }
 
-export { addressKey } from '../../domain/servers/address.ts';
+export { addressKey } from '../../lib/client-address.ts';
 
 /** HTTP/1.1 asks for exactly one Host header field. */
 export function hasBadHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {

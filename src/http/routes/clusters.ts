@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ClusterDocument } from '../../domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { ClusterReader } from '../../snapshot/document/answer.ts';
 import { type Operation, operation } from '../operation.ts';
 import { parameter } from '../protocol/parameters.ts';

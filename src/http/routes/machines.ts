@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { MachineDocument } from '../../domain/machines/machine.ts';
+import type { MachineDocument } from '../../domain/machine.ts';
 import type { CatalogueReader } from '../../snapshot/document/answer.ts';
 import { type Operation, operation } from '../operation.ts';
 import { idParameter } from '../protocol/parameters.ts';

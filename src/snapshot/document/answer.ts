@@ -1,4 +1,4 @@
-import type { Grant } from '../../domain/access/grant.ts';
+import type { Grant } from '../../domain/scope.ts';
 
 /** Which tier answered: the `Fleetbook-Tier` header. */
 export type Tier = 'memory' | 'redis' | 'postgres' | 'disk';

@@ -1,5 +1,5 @@
 /** Rows to the columns of a region. Pure: the same rows give the same bytes in the publisher and in the reader. */
-import type { MachineFacts } from '../../domain/machines/machine-facts.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MachineRow, RegionHead } from './build.ts';
 import {
   BYTES_PER_ROW,

@@ -1,7 +1,7 @@
 /** Rows to document contents. Pure: the same rows give the same bytes in the publisher and in the reader. */
 
-import type { MachineDocument } from '../../domain/machines/machine.ts';
-import type { ClusterDocument } from '../../domain/organizations/cluster.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { MachineDocument } from '../../domain/machine.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';

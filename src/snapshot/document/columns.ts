@@ -7,8 +7,9 @@
  * called, and each kind of machine once: its size and its facts. Sold-out machines are in the head as well, which an earlier
  * release does not read.
  */
-import type { MachineFacts } from '../../domain/machines/machine-facts.ts';
-import type { MemoryUnit } from '../../domain/machines/memory.ts';
+
+import type { MemoryUnit } from '../../domain/machine.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
 
 /** What machines of different names may have in common. */
 export interface MachineKind extends MachineFacts {

@@ -1,8 +1,8 @@
 /** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
 import type { Sql } from '../../db/connection/connect.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
-import type { MachineFacts } from '../../domain/machines/machine-facts.ts';
-import type { MemoryUnit } from '../../domain/machines/memory.ts';
+import type { MemoryUnit } from '../../domain/machine.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
 import { type Element, machineElements, type RegionHead, regionList } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
 import type { Provenance } from './document.ts';

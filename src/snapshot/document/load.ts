@@ -6,8 +6,8 @@
 
 import type { Sql } from '../../db/connection/connect.ts';
 import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { RowName } from '../../domain/document-name.ts';
-import type { ClusterDocument } from '../../domain/organizations/cluster.ts';
 import { clustersContent, type ProviderListing, providersContent, tokenContent } from './build.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';

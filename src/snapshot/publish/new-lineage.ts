@@ -3,7 +3,7 @@
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import type { Loss } from '../../db/connection/history.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
-import type { Decider } from '../../domain/access/operator.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';

@@ -2,7 +2,7 @@
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { documentVersions, markPublished, type VersionedDocument } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
-import { traced } from '../../domain/traced.ts';
+import { traced } from '../../lib/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import type { CacheKeys } from '../document/keys.ts';

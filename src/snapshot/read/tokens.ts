@@ -1,5 +1,5 @@
-import type { Grant } from '../../domain/access/grant.ts';
-import { hashToken, isWellFormedToken, SCOPES } from '../../domain/access/token.ts';
+import { type Grant, SCOPES } from '../../domain/scope.ts';
+import { hashToken, isWellFormedToken } from '../../domain/token.ts';
 import { type TokenReader, whenThere } from '../document/answer.ts';
 import type { TokenRecord } from '../document/build.ts';
 import type { Document } from '../document/document.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { memory } from '../../domain/machines/memory.ts';
-import type { DescribedCluster } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../domain/cluster.ts';
+import { memory } from '../../domain/machine.ts';
 import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { count, countOrNone, label, quantity } from '../schema/fields.ts';

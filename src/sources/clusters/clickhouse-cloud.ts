@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../domain/cluster.ts';
 import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../domain/cluster.ts';
 import { instant } from '../cluster-fields.ts';
 import { incompleteList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../domain/cluster.ts';
 import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
 import { asOfIn } from '../http/as-of.ts';
 import { count, countOrNone, currencyCode, label } from '../schema/fields.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster, ReportedMachine } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
 import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
 import { nextLink } from '../http/link.ts';
 import { pagesOf } from '../http/pages.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster, DescribedDisk } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster, DescribedDisk } from '../../domain/cluster.ts';
 import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { count, label, oneOf, quantity } from '../schema/fields.ts';

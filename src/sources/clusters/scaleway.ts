@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { memory } from '../../domain/machines/memory.ts';
-import type { DescribedCluster } from '../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../domain/cluster.ts';
+import { memory } from '../../domain/machine.ts';
 import { countedRows } from '../http/counted-rows.ts';
 import { listedNames, nameList } from '../schema/name-list.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';

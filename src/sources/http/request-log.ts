@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { RunRequest, RunRequests } from '../../domain/runs/run-requests.ts';
+import type { RunRequest, RunRequests } from '../../domain/run.ts';
 import type { NotedRequest, Requests } from '../run-requests.ts';
 import { SourceError } from '../source.ts';
 

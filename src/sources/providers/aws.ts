@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
-import { isPositive } from '../../domain/prices/price.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
+import { isPositive } from '../../domain/price.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { nothingListed } from '../http/listing.ts';
 import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';

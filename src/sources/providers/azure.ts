@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByLink } from '../http/pages.ts';
 import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
 import { type ListPage, wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';
 import { diskIn } from '../schema/facts.ts';

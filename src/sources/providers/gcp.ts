@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { siblingHost } from '../http/sibling-host.ts';

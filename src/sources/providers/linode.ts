@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
-import type { SourcePrice } from '../../domain/prices/price.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
+import type { SourcePrice } from '../../domain/price.ts';
 import { wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';
 import { diskIn, networkIn } from '../schema/facts.ts';

@@ -1,8 +1,8 @@
 import Big from 'big.js';
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
-import { isPositive } from '../../domain/prices/price.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
+import { isPositive } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
 import { siblingHost } from '../http/sibling-host.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';

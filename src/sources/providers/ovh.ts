@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { memory } from '../../domain/machines/memory.ts';
+import { memory } from '../../domain/machine.ts';
 import { nothingListed } from '../http/listing.ts';
 import { currencyCode, label } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';

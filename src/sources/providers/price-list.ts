@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { FACT_FIELDS } from '../../domain/machines/machine-facts.ts';
-import { memory } from '../../domain/machines/memory.ts';
+import { memory } from '../../domain/machine.ts';
+import { FACT_FIELDS } from '../../domain/machine-facts.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { label } from '../schema/fields.ts';

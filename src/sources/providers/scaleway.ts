@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
 import { nextLink } from '../http/link.ts';
 import { nothingListed, wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import { memory } from '../../domain/machines/memory.ts';
-import type { SourcePrice } from '../../domain/prices/price.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/machine.ts';
+import type { SourcePrice } from '../../domain/price.ts';
 import { type ListPage, wholeList } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { diskIn } from '../schema/facts.ts';

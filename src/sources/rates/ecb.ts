@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ReferenceRates } from '../../domain/prices/rates.ts';
+import type { ReferenceRates } from '../../domain/exchange-rates.ts';
 import { amount, currencyCode } from '../schema/fields.ts';
 import { type RatesReading, type SourceContext, SourceError } from '../source.ts';
 

@@ -1,6 +1,6 @@
 /** Fields that state a fact of a machine. One that cannot be read is unknown: it never costs the machine. */
 import { z } from 'zod';
-import type { MachineFacts } from '../../domain/machines/machine-facts.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
 
 /** What providers call the architectures that have more than one name. */
 const ARCHITECTURES: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decimal, product } from '../../domain/prices/price.ts';
+import { decimal, product } from '../../domain/price.ts';
 
 const LARGEST_INTEGER = 2_147_483_647;
 const LARGEST_AMOUNT = 1_000_000_000;
@@ -25,7 +25,7 @@ export const quantity = z
   .max(Number.MAX_SAFE_INTEGER, { error: 'is beyond any machine' });
 
 /**
- * A price's amount, number or string, as a plain decimal string (domain/prices/price.ts). Zero is legal here; `offerItem`
+ * A price's amount, number or string, as a plain decimal string (domain/price.ts). Zero is legal here; `offerItem`
  * excludes a machine that costs nothing.
  */
 export const amount = amountIn('1');

@@ -1,7 +1,7 @@
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
-import type { Offer } from '../../domain/machines/machine.ts';
-import type { MachineFacts } from '../../domain/machines/machine-facts.ts';
-import { isPositive, type SourcePrice } from '../../domain/prices/price.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import type { Offer } from '../../domain/machine.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import type { CatalogueItem } from '../source.ts';
 
 /** Facts as an adapter found them: what it could not read is undefined. */

@@ -22,8 +22,8 @@ import {
 import { holdStaged } from '../../db/sync/held.ts';
 import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
-import { SAMPLE_ROWS } from '../../domain/machines/held-sample.ts';
-import { boundedRejected, type RejectedKey } from '../../domain/machines/rejected.ts';
+import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
+import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';

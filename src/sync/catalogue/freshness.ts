@@ -3,7 +3,7 @@
 import type { SessionDatabase } from '../../db/connection/connect.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
-import { type RejectedKey, unreadRegion } from '../../domain/machines/rejected.ts';
+import { type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
 import { earlier } from '../pipeline.ts';
 import type { StagedCatalogue } from './stage.ts';
 

@@ -6,12 +6,12 @@
 import type { SessionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
-import { isStock, limitBroken } from '../../domain/machines/exclusion.ts';
-import type { Offer } from '../../domain/machines/machine.ts';
-import { FACT_FIELDS, type MachineFacts } from '../../domain/machines/machine-facts.ts';
-import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/machines/rejected.ts';
-import { minutePricer } from '../../domain/prices/minute-price.ts';
-import { decimal, isPositive, pricePerMinute } from '../../domain/prices/price.ts';
+import { limitBroken } from '../../domain/cost-optimized-limits.ts';
+import { isStock } from '../../domain/exclusion.ts';
+import type { Offer } from '../../domain/machine.ts';
+import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
+import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
+import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
 import { type CatalogueItem, SourceError } from '../../sources/source.ts';
 import type { ValidatorItem } from '../../sources/validator.ts';
 import type { Pricing } from '../currency.ts';
@@ -56,7 +56,6 @@ export async function stageCatalogue(
   progress: Progress = () => {},
 ): Promise<StagedCatalogue> {
   await createStagedOffers(db);
-  const minutePrice = minutePricer(pricing.currency, pricing.rates);
   const collected = new CollectedItems();
   const yielder = new EventLoopYielder();
 
@@ -66,7 +65,7 @@ export async function stageCatalogue(
     for await (const item of items) {
       collected.add(item);
       if (item.kind === 'offer') {
-        text += copyLine(item.offer, minutePrice(item.offer.price));
+        text += copyLine(item.offer, pricePerMinute(item.offer.price, pricing.currency, pricing.rates));
         if (text.length >= BATCH) {
           yield text;
           text = '';

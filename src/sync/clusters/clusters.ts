@@ -13,9 +13,9 @@ import { setSlugs, slugBatches, writeClusters } from '../../db/sync/clusters/wri
 import { holdStagedClusters } from '../../db/sync/held.ts';
 import { saveClusters } from '../../db/sync/undo.ts';
 import { countStored } from '../../db/sync/validators.ts';
-import { SAMPLE_ROWS } from '../../domain/machines/held-sample.ts';
-import { boundedRejected } from '../../domain/machines/rejected.ts';
-import type { ReportedCluster } from '../../domain/organizations/cluster.ts';
+import type { ReportedCluster } from '../../domain/cluster.ts';
+import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
+import { boundedRejected } from '../../domain/rejected-rows.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guard.ts';

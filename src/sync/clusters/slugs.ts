@@ -1,5 +1,5 @@
 import type { SlugRow } from '../../db/sync/clusters/write.ts';
-import { freeSlug, slugOf } from '../../domain/organizations/slug.ts';
+import { freeSlug, slugOf } from '../../domain/names.ts';
 
 /**
  * Gives every cluster of a batch its slug: the one its source gives, else the one it had (a rename does not move

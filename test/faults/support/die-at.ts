@@ -4,7 +4,7 @@
  * itself knows nothing of it.
  */
 import { Socket } from 'node:net';
-import { setTracer, type Tracer } from '../../../src/domain/traced.ts';
+import { setTracer, type Tracer } from '../../../src/lib/tracer.ts';
 import { STEPS, type Step } from './steps.ts';
 
 const { DIE_AT, HANG_AT } = process.env;

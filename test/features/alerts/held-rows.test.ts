@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, pendingBatches } from '../../../src/db/held.ts';
-import { type HeldSampleRow, sampleOf } from '../../../src/domain/machines/held-sample.ts';
+import { type HeldSampleRow, sampleOf } from '../../../src/domain/held-sample.ts';
 import { deliver } from '../../../src/features/alerts/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { type AlertMessage, bodyText, type MessageAlert } from '../../../src/features/alerts/message.ts';

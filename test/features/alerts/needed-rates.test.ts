@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { statusCommand } from '../../../src/cli/status.ts';
 import { areRatesNeeded } from '../../../src/db/currency.ts';
 import { sourceStatus } from '../../../src/db/sources.ts';
-import { isRateNeeded, type PricedSource } from '../../../src/domain/prices/needed-rates.ts';
+import { isRateNeeded, type PricedSource } from '../../../src/domain/exchange-rates.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { NO_ALERTS } from '../../../src/features/alerts/rules.ts';
 import { offer, openScene, region, type Scene } from '../../sync/scene.ts';

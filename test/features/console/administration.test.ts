@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AuditRecord, auditRecords } from '../../../src/db/audit.ts';
 import { tokenWorks } from '../../../src/db/tokens.ts';
-import { isWellFormedToken } from '../../../src/domain/access/token.ts';
+import { isWellFormedToken } from '../../../src/domain/token.ts';
 import type {
   FoundOrganization,
   FoundOrganizations,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AuditTerms, audit } from '../../../src/db/audit.ts';
 import { activityMark } from '../../../src/db/operating.ts';
-import type { Decider } from '../../../src/domain/access/operator.ts';
+import type { Decider } from '../../../src/domain/operator.ts';
 import type { AuditAnswer } from '../../../src/features/console/routes/api.ts';
 import { addOrganizations } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';

@@ -1,7 +1,7 @@
 /** Clusters in a console's database, as a control plane states them run by run. */
 import { administration } from '../../../src/db/administration.ts';
 import { registerSource } from '../../../src/db/sync/run.ts';
-import type { ReportedCluster } from '../../../src/domain/organizations/cluster.ts';
+import type { ReportedCluster } from '../../../src/domain/cluster.ts';
 import { syncClusters } from '../../../src/sync/clusters/clusters.ts';
 import { disk, reported } from '../../sync/cluster-rows.ts';
 import { LAX, OPERATOR } from '../../sync/scene.ts';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
-import { hashToken } from '../../../src/domain/access/token.ts';
+import { hashToken } from '../../../src/domain/token.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import { addOrganization, reprice, verify } from '../../snapshot/rows.ts';
 import type { TestReader } from '../../snapshot/scene.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, vi } from 'vitest';
-import type { Grant } from '../../../src/domain/access/grant.ts';
+import type { Grant } from '../../../src/domain/scope.ts';
 import { encodeCursor, Feed } from '../../../src/features/feed/cursor.ts';
 import { EventStream } from '../../../src/features/feed/event-stream.ts';
 import { lifeOf } from '../../../src/http/places.ts';

@@ -1,6 +1,6 @@
 /** The operators' pages with operators: real database, a clock of its own, browsers that keep their cookies. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import type { Role } from '../../../src/domain/access/operator.ts';
+import type { Role } from '../../../src/domain/operator.ts';
 import { createOperator } from '../../../src/features/operators/db/operators.ts';
 import type { IssuedToken } from '../../../src/features/operators/db/tokens.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashToken, isWellFormedToken } from '../../../src/domain/access/token.ts';
+import { hashToken, isWellFormedToken } from '../../../src/domain/token.ts';
 import type { Scene } from '../../snapshot/scene.ts';
 import { openCommandScene } from '../../support/command-scene.ts';
 import { fleetbook } from '../../support/fleetbook.ts';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
-import { newToken } from '../../../src/domain/access/token.ts';
+import { newToken } from '../../../src/domain/token.ts';
 import {
   setOperatorByOidc,
   setOperatorDisabled,

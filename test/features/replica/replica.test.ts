@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
-import { hashToken } from '../../../src/domain/access/token.ts';
+import { hashToken } from '../../../src/domain/token.ts';
 import { ReplicaReads } from '../../../src/features/replica/reads.ts';
 import { ReplicaTier } from '../../../src/features/replica/tier.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';

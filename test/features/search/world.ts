@@ -1,6 +1,6 @@
 /** Catalogues in memory, a naive search over them, and indexes made of them as a reader does. */
 import fc from 'fast-check';
-import type { MachineFacts } from '../../../src/domain/machines/machine-facts.ts';
+import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import {
   type CatalogueIndex,
   type RegionUpdate,

@@ -1,6 +1,6 @@
 /** What an adapter may yield, whatever its upstream sends. */
-import { EXCLUSION_REASONS } from '../../../src/domain/machines/exclusion.ts';
-import { decimal, type SourcePrice } from '../../../src/domain/prices/price.ts';
+import { EXCLUSION_REASONS } from '../../../src/domain/exclusion.ts';
+import { decimal, type SourcePrice } from '../../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../../src/sources/source.ts';
 
 const CREATED_AT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$/;

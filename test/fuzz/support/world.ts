@@ -2,7 +2,7 @@
 import { Ajv } from 'ajv';
 import type { FastifyInstance } from 'fastify';
 import { createToken } from '../../../src/db/tokens.ts';
-import { newToken } from '../../../src/domain/access/token.ts';
+import { newToken } from '../../../src/domain/token.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { listen } from '../../http/harness.ts';
 import { addMember, SLUGS } from '../../snapshot/isolation-world.ts';

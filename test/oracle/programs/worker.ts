@@ -1,7 +1,7 @@
 /** A worker as a process of its own, which can be killed. Each message is the id of a source that is to run. */
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/config.ts';
-import { latestSlot } from '../../../src/domain/runs/slots.ts';
+import { latestSlot } from '../../../src/domain/schedule.ts';
 import { startWorker } from '../../../workers/main.ts';
 
 const config = readConfig(process.env);

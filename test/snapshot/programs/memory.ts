@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { hashToken, newToken } from '../../../src/domain/access/token.ts';
+import { hashToken, newToken } from '../../../src/domain/token.ts';
 import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { Searchable } from '../../../src/features/search/searchable.ts';

@@ -1,4 +1,4 @@
-import type { DescribedCluster } from '../../../src/domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../../src/domain/cluster.ts';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { ClusterAdapter, ClusterItem } from '../../../src/sources/source.ts';

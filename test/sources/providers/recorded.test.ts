@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { limitBroken } from '../../../src/domain/machines/exclusion.ts';
-import type { Offer } from '../../../src/domain/machines/machine.ts';
+import { limitBroken } from '../../../src/domain/cost-optimized-limits.ts';
+import type { Offer } from '../../../src/domain/machine.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as hetzner } from '../../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../../src/sources/providers/linode.ts';

@@ -1,7 +1,6 @@
 /** How amounts and times are written for people. */
-import { hourly } from '../../../../src/domain/prices/hourly.ts';
-import { noun } from '../../../../src/domain/words/plural.ts';
-import { span } from '../../../../src/domain/words/span.ts';
+import { hourly, noun } from '../../../../src/lib/quantities.ts';
+import { span } from '../../../../src/lib/time-span.ts';
 
 export { hourly, span };
 

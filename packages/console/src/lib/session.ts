@@ -1,7 +1,7 @@
 /** Who is signed in, and what they may do: what they may not is not offered. The server refuses it all the same. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { includesRole, type Role } from '../../../../src/domain/access/operator.ts';
+import { includesRole, type Role } from '../../../../src/domain/operator.ts';
 
 export interface SignedIn {
   readonly name: string;

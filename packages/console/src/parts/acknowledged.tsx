@@ -1,4 +1,4 @@
-import { type Acknowledgement, acknowledgementText } from '../../../../src/domain/access/acknowledgement.ts';
+import { type Acknowledgement, acknowledgementText } from '../../../../src/domain/alert.ts';
 import { useNow } from '../lib/live.ts';
 
 /** Who has acknowledged an alert, and why. */

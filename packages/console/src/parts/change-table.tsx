@@ -1,7 +1,7 @@
 /** Rows of what has changed: machines with their prices, clusters field by field. */
 
-import { differingFacts } from '../../../../src/domain/machines/machine-facts.ts';
-import { CLUSTER_FIELDS } from '../../../../src/domain/runs/changes.ts';
+import { CLUSTER_FIELDS } from '../../../../src/domain/changes.ts';
+import { differingFacts } from '../../../../src/domain/machine-facts.ts';
 import type {
   ChangesAnswer,
   ClusterChange,

@@ -1,4 +1,4 @@
-import type { ReasonGroup } from '../../../../src/domain/machines/rejected.ts';
+import type { ReasonGroup } from '../../../../src/domain/rejected-rows.ts';
 import { count } from '../lib/format.ts';
 
 /** Why rows cannot be used, each reason with its first examples. */

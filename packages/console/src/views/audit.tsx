@@ -1,5 +1,5 @@
 /** The audit log: every action of a person, the newest first. */
-import { detailsText } from '../../../../src/domain/access/audit.ts';
+import { detailsText } from '../../../../src/domain/operator.ts';
 import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';

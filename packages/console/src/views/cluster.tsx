@@ -1,5 +1,5 @@
 /** One cluster: what it is, and what has happened to it. */
-import { CLUSTER_FIELDS } from '../../../../src/domain/runs/changes.ts';
+import { CLUSTER_FIELDS } from '../../../../src/domain/changes.ts';
 import type { ClusterAnswer, ClusterHistoryEntry } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { addressWith, type Place, queryOf } from '../lib/router.ts';

@@ -1,7 +1,7 @@
 /** One machine: its size and facts, whether readers see it, what it has cost and what has changed. */
 
-import { EXCLUSION_MEANINGS } from '../../../../src/domain/machines/exclusion.ts';
-import { FACT_FIELDS, factInWords } from '../../../../src/domain/machines/machine-facts.ts';
+import { EXCLUSION_MEANINGS } from '../../../../src/domain/exclusion.ts';
+import { FACT_FIELDS, factInWords } from '../../../../src/domain/machine-facts.ts';
 import type { MachineAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { hourly, utc } from '../lib/format.ts';

@@ -1,5 +1,7 @@
 /** The HTTP requests of a run. */
-import { bytesInWords, msInWords, type RunRequests } from '../../../../src/domain/runs/run-requests.ts';
+
+import type { RunRequests } from '../../../../src/domain/run.ts';
+import { bytesInWords, msInWords } from '../../../../src/lib/quantities.ts';
 import { count, counted } from '../lib/format.ts';
 
 export function Requests({ total, attempts, failed, bytes, ms, kept }: RunRequests) {

@@ -1,5 +1,5 @@
 /** One run: why it began, how it ended, what it has changed and what it has requested. */
-import { causeInWords } from '../../../../src/domain/runs/run-cause.ts';
+import { causeInWords } from '../../../../src/domain/run.ts';
 import type { RunAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, counted, span, utc } from '../lib/format.ts';

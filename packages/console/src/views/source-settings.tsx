@@ -1,6 +1,6 @@
 /** Where each setting of a source comes from, and what an operator does with the source as a whole. */
 import { useState } from 'preact/hooks';
-import { originInWords } from '../../../../src/domain/words/setting-origin.ts';
+import { originInWords } from '../../../../src/domain/source-setting.ts';
 import type {
   Retired,
   RetirementAnswer,

@@ -1,6 +1,6 @@
 /** What has happened to a source, the newest first: runs, holds and decisions on one line of time. */
 
-import { causeInWords } from '../../../../src/domain/runs/run-cause.ts';
+import { causeInWords } from '../../../../src/domain/run.ts';
 import type {
   TimelineAction,
   TimelineAnswer,

@@ -1,5 +1,5 @@
 /** Compares a staged catalogue with what is stored, in one pass, and keeps what differs in temporary tables. */
-import type { RejectedKey } from '../../../domain/machines/rejected.ts';
+import type { RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
   alias,

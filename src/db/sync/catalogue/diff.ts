@@ -1,7 +1,8 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
-import { factsChange, type MachineFacts } from '../../../domain/machines/machine-facts.ts';
-import type { MemoryUnit } from '../../../domain/machines/memory.ts';
-import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/machines/rejected.ts';
+
+import type { MemoryUnit } from '../../../domain/machine.ts';
+import { factsChange, type MachineFacts } from '../../../domain/machine-facts.ts';
+import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
   and,

@@ -1,6 +1,6 @@
 /** What a run changes about machines, written in its own transaction; see schema/changes.ts. */
 
-import { FACT_FIELDS } from '../../../domain/machines/machine-facts.ts';
+import { FACT_FIELDS } from '../../../domain/machine-facts.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import { type Column, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto } from '../../connection/statements.ts';

@@ -1,5 +1,5 @@
-/** Facts of machines in statements; see domain/machines/machine-facts.ts. */
-import { FACT_FIELDS } from '../../../domain/machines/machine-facts.ts';
+/** Facts of machines in statements; see domain/machine-facts.ts. */
+import { FACT_FIELDS } from '../../../domain/machine-facts.ts';
 import { type Column, type PgColumn, type SQL, sql } from '../../connection/drizzle.ts';
 
 type Fact = (typeof FACT_FIELDS)[number];

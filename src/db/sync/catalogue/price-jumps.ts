@@ -1,7 +1,7 @@
 /** Prices that readers see and that a batch would change by more than a factor: few of them are set aside. */
 
-import { REJECTED_KEPT, type RejectedKey } from '../../../domain/machines/rejected.ts';
-import type { SourcePrice } from '../../../domain/prices/price.ts';
+import type { SourcePrice } from '../../../domain/price.ts';
+import { REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, sql } from '../../connection/drizzle.ts';
 import { insertInto, type RowOf } from '../../connection/statements.ts';
@@ -57,7 +57,7 @@ export async function markJumps(
     .where(sql`${mayJump} and ${d.isSoldOut} and ${ratio} > ${limit}`);
 }
 
-/** As in domain/prices/price.ts; multiplied crosswise, since a quotient would be rounded. */
+/** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
 function minutes(per: Column) {
   return sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 }

@@ -1,5 +1,5 @@
 /** Staged rows that no catalogue can hold, twice, in such a place or at such a price: taken out, with the reason. */
-import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../../domain/machines/rejected.ts';
+import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import { type SQL, sql } from '../../connection/drizzle.ts';
 import { array } from '../../connection/statements.ts';

@@ -1,5 +1,5 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
-import type { Naming } from '../../../domain/runs/changes.ts';
+import type { Naming } from '../../../domain/changes.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
   alias,

@@ -1,5 +1,5 @@
 /** What staged clusters would change. See catalogue-diff.ts for the machines' side. */
-import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/machines/rejected.ts';
+import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
   boolean,

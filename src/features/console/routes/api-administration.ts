@@ -5,7 +5,7 @@ import type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
 import type { ClusterDetails } from '../../../db/clusters.ts';
 import type { TokenPage } from '../../../db/tokens.ts';
 import type { ReplacedUser, User, UserName } from '../../../db/users.ts';
-import type { OperatorSummary } from '../../../domain/access/operator.ts';
+import type { OperatorSummary } from '../../../domain/operator.ts';
 
 export type { AuditTerms } from '../../../db/audit.ts';
 export type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
@@ -18,7 +18,7 @@ export type {
 } from '../../../db/organizations.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
-export type { OperatorSummary } from '../../../domain/access/operator.ts';
+export type { OperatorSummary } from '../../../domain/operator.ts';
 
 /** What was changed, and whether readers have been told: false when the cache is away, and they hear of it later. */
 export type Published<T> = T & { readonly published: boolean };

@@ -11,10 +11,10 @@ import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/cluster
 import type { Retirement } from '../../../db/sync/retire.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';
 import type { RunDiff, TimelineEntry } from '../../../db/timeline.ts';
-import type { Acknowledgement } from '../../../domain/access/acknowledgement.ts';
-import type { ReasonGroup } from '../../../domain/machines/rejected.ts';
-import type { Disabling } from '../../../domain/runs/disabled.ts';
-import type { RunRequests } from '../../../domain/runs/run-requests.ts';
+import type { Acknowledgement } from '../../../domain/alert.ts';
+import type { Disabling } from '../../../domain/disabled-source.ts';
+import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
+import type { RunRequests } from '../../../domain/run.ts';
 
 export type { MachineChange, MachineState } from '../../../db/changes.ts';
 export type { ClusterChange } from '../../../db/cluster-changes.ts';
@@ -108,7 +108,7 @@ export interface SourceAnswer {
 }
 
 /** One setting of a source: what it is, and whence. */
-export type { SourceSetting as ShownSetting } from '../../../domain/words/setting-origin.ts';
+export type { SourceSetting as ShownSetting } from '../../../domain/source-setting.ts';
 
 /** That a source was disabled, or enabled. */
 export interface Switched {

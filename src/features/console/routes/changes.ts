@@ -6,8 +6,8 @@ import type { Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
 import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs.ts';
 import { isKept, type RunDiff, unshown } from '../../../db/timeline.ts';
-import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/runs/changes.ts';
-import { SINCE_FORMS, sinceOf } from '../../../domain/words/since.ts';
+import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/changes.ts';
+import { SINCE_FORMS, sinceOf } from '../../../lib/time-span.ts';
 import {
   BadRequest,
   choiceOf,

@@ -1,7 +1,7 @@
 /** Ended jobs of the queues in steps of time, from BullMQ's own metrics. */
 import type { Queue } from 'bullmq';
 import type { Steps } from '../../../db/runs.ts';
-import { withTimeout } from '../../../domain/servers/timeout.ts';
+import { withTimeout } from '../../../lib/timeout.ts';
 import type { JobLines } from './api.ts';
 
 type CountedQueue = Pick<Queue, 'name' | 'getMetrics'>;

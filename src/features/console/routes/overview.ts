@@ -4,10 +4,10 @@ import type { BatchRecord } from '../../../db/held.ts';
 import type { HiddenReason } from '../../../db/quarantine.ts';
 import type { SourceStrip } from '../../../db/runs.ts';
 import type { SourceStatus } from '../../../db/sources.ts';
-import type { AcknowledgedAlert } from '../../../domain/access/acknowledgement.ts';
-import { EXCLUSION_MEANINGS } from '../../../domain/machines/exclusion.ts';
-import type { PricedSource } from '../../../domain/prices/needed-rates.ts';
-import { span } from '../../../domain/words/span.ts';
+import type { AcknowledgedAlert } from '../../../domain/alert.ts';
+import type { PricedSource } from '../../../domain/exchange-rates.ts';
+import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
+import { span } from '../../../lib/time-span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
 /** What the configuration says of a source. */

@@ -5,10 +5,9 @@ import { requestRun, type SyncQueue } from '../../../app/actions/source.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
 import { sourceTimeline } from '../../../db/timeline.ts';
-import { EXCLUSION_MEANINGS } from '../../../domain/machines/exclusion.ts';
-import { groupReasons, quarantineKey } from '../../../domain/machines/rejected.ts';
-import { nextSlots } from '../../../domain/runs/slots.ts';
-import { scheduleInWords } from '../../../domain/words/schedule-words.ts';
+import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
+import { groupReasons, quarantineKey } from '../../../domain/rejected-rows.ts';
+import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   anyReasonOf,

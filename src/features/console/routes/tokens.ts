@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { administration } from '../../../db/administration.ts';
 import { foundOrganization } from '../../../db/organizations.ts';
 import { tokenPage } from '../../../db/tokens.ts';
-import { SCOPES, type Scope } from '../../../domain/access/scope.ts';
-import { readAhead, readSpan } from '../../../domain/words/span.ts';
+import { SCOPES, type Scope } from '../../../domain/scope.ts';
+import { readAhead, readSpan } from '../../../lib/time-span.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   anyFieldOf,

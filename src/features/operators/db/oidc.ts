@@ -4,7 +4,7 @@ import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
 import { and, eq, isNull, sql } from '../../../db/connection/drizzle.ts';
 import { operators } from '../../../db/schema.ts';
-import type { Role } from '../../../domain/access/operator.ts';
+import type { Role } from '../../../domain/operator.ts';
 import { nameOfPerson, neutralName, type OidcIdentity } from '../oidc.ts';
 import { endSessionsOf } from './sessions.ts';
 

@@ -5,7 +5,7 @@ import type { Database } from '../../../db/connection/connect.ts';
 import { eq, type PgUpdateSetSource, sql } from '../../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../../db/connection/statements.ts';
 import { auditLog, operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
-import type { Decider, OperatorSummary, Role } from '../../../domain/access/operator.ts';
+import type { Decider, OperatorSummary, Role } from '../../../domain/operator.ts';
 import { endSessionsOf } from './sessions.ts';
 import { type IssuedToken, insertToken, recordToken, type TokenTerms, tokenState } from './tokens.ts';
 

@@ -5,8 +5,8 @@ import type { Database } from '../../../db/connection/connect.ts';
 import { eq, inArray, sql } from '../../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../../db/connection/statements.ts';
 import { operators, operatorTokens } from '../../../db/schema.ts';
-import type { Decider } from '../../../domain/access/operator.ts';
-import { hashToken, newToken } from '../../../domain/access/token.ts';
+import type { Decider } from '../../../domain/operator.ts';
+import { hashToken, newToken } from '../../../domain/token.ts';
 
 export interface TokenTerms {
   /** What uses it; null for a token without a name. */

@@ -1,7 +1,7 @@
 /** Sessions of signed-in operators: a random id in a cookie, and its row in PostgreSQL. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Database } from '../../../db/connection/connect.ts';
-import { hashToken, isWellFormedToken, newToken } from '../../../domain/access/token.ts';
+import { hashToken, isWellFormedToken, newToken } from '../../../domain/token.ts';
 import { beginSession, endSession, liveSessions, noteSessionUse } from '../db/sessions.ts';
 
 /** Seconds without a request after which a session ends. */

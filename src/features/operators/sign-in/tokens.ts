@@ -1,6 +1,6 @@
 /** Checks the token of an operator. */
 import type { Database } from '../../../db/connection/connect.ts';
-import { hashToken, isWellFormedToken } from '../../../domain/access/token.ts';
+import { hashToken, isWellFormedToken } from '../../../domain/token.ts';
 import type { Refusals } from '../../../ops/refusals.ts';
 import { type FoundToken, findTokens, noteTokenUse } from '../db/tokens.ts';
 

@@ -1,6 +1,6 @@
 /** What the resources of ClickHouse's own operator have in common: `api/v1alpha1` of ClickHouse/clickhouse-operator. */
 import { z } from 'zod';
-import type { DescribedDisk } from '../../../domain/organizations/cluster.ts';
+import type { DescribedDisk } from '../../../domain/cluster.ts';
 import { countOrNone, label } from '../../schema/fields.ts';
 import { rejectedRow } from '../../schema/rows.ts';
 import type { ClusterItem } from '../../source.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-fields.ts';
 import { label } from '../../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../../schema/rows.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../../domain/organizations/cluster.ts';
+import type { DescribedCluster } from '../../../domain/cluster.ts';
 import { bytes, cores, wholeCores, wholeGigabytes } from './quantity.ts';
 
 const Amounts = z.object({ cpu: cores.nullish(), memory: bytes.nullish() }).nullish();

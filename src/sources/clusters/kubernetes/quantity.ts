@@ -1,6 +1,6 @@
 import Big from 'big.js';
 import { z } from 'zod';
-import type { MemoryUnit } from '../../../domain/machines/memory.ts';
+import type { MemoryUnit } from '../../../domain/machine.ts';
 
 /** An amount as Kubernetes writes it, in cores or bytes. */
 export interface Quantity {

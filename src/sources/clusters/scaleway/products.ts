@@ -1,6 +1,6 @@
 /** The managed databases of Scaleway: where each product lists them, and what it says of one. */
 import { z } from 'zod';
-import type { DescribedDisk } from '../../../domain/organizations/cluster.ts';
+import type { DescribedDisk } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-fields.ts';
 import { count, countOrNone, label, quantity } from '../../schema/fields.ts';
 

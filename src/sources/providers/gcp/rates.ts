@@ -5,7 +5,7 @@
  */
 import Big from 'big.js';
 import { z } from 'zod';
-import { isPositive } from '../../../domain/prices/price.ts';
+import { isPositive } from '../../../domain/price.ts';
 import { nothingListed } from '../../http/listing.ts';
 import { pagesByToken } from '../../http/pages.ts';
 import { countOrNone, label } from '../../schema/fields.ts';

@@ -1,7 +1,7 @@
 /** A plan that is a machine: its size, disks and price, and why it may be excluded. */
 import { z } from 'zod';
-import type { ExclusionReason } from '../../../domain/machines/exclusion.ts';
-import type { SourcePrice } from '../../../domain/prices/price.ts';
+import type { ExclusionReason } from '../../../domain/exclusion.ts';
+import type { SourcePrice } from '../../../domain/price.ts';
 import { diskIn, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
 

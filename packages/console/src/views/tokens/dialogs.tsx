@@ -1,6 +1,6 @@
 /** The dialogs that create, rotate and revoke a token. */
 import { useState } from 'preact/hooks';
-import { SCOPES, type Scope } from '../../../../../src/domain/access/scope.ts';
+import { SCOPES, type Scope } from '../../../../../src/domain/scope.ts';
 import type { MadeToken, Published, RevokedToken } from '../../../../../src/features/console/routes/api.ts';
 import { act } from '../../lib/data.ts';
 import { FormDialog, Reason, textFields } from '../../parts/form-dialog.tsx';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedCluster, DescribedDisk } from '../../../../domain/organizations/cluster.ts';
+import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
 import { label } from '../../../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DescribedDisk } from '../../../../domain/organizations/cluster.ts';
+import type { DescribedDisk } from '../../../../domain/cluster.ts';
 import { count, countOrNone, label } from '../../../schema/fields.ts';
 import { rejectedRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';

@@ -1,0 +1,37 @@
+/** Alerts: the conditions that open them, and what an operator acknowledges. */
+import { span } from '../lib/time-span.ts';
+
+/** A lasting problem. Its alert opens when a check finds it, and resolves when a check no longer does. */
+export interface Condition {
+  readonly kind: string;
+  /** The object that is wrong. Kind and subject together identify an alert. */
+  readonly subject: string;
+  readonly summary: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** An operator's acknowledgement: webhooks get no reminder of the alert. */
+export interface Acknowledgement {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly by: string;
+  readonly reason: string;
+  /** The end of a snooze, RFC 3339; null for an acknowledgement that lasts until the alert ends. */
+  readonly until: string | null;
+}
+
+export interface AcknowledgedAlert {
+  readonly id: number;
+  readonly kind: string;
+  readonly subject: string;
+  /** Id of the affected source; undefined for an alert about Fleetbook itself. */
+  readonly source: string | undefined;
+  readonly acknowledgement: Acknowledgement;
+}
+
+/** `acknowledged by ada 2 h ago: the provider repairs it`, or `snoozed by ada until 2026-01-31 12:05 UTC: …`. */
+export function acknowledgementText({ at, by, reason, until }: Acknowledgement, now: Date): string {
+  if (until !== null) return `snoozed by ${by} until ${until.slice(0, 16).replace('T', ' ')} UTC: ${reason}`;
+  const seconds = Math.max(0, (now.getTime() - Date.parse(at)) / 1000);
+  return `acknowledged by ${by} ${span(seconds)} ago: ${reason}`;
+}

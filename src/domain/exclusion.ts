@@ -1,0 +1,41 @@
+/** Reasons to leave a stored machine out of the published catalogue. Only operators see them. */
+export const EXCLUSION_REASONS = [
+  'deprecated',
+  'sold_out',
+  'unavailable',
+  'accelerated',
+  'licensed',
+  'zero_price',
+  'no_exchange_rate',
+  'fractional_memory',
+  'over_cpu_limit',
+  'over_ram_limit',
+  'over_ram_per_cpu_limit',
+  'unlisted',
+] as const;
+
+export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
+
+/**
+ * Returns true for the reasons that concern the stock and not the machine. Every other reason takes precedence.
+ * A published machine that becomes `unavailable` is stored as `sold_out` (db/sync/catalogue).
+ */
+export function isStock(reason: ExclusionReason | undefined): boolean {
+  return reason === 'sold_out' || reason === 'unavailable';
+}
+
+/** Explanations for operators, each with the machine as its subject. */
+export const EXCLUSION_MEANINGS: Readonly<Record<ExclusionReason, string>> = {
+  deprecated: 'its provider has announced its end',
+  sold_out: 'it is sold out: its provider lists it, and it cannot be ordered now',
+  unavailable: 'its provider lists it and does not sell it there',
+  accelerated: 'it has a GPU or another accelerator',
+  licensed: 'its price includes a licence',
+  zero_price: 'its price is zero',
+  no_exchange_rate: 'its price has no exchange rate; give one in CATALOGUE_RATES',
+  fractional_memory: 'its memory is no whole number of GB or GiB',
+  over_cpu_limit: 'it has more than 32 cpu',
+  over_ram_limit: 'it has more than 128 GB or GiB of memory',
+  over_ram_per_cpu_limit: 'it has more than 8 GB or GiB of memory for each cpu',
+  unlisted: 'no catalogue lists it; only clusters name it',
+};

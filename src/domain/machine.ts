@@ -1,0 +1,62 @@
+import type { ExclusionReason } from './exclusion.ts';
+import type { MachineFacts } from './machine-facts.ts';
+import type { SourcePrice } from './price.ts';
+
+/** `Binary` counts GiB (2^30 bytes), `Decimal` counts GB (10^9 bytes). */
+export type MemoryUnit = 'Binary' | 'Decimal';
+
+/** One machine type in one region with its price, as a provider adapter reports it. */
+export interface Offer {
+  /** The provider's own code. */
+  readonly regionCode: string;
+  /** The provider's own name. Region code and name identify the machine. */
+  readonly name: string;
+  readonly cpu: number;
+  /** Number of `ramUnit` units. A fraction is legal here and excludes the machine. */
+  readonly ram: number;
+  readonly ramUnit: MemoryUnit;
+  readonly price: SourcePrice;
+  /** An absent fact is unknown, even if an earlier run knew it. */
+  readonly facts?: Partial<MachineFacts>;
+  /** The source's own reason why the machine cannot be ordered as an ordinary one today. */
+  readonly excluded?: ExclusionReason;
+}
+
+/** A machine of the HTTP contract. `price` is per minute. */
+export interface MachineDocument {
+  id: number;
+  name: string;
+  ram: number;
+  cpu: number;
+  price: number;
+  ram_unit: MemoryUnit;
+  provider: { id: number; name: string };
+  region: { id: number; name: string; code: string };
+}
+
+/** A machine of the HTTP contract with its facts. */
+export interface MachineFactsDocument extends MachineDocument {
+  architecture: string | null;
+  generation: string | null;
+  cpu_kind: MachineFacts['cpuKind'];
+  /** GB (10^9 bytes). */
+  local_disk: number | null;
+  /** Mbit/s. */
+  network: number | null;
+  /** False for a sold-out machine; absent for all others. */
+  available?: false;
+}
+
+/**
+ * The unit of a source's memory figures. A bare "MB" in a provider's API is ambiguous: Linode's 1024 "MB" is one GiB.
+ * Each adapter therefore names the unit.
+ */
+export type SourceMemoryUnit = 'GB' | 'GiB' | 'MiB' | 'bytes';
+
+const PER_GIB = { GiB: 1, MiB: 1024, bytes: 1024 ** 3 } as const;
+
+/** Returns memory in GB or GiB, exact. It never converts between the two: the contract keeps the unit of the sale. */
+export function memory(amount: number, sourceUnit: SourceMemoryUnit): { ram: number; unit: MemoryUnit } {
+  if (sourceUnit === 'GB') return { ram: amount, unit: 'Decimal' };
+  return { ram: amount / PER_GIB[sourceUnit], unit: 'Binary' };
+}

@@ -1,0 +1,86 @@
+import Big from 'big.js';
+
+/** Places of a price per minute. */
+const SCALE = 18;
+
+// Half-even rounding neither drifts upwards over a million offers nor depends on their order.
+const Exact = Big();
+Exact.DP = SCALE;
+Exact.RM = Exact.roundHalfEven;
+Exact.NE = -19;
+Exact.PE = 40;
+
+/** A month has 730 hours, the figure that providers themselves use. */
+const MINUTES = { minute: 1n, hour: 60n, month: 730n * 60n } as const;
+
+/** The time that one amount pays for. */
+export type BillingPeriod = keyof typeof MINUTES;
+
+/** A price exactly as its source states it. */
+export interface SourcePrice {
+  /** A plain decimal, e.g. `"0.0052"`. */
+  readonly amount: string;
+  readonly per: BillingPeriod;
+  /** ISO 4217 code, upper case. */
+  readonly currency: string;
+}
+
+/** Units of the published currency for one unit of the other, as decimal strings: `{EUR: "1.08"}`. */
+export type ExchangeRates = Readonly<Record<string, string>>;
+
+/**
+ * Returns the shortest plain decimal string (`"0.0052000000"` → `"0.0052"`, `1e-7` → `"0.0000001"`), or undefined for a
+ * value that is not a finite decimal number.
+ */
+export function decimal(value: string | number): string | undefined {
+  if (typeof value === 'string' && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(value))
+    return undefined;
+  if (typeof value === 'number' && !Number.isFinite(value)) return undefined;
+  // Big rejects a leading plus.
+  return new Exact(typeof value === 'string' ? value.replace(/^\+/, '') : value).toFixed();
+}
+
+/** Returns the exact product of two decimal strings, e.g. of a price in cents and `"0.01"`. */
+export function product(amount: string, factor: string): string {
+  return new Exact(amount).times(factor).toFixed();
+}
+
+/** Returns the quotient of two decimal strings, rounded to 18 places. */
+export function quotient(amount: string, divisor: string): string {
+  return new Exact(amount).div(divisor).toFixed();
+}
+
+/** Returns true if the decimal string is greater than zero. */
+export function isPositive(amount: string): boolean {
+  return new Exact(amount).gt(0);
+}
+
+/**
+ * Returns the price per minute in the published currency, a decimal string of at most 18 places, rounded half to even;
+ * undefined without an exchange rate. BigInt: a catalogue has a million prices, and Big takes fifty times as long.
+ */
+export function pricePerMinute(
+  { amount, per, currency }: SourcePrice,
+  publishedCurrency: string,
+  rates: ExchangeRates,
+): string | undefined {
+  const rate = currency === publishedCurrency ? '1' : rates[currency];
+  if (rate === undefined) return undefined;
+  const [units, places] = unscaled(amount);
+  const [rateUnits, ratePlaces] = unscaled(rate);
+  const shift = SCALE - places - ratePlaces;
+  const dividend = units * rateUnits * 10n ** BigInt(Math.max(0, shift));
+  const divisor = MINUTES[per] * 10n ** BigInt(Math.max(0, -shift));
+  const twiceRest = (dividend % divisor) * 2n;
+  let atoms = dividend / divisor;
+  if (twiceRest > divisor || (twiceRest === divisor && atoms % 2n === 1n)) atoms += 1n;
+  const digits = atoms.toString().padStart(SCALE + 1, '0');
+  return `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`.replace(/\.?0+$/, '');
+}
+
+/** Returns a decimal without a sign as units / 10^places. */
+function unscaled(text: string): [units: bigint, places: number] {
+  const plain = /^\d+\.?\d*$/.test(text) ? text : new Exact(text).toFixed();
+  const point = plain.indexOf('.');
+  return point < 0 ? [BigInt(plain), 0] : [BigInt(plain.replace('.', '')), plain.length - 1 - point];
+}

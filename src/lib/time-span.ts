@@ -1,0 +1,47 @@
+/** Spans of time: as text, and as operators type them. */
+
+/** Returns a span as text: `45 s`, `12 min`, `3 h` or `4 d`. */
+export function span(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a span such as `90d`, `12h` or `30m`. Returns milliseconds, or undefined for any other text. */
+export function readSpan(text: string): number | undefined {
+  const [, amount, unit = ''] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
+  const unitMs = UNITS[unit];
+  return unitMs === undefined ? undefined : Number(amount) * unitMs;
+}
+
+/** Parses a span before `now` (`24h`), a date or an RFC 3339 time; undefined for any other text. */
+export function readPast(text: string, now: Date): Date | undefined {
+  const span = readSpan(text);
+  return span === undefined ? readInstant(text) : new Date(now.getTime() - span);
+}
+
+/** Parses a span after `now` (`90d`), a date or an RFC 3339 time; undefined for any other text. */
+export function readAhead(text: string, now: Date): Date | undefined {
+  const span = readSpan(text);
+  return span === undefined ? readInstant(text) : new Date(now.getTime() + span);
+}
+
+const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+function readInstant(text: string): Date | undefined {
+  const at = new Date(INSTANT.test(text) ? text : Number.NaN);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+/** Accepted forms of `sinceOf`, for error messages. */
+export const SINCE_FORMS = '24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z';
+
+/** Parses a time that is not in the future; otherwise returns the problem. */
+export function sinceOf(text: string, now: Date): Date | 'no time' | 'ahead' {
+  const at = readPast(text, now);
+  if (at === undefined) return 'no time';
+  return at > now ? 'ahead' : at;
+}
