@@ -1,9 +1,8 @@
 /**
- * Builds the console (`packages/console`) into `dist/console` when it is not there yet, or when a file of it is newer: a
- * checkout has it without a step of its own. Plain JavaScript, as src/dev/install.mjs: it may run under the system's Node. The
- * published package brings it built.
+ * Builds the console into `dist/console` if a file of `packages/console` is newer than the last build. The published package
+ * contains the built console. This is plain JavaScript, since it may run under the system's Node.
  *
- * A console that cannot be built keeps nobody from starting: the page says so. With `--strict` it is an error.
+ * A failed build prevents no start: the page shows it. With `--strict` it is an error.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +14,7 @@ const BUILT = join(ROOT, 'dist/console/index.html');
 
 const changedAt = (path) => statSync(path).mtimeMs;
 
-/** Whether what was built is younger than everything that it is made of. */
+/** Whether the build is younger than all its sources. */
 function isBuilt() {
   if (!existsSync(BUILT)) return false;
   const built = changedAt(BUILT);

@@ -14,7 +14,7 @@ export default defineConfig({
     outDir: join(ROOT, 'dist/console'),
     emptyOutDir: true,
     target: 'es2022',
-    // A data: URL would be inline, which the page's policy forbids for scripts and styles.
+    // The page's policy forbids inline scripts and styles, and a data: URL is inline.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,

@@ -1,4 +1,4 @@
-import { render } from 'preact';
+import { render, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { type LiveState, useLiveState } from './lib/live.ts';
 import { followLinks, navigate, type Place, usePlace } from './lib/router.ts';
@@ -11,21 +11,21 @@ import './styles/tables.css';
 import './styles/charts.css';
 import './styles/forms.css';
 import './styles/narrow.css';
-import { AlertsView } from './views/alerts.tsx';
+import { AlertsView } from './views/alerts/alerts.tsx';
 import { AuditView } from './views/audit.tsx';
-import { BatchView } from './views/batch.tsx';
 import { ChangesView } from './views/changes.tsx';
-import { ClusterView } from './views/cluster.tsx';
-import { ClustersView } from './views/clusters.tsx';
-import { HeldView } from './views/held.tsx';
-import { MachineView } from './views/machine.tsx';
-import { MachinesView } from './views/machines.tsx';
+import { ClusterView } from './views/clusters/cluster.tsx';
+import { ClustersView } from './views/clusters/clusters.tsx';
+import { BatchView } from './views/held/batch.tsx';
+import { HeldView } from './views/held/held.tsx';
+import { MachineView } from './views/machines/machine.tsx';
+import { MachinesView } from './views/machines/machines.tsx';
 import { OperatorsView } from './views/operators.tsx';
-import { OrganizationView } from './views/organization.tsx';
-import { OrganizationsView } from './views/organizations.tsx';
-import { OverviewView } from './views/overview.tsx';
-import { RunView } from './views/run.tsx';
-import { SourceView } from './views/source.tsx';
+import { OrganizationView } from './views/organizations/organization.tsx';
+import { OrganizationsView } from './views/organizations/organizations.tsx';
+import { OverviewView } from './views/overview/overview.tsx';
+import { RunView } from './views/runs/run.tsx';
+import { SourceView } from './views/sources/source.tsx';
 
 const LINKS = [
   ['/', 'Overview', 'o'],
@@ -42,7 +42,7 @@ const LINKS = [
 const LIVE: Readonly<Record<LiveState, string>> = {
   connecting: 'connecting …',
   live: 'live',
-  lost: 'connection lost; trying again',
+  lost: 'connection lost; reconnecting',
 };
 
 function App() {
@@ -80,34 +80,34 @@ function App() {
 
 const isIn = (path: string, link: string) => (link === '/' ? path === '/' : path.startsWith(link));
 
+/** The paths of pages. The first part in parentheses is an id. */
+const PAGES: readonly (readonly [path: RegExp, view: (place: Place, id: string) => VNode])[] = [
+  [/^\/$/, (place) => <OverviewView place={place} />],
+  [/^\/sources\/([^/]+)$/, (place, id) => <SourceView key={id} place={place} id={id} />],
+  [/^\/held$/, () => <HeldView />],
+  [/^\/held\/([^/]+)$/, (place, id) => <BatchView key={id} place={place} id={id} />],
+  [/^\/runs\/([^/]+)$/, (place, id) => <RunView key={id} place={place} id={id} />],
+  [/^\/changes$/, (place) => <ChangesView place={place} />],
+  [/^\/machines$/, (place) => <MachinesView place={place} />],
+  [/^\/machines\/([^/]+)$/, (_, id) => <MachineView key={id} id={id} />],
+  [/^\/clusters$/, (place) => <ClustersView place={place} />],
+  [/^\/clusters\/([^/]+)$/, (place, id) => <ClusterView key={id} place={place} id={id} />],
+  [/^\/organizations$/, (place) => <OrganizationsView place={place} />],
+  [/^\/organizations\/([^/]+)$/, (place, id) => <OrganizationView key={id} place={place} slug={id} />],
+  [/^\/alerts$/, (place) => <AlertsView place={place} />],
+  [/^\/audit$/, (place) => <AuditView place={place} />],
+  [/^\/operators$/, () => <OperatorsView />],
+];
+
 function View({ place }: { place: Place }) {
-  if (place.path === '/') return <OverviewView place={place} />;
-  if (place.path === '/held') return <HeldView />;
-  if (place.path === '/alerts') return <AlertsView place={place} />;
-  const [, source] = /^\/sources\/([^/]+)$/.exec(place.path) ?? [];
-  if (source !== undefined) return <SourceView key={source} place={place} id={decodeURIComponent(source)} />;
-  const [, batch] = /^\/held\/([^/]+)$/.exec(place.path) ?? [];
-  if (batch !== undefined) return <BatchView key={batch} place={place} id={decodeURIComponent(batch)} />;
-  if (place.path === '/changes') return <ChangesView place={place} />;
-  const [, run] = /^\/runs\/([^/]+)$/.exec(place.path) ?? [];
-  if (run !== undefined) return <RunView key={run} place={place} id={decodeURIComponent(run)} />;
-  if (place.path === '/machines') return <MachinesView place={place} />;
-  const [, machine] = /^\/machines\/([^/]+)$/.exec(place.path) ?? [];
-  if (machine !== undefined) return <MachineView key={machine} id={decodeURIComponent(machine)} />;
-  if (place.path === '/clusters') return <ClustersView place={place} />;
-  const [, cluster] = /^\/clusters\/([^/]+)$/.exec(place.path) ?? [];
-  if (cluster !== undefined)
-    return <ClusterView key={cluster} place={place} id={decodeURIComponent(cluster)} />;
-  if (place.path === '/organizations') return <OrganizationsView place={place} />;
-  const [, slug] = /^\/organizations\/([^/]+)$/.exec(place.path) ?? [];
-  if (slug !== undefined)
-    return <OrganizationView key={slug} place={place} slug={decodeURIComponent(slug)} />;
-  if (place.path === '/operators') return <OperatorsView />;
-  if (place.path === '/audit') return <AuditView place={place} />;
-  return <Title text="There is no such page" />;
+  for (const [path, view] of PAGES) {
+    const found = path.exec(place.path);
+    if (found) return view(place, decodeURIComponent(found[1] ?? ''));
+  }
+  return <Title text="This page does not exist" />;
 }
 
-/** `/` goes to the search field; `g` and a letter to a page. */
+/** Keys: `/` moves to the search field, `g` and a letter to a page. */
 function keys(): () => void {
   let isGoing = false;
   const onKey = (event: KeyboardEvent) => {

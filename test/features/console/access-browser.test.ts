@@ -135,11 +135,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
     };
     const [vera, ada] = [await signedIn('vera'), await signedIn('ada')];
     for (const [path, ready, actions] of [
-      [
-        `/held/${batch}`,
-        'What it would change for readers',
-        ['Approve: store it', 'Reject: keep what is stored'],
-      ],
+      [`/held/${batch}`, 'Changes for readers', ['Approve: store the batch', 'Reject: keep the stored rows']],
       ['/sources/hetzner', 'Age of data', ['Run now']],
       ['/alerts', 'default', ['Send a test']],
     ] as const) {
@@ -194,7 +190,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
     const page = await signedIn();
     await page.goto('/alerts');
     await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText('It did not take the message: it could not be reached').waitFor();
+    await page.getByText('The webhook did not accept the message: it could not be reached').waitFor();
     expect(await audited()).toContainEqual({ action: 'alert.test' });
     await page.context().close();
   });

@@ -57,14 +57,14 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.goto('/');
     await page.getByRole('link', { name: 'Organizations' }).click();
     await page.getByRole('link', { name: 'acme' }).click();
-    await page.getByText('It has no token, so nobody can read in its name.').waitFor();
+    await page.getByText('The organization has no token, so no reader can use the API for it.').waitFor();
     await page.getByRole('button', { name: 'Create a token' }).click();
     await page.getByRole('dialog', { name: 'Create a token' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel(/^Name/).fill('dashboard');
     await page.getByLabel('the organization’s clusters').uncheck();
     await page.getByLabel(/^Reason/).fill('for the dashboard');
-    await page.getByRole('button', { name: 'Create it' }).click();
+    await page.getByRole('button', { name: 'Create the token' }).click();
     const secret = await page.getByLabel('The token').inputValue();
     expect(secret).toMatch(/^fb_[0-9A-Za-z]{36}$/);
     await page.getByRole('button', { name: 'Copy' }).click();
@@ -82,22 +82,22 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(await page.getByLabel('The token').count()).toBe(0);
 
     await row.getByRole('button', { name: /^Rotate/ }).click();
-    await page.getByLabel('The old one is refused').selectOption('in an hour');
-    await page.getByRole('button', { name: 'Make the new one' }).click();
+    await page.getByLabel('The old token expires').selectOption('in an hour');
+    await page.getByRole('button', { name: 'Create the new token' }).click();
     const next = await page.getByLabel('The token').inputValue();
     expect(next).not.toBe(secret);
     expect([await read(secret), await read(next)]).toEqual([200, 200]);
-    const made = await page.getByText(/^Token \d+ \(dashboard\) is made\./).textContent();
+    const made = await page.getByText(/^Token \d+ \(dashboard\) is created\./).textContent();
     const [, id] = /^Token (\d+) /.exec(made ?? '') ?? expect.unreachable('an id');
-    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
 
     await page.getByRole('button', { name: `Revoke token ${id}`, exact: true }).click();
     const asks = page.getByRole('dialog');
-    await asks.getByRole('button', { name: 'Revoke it' }).click();
+    await asks.getByRole('button', { name: 'Revoke the token' }).click();
     // Without a reason nothing is sent: the browser asks for it.
     await asks.getByLabel(/^Reason/).fill('it leaked');
     expect(await read(next)).toBe(200);
-    await asks.getByRole('button', { name: 'Revoke it' }).click();
+    await asks.getByRole('button', { name: 'Revoke the token' }).click();
     await page.getByText(`Token ${id} is revoked: readers refuse it within a second.`).waitFor();
     await until(async () => (await read(next)) === 401);
     expect(await read(secret)).toBe(200);
@@ -121,23 +121,23 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.goto('/organizations');
     await page.getByRole('button', { name: 'Create an organization' }).click();
     await page.getByLabel(/^Slug, which/).fill('acme');
-    await page.getByRole('button', { name: 'Create it' }).click();
+    await page.getByRole('button', { name: 'Create the organization' }).click();
     await page.getByRole('alert').filter({ hasText: 'the slug "acme" is taken' }).waitFor();
     await page.getByLabel(/^Slug, which/).fill('newco');
-    await page.getByRole('button', { name: 'Create it' }).click();
+    await page.getByRole('button', { name: 'Create the organization' }).click();
     await page.waitForURL('**/organizations/newco');
     await page.getByRole('button', { name: 'Rename' }).click();
     await page.getByLabel(/^Name, shown/).fill('New Company');
-    await page.getByRole('button', { name: 'Rename it' }).click();
+    await page.getByRole('button', { name: 'Rename the organization' }).click();
     await page.getByRole('heading', { name: 'New Company' }).waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByLabel(/^Type the slug/).fill('acme');
     await page.getByLabel(/^Reason/).fill('left us');
-    await page.getByRole('button', { name: 'Delete it for good' }).click();
+    await page.getByRole('button', { name: 'Delete the organization' }).click();
     await page.getByRole('alert').filter({ hasText: 'slug must be newco' }).waitFor();
     await page.getByLabel(/^Type the slug/).fill('newco');
-    await page.getByRole('button', { name: 'Delete it for good' }).click();
-    await page.getByText('New Company is deleted: 0 clusters shown no more, 0 tokens revoked.').waitFor();
+    await page.getByRole('button', { name: 'Delete the organization' }).click();
+    await page.getByText('New Company is deleted: 0 clusters removed, 0 tokens revoked.').waitFor();
     await page.getByText('deleted', { exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Create a token' }).count()).toBe(0);
     // The one that was refused: the browser says so by itself.
@@ -225,7 +225,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
       ['/', 'hetzner'],
       ['/machines?published=all', 'Standard_NC1ads_A100_v4_Promo_ConfidentialComputing', 'Next'],
       ['/machines?view=chart', 'Against'],
-      ['/machines/1', 'What has changed'],
+      ['/machines/1', 'Changes'],
       ['/changes', 'repriced', 'Next'],
       ['/changes?of=clusters', 'retired'],
       ['/clusters', `orders-1-${LONG}`, 'Next'],
@@ -239,7 +239,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
       ['/sources/hetzner?show=excluded', 'no_exchange_rate', 'Next'],
       ['/runs/1', 'cx11', 'Next'],
       ['/held', 'approved'],
-      ['/held/1', 'What its approval changed', 'Next'],
+      ['/held/1', 'Changes of the approval', 'Next'],
       ['/alerts', 'Rules'],
       ['/operators', 'zoe'],
     ])('%s needs no sideways scroll, and its pager leads on', async (path, text, next?: string) => {

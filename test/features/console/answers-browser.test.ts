@@ -109,7 +109,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
       'what a held batch would change',
       1,
       async (page, click) => {
-        await click(page.getByRole('link', { name: /^Look at batch \d+$/ }));
+        await click(page.getByRole('link', { name: /^Open batch \d+$/ }));
         await page.getByRole('row', { name: 'cx31' }).first().getByText('3 EUR/h', { exact: true }).waitFor();
       },
     ],
@@ -155,7 +155,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
     }
     const before = await pricesInApi();
     const { page, complaints } = await signIn();
-    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByRole('link', { name: /^Open batch \d+$/ }).click();
     await page.getByRole('row', { name: 'cx31' }).first().waitFor();
     await draw(page, 'held-batch');
     await page.getByLabel(/^Reason/).fill('the provider announced it');

@@ -18,7 +18,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   async function cannotApprove(viewer: string): Promise<void> {
     const { page } = await open({}, viewer);
     await page.getByText(`${viewer}, viewer`).waitFor();
-    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByRole('link', { name: /^Open batch \d+$/ }).click();
     await page.getByRole('searchbox').first().waitFor();
     expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out']);
     expect(await page.getByLabel(/^Reason/).count()).toBe(0);
@@ -62,7 +62,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     expect((await scene.sync(100)).outcome).toBe('held');
     const { page, complaints } = await open();
     await page.goto('/');
-    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByRole('link', { name: /^Open batch \d+$/ }).click();
     const reason = page.getByLabel(/^Reason/);
     await reason.fill('the provider announced it');
     expect((await scene.sync(100)).outcome).toBe('held');
@@ -71,7 +71,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await scene.sync(200);
     await page.getByText('Your reason is kept for the next batch').waitFor();
     expect(await overflows(page)).toBe(false);
-    await page.getByRole('link', { name: /^Look at batch \d+, which waits now$/ }).click();
+    await page.getByRole('link', { name: /^Open batch \d+, which waits now$/ }).click();
     await reason.waitFor();
     expect(await reason.inputValue()).toBe('the provider announced it');
     await page.reload();
@@ -85,7 +85,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await cannotApprove('vera');
     const { page, complaints } = await open();
     await page.goto('/');
-    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByRole('link', { name: /^Open batch \d+$/ }).click();
     await page.getByText('known rows have another price').waitFor();
     const machine = page.getByRole('row', { name: 'cx31' }).first();
     const cells = (await machine.locator('th, td').allTextContents()).map((text) => text.trim());
@@ -94,13 +94,13 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByLabel('Search').fill('nbg1');
     await page.getByText('1–5 of 5 changes').waitFor();
     await page.getByRole('button', { name: /^Approve/ }).click();
-    await page.getByText('Say why, for the record.').waitFor();
+    await page.getByText('Give a reason. It is stored with the decision.').waitFor();
     await page.getByLabel(/^Reason/).fill('the provider announced it');
     await page.getByRole('button', { name: /^Approve/ }).click();
     await page.getByText('is stored: 0 new, 12 changed, 0 retired').waitFor();
     const decision = page.getByRole('definition').filter({ hasText: 'the provider announced it' });
     expect(await decision.textContent()).toMatch(/^ada, \d+ s ago: “the provider announced it”$/);
-    await page.getByRole('heading', { name: 'What its approval changed' }).waitFor();
+    await page.getByRole('heading', { name: 'Changes of the approval' }).waitFor();
     await page.getByRole('row', { name: 'cx31' }).first().waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByText('No batch is held').or(page.getByText('exchange-rates')).first().waitFor();

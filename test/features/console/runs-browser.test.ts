@@ -41,6 +41,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
   it('disables a source with a reason and enables it again, and a viewer does not', async () => {
     const viewer = await open({}, 'vera');
     await viewer.page.goto('/sources/hetzner?show=settings');
+    await viewer.page.getByRole('button', { name: 'Disable …' }).click();
     await viewer.page.getByLabel(/^Reason/).fill('I may not');
     await viewer.page.getByRole('button', { name: 'Disable hetzner' }).click();
     await viewer.page.getByText('This needs the role operator; vera has the role viewer.').waitFor();
@@ -52,12 +53,16 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('link', { name: 'Disable …' }).click();
     await page.getByRole('row', { name: 'HETZNER_TOKEN' }).getByText('***').waitFor();
     expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Disable …' }).click();
+    expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Disable hetzner' }).click();
-    await page.getByText('Say why, for the record.').waitFor();
+    // The browser sends no form without a required field.
+    await page.locator('dialog input:invalid').waitFor();
     await page.getByLabel(/^Reason/).fill('wrong prices');
     await page.getByRole('button', { name: 'Disable hetzner' }).click();
     await page.getByText('“wrong prices”').waitFor();
     expect(await page.getByRole('button', { name: 'Run now' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Enable …' }).click();
     await page.getByLabel(/^Reason/).fill('mended');
     await page.getByRole('button', { name: 'Enable hetzner' }).click();
     await page.getByRole('button', { name: 'Run now' }).waitFor();
@@ -128,9 +133,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
       .click();
     await page.getByRole('link', { name: 'Preview of cx31 in fsn1' }).click();
     await page.waitForURL('**/held/*?machine=cx31&region=fsn1');
-    const answers = page
-      .getByRole('region', { name: 'What readers see of cx31 in fsn1' })
-      .getByRole('figure');
+    const answers = page.getByRole('region', { name: 'Preview of cx31 in fsn1' }).getByRole('figure');
     await answers.first().waitFor();
     const [now, after] = await answers.locator('pre').allTextContents();
     expect(JSON.parse(now ?? '')).toMatchObject({ name: 'cx31', price: 0.00055, region: { code: 'fsn1' } });

@@ -1,41 +1,40 @@
-/** Asks the routes of the console. */
+/** Requests to the routes of the console. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../../../src/features/console/routes/api.ts';
 import { useChanges } from './live.ts';
 import { signInAgain } from './session.ts';
 
-export interface Asked<T> {
-  /** What was answered last; kept while the next answer is on its way, so that nothing jumps. */
+export interface Answer<T> {
+  /** The last answer. It stays until the next one arrives, so that nothing on the page jumps. */
   readonly data: T | undefined;
   readonly error: string | undefined;
-  /** Whether what is shown belongs to another address than the one that is asked for. */
+  /** `data` is the answer of another address. */
   readonly isOld: boolean;
 }
 
 /**
- * What a route answers: asked once for each address, and again when something has happened.
- * @param again another number asks again as well, e.g. `useTick()`
+ * Requests an address, and again after each change on the server.
+ * @param again another number requests again, e.g. `useTick()`
  */
-export function useData<T>(address: string, again = 0): Asked<T> {
+export function useData<T>(address: string, again = 0): Answer<T> {
   const changes = useChanges();
-  const [asked, setAsked] = useState<{ address: string; data?: T; error?: string }>({ address });
-  // A change asks for the same address again.
+  const [answer, setAnswer] = useState<{ address: string; data?: T; error?: string }>({ address });
   useEffect(() => {
     const abort = new AbortController();
-    void ask<T>(address, { signal: abort.signal }).then(
-      (data) => setAsked({ address, data }),
+    void request<T>(address, { signal: abort.signal }).then(
+      (data) => setAnswer({ address, data }),
       (error: Error) => {
         if (abort.signal.aborted) return;
-        setAsked((before) => ({ ...before, address, error: error.message }));
+        setAnswer((before) => ({ ...before, address, error: error.message }));
       },
     );
     return () => abort.abort();
   }, [address, changes, again]);
-  return { data: asked.data, error: asked.error, isOld: asked.address !== address };
+  return { data: answer.data, error: answer.error, isOld: answer.address !== address };
 }
 
-/** @throws Error with what the route says is wrong */
-async function ask<T>(address: string, init: RequestInit = {}): Promise<T> {
+/** @throws Error with the message of the route */
+async function request<T>(address: string, init: RequestInit): Promise<T> {
   const response = await fetch(address, {
     ...init,
     headers: { accept: 'application/json', ...init.headers },
@@ -49,11 +48,13 @@ async function ask<T>(address: string, init: RequestInit = {}): Promise<T> {
   throw new Error(failure ?? `the server answered ${response.status}`);
 }
 
-/** Has something done. @throws Error with what the route says is wrong */
-export async function act<T>(address: string, body: object): Promise<T> {
-  return ask<T>(address, {
+/** Requests an action. @throws Error with the message of the route */
+export function act<T>(address: string, body: object): Promise<T> {
+  return request<T>(address, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
 }
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,7 +1,7 @@
-/** A text that someone types survives another page, a reload and a new sign-in in the same tab. */
+/** Drafts survive another page, a reload and a new sign-in in the same tab. */
 import { useState } from 'preact/hooks';
 
-/** The text of a field, and how it is replaced. @param key of what the text is about */
+/** The text of a field, and a function that sets it. @param key names the draft */
 export function useDraft(key: string): readonly [text: string, set: (text: string) => void] {
   const [draft, setDraft] = useState(() => ({ key, text: stored(key) }));
   const { text } = draft.key === key ? draft : { text: stored(key) };

@@ -1,4 +1,4 @@
-/** How amounts and times are written for people. */
+/** Formats numbers and times. */
 import { hourly, noun } from '../../../../src/lib/quantities.ts';
 import { span } from '../../../../src/lib/time-span.ts';
 
@@ -13,6 +13,10 @@ export function ago(instant: string, now: Date): string {
   return `${span(Math.max(0, (now.getTime() - Date.parse(instant)) / 1000))} ago`;
 }
 
+/** `8 GiB`, `8 GB` */
+export const memory = ({ ram, ramUnit }: { ram: number; ramUnit: string }): string =>
+  `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`;
+
 /** The time until an instant: `in 12 min`, or `now`. */
 export function ahead(instant: string, now: Date): string {
   const seconds = (Date.parse(instant) - now.getTime()) / 1000;
@@ -23,8 +27,8 @@ export function ahead(instant: string, now: Date): string {
 export const utc = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
- * The labels of an axis of time, UTC on a 24-hour clock: `12:05`, below it the date where a day begins; dates alone where
- * the labels are a day or more apart.
+ * The labels of a time axis in UTC: `12:05`, with the date below it at the start of a day. Labels that are a day or more apart
+ * are dates.
  * @param seconds since 1970
  */
 export function axisTimes(seconds: readonly number[]): string[] {

@@ -1,12 +1,12 @@
-/** Puts equal runs of a timeline that follow each other into one group. Pure. */
+/** Groups equal consecutive runs of a timeline. Pure. */
 import type { TimelineEntry, TimelineRun } from '../../../../src/features/console/routes/api.ts';
 
-/** One line of a timeline: an entry, or runs that ended in the same way; the newest first. */
+/** One line of a timeline: an entry, or consecutive equal runs, the newest first. */
 export type TimelineLine =
   | { readonly kind: 'runs'; readonly at: string; readonly runs: readonly [TimelineRun, ...TimelineRun[]] }
   | Exclude<TimelineEntry, { kind: 'run' }>;
 
-/** Equal runs in a row are one line if they end in one of these outcomes. */
+/** Outcomes whose equal consecutive runs are grouped. */
 const GROUPED = ['failed', 'interrupted', 'held'];
 
 export function groupRuns(entries: readonly TimelineEntry[]): TimelineLine[] {

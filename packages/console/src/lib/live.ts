@@ -1,4 +1,4 @@
-/** Hears from the server that something has happened, by server-sent events. */
+/** Receives the server's notifications of changes, by server-sent events. */
 import { useEffect, useState } from 'preact/hooks';
 import { signInAgain } from './session.ts';
 
@@ -6,8 +6,8 @@ export type LiveState = 'connecting' | 'live' | 'lost';
 
 const CHANGED = 'fleetbook:changed';
 const STATE = 'fleetbook:live';
-/** Pages ask again at most so often, in milliseconds. */
-const ASK_EVERY_MS = 1000;
+/** Milliseconds between a notification and the requests of the page, which one burst of notifications shares. */
+const BURST_MS = 250;
 const RECONNECT_AFTER_MS = 2000;
 
 let state: LiveState = 'connecting';
@@ -30,30 +30,30 @@ function connect(): void {
   });
   source.addEventListener('change', (event) => {
     const next = String((event as MessageEvent<string>).data);
-    // Also the first one: it may be younger than what the page has asked for.
-    if (mark !== next) changed();
+    // The first mark counts as a change: it may be younger than the page's data.
+    if (mark !== next) notifyViews();
     mark = next;
   });
 }
 
-/** The stream ended: leaves for the sign-in page if the session has ended, else connects again. */
+/** After a lost stream: opens the sign-in page if the session has ended, else reconnects. */
 async function recover(lost: EventSource | undefined): Promise<void> {
   const answer = await fetch('/api/session').catch(() => undefined);
   if (answer?.status === 401) return signInAgain();
-  // A browser connects again by itself, but not after an error status.
+  // A browser reconnects by itself, except after an error status.
   if (source === lost && lost?.readyState === EventSource.CLOSED) setTimeout(connect, RECONNECT_AFTER_MS);
 }
 
-/** Has every open view ask again soon. */
-function changed(): void {
+/** Makes every view request its data again soon. */
+function notifyViews(): void {
   if (pending !== undefined) return;
   pending = window.setTimeout(() => {
     pending = undefined;
     dispatchEvent(new Event(CHANGED));
-  }, ASK_EVERY_MS / 4);
+  }, BURST_MS);
 }
 
-/** A number that grows whenever there may be something new to ask for. */
+/** A number that grows with each change on the server. */
 export function useChanges(): number {
   const [count, setCount] = useState(0);
   useEffect(() => {
@@ -75,7 +75,7 @@ export function useLiveState(): LiveState {
   return shown;
 }
 
-/** The time, moving on every so many milliseconds, so that ages grow while nothing happens. */
+/** The time. It moves on every `everyMs` milliseconds, so that ages grow. */
 export function useNow(everyMs = 10_000): Date {
   const [now, setNow] = useState(() => new Date());
   useEffect(() => {
@@ -85,7 +85,7 @@ export function useNow(everyMs = 10_000): Date {
   return now;
 }
 
-/** A number that grows every so many milliseconds while the page is seen, and at once when it is seen again. */
+/** A number that grows every `everyMs` milliseconds while the page is visible, and when it becomes visible. */
 export function useTick(everyMs: number): number {
   const [tick, setTick] = useState(0);
   useEffect(() => {

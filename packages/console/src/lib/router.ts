@@ -1,8 +1,8 @@
-/** Which page is shown is the address, filters included: it can be sent to a colleague. */
+/** The address names the page and its filters, so that an operator can send it to a colleague. */
 import { useEffect, useState } from 'preact/hooks';
 
 const MOVED = 'fleetbook:moved';
-/** Addresses of this listener that are no pages of the console. */
+/** Paths of this server that are no pages of the console. */
 const ELSEWHERE = /^\/(?:queues|metrics|healthz|assets|api|login|logout)(?:\/|$)/;
 
 export interface Place {
@@ -26,13 +26,13 @@ export function usePlace(): Place {
   return place;
 }
 
-/** @param replaces the entry in the browser's history, e.g. while somebody types */
+/** @param replaces the entry in the browser's history, e.g. while an operator types */
 export function navigate(address: string, replaces = false): void {
   history[replaces ? 'replaceState' : 'pushState'](null, '', address);
   dispatchEvent(new Event(MOVED));
 }
 
-/** The present address with other parameters; an empty value takes one out. A filter begins again at the first page. */
+/** The current address with other parameters. An empty value removes one. Another filter shows the first page. */
 export function addressWith(place: Place, changes: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(place.query);
   if (!('offset' in changes)) query.delete('offset');
@@ -44,7 +44,15 @@ export function addressWith(place: Place, changes: Readonly<Record<string, strin
   return text === '' ? place.path : `${place.path}?${text}`;
 }
 
-/** The parameters of the present address that a list is asked for by, with the number of rows of a page. */
+/** Reads the filters in the address, and sets them. */
+export function filtersOf(place: Place) {
+  return {
+    value: (name: string) => place.query.get(name) ?? '',
+    set: (changes: Readonly<Record<string, string>>) => navigate(addressWith(place, changes), true),
+  };
+}
+
+/** The query for a page of a list: the named parameters of the address, and the number of rows. */
 export function queryOf(place: Place, names: readonly string[], limit: number): URLSearchParams {
   const query = new URLSearchParams({ limit: String(limit) });
   for (const name of names) {
@@ -54,7 +62,7 @@ export function queryOf(place: Place, names: readonly string[], limit: number): 
   return query;
 }
 
-/** Has links to the console's own pages change the page in place. */
+/** Makes links to pages of the console change the page in place. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;

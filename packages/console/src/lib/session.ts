@@ -1,4 +1,4 @@
-/** Who is signed in, and what they may do: what they may not is not offered. The server refuses it all the same. */
+/** The signed-in operator. Views hide actions that the role does not allow; the server refuses them anyway. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { includesRole, type Role } from '../../../../src/domain/operator.ts';
@@ -8,42 +8,42 @@ export interface SignedIn {
   readonly role: Role;
 }
 
-/** Leaves for the sign-in page, which leads back here. @returns a promise that never settles: the page is about to go */
+/** Opens the sign-in page, which leads back to this page. @returns a promise that never settles */
 export function signInAgain(): Promise<never> {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   return new Promise(() => {});
 }
 
-let asked: Promise<SignedIn | undefined> | undefined;
+let session: Promise<SignedIn | undefined> | undefined;
 
-/** Once, and not with every change: a page that lies open must not keep its session alive by this. */
-function ask(): Promise<SignedIn | undefined> {
-  asked ??= fetch('/api/session', { headers: { accept: 'application/json' } })
+/** Requests the session once: repeated requests of an open page would keep the session alive. */
+function readSession(): Promise<SignedIn | undefined> {
+  session ??= fetch('/api/session', { headers: { accept: 'application/json' } })
     .then(async (response) => {
       if (response.status === 401) return signInAgain();
       return response.ok ? ((await response.json()) as SignedIn) : undefined;
     })
     .catch(() => {
-      asked = undefined;
+      session = undefined;
       return undefined;
     });
-  return asked;
+  return session;
 }
 
-/** Undefined until it is known, and where nobody can sign in by name. */
+/** Undefined until the first answer, and on a server without operators. */
 export function useSignedIn(): SignedIn | undefined {
   const [signedIn, setSignedIn] = useState<SignedIn>();
-  useEffect(() => void ask().then(setSignedIn), []);
+  useEffect(() => void readSession().then(setSignedIn), []);
   return signedIn;
 }
 
-/** Whether who is signed in has at least this role; false until that is known. */
+/** Whether the operator has at least this role; false until the first answer. */
 export function useMay(role: Role): boolean {
   const signedIn = useSignedIn();
   return signedIn !== undefined && includesRole(signedIn.role, role);
 }
 
-/** What only those see who have at least this role: a button that would be refused helps nobody. */
+/** Shows its children only to operators with at least this role. */
 export function May({ as: role, children }: { readonly as: Role; readonly children: ComponentChildren }) {
   return useMay(role) ? children : null;
 }

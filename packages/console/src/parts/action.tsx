@@ -1,24 +1,21 @@
 import { useState } from 'preact/hooks';
-import { act } from '../lib/data.ts';
+import { act, messageOf } from '../lib/data.ts';
 
 interface ActionProps<T> {
   readonly address: string;
   readonly label: string;
-  readonly told: (answer: T) => string;
+  /** The text about a result. */
+  readonly result: (answer: T) => string;
 }
 
 /** A button that carries out an action, and shows the result next to it. */
-export function Action<T>({ address, label, told }: ActionProps<T>) {
+export function Action<T>({ address, label, result }: ActionProps<T>) {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);
   const run = async () => {
     setBusy(true);
     setText('');
-    try {
-      setText(told(await act<T>(address, {})));
-    } catch (error) {
-      setText(error instanceof Error ? error.message : String(error));
-    }
+    setText(await act<T>(address, {}).then(result, messageOf));
     setBusy(false);
   };
   return (

@@ -1,11 +1,12 @@
-/** Small parts that every view is made of. */
-import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+/** Small parts of every view. */
+import { type ComponentChildren, Fragment } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import type { ShownSource } from '../../../../src/features/console/routes/api.ts';
-import { ago, ahead, span, utc } from '../lib/format.ts';
+import type { Answer } from '../lib/data.ts';
+import { ago, ahead, count, span, utc } from '../lib/format.ts';
 import { useNow } from '../lib/live.ts';
 
-/** How urgent something is; the colour that it has, beside words that say it. */
+/** How urgent something is. Its colour never stands without a word. */
 export type Tone = 'good' | 'note' | 'warn' | 'bad';
 
 export const STATES: Readonly<Record<ShownSource['state'], { readonly label: string; readonly tone: Tone }>> =
@@ -28,40 +29,38 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** A time in the past, as its age; the whole of it is the title. */
-export function Ago({ at }: { at: string | null }) {
-  const now = useNow();
-  return at === null ? (
-    <>–</>
-  ) : (
-    <time dateTime={at} title={utc(at)}>
-      {ago(at, now)}
-    </time>
-  );
+interface TimeProps {
+  readonly at: string | null;
+  readonly title: (at: string) => string;
+  readonly text: (at: string, now: Date) => string;
 }
 
-/** How long something has lasted. */
-export function Lasting({ since }: { since: string }) {
+function Time({ at, title, text }: TimeProps) {
   const now = useNow();
+  if (at === null) return <>–</>;
   return (
-    <time dateTime={since} title={`since ${utc(since)}`}>
-      {span(Math.max(0, (now.getTime() - Date.parse(since)) / 1000))}
+    <time dateTime={at} title={title(at)}>
+      {text(at, now)}
     </time>
   );
 }
 
-export function Ahead({ at }: { at: string | null }) {
-  const now = useNow();
-  return at === null ? (
-    <>–</>
-  ) : (
-    <time dateTime={at} title={utc(at)}>
-      {ahead(at, now)}
-    </time>
-  );
-}
+/** A past time as its age. Its title is the instant. */
+export const Ago = ({ at }: { at: string | null }) => <Time at={at} title={utc} text={ago} />;
 
-/** The heading of a view; it has the focus after somebody came here. */
+/** The time until an instant. */
+export const Ahead = ({ at }: { at: string | null }) => <Time at={at} title={utc} text={ahead} />;
+
+/** The time since an instant. */
+export const Lasting = ({ since }: { since: string }) => (
+  <Time
+    at={since}
+    title={(at) => `since ${utc(at)}`}
+    text={(at, now) => span(Math.max(0, (now.getTime() - Date.parse(at)) / 1000))}
+  />
+);
+
+/** The heading of a view. It gets the focus when an operator opens the view. */
 export function Title({ text, children }: { text: string; children?: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -87,57 +86,48 @@ export function Trouble({ text }: { text: string | undefined }) {
   );
 }
 
-interface SearchProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onSearch: (text: string) => void;
+/** The error of a request, or a note until its first answer. */
+export function Progress({ data, error, text = 'Loading …' }: Answer<unknown> & { text?: string }) {
+  return data === undefined && error === undefined ? <p class="loading">{text}</p> : <Trouble text={error} />;
 }
 
-/** Milliseconds without a key before what is typed is searched. */
-const TYPING_MS = 200;
-
-/** A field that searches while somebody types. */
-export function Search({ label, value, onSearch }: SearchProps) {
-  const [text, setText] = useState(value);
-  const timer = useRef<number | undefined>(undefined);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
+/** Terms and their descriptions. A term without a description is left out. */
+export function Facts({ facts }: { facts: Readonly<Record<string, ComponentChildren>> }) {
   return (
-    <label class="field grow">
-      <span>{label}</span>
-      <input
-        type="search"
-        value={text}
-        data-search
-        onInput={(event) => {
-          const next = event.currentTarget.value;
-          setText(next);
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => onSearch(next.trim()), TYPING_MS);
-        }}
-      />
-    </label>
+    <dl class="facts">
+      {Object.entries(facts).map(
+        ([term, description]) =>
+          description && (
+            <Fragment key={term}>
+              <dt>{term}</dt>
+              <dd>{description}</dd>
+            </Fragment>
+          ),
+      )}
+    </dl>
   );
 }
 
-interface ChoiceProps {
+interface TabsProps {
   readonly label: string;
-  readonly value: string;
-  readonly options: readonly (readonly [value: string, text: string])[];
-  readonly onChoose: (value: string) => void;
+  readonly tabs: readonly {
+    readonly href: string;
+    readonly text: string;
+    readonly isCurrent: boolean;
+    /** A number, or text, after the text of the tab. */
+    readonly n?: number | string | undefined;
+  }[];
 }
 
-export function Choice({ label, value, options, onChoose }: ChoiceProps) {
+export function Tabs({ label, tabs }: TabsProps) {
   return (
-    <label class="field">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
-        {options.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(({ href, text, isCurrent, n }) => (
+        <a key={text} href={href} aria-current={isCurrent ? 'page' : undefined}>
+          {text}
+          {n !== undefined && <span class="muted"> {typeof n === 'number' ? count(n) : n}</span>}
+        </a>
+      ))}
+    </nav>
   );
 }

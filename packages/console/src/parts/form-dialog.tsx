@@ -1,21 +1,21 @@
-/** A question over the page: a few fields, what is done with them, and the way back. */
+/** A dialog with fields, and the buttons that open one. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../lib/data.ts';
 import { Trouble } from './basics.tsx';
 
 interface FormDialogProps {
   readonly title: string;
-  /** The text of the button that does it. */
+  /** The text of the button that carries out the action. */
   readonly submit: string;
   readonly isDanger?: boolean;
-  /** Does it, with the values of the fields by their names; what it throws is shown, and the question stays. */
+  /** Carries out the action. The dialog shows its error, and stays open. */
   readonly act: (fields: FormData) => Promise<unknown>;
-  /** Called when it was done, or not wanted any more. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-export function FormDialog({ title, submit, isDanger = false, act, onClose, children }: FormDialogProps) {
+function FormDialog({ title, submit, isDanger = false, act, onClose, children }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   const [busy, setBusy] = useState(false);
@@ -30,10 +30,10 @@ export function FormDialog({ title, submit, isDanger = false, act, onClose, chil
     setError(undefined);
     try {
       await act(new FormData(event.currentTarget));
-      // Closes by itself what is still there: the button that opened it has the focus again.
+      // The browser gives the focus back to the button that opened the dialog.
       dialog.current?.close();
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(messageOf(failure));
       setBusy(false);
     }
   };
@@ -53,6 +53,33 @@ export function FormDialog({ title, submit, isDanger = false, act, onClose, chil
         </div>
       </form>
     </dialog>
+  );
+}
+
+interface DialogButtonProps extends Omit<FormDialogProps, 'onClose'> {
+  readonly label: string;
+  /** The name for screen readers if the label does not say which row it is about. */
+  readonly ariaLabel?: string;
+  readonly isMain?: boolean;
+  readonly isDisabled?: boolean;
+}
+
+/** A button that opens a dialog. */
+export function DialogButton({ label, ariaLabel, isMain, isDisabled, ...dialog }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        class={dialog.isDanger ? 'danger' : isMain ? 'main' : ''}
+        aria-label={ariaLabel}
+        disabled={isDisabled ?? false}
+        onClick={() => setOpen(true)}
+      >
+        {label}
+      </button>
+      {isOpen && <FormDialog {...dialog} onClose={() => setOpen(false)} />}
+    </>
   );
 }
 
@@ -81,16 +108,39 @@ export function Field({ label, name, value = '', isNeeded = false, pattern }: Fi
   );
 }
 
+interface SelectProps {
+  readonly label: string;
+  readonly name: string;
+  readonly usual: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly onChoose?: (value: string) => void;
+}
+
+export function Select({ label, name, usual, options, onChoose }: SelectProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select name={name} defaultValue={usual} onChange={(event) => onChoose?.(event.currentTarget.value)}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value} selected={value === usual}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 export function Reason({ isNeeded = false }: { isNeeded?: boolean }) {
   return (
     <label class="field">
-      <span>Reason, kept with your name and the time{isNeeded ? '' : ' (may be empty)'}</span>
+      <span>Reason, stored with your name and the time{isNeeded ? '' : ' (optional)'}</span>
       <input name="reason" required={isNeeded} maxLength={500} autocomplete="off" />
     </label>
   );
 }
 
-/** The values of a form's text fields, by name; those that are empty are left out. */
+/** The values of a form's text fields, by name, without empty ones. */
 export function textFields(fields: FormData): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const [name, value] of fields) {

@@ -1,10 +1,10 @@
 import type { Freshness } from '../../../../src/features/console/routes/api.ts';
 import { span } from '../lib/format.ts';
 
-/** Where a good source turns from good to nearly late, as a share of what is allowed. */
+/** The share of the objective from which the bar warns. */
 const NEARLY = 0.8;
 
-/** The age of data against its objective, as words and a bar. */
+/** The age of data and its objective, as text and a bar. */
 export function FreshnessBar({ ageSeconds, objectiveSeconds }: Freshness) {
   if (ageSeconds === null) return <span class="muted">never read</span>;
   if (objectiveSeconds === null) return <span>{span(ageSeconds)} old</span>;

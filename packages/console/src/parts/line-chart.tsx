@@ -1,15 +1,14 @@
-/** Values over time. The legend says each of them in words, at the time under the pointer or the newest; so does a table. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
-import { resolved, useColourScheme, widthIn } from '../lib/canvas.ts';
+/** Values over time. The legend shows the values at the pointer, or the newest ones. A table repeats some values. */
+import { useMemo, useState } from 'preact/hooks';
+import type uPlot from 'uplot';
+import { axisStyle, colourOf, useChart } from '../lib/canvas.ts';
 
 const HEIGHT = 150;
-/** Distances between the numbers of an axis of counts. */
+/** Allowed steps of an axis of counts. */
 const WHOLE = [1, 2, 5]
   .flatMap((digit) => Array.from({ length: 9 }, (_, i) => digit * 10 ** i))
   .sort((a, b) => a - b);
-/** Rows of the table at most: each is the value at that time. */
+/** Most rows of the table. */
 const ROWS = 12;
 
 export interface ChartLine {
@@ -26,13 +25,13 @@ interface LineChartProps {
   readonly write: (value: number) => string;
   /** Values are counts. */
   readonly isWhole?: boolean;
-  /** The axis goes at least as far. */
+  /** The lowest end of the axis. */
   readonly atLeast: number;
-  /** Said in place of a chart that has nothing to draw. */
+  /** The text instead of a chart without values. */
   readonly empty: string;
 }
 
-/** Told apart by colour, also where red and green look alike, and by dashes. */
+/** Colours that colour-blind people can distinguish, and dashes. */
 const STYLES = [
   ['--line-1', []],
   ['--line-2', [7, 4]],
@@ -58,7 +57,7 @@ export function LineChart(props: LineChartProps) {
         {lines.map(({ name, values }, i) => (
           <li key={name}>
             <Swatch i={i} />
-            {name} <strong>{told(values[shown], write)}</strong>
+            {name} <strong>{valueText(values[shown], write)}</strong>
           </li>
         ))}
       </ul>
@@ -70,7 +69,7 @@ export function LineChart(props: LineChartProps) {
   );
 }
 
-const told = (value: number | null | undefined, write: (value: number) => string) =>
+const valueText = (value: number | null | undefined, write: (value: number) => string) =>
   value === null || value === undefined ? '–' : write(value);
 
 /** `14:05` UTC */
@@ -96,91 +95,48 @@ interface CanvasProps extends LineChartProps {
   readonly onPoint: (index: number | null) => void;
 }
 
-function Canvas(props: CanvasProps) {
-  const { title, times, lines, write, isWhole = false, atLeast, onPoint } = props;
-  const place = useRef<HTMLDivElement>(null);
-  const chart = useRef<uPlot | undefined>(undefined);
-  const scheme = useColourScheme();
-  const names = lines.map(({ name }) => name).join('\n');
+function Canvas({ title, times, lines, write, isWhole = false, atLeast, onPoint }: CanvasProps) {
   const data = useMemo(
     (): uPlot.AlignedData => [[...times], ...lines.map(({ values }) => [...values])],
     [times, lines],
   );
-  // New values go into the chart that is there: only other lines, or other colours, need another one.
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) return undefined;
-    const made = new uPlot(
-      options(element, names.split('\n'), { write, isWhole, atLeast, onPoint }),
-      data,
-      element,
-    );
-    chart.current = made;
-    const sized = new ResizeObserver(() => made.setSize({ width: widthIn(element), height: HEIGHT }));
-    sized.observe(element);
-    return () => {
-      sized.disconnect();
-      made.destroy();
-      chart.current = undefined;
-    };
-  }, [names, scheme]);
-  useEffect(() => chart.current?.setData(data), [data]);
-  return <div ref={place} role="img" aria-label={`${title} over time; the table below says the same`} />;
-}
-
-function options(
-  element: HTMLElement,
-  names: readonly string[],
-  {
-    write,
-    isWhole,
-    atLeast,
-    onPoint,
-  }: Required<Pick<CanvasProps, 'write' | 'isWhole' | 'atLeast' | 'onPoint'>>,
-): uPlot.Options {
-  const grid = { stroke: resolved('--line'), width: 1 };
-  const axis = { stroke: resolved('--muted'), grid, ticks: grid, font: '12px system-ui' };
-  return {
-    width: widthIn(element),
-    height: HEIGHT,
-    // The last label of the axis of time needs room.
+  const names = lines.map(({ name }) => name);
+  const place = useChart(names.join('\n'), HEIGHT, data, () => ({
+    // The last label of the time axis needs room.
     padding: [8, 20, 0, 0],
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
-    legend: { show: false },
     cursor: { y: false, sync: { key: 'charts' }, drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
       y: { range: (_, __, max) => [0, Math.max(atLeast, (max || 0) * 1.1)] },
     },
     axes: [
-      { ...axis, size: 30, space: 70, values: (_, splits) => splits.map((each) => clock(each).slice(0, 5)) },
       {
-        ...axis,
+        ...axisStyle(),
+        size: 30,
+        space: 70,
+        values: (_, splits) => splits.map((each) => clock(each).slice(0, 5)),
+      },
+      {
+        ...axisStyle(),
         size: 62,
         space: 34,
         values: (_, splits) => splits.map(write),
         ...(isWhole && { incrs: WHOLE }),
       },
     ],
-    series: [
-      {},
-      ...names.map((name, i): uPlot.Series => {
-        const [colour, dash] = styleOf(i);
-        const stroke = resolved(colour);
-        return {
-          label: name,
-          stroke,
-          width: 2,
-          // A value between two gaps has no line.
-          points: { show: true, size: 4, fill: stroke },
-          dash: [...dash],
-        };
-      }),
-    ],
+    series: [{}, ...names.map(seriesOf)],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
-  };
+  }));
+  return <div ref={place} role="img" aria-label={`${title} over time; the table below says the same`} />;
 }
 
-/** For who cannot see the chart: some of its values. */
+function seriesOf(label: string, i: number): uPlot.Series {
+  const [colour, dash] = styleOf(i);
+  const stroke = colourOf(colour);
+  // A value between two gaps has no line: its point shows it.
+  return { label, stroke, width: 2, points: { show: true, size: 4, fill: stroke }, dash: [...dash] };
+}
+
+/** Some of the values, for people who cannot see the chart. */
 function Table({ times, lines, write, title }: Pick<LineChartProps, 'times' | 'lines' | 'write' | 'title'>) {
   const [isOpen, setIsOpen] = useState(false);
   const every = Math.max(1, Math.floor(times.length / ROWS));
@@ -208,7 +164,7 @@ function Table({ times, lines, write, title }: Pick<LineChartProps, 'times' | 'l
                 <th scope="row">{clock(times[i] ?? 0).slice(0, 5)}</th>
                 {lines.map(({ name, values }) => (
                   <td key={name} class="number">
-                    {told(values[i], write)}
+                    {valueText(values[i], write)}
                   </td>
                 ))}
               </tr>

@@ -1,7 +1,6 @@
-/** Who is signed in, and the way out. */
 import { useSignedIn } from '../lib/session.ts';
 
-/** Nothing where nobody can sign in by name. */
+/** The signed-in operator, and the button to sign out. */
 export function Operator() {
   const signedIn = useSignedIn();
   if (signedIn === undefined) return null;

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { count } from '../lib/format.ts';
 import { addressWith, type Place } from '../lib/router.ts';
 
@@ -7,28 +8,49 @@ interface PagerProps {
   /** Rows of a page. */
   readonly limit: number;
   readonly what: string;
-  /** Whether there are more than `total`, which were not counted. */
+  /** There are more rows than `total`, which are not counted. */
   readonly isMore?: boolean;
 }
 
-/** Which rows are shown of how many, and the ways to the others. */
+/** The rows that are shown, how many there are, and links to the others. */
 export function Pager({ place, total, limit, what, isMore = false }: PagerProps) {
   const offset = Number(place.query.get('offset') ?? 0);
   const last = Math.min(offset + limit, total);
-  const to = (next: number) => addressWith(place, { offset: next > 0 ? String(next) : '' });
   const all = `${count(total)}${isMore ? ' or more' : ''} ${what}`;
   return (
-    <nav class="pager" aria-label={`Pages of ${what}`}>
+    <Links
+      label={`Pages of ${what}`}
+      links={[
+        offset > 0 && ['Previous', toOffset(place, offset - limit)],
+        last < total && ['Next', toOffset(place, offset + limit)],
+      ]}
+    >
       <span>{total === 0 ? `no ${what}` : `${count(offset + 1)}–${count(last)} of ${all}`}</span>
-      {offset > 0 && (
-        <a class="button" href={to(offset - limit)}>
-          Previous
-        </a>
-      )}
-      {last < total && (
-        <a class="button" href={to(offset + limit)}>
-          Next
-        </a>
+    </Links>
+  );
+}
+
+export const toOffset = (place: Place, offset: number): string =>
+  addressWith(place, { offset: offset > 0 ? String(offset) : '' });
+
+interface LinksProps {
+  readonly label: string;
+  readonly links: readonly (readonly [text: string, address: string] | false | undefined)[];
+  readonly children?: ComponentChildren;
+}
+
+/** Links to other pages of a list. */
+export function Links({ label, links, children }: LinksProps) {
+  return (
+    <nav class="pager" aria-label={label}>
+      {children}
+      {links.map(
+        (link) =>
+          link && (
+            <a key={link[0]} class="button" href={link[1]}>
+              {link[0]}
+            </a>
+          ),
       )}
     </nav>
   );

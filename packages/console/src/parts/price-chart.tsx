@@ -1,9 +1,7 @@
-/** A price over time, as steps: it holds until the next one. The table below the chart says the same in words. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
 import type { MachineAnswer } from '../../../../src/features/console/routes/api.ts';
-import { resolved, useColourScheme, widthIn } from '../lib/canvas.ts';
+import { axisStyle, colourOf, useChart } from '../lib/canvas.ts';
 import { axisTimes } from '../lib/format.ts';
 
 const HEIGHT = 240;
@@ -13,66 +11,47 @@ interface PriceChartProps {
   readonly currency: string;
 }
 
+/** A price over time. Each price holds until the next one, so the line has steps. */
 export function PriceChart({ prices, currency }: PriceChartProps) {
-  const place = useRef<HTMLDivElement>(null);
-  const scheme = useColourScheme();
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) return undefined;
-    const chart = draw(element, prices, currency);
-    const sized = new ResizeObserver(() => chart.setSize({ width: widthIn(element), height: HEIGHT }));
-    sized.observe(element);
-    return () => {
-      sized.disconnect();
-      chart.destroy();
-    };
-  }, [prices, currency, scheme]);
-  // As high as the chart before it is drawn, so that nothing below it moves.
+  const data = useMemo(() => pointsOf(prices), [prices]);
+  const steps = uPlot.paths.stepped?.({ align: 1 });
+  const place = useChart(currency, HEIGHT, data, () => ({
+    // The last label of the time axis needs room.
+    padding: [null, 32, null, null],
+    scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.15 : 1] } },
+    axes: [
+      { ...axisStyle(), space: 80, values: (_, splits) => axisTimes(splits) },
+      { ...axisStyle(), size: 64 },
+    ],
+    series: [
+      {},
+      {
+        label: `${currency} per hour`,
+        stroke: colourOf('--link'),
+        width: 2,
+        ...(steps && { paths: steps }),
+      },
+    ],
+  }));
+  // The class gives the element its height, so that the table does not move when the chart is drawn.
   return (
     <div class="chart card" ref={place} role="img" aria-label="The prices of the table below, over time" />
   );
 }
 
-function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: string): uPlot {
+function pointsOf(prices: MachineAnswer['prices']): uPlot.AlignedData {
   const times: number[] = [];
   const values: (number | null)[] = [];
   for (const { from, to, price, withdrawn } of prices.toReversed()) {
-    times.push(Date.parse(from) / 1000);
-    values.push(withdrawn === null && price !== null ? price * 60 : null);
+    const began = Date.parse(from) / 1000;
+    const hourly = withdrawn === null && price !== null ? price * 60 : null;
+    times.push(began);
+    values.push(hourly);
     if (to === null) {
-      // Up to now, and with one price only at least a line.
-      times.push(Math.max(Date.now() / 1000, Date.parse(from) / 1000 + 60));
-      values.push(values.at(-1) ?? null);
+      // The line of the current price is at least a minute long.
+      times.push(Math.max(Date.now() / 1000, began + 60));
+      values.push(hourly);
     }
   }
-  const text = resolved('--muted');
-  const grid = { stroke: resolved('--line'), width: 1 };
-  const axis = { stroke: text, grid, ticks: grid, font: '12px system-ui' };
-  const steps = uPlot.paths.stepped?.({ align: 1 });
-  return new uPlot(
-    {
-      width: widthIn(element),
-      // The last label of an axis needs room, and the table below is in UTC as well.
-      padding: [null, 32, null, null],
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
-      height: HEIGHT,
-      legend: { show: false },
-      scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.15 : 1] } },
-      axes: [
-        { ...axis, space: 80, values: (_, splits) => axisTimes(splits) },
-        { ...axis, size: 64 },
-      ],
-      series: [
-        {},
-        {
-          label: `${currency} per hour`,
-          stroke: resolved('--link'),
-          width: 2,
-          ...(steps && { paths: steps }),
-        },
-      ],
-    },
-    [times, values],
-    element,
-  );
+  return [times, values];
 }

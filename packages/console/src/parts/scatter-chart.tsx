@@ -1,15 +1,15 @@
-/** Price against size, each on a logarithmic scale. The table below holds the same machines, for who cannot point. */
+/** Price against size on logarithmic scales. The table below lists the same machines for people without a pointer. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { MachinePoint } from '../../../../src/features/console/routes/api.ts';
 import { widthIn } from '../lib/canvas.ts';
-import { hourly } from '../lib/format.ts';
+import { hourly, memory } from '../lib/format.ts';
 import { navigate } from '../lib/router.ts';
 
 export type SizeOf = 'ram' | 'cpu';
 
 const HEIGHT = 380;
 const SIDES = { left: 64, right: 16, top: 14, bottom: 42 };
-/** Pixels from the pointer within which a machine is meant. */
+/** Largest distance between the pointer and a chosen machine, in pixels. */
 const NEAR = 18;
 
 interface ScatterChartProps {
@@ -24,31 +24,30 @@ export function ScatterChart({ points, size, currency }: ScatterChartProps) {
   const [near, setNear] = useState<Placed | undefined>(undefined);
   const chart = useMemo(() => placed(points, size, width), [points, size, width]);
   useEffect(() => setNear(undefined), [chart]);
-  const look = (event: PointerEvent) => {
+  const choose = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     setNear(nearest(chart.dots, event.clientX - box.left, event.clientY - box.top));
   };
   return (
     <div class="card scatter" ref={place}>
-      <p class="told" aria-hidden="true">
+      <p class="chosen" aria-hidden="true">
         {near ? (
           <>
             <strong>{near.point.name}</strong> {near.point.provider}, {near.point.region}: {near.point.cpu}{' '}
-            cpu, {near.point.ram} {near.point.ramUnit === 'Binary' ? 'GiB' : 'GB'}, {hourly(near.point.price)}{' '}
-            {currency} per hour
+            cpu, {memory(near.point)}, {hourly(near.point.price)} {currency} per hour
           </>
         ) : (
-          <span class="muted">Point at a machine to read it; click to open its page.</span>
+          <span class="muted">Point at a machine to see its data; click to open its page.</span>
         )}
       </p>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the table below is the way by keyboard */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: keyboards use the links of the table below */}
       <svg
         role="img"
         aria-label={`Price per hour against ${size === 'ram' ? 'memory' : 'cpu'} of ${points.length} machines; the table below lists machines with links`}
         width={width}
         height={HEIGHT}
         class={near ? 'near' : ''}
-        onPointerMove={look}
+        onPointerMove={choose}
         onPointerLeave={() => setNear(undefined)}
         onClick={() => near && navigate(`/machines/${near.point.id}`)}
       >
@@ -60,7 +59,7 @@ export function ScatterChart({ points, size, currency }: ScatterChartProps) {
   );
 }
 
-/** The width of what is inside, 0 before it is known. */
+/** The inner width of an element; 0 until it is measured. */
 function useWidth(place: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -91,7 +90,7 @@ interface Chart {
   readonly prices: readonly Tick[];
 }
 
-/** GB, also of what is counted in GiB: the same amount is in the same place. */
+/** Memory in GB, so that equal amounts in GB and GiB are at the same place. */
 const gigabytes = ({ ram, ramUnit }: MachinePoint) => ram * (ramUnit === 'Binary' ? 1.073741824 : 1);
 
 function placed(points: readonly MachinePoint[], size: SizeOf, width: number): Chart {
@@ -120,7 +119,7 @@ function placed(points: readonly MachinePoint[], size: SizeOf, width: number): C
   };
 }
 
-/** A logarithmic scale over the values, with a little room on either side. */
+/** A logarithmic scale with some room on either side. */
 function scale(values: readonly number[], start: number, end: number) {
   const lowest = values.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY);
   const highest = values.reduce((one, other) => Math.max(one, other), 0);
@@ -155,7 +154,7 @@ function nearest(dots: readonly Placed[], x: number, y: number): Placed | undefi
   return found;
 }
 
-/** Drawn as one path: two thousand elements would make every movement of the pointer slow. */
+/** One path for all points: two thousand elements would slow down each movement of the pointer. */
 function Dots({ dots }: { dots: readonly Placed[] }) {
   const path = useMemo(() => dots.map(({ x, y }) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join(''), [dots]);
   return <path class="dots" d={path} />;

@@ -1,4 +1,4 @@
-/** The last runs of a source as a row of bars: their height says how each ended, and so does their colour. */
+/** The last runs of a source as bars. Height and colour show the outcome. */
 import type { StripRun } from '../../../../src/features/console/routes/api.ts';
 import { utc } from '../lib/format.ts';
 
@@ -21,8 +21,8 @@ const BARS: Readonly<Record<string, readonly [height: number, tone: string]>> = 
 export function RunStrip({ runs }: { runs: readonly StripRun[] }) {
   const counts = new Map<string, number>();
   for (const { outcome } of runs) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-  const told = [...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ');
-  const label = runs.length === 0 ? 'no run yet' : `last ${runs.length} runs: ${told}`;
+  const outcomes = [...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ');
+  const label = runs.length === 0 ? 'no run yet' : `last ${runs.length} runs: ${outcomes}`;
   const from = SLOTS - runs.length;
   return (
     <svg class="strip" role="img" aria-label={label} width={SLOTS * BAR} height={HEIGHT}>

@@ -2,37 +2,35 @@
 import { detailsText } from '../../../../src/domain/operator.ts';
 import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
-import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';
-import { Ago, Choice, Search, Title, Trouble } from '../parts/basics.tsx';
+import { addressWith, filtersOf, type Place, queryOf } from '../lib/router.ts';
+import { Ago, Progress, Title } from '../parts/basics.tsx';
+import { allOf, Choice, Search } from '../parts/filters.tsx';
+import { Links } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
 
 const LIMIT = 50;
 
 export function AuditView({ place }: { place: Place }) {
   const query = queryOf(place, ['by', 'action', 'kind', 'id', 'since', 'before'], LIMIT);
-  const { data, error, isOld } = useData<AuditAnswer>(`/api/audit?${query}`);
+  const answer = useData<AuditAnswer>(`/api/audit?${query}`);
+  const { data, error } = answer;
   const last = data?.rows.at(-1);
   return (
     <>
       <Title text="Audit log">
         <p class="summary">who did what, when, from where and why</p>
       </Title>
-      <Trouble text={error} />
+      <Progress {...answer} />
       {!error && <Filters place={place} />}
-      {data && data.rows.length > 0 && <Rows rows={data.rows} place={place} isOld={isOld} />}
-      {data?.rows.length === 0 && <p class="calm">No action is like that.</p>}
-      <nav class="pager" aria-label="Pages of the audit log">
-        {place.query.has('before') && (
-          <a class="button" href={addressWith(place, { before: '' })}>
-            Newest
-          </a>
-        )}
-        {data?.hasOlder && last && (
-          <a class="button" href={addressWith(place, { before: String(last.id) })}>
-            Older
-          </a>
-        )}
-      </nav>
-      {!data && !error && <p class="loading">Asking the database …</p>}
+      {data && data.rows.length > 0 && <Entries rows={data.rows} place={place} isOld={answer.isOld} />}
+      {data?.rows.length === 0 && <p class="calm">No action matches.</p>}
+      <Links
+        label="Pages of the audit log"
+        links={[
+          place.query.has('before') && ['Newest', addressWith(place, { before: '' })],
+          data?.hasOlder && last && ['Older', addressWith(place, { before: String(last.id) })],
+        ]}
+      />
     </>
   );
 }
@@ -47,69 +45,34 @@ const SINCE = [
 
 function Filters({ place }: { place: Place }) {
   const { data } = useData<AuditTerms>('/api/audit-terms');
-  const value = (name: string) => place.query.get(name) ?? '';
-  const set = (changes: Record<string, string>) =>
-    navigate(addressWith(place, { before: '', ...changes }), true);
-  const since = value('since');
+  const { value, set } = filtersOf(place);
+  const change = (changes: Record<string, string>) => set({ before: '', ...changes });
   const { people = [], actions = [], kinds = [] } = data ?? {};
   return (
     <search class="filters">
       <Choice
         label="By"
         value={value('by')}
-        options={choices('everybody', people, value('by'))}
-        onChoose={(by) => set({ by })}
+        options={allOf(people, 'everybody')}
+        onChoose={(by) => change({ by })}
       />
       <Choice
         label="Action"
         value={value('action')}
-        options={choices('all', actions, value('action'))}
-        onChoose={(action) => set({ action })}
+        options={allOf(actions)}
+        onChoose={(action) => change({ action })}
       />
       <Choice
         label="About"
         value={value('kind')}
-        options={choices('anything', kinds, value('kind'))}
-        onChoose={(kind) => set({ kind, id: '' })}
+        options={allOf(kinds, 'anything')}
+        onChoose={(kind) => change({ kind, id: '' })}
       />
       {value('kind') !== '' && (
-        <Search label={`Which ${value('kind')}`} value={value('id')} onSearch={(id) => set({ id })} />
+        <Search label={`Which ${value('kind')}`} value={value('id')} onSearch={(id) => change({ id })} />
       )}
-      <Choice
-        label="Since"
-        value={since}
-        options={[...SINCE, ...(SINCE.some(([known]) => known === since) ? [] : [[since, since] as const])]}
-        onChoose={(next) => set({ since: next })}
-      />
+      <Choice label="Since" value={value('since')} options={SINCE} onChoose={(since) => change({ since })} />
     </search>
-  );
-}
-
-/** All of them, those that are known, and what the address asks for, known or not. */
-function choices(all: string, known: readonly string[], asked: string) {
-  const terms = asked === '' || known.includes(asked) ? known : [asked, ...known];
-  return [['', all] as const, ...terms.map((term) => [term, term] as const)];
-}
-
-function Rows({ rows, place, isOld }: { rows: readonly AuditEntry[]; place: Place; isOld: boolean }) {
-  return (
-    <table class={`cards audit ${isOld ? 'old' : ''}`}>
-      <thead>
-        <tr>
-          <th scope="col">Action</th>
-          <th scope="col">About</th>
-          <th scope="col">By</th>
-          <th scope="col">When, UTC</th>
-          <th scope="col">From</th>
-          <th scope="col">Why</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((entry) => (
-          <Row key={entry.id} {...entry} place={place} />
-        ))}
-      </tbody>
-    </table>
   );
 }
 
@@ -120,44 +83,63 @@ const WAYS: Readonly<Record<AuditEntry['how'], string>> = {
   oidc: 'OpenID Connect',
 };
 
-function Row({ place, ...entry }: AuditEntry & { place: Place }) {
-  const { at, by, how, tokenId, address, action, reason, details } = entry;
-  const told = detailsText(details);
+interface EntriesProps {
+  readonly rows: readonly AuditEntry[];
+  readonly place: Place;
+  readonly isOld: boolean;
+}
+
+function Entries({ rows, place, isOld }: EntriesProps) {
   return (
-    <tr>
-      <th scope="row" data-label="Action">
-        <span>
-          {action}
-          {told !== '' && <div class="muted small">{told}</div>}
-        </span>
-      </th>
-      <td data-label="About">
-        <Subject {...entry} />
-      </td>
-      <td data-label="By">
-        <a href={addressWith(place, { by, before: '' })}>{by}</a>
-      </td>
-      <td data-label="When, UTC">
-        <span>
-          {at.slice(0, 10)} {at.slice(11, 19)}
-          <div class="muted small">
-            <Ago at={at} />
-          </div>
-        </span>
-      </td>
-      <td data-label="From">
-        <span>
-          {WAYS[how]}
-          {tokenId !== null && `, token ${tokenId}`}
-          {address !== null && address !== by && <div class="muted small">{address}</div>}
-        </span>
-      </td>
-      <td data-label="Why">{reason ?? '–'}</td>
-    </tr>
+    <Table
+      rows={rows}
+      id={({ id }) => id}
+      isOld={isOld}
+      classes="audit"
+      columns={[
+        ['Action', (entry) => <Action {...entry} />],
+        ['About', (entry) => <Subject {...entry} />],
+        ['By', ({ by }) => <a href={addressWith(place, { by, before: '' })}>{by}</a>],
+        ['When, UTC', ({ at }) => <When at={at} />],
+        ['From', (entry) => <From {...entry} />],
+        ['Why', ({ reason }) => reason ?? '–'],
+      ]}
+    />
   );
 }
 
-/** The way to the thing that it is about, where there is one. */
+function Action({ action, details }: AuditEntry) {
+  const text = detailsText(details);
+  return (
+    <span>
+      {action}
+      {text !== '' && <div class="muted small">{text}</div>}
+    </span>
+  );
+}
+
+function When({ at }: { at: string }) {
+  return (
+    <>
+      {at.slice(0, 10)} {at.slice(11, 19)}
+      <div class="muted small">
+        <Ago at={at} />
+      </div>
+    </>
+  );
+}
+
+function From({ how, tokenId, address, by }: AuditEntry) {
+  return (
+    <>
+      {WAYS[how]}
+      {tokenId !== null && `, token ${tokenId}`}
+      {address !== null && address !== by && <div class="muted small">{address}</div>}
+    </>
+  );
+}
+
+/** Links to the page of the subject, if it has one. */
 function Subject({ subject: { kind, id }, organization }: AuditEntry) {
   const text = `${kind} ${id}`;
   const address = addressOf(kind, id, organization);
@@ -165,14 +147,14 @@ function Subject({ subject: { kind, id }, organization }: AuditEntry) {
 }
 
 function addressOf(kind: string, id: string, organization: string | null): string | undefined {
-  const whose = organization === null ? undefined : `/organizations/${encodeURIComponent(organization)}`;
+  const owner = organization === null ? undefined : `/organizations/${encodeURIComponent(organization)}`;
   switch (kind) {
     case 'organization':
       return `/organizations/${encodeURIComponent(id)}`;
     case 'token':
-      return whose;
+      return owner;
     case 'user':
-      return whose && `${whose}?show=people`;
+      return owner && `${owner}?show=people`;
     case 'batch':
       return `/held/${encodeURIComponent(id)}`;
     case 'source':

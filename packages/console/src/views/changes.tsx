@@ -1,10 +1,11 @@
-/** What has changed since a time: prices, arrivals and departures of all sources. */
+/** Changes of all sources since a time: prices, new machines, retired machines. */
 import type { ChangesAnswer, PlacesAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { counted, utc } from '../lib/format.ts';
-import { addressWith, navigate, type Place } from '../lib/router.ts';
-import { Choice, Title, Trouble } from '../parts/basics.tsx';
-import { ChangeList, changesQuery } from '../parts/change-table.tsx';
+import { addressWith, filtersOf, type Place } from '../lib/router.ts';
+import { Progress, Tabs, Title } from '../parts/basics.tsx';
+import { ChangeList, changesQuery, sumOf } from '../parts/change-list.tsx';
+import { Choice } from '../parts/filters.tsx';
 
 const SPANS = [
   ['1h', 'the last hour'],
@@ -15,22 +16,15 @@ const SPANS = [
 
 export function ChangesView({ place }: { place: Place }) {
   const query = changesQuery(place, 'since', 'provider', 'of');
-  const { data, error, isOld } = useData<ChangesAnswer>(`/api/changes?${query}`);
+  const answer = useData<ChangesAnswer>(`/api/changes?${query}`);
+  const { data } = answer;
   const { data: places } = useData<PlacesAnswer>('/api/places');
-  const value = (name: string) => place.query.get(name) ?? '';
-  const set = (changes: Record<string, string>) => navigate(addressWith(place, changes), true);
-  const since = value('since');
-  const isListed = SPANS.some(([span]) => span === since);
+  const { value, set } = filtersOf(place);
   return (
     <>
       <Title text="Changes">{data && <p class="summary">since {utc(data.since)}</p>}</Title>
       <search class="filters">
-        <Choice
-          label="Since"
-          value={since}
-          options={[...SPANS, ...(isListed ? [] : [[since, since] as const])]}
-          onChoose={(chosen) => set({ since: chosen })}
-        />
+        <Choice label="Since" value={value('since')} options={SPANS} onChoose={(since) => set({ since })} />
         <Choice
           label="Provider"
           value={value('provider')}
@@ -41,40 +35,40 @@ export function ChangesView({ place }: { place: Place }) {
           onChoose={(provider) => set({ provider })}
         />
       </search>
-      <Trouble text={error} />
+      <Progress {...answer} />
       {data && !data.isComplete && (
         <p class="calm">
-          What changed before {utc(data.keptSince)} is not kept. CHANGES_KEPT says for how many days it is.
+          Changes before {utc(data.keptSince)} are deleted. CHANGES_KEPT sets for how many days they are
+          stored.
         </p>
       )}
-      {data && <Of place={place} data={data} />}
-      {data && <ChangeList diff={data.diff} place={place} isOld={isOld} isMixed />}
-      {!data && !error && <p class="loading">Asking the database …</p>}
+      {data && <Subjects place={place} data={data} />}
+      {data && <ChangeList diff={data.diff} place={place} isOld={answer.isOld} isMixed />}
     </>
   );
 }
 
-/** Machines or clusters, each with how many changes there are. */
-function Of({ place, data }: { place: Place; data: ChangesAnswer }) {
-  const sum = (totals: Readonly<Record<string, number>>) =>
-    Object.values(totals).reduce((all, each) => all + each, 0);
-  const [own, other] = [sum(data.diff.totals), sum(data.otherTotals)];
+/** Tabs for machines and clusters, each with its number of changes. */
+function Subjects({ place, data }: { place: Place; data: ChangesAnswer }) {
+  const [own, other] = [sumOf(data.diff.totals), sumOf(data.otherTotals)];
   const isMachines = data.diff.of === 'machines';
-  const tabs = [
-    ['', 'Machines', isMachines ? own : other],
-    ['clusters', 'Clusters', isMachines ? other : own],
-  ] as const;
   return (
-    <nav class="tabs" aria-label="Changes of">
-      {tabs.map(([of, text, n]) => (
-        <a
-          key={text}
-          href={addressWith(place, { of, kind: '', order: '' })}
-          aria-current={(of === 'clusters') !== isMachines ? 'page' : undefined}
-        >
-          {text} <span class="muted">{counted(n, 'change')}</span>
-        </a>
-      ))}
-    </nav>
+    <Tabs
+      label="Changes of"
+      tabs={[
+        {
+          text: 'Machines',
+          href: addressWith(place, { of: '', kind: '', order: '' }),
+          isCurrent: isMachines,
+          n: counted(isMachines ? own : other, 'change'),
+        },
+        {
+          text: 'Clusters',
+          href: addressWith(place, { of: 'clusters', kind: '', order: '' }),
+          isCurrent: !isMachines,
+          n: counted(isMachines ? other : own, 'change'),
+        },
+      ]}
+    />
   );
 }

@@ -1,16 +1,19 @@
 /** Operators: role, way of signing in, last use. Commands change them. */
-import type { OperatorSummary, OperatorsAnswer } from '../../../../src/features/console/routes/api.ts';
+import type { OperatorsAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
-import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';
+import { counted } from '../lib/format.ts';
+import { Ago, Badge, Progress, Title } from '../parts/basics.tsx';
+import { Table } from '../parts/table.tsx';
 
 export function OperatorsView() {
-  const { data, error } = useData<OperatorsAnswer>('/api/operators');
+  const answer = useData<OperatorsAnswer>('/api/operators');
+  const { data } = answer;
   return (
     <>
       <Title text="Operators" />
-      <Trouble text={error} />
+      <Progress {...answer} />
       {data?.rows.length === 0 && <p class="calm">There is no operator yet.</p>}
-      {data !== undefined && data.rows.length > 0 && <Accounts rows={data.rows} />}
+      {data !== undefined && data.rows.length > 0 && <Accounts {...data} />}
       <p class="muted">
         <code>fleetbook operator</code> creates, changes and disables operators, and issues, rotates and
         revokes their tokens.
@@ -21,51 +24,30 @@ export function OperatorsView() {
 
 function Accounts({ rows }: OperatorsAnswer) {
   return (
-    <table class="cards">
-      <thead>
-        <tr>
-          <th scope="col">Operator</th>
-          <th scope="col">Verified address</th>
-          <th scope="col">Role</th>
-          <th scope="col">Signs in with</th>
-          <th scope="col">Last use</th>
-          <th scope="col">Created</th>
-          <th scope="col">State</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((account) => (
-          <Account key={account.name} {...account} />
-        ))}
-      </tbody>
-    </table>
+    <Table
+      rows={rows}
+      id={({ name }) => name}
+      columns={[
+        ['Operator', ({ name }) => name],
+        ['Verified address', ({ verifiedAddress }) => verifiedAddress ?? '–'],
+        ['Role', ({ role }) => role],
+        [
+          'Signs in with',
+          ({ signsInBy, tokens }) => (signsInBy === 'oidc' ? 'OpenID Connect' : counted(tokens, 'token')),
+        ],
+        ['Last use', ({ lastSeenAt }) => (lastSeenAt === null ? 'never' : <Ago at={lastSeenAt} />)],
+        ['Created', ({ createdAt }) => <Ago at={createdAt} />],
+        ['State', ({ disabledAt }) => <State disabledAt={disabledAt} />],
+      ]}
+    />
   );
 }
 
-function Account({ name, verifiedAddress, role, signsInBy, tokens, createdAt, ...rest }: OperatorSummary) {
+function State({ disabledAt }: { disabledAt: string | null }) {
+  if (disabledAt === null) return <Badge tone="good">enabled</Badge>;
   return (
-    <tr>
-      <th scope="row" data-label="Operator">
-        {name}
-      </th>
-      <td data-label="Verified address">{verifiedAddress ?? '–'}</td>
-      <td data-label="Role">{role}</td>
-      <td data-label="Signs in with">
-        {signsInBy === 'oidc' ? 'OpenID Connect' : tokens === 1 ? '1 token' : `${tokens} tokens`}
-      </td>
-      <td data-label="Last use">{rest.lastSeenAt === null ? 'never' : <Ago at={rest.lastSeenAt} />}</td>
-      <td data-label="Created">
-        <Ago at={createdAt} />
-      </td>
-      <td data-label="State">
-        {rest.disabledAt === null ? (
-          <Badge tone="good">enabled</Badge>
-        ) : (
-          <>
-            <Badge tone="note">disabled</Badge> <Ago at={rest.disabledAt} />
-          </>
-        )}
-      </td>
-    </tr>
+    <>
+      <Badge tone="note">disabled</Badge> <Ago at={disabledAt} />
+    </>
   );
 }

@@ -1,11 +1,12 @@
-/** The messages to webhooks, and what became of each. */
 import type { DeliveriesAnswer, ShownDelivery } from '../../../../../src/features/alerts/api.ts';
 import { useData } from '../../lib/data.ts';
-import { addressWith, navigate, type Place } from '../../lib/router.ts';
+import { filtersOf, type Place, queryOf } from '../../lib/router.ts';
 import { useMay } from '../../lib/session.ts';
 import { Action } from '../../parts/action.tsx';
-import { Ago, Ahead, Badge, Choice, Search, type Tone, Trouble } from '../../parts/basics.tsx';
+import { Ago, Ahead, Badge, type Tone, Trouble } from '../../parts/basics.tsx';
+import { allOf, Choice, Search } from '../../parts/filters.tsx';
 import { Pager } from '../../parts/pager.tsx';
+import { Table } from '../../parts/table.tsx';
 
 const LIMIT = 25;
 const STATES: Readonly<Record<ShownDelivery['state'], Tone>> = {
@@ -14,106 +15,82 @@ const STATES: Readonly<Record<ShownDelivery['state'], Tone>> = {
   'given up': 'bad',
 };
 
+/** The messages to webhooks, and the result of each. */
 export function Deliveries({ place }: { place: Place }) {
-  const query = new URLSearchParams({ limit: String(LIMIT) });
-  for (const name of ['q', 'state', 'offset']) {
-    const value = place.query.get(name);
-    if (value !== null) query.set(name, value);
-  }
+  const query = queryOf(place, ['q', 'state', 'offset'], LIMIT);
   const { data, error, isOld } = useData<DeliveriesAnswer>(`/api/alerts/deliveries?${query}`);
   const maySend = useMay('operator');
-  const set = (changes: Record<string, string>) => navigate(addressWith(place, changes), true);
+  const { value, set } = filtersOf(place);
   return (
     <section aria-labelledby="deliveries">
       <h2 id="deliveries">Messages</h2>
       <search class="filters">
-        <Search label="Search messages" value={place.query.get('q') ?? ''} onSearch={(q) => set({ q })} />
+        <Search label="Search messages" value={value('q')} onSearch={(q) => set({ q })} />
         <Choice
           label="State"
-          value={place.query.get('state') ?? ''}
-          options={[['', 'all'], ...Object.keys(STATES).map((state) => [state, state] as const)]}
+          value={value('state')}
+          options={allOf(Object.keys(STATES))}
           onChoose={(state) => set({ state })}
         />
       </search>
       <Trouble text={error} />
       {data && data.rows.length > 0 && (
-        <table class={`cards ${isOld ? 'old' : ''}`}>
-          <thead>
-            <tr>
-              <th scope="col">Message</th>
-              <th scope="col">Webhook</th>
-              <th scope="col">State</th>
-              <th scope="col">Made</th>
-              <th scope="col" class="number">
-                Tries
-              </th>
-              <th scope="col">What it tells</th>
-              {maySend && <th scope="col">Send again</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {data.rows.map((delivery) => (
-              <DeliveryRow key={delivery.id} delivery={delivery} maySend={maySend} />
-            ))}
-          </tbody>
-        </table>
+        <Table
+          rows={data.rows}
+          id={({ id }) => id}
+          isOld={isOld}
+          columns={[
+            ['Message', ({ id }) => id],
+            ['Webhook', ({ webhook }) => webhook],
+            ['State', (delivery) => <State {...delivery} />],
+            ['Created', ({ createdAt }) => <Ago at={createdAt} />, 'tight'],
+            ['Attempts', ({ attempts }) => attempts, 'number'],
+            ['Content', (delivery) => <Content {...delivery} />],
+            maySend && ['Send again', (delivery) => <Resend {...delivery} />],
+          ]}
+        />
       )}
       {data && <Pager place={place} total={data.total} limit={LIMIT} what="messages" />}
     </section>
   );
 }
 
-function DeliveryRow({ delivery, maySend }: { delivery: ShownDelivery; maySend: boolean }) {
-  const { id, webhook, type, state, createdAt, attempts, nextAttemptAt, lastError, summaries, alerts } =
-    delivery;
+function State({ state, nextAttemptAt }: ShownDelivery) {
+  return (
+    <>
+      <Badge tone={STATES[state]}>{state}</Badge>
+      {nextAttemptAt !== null && (
+        <div class="muted">
+          next <Ahead at={nextAttemptAt} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Content({ type, summaries, alerts, lastError }: ShownDelivery) {
   const more = alerts - summaries.length;
   return (
-    <tr>
-      <th scope="row" data-label="Message">
-        {id}
-      </th>
-      <td data-label="Webhook">{webhook}</td>
-      <td data-label="State">
-        <div>
-          <Badge tone={STATES[state]}>{state}</Badge>
-          {nextAttemptAt !== null && (
-            <div class="muted">
-              next <Ahead at={nextAttemptAt} />
-            </div>
-          )}
+    <>
+      <div>{type.replace('alerts.', '')}</div>
+      {summaries.map((summary) => (
+        <div key={summary} class="muted">
+          {summary}
         </div>
-      </td>
-      <td class="tight" data-label="Made">
-        <Ago at={createdAt} />
-      </td>
-      <td data-label="Tries" class="number">
-        {attempts}
-      </td>
-      <td data-label="What it tells">
-        <div>
-          <div>{type.replace('alerts.', '')}</div>
-          {summaries.map((summary) => (
-            <div key={summary} class="muted">
-              {summary}
-            </div>
-          ))}
-          {more > 0 && <div class="muted">and {more} more</div>}
-          {lastError !== null && <div class="wrong">{lastError}</div>}
-        </div>
-      </td>
-      {maySend && (
-        <td data-label="Send again">
-          {state === 'waiting' ? (
-            <span class="muted">waits</span>
-          ) : (
-            <Action
-              address={`/api/alerts/deliveries/${id}/resend`}
-              label="Send again"
-              told={() => 'A worker sends it within a minute.'}
-            />
-          )}
-        </td>
-      )}
-    </tr>
+      ))}
+      {more > 0 && <div class="muted">and {more} more</div>}
+      {lastError !== null && <div class="wrong">{lastError}</div>}
+    </>
+  );
+}
+
+function Resend({ id, state }: ShownDelivery) {
+  if (state === 'waiting') return <span class="muted">waits</span>;
+  return (
+    <Action
+      address={`/api/alerts/deliveries/${id}/resend`}
+      label="Send again"
+      result={() => 'A worker sends it within a minute.'}
+    />
   );
 }

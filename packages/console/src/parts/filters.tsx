@@ -1,0 +1,68 @@
+/** Fields that narrow a list. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+interface SearchProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onSearch: (text: string) => void;
+}
+
+/** Milliseconds without a key before the search starts. */
+const TYPING_MS = 200;
+
+/** A field that searches while an operator types. */
+export function Search({ label, value, onSearch }: SearchProps) {
+  const [text, setText] = useState(value);
+  const timer = useRef<number | undefined>(undefined);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <label class="field grow">
+      <span>{label}</span>
+      <input
+        type="search"
+        value={text}
+        data-search
+        onInput={(event) => {
+          const next = event.currentTarget.value;
+          setText(next);
+          clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => onSearch(next.trim()), TYPING_MS);
+        }}
+      />
+    </label>
+  );
+}
+
+type Option = readonly [value: string, text: string];
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly Option[];
+  readonly onChoose: (value: string) => void;
+}
+
+/** A list of options. A value that is no option, e.g. from an old link, is added. */
+export function Choice({ label, value, options, onChoose }: ChoiceProps) {
+  const isKnown = options.some(([each]) => each === value);
+  const shown: readonly Option[] = isKnown ? options : [...options, [value, value]];
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
+        {shown.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** Options for `all` and each of `values`. */
+export const allOf = (values: readonly string[], all = 'all'): Option[] => [
+  ['', all],
+  ...values.map((value): Option => [value, value]),
+];

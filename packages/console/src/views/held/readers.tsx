@@ -1,0 +1,102 @@
+/** The API's answer about one machine of a held batch: now, and after an approval. */
+import type { ReadersAnswer } from '../../../../../src/features/console/routes/api.ts';
+import { useData } from '../../lib/data.ts';
+import { addressWith, type Place } from '../../lib/router.ts';
+import { Progress } from '../../parts/basics.tsx';
+
+/** Links to the preview of a machine: the address names it. */
+export function SeeLink({ place, name, regionCode }: { place: Place; name: string; regionCode: string }) {
+  const offset = place.query.get('offset') ?? '';
+  return (
+    <a
+      href={addressWith(place, { machine: name, region: regionCode, offset })}
+      aria-label={`Preview of ${name} in ${regionCode}`}
+    >
+      Preview
+    </a>
+  );
+}
+
+/** The preview of the machine in the address. */
+export function ReadersView({ batch, place }: { batch: number; place: Place }) {
+  const [machine, region] = [place.query.get('machine'), place.query.get('region')];
+  if (machine === null || region === null) return null;
+  return <Answers batch={batch} place={place} machine={machine} region={region} />;
+}
+
+interface AnswersProps {
+  readonly batch: number;
+  readonly place: Place;
+  readonly machine: string;
+  readonly region: string;
+}
+
+function Answers({ batch, place, machine, region }: AnswersProps) {
+  const query = new URLSearchParams({ machine, region });
+  const answer = useData<ReadersAnswer>(`/api/held/${batch}/readers?${query}`);
+  const { data, isOld } = answer;
+  const offset = place.query.get('offset') ?? '';
+  return (
+    <section class="card readers" aria-labelledby="readers">
+      <header>
+        <h3 id="readers">
+          Preview of {machine} in {region}
+        </h3>
+        <a class="button" href={addressWith(place, { machine: '', region: '', offset })}>
+          Close
+        </a>
+      </header>
+      <Progress {...answer} />
+      {data && !isOld && (
+        <>
+          <Answer title="Now" id={data.id} body={data.now} other={data.after} />
+          <Answer title="After approval" id={data.id} body={data.after} other={data.now} />
+        </>
+      )}
+    </section>
+  );
+}
+
+interface AnswerProps {
+  readonly title: string;
+  readonly id: number | null;
+  readonly body: string | null;
+  readonly other: string | null;
+}
+
+/** One answer. Lines that the other answer lacks are marked. */
+function Answer({ title, id, body, other }: AnswerProps) {
+  const address = `/v1/machines/${id ?? '<id>'}`;
+  const others = new Set(linesOf(other).map(withoutComma));
+  return (
+    <figure>
+      <figcaption>
+        {title}: <code>GET {address}</code> answers {body === null ? '404' : '200'}
+      </figcaption>
+      {body === null ? (
+        <p class="muted">Readers get no such machine.</p>
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must reach an element that scrolls
+        <pre tabIndex={0}>
+          {linesOf(body).map((line, at) => (
+            <span
+              key={`${at} ${line}`}
+              class={others.size > 0 && !others.has(withoutComma(line)) ? 'differs' : ''}
+            >
+              {line}
+              {'\n'}
+            </span>
+          ))}
+        </pre>
+      )}
+      {body !== null && id === null && <p class="muted">The approval gives it an id.</p>}
+    </figure>
+  );
+}
+
+/** The lines of the indented JSON. */
+const linesOf = (body: string | null): string[] =>
+  body === null ? [] : JSON.stringify(JSON.parse(body), undefined, 2).split('\n');
+
+/** A line that is not the last of its object ends with a comma. */
+const withoutComma = (line: string): string => line.replace(/,$/, '');

@@ -1,0 +1,48 @@
+import type { PointsAnswer } from '../../../../../src/features/console/routes/api.ts';
+import { useData } from '../../lib/data.ts';
+import { count, counted } from '../../lib/format.ts';
+import { filtersOf, type Place } from '../../lib/router.ts';
+import { Trouble } from '../../parts/basics.tsx';
+import { Choice } from '../../parts/filters.tsx';
+import { ScatterChart, type SizeOf } from '../../parts/scatter-chart.tsx';
+
+const SIZES: readonly (readonly [SizeOf, string])[] = [
+  ['ram', 'memory'],
+  ['cpu', 'cpu'],
+];
+
+/** The machines of a search as price against size. */
+export function MachinePoints({ place, query }: { place: Place; query: URLSearchParams }) {
+  // The points are of all pages of the table.
+  const search = new URLSearchParams(query);
+  for (const name of ['limit', 'offset', 'sort', 'order']) search.delete(name);
+  const { data, error, isOld } = useData<PointsAnswer>(`/api/machines/points?${search}`);
+  const { value, set } = filtersOf(place);
+  const size: SizeOf = value('size') === 'cpu' ? 'cpu' : 'ram';
+  return (
+    <section class={isOld ? 'old' : ''} aria-label="Price against size">
+      <div class="charts-head">
+        <Choice
+          label="Against"
+          value={size}
+          options={SIZES}
+          onChoose={(chosen) => set({ size: chosen === 'ram' ? '' : chosen })}
+        />
+        <p class="muted" role="status">
+          {data && summaryText(data)}
+        </p>
+      </div>
+      <Trouble text={error} />
+      <ScatterChart points={data?.points ?? []} size={size} currency={data?.currency ?? ''} />
+    </section>
+  );
+}
+
+function summaryText({ points, total, isMore, isSample }: PointsAnswer): string {
+  if (points.length === 0) return 'No machine with a price matches.';
+  const all = `${count(total)}${isMore ? ' or more' : ''} machines`;
+  if (isSample)
+    return `${count(points.length)} of ${all}: of each size the cheapest, the most expensive and some between.`;
+  const lacking = total - points.length;
+  return `${counted(points.length, 'machine')}${lacking > 0 ? `; ${count(lacking)} without a price are left out` : ''}.`;
+}

@@ -1,0 +1,217 @@
+/** The problems that an operator must act on, then all sources. */
+import { useState } from 'preact/hooks';
+import type {
+  Overview,
+  Problem,
+  QueueDepth,
+  ShownSource,
+} from '../../../../../src/features/console/routes/api.ts';
+import { useData } from '../../lib/data.ts';
+import { count, counted } from '../../lib/format.ts';
+import { filtersOf, type Place } from '../../lib/router.ts';
+import { useMay } from '../../lib/session.ts';
+import { Ahead, Badge, Progress, STATES, Title, Trouble } from '../../parts/basics.tsx';
+import { Choice, Search } from '../../parts/filters.tsx';
+import { FreshnessBar } from '../../parts/freshness.tsx';
+import { RunStrip } from '../../parts/strip.tsx';
+import { Table } from '../../parts/table.tsx';
+import { SourceProblems } from '../sources/problems.tsx';
+import { Charts } from './charts.tsx';
+import { SelectedSources } from './selected-sources.tsx';
+
+export function OverviewView({ place }: { place: Place }) {
+  const answer = useData<Overview>('/api/overview');
+  const { data } = answer;
+  return (
+    <>
+      <Title text="Overview">{data && <Summary {...data} />}</Title>
+      <Progress {...answer} />
+      {data && <Problems problems={data.problems} />}
+      {data && <Sources sources={data.sources} place={place} />}
+      {data && <Charts />}
+      {data && <Queues queues={data.queues} />}
+    </>
+  );
+}
+
+function Summary({ problems, sources }: Overview) {
+  const fresh = sources.filter(({ state }) => state === 'ok').length;
+  return (
+    <p class="summary">
+      {problems.length > 0 ? (
+        <Badge tone={problems.some(({ kind }) => STATES[kind].tone === 'bad') ? 'bad' : 'warn'}>
+          {counted(new Set(problems.map(({ source }) => source)).size, 'source')} with problems
+        </Badge>
+      ) : (
+        <Badge tone="good">no problems</Badge>
+      )}{' '}
+      {fresh} of {counted(sources.length, 'source')} fresh · <a href="#charts">charts</a>
+    </p>
+  );
+}
+
+function Problems({ problems }: { problems: readonly Problem[] }) {
+  return (
+    <section aria-labelledby="problems">
+      <h2 id="problems">Problems</h2>
+      {problems.length === 0 ? (
+        <p class="calm">No batch is held, every source is fresh and no region is unread.</p>
+      ) : (
+        <ul class="problems">
+          {[...Map.groupBy(problems, ({ source }) => source)].map(([source, ofSource]) => (
+            <SourceProblems key={source} source={source} problems={ofSource} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+type SortKey = 'source' | 'state' | 'age' | 'known' | 'published' | 'quarantined' | 'next';
+
+const URGENCY = Object.keys(STATES);
+
+const ORDERS: Readonly<Record<SortKey, (one: ShownSource, other: ShownSource) => number>> = {
+  source: (one, other) => one.id.localeCompare(other.id),
+  state: (one, other) => URGENCY.indexOf(one.state) - URGENCY.indexOf(other.state),
+  age: (one, other) => lateness(other) - lateness(one),
+  next: (one, other) => (one.nextSlot ?? '~').localeCompare(other.nextSlot ?? '~'),
+  known: (one, other) => other.known - one.known,
+  published: (one, other) => other.published - one.published,
+  quarantined: (one, other) => other.quarantined - one.quarantined,
+};
+
+/** The age as a share of the objective. A source that was never read comes first. */
+function lateness({ ageSeconds, objectiveSeconds }: ShownSource): number {
+  if (ageSeconds === null) return Number.POSITIVE_INFINITY;
+  return objectiveSeconds === null ? 0 : ageSeconds / objectiveSeconds;
+}
+
+const hasProblem = ({ state }: ShownSource) =>
+  !['ok', 'running', 'retired', 'disabled', 'not-needed'].includes(state);
+
+function Sources({ sources, place }: { sources: readonly ShownSource[]; place: Place }) {
+  const { value, set } = filtersOf(place);
+  const state = value('state');
+  const sort = value('sort') in ORDERS ? (value('sort') as SortKey) : 'state';
+  const shown = sources
+    .filter((source) => source.id.includes(value('q').toLowerCase()))
+    .filter((source) => state === '' || (state === 'trouble' ? hasProblem(source) : source.state === state))
+    .sort((one, other) => ORDERS[sort](one, other) || ORDERS.source(one, other));
+  const mayAct = useMay('operator');
+  const [marked, setMarked] = useState<readonly string[]>([]);
+  const ids = shown.map(({ id }) => id);
+  const selected = marked.filter((id) => ids.includes(id));
+  const present = URGENCY.filter((each) => sources.some((source) => source.state === each));
+  return (
+    <section aria-labelledby="sources">
+      <h2 id="sources">Sources</h2>
+      <search class="filters">
+        <Search label="Search" value={value('q')} onSearch={(q) => set({ q })} />
+        <Choice
+          label="State"
+          value={state}
+          options={[
+            ['', 'all'],
+            ['trouble', 'all with problems'],
+            ...present.map((each) => [each, STATES[each as ShownSource['state']].label] as const),
+          ]}
+          onChoose={(chosen) => set({ state: chosen })}
+        />
+      </search>
+      {mayAct && <SelectedSources shown={ids} selected={selected} onSelect={setMarked} />}
+      <SourceTable
+        sources={shown}
+        place={place}
+        selected={selected}
+        onSelect={
+          mayAct
+            ? (id, isSelected) =>
+                setMarked(isSelected ? [...marked, id] : marked.filter((each) => each !== id))
+            : undefined
+        }
+      />
+      {shown.length === 0 && (
+        <p class="calm">
+          {sources.length === 0
+            ? 'No source is configured. Set a variable such as LINODE_URL, and restart the worker.'
+            : 'No source matches.'}
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface SourceTableProps {
+  readonly sources: readonly ShownSource[];
+  readonly place: Place;
+  readonly selected: readonly string[];
+  /** Undefined for a viewer, who may not act on sources. */
+  readonly onSelect: ((id: string, isSelected: boolean) => void) | undefined;
+}
+
+function SourceTable({ sources, place, selected, onSelect }: SourceTableProps) {
+  const by = (sort: SortKey) => sort;
+  return (
+    <Table
+      rows={sources}
+      id={({ id }) => id}
+      sorting={{ place, usual: by('state'), isOneWay: true }}
+      columns={[
+        [
+          'Source',
+          ({ id, kind }) => (
+            <>
+              {onSelect && (
+                <input
+                  type="checkbox"
+                  class="select"
+                  aria-label={`Select ${id}`}
+                  checked={selected.includes(id)}
+                  onChange={(event) => onSelect(id, event.currentTarget.checked)}
+                />
+              )}
+              <a href={`/sources/${encodeURIComponent(id)}`}>{id}</a>
+              <span class="muted small"> {kind === 'rates' ? 'exchange rates' : kind}</span>
+            </>
+          ),
+          '',
+          by('source'),
+        ],
+        [
+          'State',
+          ({ state }) => <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>,
+          '',
+          by('state'),
+        ],
+        ['Age of data', (source) => <FreshnessBar {...source} />, '', by('age')],
+        ['Last runs', ({ runs }) => <RunStrip runs={runs} />],
+        ['Next run', ({ nextSlot }) => <Ahead at={nextSlot} />, '', by('next')],
+        ['Known', ({ known }) => count(known), 'number', by('known')],
+        ['Published', ({ published }) => count(published), 'number', by('published')],
+        ['Rejected', ({ quarantined }) => count(quarantined), 'number', by('quarantined')],
+      ]}
+    />
+  );
+}
+
+function Queues({ queues }: { queues: readonly QueueDepth[] | null }) {
+  if (queues !== null && queues.length === 0) return null;
+  return (
+    <section aria-labelledby="queues">
+      <h2 id="queues">Queues</h2>
+      {queues === null ? (
+        <Trouble text="The queues’ Redis does not answer. Readers still work. Runs start again once Redis answers." />
+      ) : (
+        <ul class="queues">
+          {queues.map(({ name, waiting, active, delayed, failed }) => (
+            <li key={name}>
+              <a href={`/queues/queue/${name}`}>{name}</a>: {waiting} waiting, {active} active, {delayed}{' '}
+              delayed, {failed} failed
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
