@@ -1,13 +1,13 @@
-# The image is Node already, and PostgreSQL a server of its own: optional dependencies, which are the embedded one, are
-# left out, and install scripts do not run.
+# The image has Node, and PostgreSQL is a separate server. So optional dependencies (the embedded PostgreSQL) are left out,
+# and install scripts do not run.
 ARG NODE_IMAGE=node:26-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
-# Another npm registry, where the public one is out of reach.
+# Another npm registry, if the public one is not reachable.
 ARG NPM_CONFIG_REGISTRY
-# PEM of a certificate authority that npm is to trust besides the usual ones: that of a proxy or of a mirror. It is no
-# secret, and stays out of the image.
+# PEM of an additional certificate authority for npm, e.g. of a proxy or mirror. It is not a secret, and is not part of the
+# image.
 ARG EXTRA_CA
 COPY package.json package-lock.json .npmrc ./
 RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem && export NODE_EXTRA_CA_CERTS=/tmp/extra-ca.pem; fi \
@@ -35,8 +35,7 @@ COPY --from=build /app/dist dist
 COPY drizzle drizzle
 COPY package.json LICENSE ./
 USER node
-# Other containers and the published port reach the API only so; the operators' pages stay on loopback unless OPS_HOST
-# says otherwise.
+# Other containers and the published port need this address. The operators' pages stay on loopback unless OPS_HOST is set.
 ENV HOST=0.0.0.0
 EXPOSE 3000
 ENTRYPOINT ["node", "dist/src/cli.js"]

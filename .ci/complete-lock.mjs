@@ -1,7 +1,7 @@
 /**
- * Run it after a change of the dependencies. npm writes no entry for an optional package of another platform that the
- * registry at hand does not have, and `npm ci` then refuses the lock file, on every machine. This adds those entries;
- * their integrity is not known here, everything else is what their parent and their own name say.
+ * Completes package-lock.json after a change of the dependencies. npm writes no entry for an optional package of another
+ * platform if its registry lacks the package, and `npm ci` then refuses the lock file on every machine. The script adds
+ * these entries without a checksum. The parent package and the name give all other values.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -23,7 +23,7 @@ const SYSTEMS = [
 const CPUS = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'x64'];
 const LIBCS = { gnu: 'glibc', gnueabihf: 'glibc', musl: 'musl', musleabihf: 'musl' };
 
-/** Whether something at this place in the tree finds that package, as Node looks for it. */
+/** Returns true if Node resolves that package from this place in the tree. */
 function isFound(from, name) {
   for (let place = from; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
     if (lock.packages[`${place === '' ? '' : `${place}/`}node_modules/${name}`]) return true;

@@ -1,4 +1,4 @@
-/** Writes docs/adapters.md, which is made from the adapters: part of `npm run docs`. */
+/** Writes docs/adapters.md from the adapters. Part of `npm run docs`. */
 import { writeFileSync } from 'node:fs';
 import { inPackage } from '../../src/config/package.ts';
 import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';

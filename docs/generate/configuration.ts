@@ -1,7 +1,4 @@
-/**
- * Writes docs/configuration.md and docs/fleetbook-config.schema.json, which are made from the form of the file that
- * FLEETBOOK_CONFIG names: part of `npm run docs`.
- */
+/** Writes docs/configuration.md and the JSON Schema of the file that FLEETBOOK_CONFIG names. Part of `npm run docs`. */
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { FEATURE_CONFIG } from '../../src/app/feature-settings.ts';
@@ -23,7 +20,7 @@ interface Described {
   readonly options?: SourceOptions;
 }
 
-/** The JSON Schema (draft 7, which editors know best) of the file; of each adapter with its own options. */
+/** Returns the JSON Schema of the file, with the options of each adapter. Editors support draft 7 best. */
 export function configSchema(): Json {
   const options = { io: 'input', target: 'draft-7' } as const;
   const schema = z.toJSONSchema(fileShape(FEATURE_CONFIG.sections), options) as Json;
@@ -52,12 +49,12 @@ function withoutSchema({ $schema: _, ...schema }: Json): Json {
   return schema;
 }
 
-/** The schema's file, whole. */
+/** Returns the text of the schema's file. */
 export function schemaText(): string {
   return `${JSON.stringify(configSchema(), null, 2)}\n`;
 }
 
-/** The page of the documentation. */
+/** Returns the page of the documentation. */
 export function configurationPage(): string {
   const { catalogues, clusters } = coreShape.shape;
   const fields = Object.entries(catalogues.def.innerType.element.shape).map(([name, field]) =>
@@ -68,11 +65,11 @@ export function configurationPage(): string {
   );
   return `# The file of sources
 
-Made from the code; a test fails when this page is not what it says.
+After this page you can configure several sources of one kind, and change the limits of the guards. \`npm run docs\` writes this page from the code.
 
 \`FLEETBOOK_CONFIG\` names a JSON file with sources: \`catalogues\`, ${descriptionOf(catalogues)}, and \`clusters\`,
-${descriptionOf(clusters)}. Its JSON Schema is [fleetbook-config.schema.json](fleetbook-config.schema.json), which is part of the
-package: an editor that is told by \`$schema\` completes and checks the file.
+${descriptionOf(clusters)}. Its JSON Schema, [fleetbook-config.schema.json](fleetbook-config.schema.json), is part of the package. With \`$schema\`
+an editor completes and checks the file.
 
 \`\`\`json
 {
@@ -85,34 +82,32 @@ package: an editor that is told by \`$schema\` completes and checks the file.
 }
 \`\`\`
 
-Wrong fields and values stop the start, by their path, all of them at once.
+Wrong fields and values stop the start. The message lists all of them with their paths.
 
 ## An entry
 
-| field | meaning | must be given |
+| field | meaning | required |
 |---|---|---|
 ${fields.join('\n')}
 
-Credentials are explained with [the adapters](adapters.md#credentials); what sources of clusters have besides stands
-[there](adapters.md#clusters) as well.
+The page of adapters explains [credentials](adapters.md#credentials) and the additional fields of [clusters](adapters.md#clusters).
 
 ## File and environment
 
-An entry whose \`id\` is that of its \`adapter\`, such as \`hetzner\`, takes the place of the source that the environment would
-configure (\`HETZNER_TOKEN\`, \`HETZNER_URL\`): \`HETZNER_TOKEN\` is its token, unless it says where else that is. The same goes
-for the id \`clusters\` with the adapter \`json\`. Whatever both of them say, such as \`HETZNER_URL\` or \`HETZNER_SCHEDULE\`, is a
-contradiction and stops the start. A variable that any entry names, by \`tokenEnv\` for one, makes no source by itself.
+An entry whose \`id\` equals its \`adapter\`, such as \`hetzner\`, replaces the source that the environment configures. \`HETZNER_TOKEN\` is its
+token, unless the entry names another one. The same applies to the id \`clusters\` with the adapter \`json\`. If the environment and the entry set
+the same value, such as \`HETZNER_URL\` or \`HETZNER_SCHEDULE\`, the start stops. A variable that an entry names, for example in \`tokenEnv\`,
+does not configure another source.
 
 ## Limits of the guards
 
-A run that would change more than this is held for an operator (\`fleetbook hold list\`), and readers keep what they have.
-\`limits\` of an entry changes them for that source. A share of 0.2 is a fifth, of 0 none, of 1 all.
+A run beyond a limit is held for an operator (\`fleetbook hold list\`), and readers keep the last good data. \`limits\` of an entry sets the limits of
+that source. A share of 0.2 is a fifth, 1 is everything. [Guards](guards.md) explains each guard.
 
 ${table(['limit', 'meaning', 'unit', 'default'], limits)}
 
-A share counts only where more than \`smallCount\` rows are concerned, but for \`incompleteShare\`. \`rejectedShare\` and
-\`duplicateShare\` count rows as the source lists them, the others machines or clusters as they are stored. A batch
-without one usable row is always held.
+Except for \`incompleteShare\`, a share counts only if it concerns more than \`smallCount\` rows. \`rejectedShare\` and \`duplicateShare\` count rows
+of the source; the others count stored machines or clusters. A batch without a usable row is always held.
 `;
 }
 

@@ -1,15 +1,15 @@
-/** What the dashboard shows, and by which queries. */
+/** The panels of the dashboard with their queries. */
 import { INTERVAL, of, perSource, quantile, rate, ratio, type Shown, V1 } from './dashboard-queries.ts';
 import { WIDE_ROW } from './dashboard-wide-panels.ts';
 
-/** The panels, from the top to the bottom. */
+/** Panels from top to bottom. */
 export const ROWS: readonly { readonly title: string; readonly panels: readonly Shown[] }[] = [
   {
-    title: 'What needs a person',
+    title: 'Problems for an operator',
     panels: [
       {
         title: 'Held batches',
-        says: 'Batches that a guard stopped: somebody decides about each. `fleetbook hold list`',
+        says: 'Batches that wait for an operator: `fleetbook hold list`',
         unit: 'short',
         queries: [{ expr: `sum(${perSource('max', 'fleetbook_source_held_batches')})` }],
         badFrom: 1,
@@ -40,8 +40,8 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         isNumber: true,
       },
       {
-        title: 'Documents to be published',
-        says: 'What is stored and readers cannot see yet; more than nothing for moments only',
+        title: 'Documents to publish',
+        says: 'Stored documents that readers cannot see yet; above 0 only for moments',
         unit: 'short',
         queries: [{ expr: `sum(max by (kind) (${of('fleetbook_publication_dirty_documents')}))` }],
         badFrom: 1000,
@@ -66,14 +66,14 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     panels: [
       {
         title: 'Age against the objective',
-        says: 'Age of the data divided by maxAge: 1 and more is stale',
+        says: 'Age of the data divided by maxAge: from 1 on it is stale',
         unit: 'percentunit',
         queries: [{ expr: ratio, legend: '{{source}}' }],
         badFrom: 1,
       },
       {
         title: 'Oldest regions',
-        says: 'Since when the ten oldest regions were not read',
+        says: 'Age of the ten regions that were read longest ago',
         unit: 's',
         queries: [
           {
@@ -96,34 +96,34 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
       {
         title: 'Runs that failed in a row',
-        says: '0 where the last run did well',
+        says: '0 if the last run succeeded',
         unit: 'short',
         queries: [{ expr: perSource('min', 'fleetbook_source_failed_runs'), legend: '{{source}}' }],
         badFrom: 3,
       },
       {
-        title: 'Time of a run',
-        says: 'From its start to its commit, 95 of 100 took less',
+        title: 'Duration of a run',
+        says: 'From start to commit; 95 of 100 took less',
         unit: 's',
         queries: [
           { expr: quantile(0.95, 'fleetbook_sync_duration_seconds', 'source'), legend: '{{source}}' },
         ],
       },
       {
-        title: 'Time for which a batch is held',
-        says: '0 where none waits for a decision',
+        title: 'Time since a batch was held',
+        says: '0 if no batch waits',
         unit: 's',
         queries: [{ expr: perSource('min', 'fleetbook_source_held_seconds'), legend: '{{source}}' }],
       },
       {
         title: 'Published',
-        says: 'Machines or clusters that readers see; one that falls to nothing is no good news',
+        says: 'Machines or clusters that readers see; a fall to 0 needs an operator',
         unit: 'short',
         queries: [{ expr: perSource('max', 'fleetbook_source_published'), legend: '{{source}}' }],
       },
       {
-        title: 'Rows that could not be used',
-        says: 'Quarantined, by the kind of reason. `fleetbook rejected` lists them',
+        title: 'Unusable rows',
+        says: 'Quarantined rows by kind of reason; `fleetbook rejected` lists them',
         unit: 'short',
         queries: [
           {
@@ -135,7 +135,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
       {
         title: 'Machines that are not published',
-        says: 'Excluded, by reason. `fleetbook excluded` lists them',
+        says: 'Excluded machines by reason; `fleetbook excluded` lists them',
         unit: 'short',
         queries: [
           {
@@ -151,7 +151,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     title: 'Publication',
     panels: [
       {
-        title: 'Documents to be published, by kind',
+        title: 'Documents to publish, by kind',
         says: 'Dirty documents',
         unit: 'short',
         queries: [
@@ -163,15 +163,15 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         isStacked: true,
       },
       {
-        title: 'What the cache lacks',
-        says: 'For how long the cache has lacked a version that PostgreSQL has, the longest',
+        title: 'Age of missing versions',
+        says: 'Longest time for which the cache has lacked a version of PostgreSQL',
         unit: 's',
         queries: [{ expr: `max(${of('fleetbook_cache_stalest_seconds')})`, legend: 'now' }],
         badFrom: 120,
       },
       {
         title: 'Lag of publication',
-        says: 'For how long documents were seen to lack a version before they caught up',
+        says: 'Time until the cache had a missing version',
         unit: 's',
         queries: [
           { expr: quantile(0.5, 'fleetbook_cache_lag_seconds', ''), legend: 'half of them' },
@@ -179,8 +179,8 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         ],
       },
       {
-        title: 'What the comparison found',
-        says: 'ahead, different and damaged ask for a person',
+        title: 'Results of the comparison',
+        says: 'ahead, different and damaged need an operator',
         unit: 'short',
         queries: [
           {
@@ -196,15 +196,15 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     panels: [
       {
         title: 'Lag of the replica',
-        says: 'Age of the last transaction that it had when it was read; workers commit at least once a minute',
+        says: 'Age of its last transaction at the last read; workers commit at least once a minute',
         unit: 's',
         queries: [
           { expr: `max by (instance) (${of('fleetbook_replica_lag_seconds')})`, legend: '{{instance}}' },
         ],
       },
       {
-        title: 'Reads that the primary answered for it',
-        says: 'By reason: an operator has to act on behind and away',
+        title: 'Reads that the primary answered',
+        says: 'By reason; behind and away need an operator',
         unit: 'reqps',
         queries: [
           { expr: `sum by (reason) (${rate('fleetbook_fenced_reads_total')})`, legend: '{{reason}}' },
@@ -218,7 +218,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     panels: [
       {
         title: 'Jobs',
-        says: 'By queue and state, but for those that are done',
+        says: 'By queue and state, without completed jobs',
         unit: 'short',
         queries: [
           {
@@ -230,7 +230,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
       {
         title: 'Oldest job',
-        says: 'For how long the oldest job has waited, or has run',
+        says: 'Waiting or running time of the oldest job',
         unit: 's',
         queries: [
           {
@@ -257,8 +257,8 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         isStacked: true,
       },
       {
-        title: 'Time of an answer',
-        says: 'Of the paths below /v1',
+        title: 'Latency',
+        says: 'Paths below /v1',
         unit: 's',
         queries: [0.5, 0.9, 0.99].map((share) => ({
           expr: quantile(share, 'fleetbook_http_request_duration_seconds', '', V1),
@@ -266,7 +266,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         })),
       },
       {
-        title: 'Time of an answer by route',
+        title: 'Latency by route',
         says: '99 of 100 took less',
         unit: 's',
         queries: [
@@ -278,7 +278,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
       {
         title: 'Answers by tier',
-        says: 'Share that memory, Redis and PostgreSQL gave: nearly all are to be of memory',
+        says: 'Share of memory, Redis and PostgreSQL; memory should give nearly all',
         unit: 'percentunit',
         queries: [
           {
@@ -296,21 +296,21 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     panels: [
       {
         title: 'Memory',
-        says: 'Resident, of each kind of process',
+        says: 'Resident memory by kind of process',
         unit: 'bytes',
         queries: [
           { expr: `sum by (process) (${of('process_resident_memory_bytes')})`, legend: '{{process}}' },
         ],
       },
       {
-        title: 'Processor',
-        says: 'Cores that are busy',
+        title: 'CPU',
+        says: 'Busy cores',
         unit: 'short',
         queries: [{ expr: `sum by (process) (${rate('process_cpu_seconds_total')})`, legend: '{{process}}' }],
       },
       {
-        title: 'Lateness of the event loop',
-        says: '99 of 100 turns were less late',
+        title: 'Delay of the event loop',
+        says: '99 of 100 turns had less delay',
         unit: 's',
         queries: [
           { expr: `max by (process) (${of('nodejs_eventloop_lag_p99_seconds')})`, legend: '{{process}}' },
@@ -318,7 +318,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
       {
         title: 'Processes that serve',
-        says: 'Where PROCESSES is more than 1',
+        says: 'Only if PROCESSES is above 1',
         unit: 'short',
         queries: [
           { expr: `sum(${of('fleetbook_serve_processes')})`, legend: 'wanted' },

@@ -1,31 +1,31 @@
-/** How a panel is described, and what its queries are made of. */
+/** The description of a panel, and the parts of its queries. */
 
-/** The metrics' unit as Grafana calls it. */
+/** Grafana's name of the unit. */
 type Unit = 'short' | 's' | 'reqps' | 'bytes' | 'percentunit' | 'ops';
 
 interface Query {
-  /** May hold `$job`, the installation that is looked at. */
+  /** May contain `$job`, the selected installation. */
   readonly expr: string;
-  /** How the series are named; none for a single one. */
+  /** Name of each series; undefined for a single one. */
   readonly legend?: string;
 }
 
 /** A panel: a chart, or a number. */
 export interface Shown {
   readonly title: string;
-  /** What a good value is, in a sentence. */
+  /** One sentence about good values. */
   readonly says: string;
   readonly unit: Unit;
   readonly queries: readonly Query[];
-  /** Values from here on are shown in red. */
+  /** Values from this one on are red. */
   readonly badFrom?: number;
-  /** A number alone and not a chart. */
+  /** A number in place of a chart. */
   readonly isNumber?: true;
   readonly isStacked?: true;
 }
 
 const JOB = 'job="$job"';
-/** Grafana's own: at least four scrapes. */
+/** Grafana's variable: at least four scrapes. */
 export const INTERVAL = '[$__rate_interval]';
 export const of = (name: string, labels = '') => `${name}{${[JOB, labels].filter(Boolean).join(',')}}`;
 export const perSource = (aggregate: 'min' | 'max', name: string) => `${aggregate} by (source) (${of(name)})`;

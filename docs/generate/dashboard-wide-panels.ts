@@ -1,4 +1,4 @@
-/** What the dashboard shows of answers that are wider than one list: searches, the changes feed, files of the catalogue. */
+/** Panels about searches, the changes feed and files of the catalogue. */
 import { of, quantile, rate, type Shown, V1 } from './dashboard-queries.ts';
 
 export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown[] } = {
@@ -6,7 +6,7 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
   panels: [
     {
       title: 'Index of searches',
-      says: 'Bytes that it takes of a reader, against what MEMORY_LIMIT leaves for it; none until somebody searches',
+      says: 'Bytes in a reader, and its share of MEMORY_LIMIT; none before the first search',
       unit: 'bytes',
       queries: [
         { expr: `max(${of('fleetbook_search_index_bytes')})`, legend: 'taken' },
@@ -14,8 +14,8 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
       ],
     },
     {
-      title: 'Machines that could not be read for searches',
-      says: 'Times, by reason; too-large asks for a person',
+      title: 'Failed reads for searches',
+      says: 'By reason; too-large needs an operator',
       unit: 'short',
       queries: [
         {
@@ -26,7 +26,7 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
     },
     {
       title: 'Streams of changes',
-      says: 'Open ones and requests that wait, and those that ended early each second',
+      says: 'Open streams and waiting requests, and streams that ended early each second',
       unit: 'short',
       queries: [
         { expr: `sum(${of('fleetbook_streams')})`, legend: 'open' },
@@ -37,8 +37,8 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
       ],
     },
     {
-      title: 'Time of downloads and of waiting requests',
-      says: '99 of 100 took less; other panels of the time of an answer leave them out',
+      title: 'Duration of downloads and waiting requests',
+      says: '99 of 100 took less; other latency panels leave these out',
       unit: 's',
       queries: [
         {
@@ -48,8 +48,8 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
       ],
     },
     {
-      title: 'Files behind the catalogue',
-      says: 'Seconds since the catalogue has changed and no files of it were made',
+      title: 'Age of outdated files',
+      says: 'Seconds since the catalogue changed without new files',
       unit: 's',
       queries: [{ expr: `min(${of('fleetbook_exports_behind_seconds')})`, legend: 'behind' }],
     },

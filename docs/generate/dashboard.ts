@@ -1,4 +1,4 @@
-/** Writes docs/monitoring/dashboard.json, a dashboard for Grafana: part of `npm run docs`. */
+/** Writes docs/monitoring/dashboard.json, a dashboard for Grafana. Part of `npm run docs`. */
 import { writeFileSync } from 'node:fs';
 import { inPackage } from '../../src/config/package.ts';
 import { ROWS } from './dashboard-panels.ts';
@@ -7,12 +7,12 @@ import type { Shown } from './dashboard-queries.ts';
 export const DASHBOARD_FILE = 'docs/monitoring/dashboard.json';
 
 const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
-/** The width of a dashboard, of charts and of numbers, and their heights, in Grafana's units. */
+/** Widths of the dashboard, charts and numbers, and their heights, in Grafana's units. */
 const WIDTH = 24;
 const CHART = { w: 8, h: 8 };
 const NUMBER = { w: 4, h: 4 };
 
-/** The dashboard in Grafana's form, schema 39 (Grafana 10.4 and later). */
+/** Returns the dashboard in Grafana's schema 39 (Grafana 10.4 and later). */
 export function dashboard(): object {
   const panels: object[] = [];
   let y = 0;
@@ -114,7 +114,7 @@ function panelOf(
   };
 }
 
-/** The file, whole. */
+/** Returns the text of the file. */
 export function dashboardText(): string {
   return `${JSON.stringify(dashboard(), null, 2)}\n`;
 }

@@ -1,33 +1,31 @@
 import type { ClusterAdapter } from '../../src/sources/source.ts';
 import { CREDENTIALS, optionRows, row, table } from './markdown.ts';
 
-const CONFIGURATION = `Sources of clusters are entries of \`clusters\` in the file that \`FLEETBOOK_CONFIG\` names; a single JSON feed needs no
-more than \`CLUSTERS_URL\`. An entry has \`id\`, \`adapter\`, \`url\`, \`schedule\`, \`maxAge\`, \`options\`, \`limits\` and its
-[credentials](#credentials) as one of \`catalogues\` has. Control planes do not say everything that a reader is told: whose a cluster is, on which machine it
-runs, what its disks cost. The entry says it.
+const CONFIGURATION = `Sources of clusters are entries of \`clusters\` in the file that \`FLEETBOOK_CONFIG\` names. A single JSON feed needs
+only \`CLUSTERS_URL\`. An entry has \`id\`, \`adapter\`, \`url\`, \`schedule\`, \`maxAge\`, \`options\`, \`limits\` and [credentials](#credentials), like
+an entry of \`catalogues\`. Control planes do not state everything that a cluster needs: its organization, its machine, the price of its disks. These
+settings add the missing values:
 
-| setting | what it says |
+| setting | meaning |
 |---|---|
-| \`organization\` | slug of the organization that every cluster of the source belongs to |
-| \`organizations\` | in its place: \`{"tenant": "slug"}\`, a tenant being what the adapter's page says. Clusters of others wait in quarantine |
-| \`tenantIsOrganization\` | \`true\`: a tenant that \`organizations\` does not list is a slug itself |
-| \`defaults\` | for clusters that do not say it themselves: \`provider\` (name), \`region\` (\`code\`, \`name\`), \`machine\`, \`user\` (\`first_name\`, \`last_name\`), \`disks\` (a list of \`type\`, \`size\`, \`unit\`, \`autoscaling\`) |
+| \`organization\` | slug of the organization of every cluster of the source |
+| \`organizations\` | instead of \`organization\`: \`{"tenant": "slug"}\`; the adapter's section defines its tenants. Clusters of other tenants wait in quarantine |
+| \`tenantIsOrganization\` | \`true\`: a tenant that is not in \`organizations\` is a slug |
+| \`defaults\` | for clusters without the value: \`provider\` (name), \`region\` (\`code\`, \`name\`), \`machine\`, \`user\` (\`first_name\`, \`last_name\`), \`disks\` (a list of \`type\`, \`size\`, \`unit\`, \`autoscaling\`) |
 | \`providers\` | \`{"as the source spells it": "name of the provider"}\` |
 | \`regions\` | \`{"the source's code": {"code": …, "name": …}}\`; without a name, the code is the name |
 | \`machines\` | \`{"instance type, plan or label": machine}\` |
-| \`diskTypes\` | \`{"storage class": {"name": …, "price": {"amount": …, "per": …, "currency": …}, "unit": …}}\`; \`"*"\` is for those that are not listed. \`per\` is \`minute\`, \`hour\` or \`month\`, \`unit\` is \`Binary\` or \`Decimal\` |
+| \`diskTypes\` | \`{"storage class": {"name": …, "price": {"amount": …, "per": …, "currency": …}, "unit": …}}\`; \`"*"\` covers all others. \`per\` is \`minute\`, \`hour\` or \`month\`, \`unit\` is \`Binary\` or \`Decimal\` |
 
-A *machine* is the name of a machine type, or a shape: \`cpu\`, \`ram\`, \`ram_unit\` (\`Binary\` or \`Decimal\`), and a \`name\`
-where there is one. A name is looked up in the catalogue of the cluster's provider and region; a shape stands for the
-cheapest machine of that shape there, and where there is none for a machine of its own that \`/v1/machines\` does not
-list. Names are compared as they are, those of providers without regard to upper and lower case. What a cluster says
-itself stands: a default is for what it does not say, and of a disk type that has a price of its own the price stays.
+A *machine* is the name of a machine type, or a shape: \`cpu\`, \`ram\`, \`ram_unit\` (\`Binary\` or \`Decimal\`) and an optional \`name\`. A name
+refers to the catalogue of the cluster's provider and region. A shape is the cheapest machine of this shape there. If there is none, the cluster gets a
+machine that \`/v1/machines\` does not list. Names are case-sensitive, except those of providers. Values of the cluster itself have priority over
+defaults, and so has the price of a disk type.
 
-Nothing is made up. A cluster whose organization, provider, region or machine nobody says, whose machine has only a name
-that no catalogue knows, or a disk of which has no price, waits in *quarantine* with the setting that would help; its
-last good values stay, and it comes out by itself when the setting, the organization or the catalogue is there. Only a
-creator whom nobody names is two empty names, and disks that nobody names are none. Prices in other currencies are
-converted as those of machines are.
+Fleetbook invents no value. A cluster waits in *quarantine* if its organization, provider, region or machine is unknown, if its machine has only a name
+that no catalogue has, or if a disk has no price. Its last good values stay. The reason names the setting that helps. The cluster leaves quarantine
+when the setting, the organization or the catalogue exists. A missing creator becomes two empty names, and missing disks an empty list. Prices in other
+currencies are converted like those of machines.
 
 \`\`\`json
 {
@@ -53,18 +51,16 @@ converted as those of machines are.
 }
 \`\`\`
 
-There a CloudNativePG cluster in the namespace \`team-orders\`, on nodes labelled \`db-small\` and on volumes of the storage
-class \`gp3\`, is one of the organization \`orders\` on an \`r5.large\` of AWS in \`us-east-1\`, with a disk at 0.08 USD a month
-for each GiB; one in the namespace \`team-lab\` waits in quarantine until \`organizations\` names it.
+With this entry, a CloudNativePG cluster in the namespace \`team-orders\`, on nodes with the label \`db-small\` and the storage class \`gp3\`, belongs to
+the organization \`orders\`. It runs on an \`r5.large\` of AWS in \`us-east-1\`, and its disk costs 0.08 USD a month for each GiB. A cluster in the
+namespace \`team-lab\` waits in quarantine until \`organizations\` has its namespace.
 
-A *watched* source is read as soon as something changes in it, by one worker at a time; another one takes over within
-seconds when that one ends. A change is readable within two seconds. What is missing from what a watch says has been
-deleted and goes at once, while of a *polled* source a cluster goes with the third reading without it; either way a
-reading that would lose more than the guard allows is held for an operator. The schedule of a watched source makes sure
-that nothing was missed. A watch that fails is begun again after a pause that grows up to a minute, or as long as its
-upstream asks, and \`fleetbook status\` tells of it.`;
+A *watched* source is read after each change, by one worker at a time. Another worker takes over within seconds when that one ends. A change is
+readable within two seconds. A cluster that is missing from a watched state was deleted and goes at once. In a *polled* source, a cluster goes after the
+third read without it. In both cases a run that removes more than the guard allows is held. The schedule of a watched source finds missed changes. A
+failed watch begins again after a pause of up to a minute, or of the length that its upstream requests; \`fleetbook status\` shows it.`;
 
-/** The part of the page on adapters that tells of clusters. Pure. */
+/** Returns the sections about clusters of the page about adapters. */
 export function clusterSections(adapters: readonly ClusterAdapter[]): string[] {
   const rows = adapters.map((adapter) =>
     row([
@@ -86,8 +82,8 @@ function sectionOf(adapter: ClusterAdapter): string {
   const settings = [
     row([
       '`url`',
-      adapter.readsFiles ? 'URL, or path on this machine' : 'where the API is',
-      adapter.baseUrl ?? 'must be given',
+      adapter.readsFiles ? 'URL, or path on this machine' : 'address of the API',
+      adapter.baseUrl ?? 'required',
     ]),
     ...(adapter.credentials === 'none' ? [] : [row(['`tokenEnv`', tokenOf(adapter), ''])]),
     row(['`schedule`', scheduleOf(adapter), `\`${adapter.schedule}\``]),
@@ -101,6 +97,6 @@ function sectionOf(adapter: ClusterAdapter): string {
   ].join('\n\n');
 }
 
-const tokenOf = ({ credentials }: ClusterAdapter) => `the variable that holds ${CREDENTIALS[credentials]}`;
+const tokenOf = ({ credentials }: ClusterAdapter) => `name of the variable with ${CREDENTIALS[credentials]}`;
 const scheduleOf = ({ watch }: ClusterAdapter) =>
-  watch === undefined ? 'when it is read' : 'when it is read besides';
+  watch === undefined ? 'schedule' : 'schedule of additional reads';

@@ -1,4 +1,4 @@
-/** The part of the page on adapters that tells of credentials. Pure. */
+/** Sections about credentials of the page about adapters. */
 import { credentialVariable, typesOf } from '../../src/sources/credentials/open.ts';
 import { CREDENTIAL_TYPES, type CredentialType } from '../../src/sources/credentials/types.ts';
 import { descriptionOf, environmentKey } from '../../src/sources/schema/options.ts';
@@ -7,19 +7,18 @@ import { CREDENTIALS, row, table } from './markdown.ts';
 
 const INTRODUCTION = `A source has one of these, or none:
 
-- a **token** that stays as it is: \`<ID>_TOKEN\`, in the file \`tokenEnv\`, the name of the variable that holds it;
-- a **command** that prints one: \`<ID>_TOKEN_COMMAND\`, in the file \`tokenCommand\`;
-- **credentials that renew themselves**: \`<ID>_CREDENTIAL_TYPE\` with the variables of that type, in the file
-  \`credentials\`. Without a type no variable of a vendor is read, whatever else uses it on the same machine.
+- a fixed **token**: \`<ID>_TOKEN\`, in the file \`tokenEnv\`, the name of its variable;
+- a **command** that prints a token: \`<ID>_TOKEN_COMMAND\`, in the file \`tokenCommand\`;
+- **credentials that renew themselves**: \`<ID>_CREDENTIAL_TYPE\` with the variables of that type, in the file \`credentials\`. Without a type
+  Fleetbook reads no variable of a vendor.
 
-A token that lives for a while is kept in memory, renewed shortly before it expires, and once when the upstream refuses
-it (401). While none can be had the source keeps what it has, and \`fleetbook status\` says why. Neither a token nor what
-a command prints is ever logged.
+A token with an expiry is kept in memory, and renewed shortly before it expires, and once when the upstream refuses it (401). Without a valid token the
+source keeps its data, and \`fleetbook status\` shows the reason. Fleetbook never logs a token or the output of a command.
 
-A command is a program and its arguments, as plain words or as a JSON list; no shell reads them. It runs where the worker
-does, ends within 30 seconds, and prints the token alone or JSON: \`{"token": …, "expiry": "2026-03-01T12:00:00Z"}\`, kubectl's \`ExecCredential\`,
-what an OAuth 2.0 server answers, or what \`az account get-access-token\` prints. A token without an expiry is asked for
-again after five minutes. What it writes to standard error is dropped: run it by hand to see that.
+A command is a program with arguments, as plain words or as a JSON list; no shell interprets them. It runs on the worker's machine for up to 30 seconds. It
+prints the token alone or JSON: \`{"token": …, "expiry": "2026-03-01T12:00:00Z"}\`, kubectl's \`ExecCredential\`, the response of an OAuth 2.0 server, or
+the output of \`az account get-access-token\`. A token without an expiry is requested again after five minutes. Standard error is not logged: run the
+command by hand to see it.
 
 \`\`\`sh
 HETZNER_TOKEN_COMMAND="vault kv get -field=token secret/hetzner"
@@ -72,7 +71,7 @@ GCP_KEY_FILE=/run/secrets/fleetbook-gcp.json
 }
 \`\`\`
 
-Any source that wants a bearer token may have one from an OAuth 2.0 server, e.g. that of a gateway before it:
+Any source with a bearer token may get it from an OAuth 2.0 server, e.g. of a gateway:
 
 \`\`\`json
 {
@@ -93,12 +92,12 @@ Any source that wants a bearer token may have one from an OAuth 2.0 server, e.g.
 }
 \`\`\``;
 
-/** What can be said of credentials, for every adapter. */
+/** Returns the sections about credentials, for all adapters. */
 export function credentialSections(adapters: readonly AnyCatalogueAdapter[]): string[] {
   const rows = Object.entries(CREDENTIAL_TYPES).flatMap(([type, shape]) => {
     const has = adapters.filter(({ tokenIssuers }) => tokenIssuers?.[type as CredentialType]);
     const named = has.map(({ id }) => `[${id}](#${id})`).join(', ');
-    const where = type === 'client-credentials' ? `${named}, whoever wants a bearer token` : named;
+    const where = type === 'client-credentials' ? `${named}, and sources with a bearer token` : named;
     return [
       row([`\`${type}\``, '', `${descriptionOf(shape)}: ${where}`]),
       ...Object.entries(shape.shape).flatMap(([name, field]) =>
@@ -108,7 +107,7 @@ export function credentialSections(adapters: readonly AnyCatalogueAdapter[]): st
               row([
                 '',
                 `\`${name}\``,
-                descriptionOf(field) + (name.endsWith('Env') ? ', by the name of its variable' : ''),
+                descriptionOf(field) + (name.endsWith('Env') ? ' (name of its variable)' : ''),
               ]),
             ],
       ),
@@ -123,7 +122,7 @@ export function credentialSections(adapters: readonly AnyCatalogueAdapter[]): st
   ];
 }
 
-/** The variables by which the default source of an adapter gets its credentials. */
+/** Returns the rows for the credentials of an adapter's default source. */
 export function credentialRows(adapter: AnyCatalogueAdapter): string[] {
   const { id, credentials, tokenIssuers, apiKey } = adapter;
   if (credentials === 'none') return [];
@@ -141,15 +140,13 @@ export function credentialRows(adapter: AnyCatalogueAdapter): string[] {
     row([`\`${environmentKey(id, 'token')}\``, CREDENTIALS[credentials], '']),
     row([
       `\`${environmentKey(id, 'tokenCommand')}\``,
-      'in its place: a command that prints it, see [credentials](#credentials)',
+      'instead: a command that prints it, see [credentials](#credentials)',
       '',
     ]),
-    ...(types.length === 0
-      ? []
-      : [row([`\`${credentialVariable(id, 'type')}\``, `in their place: ${named}`, ''])]),
+    ...(types.length === 0 ? [] : [row([`\`${credentialVariable(id, 'type')}\``, `instead: ${named}`, ''])]),
     ...[...fields].map(([key, meanings]) => row([`\`${key}\``, meanings.join('; '), ''])),
     ...(apiKey === undefined
       ? []
-      : [row([`\`${environmentKey(id, 'apiKey')}\``, apiKey.describe, 'may be left out'])]),
+      : [row([`\`${environmentKey(id, 'apiKey')}\``, apiKey.describe, 'optional'])]),
   ];
 }

@@ -1,4 +1,4 @@
-/** What the pages on adapters are made of. */
+/** Parts of the pages about adapters. */
 
 import type { CredentialKind } from '../../src/sources/credentials/types.ts';
 import { descriptionOf } from '../../src/sources/schema/options.ts';
@@ -16,17 +16,17 @@ export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
   'x-goog-api-key': 'an API key, sent as `X-Goog-Api-Key`',
 };
 
-/** A row for each option: how it is called, what it means (behind a word or two), and whether it must be given. */
+/** Returns a row for each option: its name, its meaning after a prefix, and whether it is required. */
 export function optionRows(
   options: SourceOptions | undefined,
-  called: (name: string) => string,
-  before: (name: string) => string = () => '',
+  rename: (name: string) => string,
+  prefix: (name: string) => string = () => '',
 ): string[] {
   return Object.entries(options?.shape ?? {}).map(([name, option]) =>
     row([
-      called(name),
-      before(name) + descriptionOf(option),
-      option.safeParse(undefined).success ? 'may be left out' : 'must be given',
+      rename(name),
+      prefix(name) + descriptionOf(option),
+      option.safeParse(undefined).success ? 'optional' : 'required',
     ]),
   );
 }

@@ -1,4 +1,4 @@
-/** An application of its own that answers Fleetbook's API below /catalogue, beside its own routes. */
+/** An application that answers Fleetbook's API below /catalogue, next to its own routes. */
 
 import { createReader } from '@fleetbook/fleetbook';
 import Fastify from 'fastify';
@@ -23,8 +23,8 @@ app.get('/ready', async (_, reply) => {
   return reply.code(ready ? 200 : 503).send(checks);
 });
 
-// Closes the reader as well, when nobody waits for an answer any more.
+// Closes the reader too, after the last answer.
 process.once('SIGTERM', () => void app.close());
 
-// Nothing has to be up: until the catalogue can be read, /catalogue answers with 503.
+// No server has to be up: /catalogue answers 503 until the catalogue can be read.
 console.log(JSON.stringify({ url: await app.listen({ port: Number(PORT) }) }));

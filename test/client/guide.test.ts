@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const PRINTED = [
   /^cax11 costs 0\.000103791666666667 USD a minute, as of 2026-11-20T12:00:00Z$/,
   /^true$/,
-  /^there is none: There is nothing here that this token may read\.$/,
+  /^no such cluster: There is nothing here that this token may read\.$/,
   /^cax21 0\.0002\ncax31 [\s\S]*\ncax21 8\.76$/,
   /^1 at-2$/,
   /^the catalogue v1$/,

@@ -30,7 +30,7 @@ const generic: GenericCatalogueAdapter = {
   endpoints: ['{url}'],
   readsFiles: true,
   credentials: 'x-auth-token',
-  currencyFrom: 'as it comes',
+  currencyFrom: 'per row',
   schedule: '3 * * * *',
   notes: 'Mind the gap.',
   catalogue: nothing,
@@ -45,29 +45,29 @@ it('docs/adapters.md matches the adapters (npm run docs updates it)', () => {
 it('the page lists the provider, units, variables and endpoints of each adapter', () => {
   const page = adapterPage([known, generic], []);
   expect(page).toContain(
-    '| [some-cloud](#some-cloud) | Some Cloud (id 77) | none | MiB, whole GiB of them (Binary) | SEK | architecture, local disk | `1 2 * * *` |',
+    '| [some-cloud](#some-cloud) | Some Cloud (id 77) | none | MiB, whole GiB (Binary) | SEK | architecture, local disk | `1 2 * * *` |',
   );
   expect(page).toContain('### some-cloud\n\nReads `/v1/types`.');
-  expect(page).toContain('| `SOME_CLOUD_URL` | where the API is | https://api.some.example |');
-  expect(page).toContain('| `SOME_CLOUD_SCHEDULE` | when it is read | `1 2 * * *` |');
+  expect(page).toContain('| `SOME_CLOUD_URL` | address of the API | https://api.some.example |');
+  expect(page).toContain('| `SOME_CLOUD_SCHEDULE` | schedule | `1 2 * * *` |');
   expect(page).not.toContain('SOME_CLOUD_TOKEN');
 });
 
 it('the page names the adapters without facts', () => {
   const silent = { ...known, id: 'silent-cloud', facts: [] };
   expect(adapterPage([known, generic, silent], [])).toContain(
-    'machine may send. These adapters state no fact: [any-list](#any-list), [silent-cloud](#silent-cloud).\n',
+    'outgoing rate in Mbit/s. These adapters have no facts: [any-list](#any-list), [silent-cloud](#silent-cloud).\n',
   );
-  expect(adapterPage([known], [])).not.toContain('state no fact');
+  expect(adapterPage([known], [])).not.toContain('have no facts');
 });
 
 it('the page lists the options of an adapter, required or not, and its notes', () => {
   const page = adapterPage([known, generic], []);
-  expect(page).toContain('| as each row says | as it comes |  | `3 * * * *` |');
-  expect(page).toContain('| `ANY_LIST_URL` | URL, or path on this machine | must be given |');
+  expect(page).toContain('| set by each row | per row |  | `3 * * * *` |');
+  expect(page).toContain('| `ANY_LIST_URL` | URL, or path on this machine | required |');
   expect(page).toContain('| `ANY_LIST_TOKEN` | a token, sent as `X-Auth-Token` |  |');
-  expect(page).toContain('| `ANY_LIST_PROVIDER` | option `provider`: who sells | must be given |');
-  expect(page).toContain('| `ANY_LIST_PLACE_NAME` | option `placeName`: here \\| there | may be left out |');
+  expect(page).toContain('| `ANY_LIST_PROVIDER` | option `provider`: who sells | required |');
+  expect(page).toContain('| `ANY_LIST_PLACE_NAME` | option `placeName`: here \\| there | optional |');
   expect(page).toContain('\n\nMind the gap.\n\n');
 });
 
@@ -77,7 +77,7 @@ it('the page lists how each adapter of clusters is read, its settings, options a
     endpoints: ['/things'],
     credentials: 'basic',
     schedule: '4 * * * *',
-    options: z.strictObject({ zone: z.string().optional().describe('where to look') }),
+    options: z.strictObject({ zone: z.string().optional().describe('the zone of all things') }),
     notes: 'Things fly.',
     clusters: nothing,
     watch: nothing,
@@ -93,9 +93,9 @@ it('the page lists how each adapter of clusters is read, its settings, options a
   );
   expect(page).toContain('| [open](#open-clusters) | none | polled | `4 * * * *` |');
   expect(page).toContain('### plane (clusters)\n\nReads `/things`, and watches them.');
-  expect(page).toContain('| `tokenEnv` | the variable that holds `user:password` (HTTP Basic) |  |');
-  expect(page).toContain('| `options.zone` | where to look | may be left out |\n\nThings fly.');
+  expect(page).toContain('| `tokenEnv` | name of the variable with `user:password` (HTTP Basic) |  |');
+  expect(page).toContain('| `options.zone` | the zone of all things | optional |\n\nThings fly.');
   expect(page).toContain('### open (clusters)\n\nReads `/things`.\n\n');
-  expect(page).toContain('| `url` | URL, or path on this machine | must be given |\n| `schedule` |');
-  expect(page).toContain('| `url` | where the API is | https://api.public.example |');
+  expect(page).toContain('| `url` | URL, or path on this machine | required |\n| `schedule` |');
+  expect(page).toContain('| `url` | address of the API | https://api.public.example |');
 });

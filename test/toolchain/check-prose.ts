@@ -12,11 +12,7 @@ export const RULES: readonly (readonly [string, RegExp, string])[] = [
     /(^|[.:;] )(What|Whatever|Who|Whoever|Whose) [a-z]+ [^.?]*\b(is|are|was|has|have|gets?|stays?)\b[^?]*$/,
     'Start with the thing itself: "The worker …", "The batch …".',
   ],
-  [
-    'nameless actor',
-    /\b(whoever|whomever|nobody|somebody|anybody|everybody)\b/i,
-    'Name the actor: the operator, the worker, the client.',
-  ],
+  ['nameless actor', /\b(whom?ever|(no|some|any|every)body)\b/i, 'Name the actor: the operator, the worker.'],
   [
     'told or heard of',
     /\b(tells?|told|hears?|heard|says?|said|speaks?|knows?|asked) of\b|\b(is|are|was|were|be|been) told\b/i,
@@ -116,7 +112,7 @@ function check(paths: readonly string[], limit: number): void {
 }
 
 if (import.meta.main) {
-  const paths = process.argv.slice(2);
-  if (paths.length > 0) check(paths, 0);
-  else for (const part of PARTS) check(part.paths, part.limit);
+  const given = process.argv.slice(2);
+  const parts = given.length > 0 ? [{ paths: given, limit: 0 }] : PARTS;
+  for (const { paths, limit } of parts) check(paths, limit);
 }
