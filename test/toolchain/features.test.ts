@@ -9,14 +9,14 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const LIST = 'src/app/features.ts';
 const list = await readFile(join(ROOT, LIST), 'utf8');
-/** Folder → the line that imports the feature, and the name that it imports. */
+/** Maps each folder to the line that imports the feature, and the imported name. */
 const imported = new Map(
   [...list.matchAll(/^import \{ (\w+) \} from '\.\.\/features\/([\w-]+)\/index\.ts';\n/gm)].map(
     ([line, name = '', folder = '']) => [folder, { line, name }],
   ),
 );
 
-/** A copy of the product, without tests. Its compiler remembers what it has checked. */
+/** Copies the product without its tests. The compiler of the copy reuses earlier results. */
 let copy: string;
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function typeErrors(): Promise<string> {
   return stdout;
 }
 
-/** The type errors without the folder of a feature. @param lines of the list of features */
+/** Returns the type errors without the folder of a feature. @param lines of the list of features */
 async function errorsWithout(folder: string, lines: string): Promise<string> {
   const path = join(copy, 'src/features', folder);
   await rename(path, join(copy, 'deleted'));

@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 
-/** npm puts what a package and its dependencies bring before these, on the PATH of every script of their host. */
+/** PATH of a host's scripts. npm puts the programs of a package and its dependencies in front of it. */
 const THE_SYSTEMS_OWN = ['node', 'nodejs', 'npm', 'npx', 'corepack', 'yarn', 'pnpm', 'sh', 'bash', 'git'];
 
 interface Manifest {
@@ -39,7 +39,7 @@ interface Lock {
   >;
 }
 
-/** The packages that npm installs with ours: all others are in the bundle. */
+/** The packages that npm installs with ours. All others are in the bundle. */
 async function installed(): Promise<string[]> {
   const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
   return Object.entries(packages)
@@ -69,7 +69,7 @@ describe('the published package', () => {
     const dist = join(folder, 'dist');
     await run(join(ROOT, 'node_modules/.bin/rolldown'), ['-c', '--dir', dist], { cwd: ROOT });
     await compile(['-p', 'tsconfig.build.json', '--outDir', dist]);
-    // What npm would put beside it: its dependencies above, its own files around.
+    // npm's layout: dependencies in the parent folder, the package's files inside.
     for (const path of await installed()) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await symlink(join(ROOT, path), join(folder, path));
@@ -77,7 +77,7 @@ describe('the published package', () => {
     for (const path of ['package.json', 'drizzle']) {
       await cp(join(ROOT, path), join(folder, path), { recursive: true });
     }
-    // A busy machine compiles for long.
+    // A busy machine needs long to compile.
   }, 180_000);
 
   const compile = (args: readonly string[]) =>
@@ -87,12 +87,12 @@ describe('the published package', () => {
   const program = () => join(folder, manifest.bin.fleetbook);
   const cli = (...args: string[]) => run(process.execPath, [program(), ...args]);
 
-  it('has a command line that is a script of its own and knows its release', async () => {
+  it('has a command line that runs alone and prints its release', async () => {
     expect(await readFile(program(), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
     expect((await cli('--version')).stdout).toBe(`${manifest.version}\n`);
   });
 
-  it('says which Node.js it needs where it is run by an older one', async () => {
+  it('names the required Node.js version on an older one', async () => {
     const older =
       "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.21.9' } })";
     const outcome = run(process.execPath, [
@@ -108,7 +108,7 @@ describe('the published package', () => {
     });
   });
 
-  it('brings its host no program that a script of the host may mean', async () => {
+  it('adds no program that shadows one of its host', async () => {
     const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
     const brought = Object.entries(lock.packages).flatMap(([path, entry]) =>
       path === '' || entry.dev ? [] : programsOf(path, entry.bin),
@@ -117,8 +117,8 @@ describe('the published package', () => {
     expect(brought.filter((name) => THE_SYSTEMS_OWN.includes(name))).toEqual([]);
   });
 
-  it('finds its parts when a command needs them', async () => {
-    // Everything that `serve` and `work` are made of is imported before the setting is missed.
+  it('loads its parts when a command needs them', async () => {
+    // `serve` and `work` import all of their modules before they check the setting.
     for (const command of ['serve', 'work', 'migrate']) {
       await expect(cli(command)).rejects.toMatchObject({
         code: 2,
@@ -134,7 +134,7 @@ describe('the published package', () => {
     expect(text).toContain('Permission is hereby granted');
   });
 
-  it('brings the sample along', async () => {
+  it('includes the sample', async () => {
     const sample = spawn(process.execPath, [join(folder, 'dist/src/dev/sample/main.js')], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -143,7 +143,7 @@ describe('the published package', () => {
     expect((await fetch(JSON.parse(line).clustersUrl)).status).toBe(200);
   });
 
-  it('shows the queues on the board, which is not in the bundle', async () => {
+  it('serves Bull Board, which is not in the bundle', async () => {
     await using published = await startPublished();
     const opsPort = await freePort();
     const env = {
@@ -167,7 +167,7 @@ describe('the published package', () => {
     expect(work.child.exitCode).toBeNull();
   }, 240_000);
 
-  it('answers inside of another application as its own program does', async () => {
+  it('gives the same answers inside another application as its own program', async () => {
     const host = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-host-'))).path;
     await cp(join(ROOT, 'examples/embedded'), host, { recursive: true });
     await mkdir(join(host, 'node_modules/@fleetbook'), { recursive: true });
@@ -190,14 +190,14 @@ describe('the published package', () => {
     await using embedded = await startProgram('server.ts', [], { cwd: host, env: { ...env, PORT: '0' } });
     const ports = { PORT: String(port), OPS_PORT: String(opsPort), SNAPSHOT_DIR: '' };
     await using serve = await startProgram(program(), ['serve'], { env: { ...env, ...ports } });
-    // It logs to the same stream.
+    // The host logs to the same stream.
     const { url } = await embedded.answer('url');
     const own = `http://127.0.0.1:${port}`;
     await until(async () => (await fetch(`${own}/readyz`)).ok && (await fetch(`${url}/ready`)).ok);
 
     const headers = { authorization: `Bearer ${published.token}`, 'accept-encoding': 'br' };
     const answer = async (address: string) => {
-      // From memory, of either.
+      // The second answer comes from memory in both programs.
       await fetch(address, { headers });
       const response = await fetch(address, { headers });
       const { date: _, 'x-request-id': __, ...fields } = Object.fromEntries(response.headers);
@@ -214,11 +214,11 @@ describe('the published package', () => {
     expect([await embedded.exited, serve.child.exitCode]).toEqual([{ code: 0, signal: null }, null]);
   }, 240_000);
 
-  it('holds what runs and what explains it, and nothing else', async () => {
+  it('contains the program and its documentation, and nothing else', async () => {
     const npm = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {
       cwd: ROOT,
     });
-    // One package, or packages by name: npm has answered either.
+    // npm versions print one package, or packages by name.
     const [packed] = Object.values(JSON.parse(npm.stdout) as Record<string, Packed>);
     const tops = new Set(packed?.files.map(({ path }) => path.split('/')[0]));
     tops.delete('dist');

@@ -1,4 +1,4 @@
-/** The packages that are published beside the server, as npm packs them. */
+/** The packages client and mcp, as npm packs them. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtempDisposable, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const cleanUp = new AsyncDisposableStack();
 let host: string;
 const size: Record<string, number> = {};
 
-/** A program's folder with both packages installed, and no other one. */
+/** Creates a program's folder with only both packages installed. */
 beforeAll(async () => {
   host = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-packages-'))).path;
   for (const name of ['client', 'mcp']) {
@@ -41,7 +41,7 @@ const manifest = async (name: string) =>
 const server = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
 describe.each(['client', 'mcp'])('the package %s', (name) => {
-  it('has the release of the server, a licence, and no dependency', async () => {
+  it('has the release number of the server, a licence and no dependency', async () => {
     const { version, dependencies, peerDependencies } = await manifest(name);
     expect({ version, dependencies, peerDependencies }).toEqual({ version: server.version });
     const licence = join(host, 'node_modules/@fleetbook', name, 'LICENSE');
@@ -55,14 +55,14 @@ describe('the client', () => {
     expect(size.client).toBeLessThanOrEqual(30_000);
   });
 
-  it('has types, for programs that know neither Node nor the server', async () => {
+  it('has types that need neither Node nor the server', async () => {
     const program = join(host, 'program.mts');
     await writeFile(
       program,
       `import { FleetbookClient, type Machine } from '@fleetbook/client';
       const client = new FleetbookClient({ url: 'http://127.0.0.1', token: 'fb_' });
       export const machines = (): Promise<readonly Machine[]> => client.machines(1, 2).then(({ data }) => data);
-      // @ts-expect-error There is no such parameter.
+      // @ts-expect-error The parameter does not exist.
       export const search = () => client.search({ min_cpus: 1 });
       console.log(typeof client.search);`,
     );
@@ -80,7 +80,7 @@ describe('the program of the package mcp', () => {
   const program = async () =>
     join(host, 'node_modules/@fleetbook/mcp', (await manifest('mcp')).bin?.['fleetbook-mcp'] ?? '');
 
-  it('names the variable that is missing', async () => {
+  it('names a missing variable', async () => {
     await expect(run(process.execPath, [await program()], { env: {} })).rejects.toMatchObject({
       code: 2,
       stdout: '',
@@ -89,7 +89,7 @@ describe('the program of the package mcp', () => {
     });
   });
 
-  it('offers the tools, under the name and release of its own', async () => {
+  it('offers the tools, with its own name and release', async () => {
     const client = new Client({ name: 'test', version: '1.0.0' });
     const env = { FLEETBOOK_URL: 'http://127.0.0.1:1', FLEETBOOK_TOKEN: 'fb_' };
     await client.connect(

@@ -7,11 +7,11 @@ import { expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-it('the migrations make what the schema says: drizzle-kit finds none that is missing', async () => {
+it('the migrations match the schema: drizzle-kit finds no missing migration', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-schema-'));
   await cp(join(ROOT, 'drizzle'), folder.path, { recursive: true });
   const before = await readdir(folder.path);
-  // It takes its folder for one below the working directory.
+  // drizzle-kit resolves its folder below the working directory.
   const out = relative(ROOT, folder.path);
   const options = ['--dialect', 'postgresql', '--schema', 'src/db/schema.ts', '--out', out];
   const { stdout } = await promisify(execFile)(
