@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { catalogueAdapters } from '../sources/registry.ts';
-import { environmentKey } from '../sources/schema/environment-key.ts';
+import { environmentKey } from '../sources/schema/options.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
 import { openSources } from './open-sources.ts';
 import {

@@ -1,7 +1,7 @@
 /** Which sources are configured, by the environment and by the file that FLEETBOOK_CONFIG names. */
 import { CronExpressionParser } from 'cron-parser';
 import { didYouMean } from '../lib/did-you-mean.ts';
-import { environmentKey } from '../sources/schema/environment-key.ts';
+import { environmentKey } from '../sources/schema/options.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
 import { type AdapterSummary, CATALOGUES, CLUSTERS, RATES } from './adapter-summary.ts';
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';

@@ -1,6 +1,6 @@
 /** Where each setting of a source comes from. Secrets are masked. */
 import type { SourceSetting } from '../domain/source-setting.ts';
-import { environmentKey } from '../sources/schema/environment-key.ts';
+import { environmentKey } from '../sources/schema/options.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';
 import { isDefault, type NamedSource } from './named-sources.ts';

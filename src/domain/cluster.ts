@@ -27,15 +27,22 @@ export interface ClusterDocument {
 /** A disk as a control plane describes it. The source's configuration may supply the absent fields. */
 export interface DescribedDisk {
   /** `name` is a storage class or disk type in the source's own terms. */
-  readonly type: { readonly name?: string; readonly price?: SourcePrice; readonly unit?: MemoryUnit };
+  readonly type: {
+    readonly name?: string | undefined;
+    readonly price?: SourcePrice;
+    readonly unit?: MemoryUnit;
+  };
   readonly size: number;
   readonly unit: DiskSizeUnit;
   readonly autoscaling?: boolean;
 }
 
+/** The same fields, none of them absent or undefined. */
+type Complete<T> = { readonly [Field in keyof T]-?: Exclude<T[Field], undefined> };
+
 /** A disk that is ready to be stored. */
-export interface ReportedDisk extends Required<DescribedDisk> {
-  readonly type: Required<DescribedDisk['type']>;
+export interface ReportedDisk extends Complete<DescribedDisk> {
+  readonly type: Complete<DescribedDisk['type']>;
 }
 
 /** The machine of a cluster before the search in the store: a machine type, a complete shape, or both. */
@@ -51,36 +58,36 @@ export type ReportedMachine =
 /** A cluster as a control plane describes it. The source's configuration may supply the absent fields. */
 export interface DescribedCluster {
   /** The organization's slug, if the source knows Fleetbook's organizations. */
-  readonly organization?: string;
+  readonly organization?: string | undefined;
   /** The owner in the source's own terms (namespace, label, project). The configuration maps it to a slug. */
-  readonly tenant?: string;
+  readonly tenant?: string | undefined;
   /** Identifies the cluster at its source permanently: a uid if there is one. */
   readonly key: string;
   readonly name: string;
   /** Absent: derived from the name. */
-  readonly slug?: string;
+  readonly slug?: string | undefined;
   /** The source's own spelling, e.g. `aws`. */
-  readonly provider?: string;
+  readonly provider?: string | undefined;
   /** The catalogue's name of that provider, if it differs: `GCP` for `google`. */
-  readonly providerName?: string;
+  readonly providerName?: string | undefined;
   /** Without `name`, the code is the name. */
-  readonly region?: { readonly code: string; readonly name?: string };
+  readonly region?: { readonly code: string; readonly name?: string } | undefined;
   readonly status: string;
   readonly shards: number;
   readonly replicas: number;
-  readonly user?: { readonly firstName: string; readonly lastName: string };
+  readonly user?: { readonly firstName: string; readonly lastName: string } | undefined;
   /** `name` is an instance type, plan or node label in the source's own terms. */
-  readonly machine?: ReportedMachine;
+  readonly machine?: ReportedMachine | undefined;
   /** Absent if the source does not describe disks; empty if the cluster has none. */
-  readonly disks?: readonly DescribedDisk[];
+  readonly disks?: readonly DescribedDisk[] | undefined;
   /** UTC, `YYYY-MM-DDTHH:MM:SS.ffffff`: a text, because a Date drops the microseconds. */
   readonly createdAt: string;
 }
 
 /** A cluster that is ready to be stored, before the search for its provider, region and machine. */
 export interface ReportedCluster
-  extends Required<Omit<DescribedCluster, 'tenant' | 'slug' | 'providerName' | 'region' | 'disks'>>,
-    Pick<DescribedCluster, 'slug'> {
+  extends Complete<Omit<DescribedCluster, 'tenant' | 'slug' | 'providerName' | 'region' | 'disks'>> {
+  readonly slug?: string;
   readonly region: { readonly code: string; readonly name: string };
   readonly disks: readonly ReportedDisk[];
 }

@@ -1,31 +1,30 @@
-/** Fields of a cluster as the HTTP contract writes them, for control planes whose payloads have the same or like ones. */
+/** Parts that the adapters of control planes share: fields of the HTTP contract, and the reading of rows. */
 import { z } from 'zod';
-import type { DescribedDisk } from '../domain/cluster.ts';
-import { amount, label, oneOf, quantity } from './schema/fields.ts';
+import type { DescribedCluster, DescribedDisk } from '../domain/cluster.ts';
+import { amount, invalid, label, oneOf, quantity } from './schema/fields.ts';
 import { utcMicroseconds } from './schema/instant.ts';
+import { readRow, rejectedRow } from './schema/rows.ts';
+import { type ClusterItem, SourceError } from './source.ts';
 
 export const memoryUnit = oneOf(['Binary', 'Decimal']);
 
-/** Stands in a URL as it is, between two slashes. */
+/** Text that needs no encoding between two slashes of a URL. */
 export const pathSegment = label.refine(
   (text) => /^[A-Za-z0-9._~-]+$/.test(text) && !/^\.{1,2}$/.test(text),
   { error: 'must be made of letters, digits and - . _ ~' },
 );
 
-/** Text of any precision and offset, as UTC text with microseconds, see instant.ts. */
+const AN_INSTANT = 'must be an instant such as 2022-02-14T10:11:26.567713';
+
+/** An instant of any precision and offset, as UTC text with microseconds (schema/instant.ts). */
 export const instant = z
-  .string({ error: 'must be an instant such as 2022-02-14T10:11:26.567713' })
-  .transform((text, context) => {
-    const utc = utcMicroseconds(text);
-    if (utc !== undefined) return utc;
-    context.addIssue({ code: 'custom', message: 'must be an instant such as 2022-02-14T10:11:26.567713' });
-    return z.NEVER;
-  });
+  .string({ error: AN_INSTANT })
+  .transform((text, context) => utcMicroseconds(text) ?? invalid(context, AN_INSTANT));
 
 /** Part of a person's name; may be empty. */
 export const nameOfPerson = z.union([z.literal(''), label], { error: 'must be text, which may be empty' });
 
-/** Its price is per minute. */
+/** The price is per minute. */
 export const DiskRow = z.object({
   type: z.object({ name: label, price: amount, unit: memoryUnit }),
   size: quantity,
@@ -33,9 +32,63 @@ export const DiskRow = z.object({
   autoscaling: z.boolean(),
 });
 
-/** @param currency the ISO 4217 code of its price */
+/** @param currency the ISO 4217 code of the price */
 export function describedDisk(row: z.infer<typeof DiskRow>, currency: string): DescribedDisk {
   const { type, size, unit, autoscaling } = row;
   const price = { amount: type.price, per: 'minute', currency } as const;
   return { type: { name: type.name, price, unit: type.unit }, size, unit, autoscaling };
+}
+
+/** Returns the only disk of a cluster, by its size in GiB; undefined if the size is unknown. */
+export function disksOfGib(size: number | undefined): readonly DescribedDisk[] | undefined {
+  if (size === undefined) return undefined;
+  return size === 0 ? [] : [{ type: {}, size, unit: 'GiB' }];
+}
+
+/** Returns the item of a row: its cluster, or a rejected row. */
+export function clusterItem<T>(
+  row: unknown,
+  key: string,
+  schema: z.ZodType<T>,
+  described: (value: T) => DescribedCluster,
+): ClusterItem {
+  const read = readRow(schema, row);
+  if (read.reason !== undefined) return rejectedRow(key, read.reason);
+  return { kind: 'cluster', cluster: described(read.value) };
+}
+
+/**
+ * Yields the item of a row of a wanted type, and nothing for another type.
+ * @param field the field with the type
+ */
+export function* itemOfType(
+  row: unknown,
+  key: string,
+  field: string,
+  wanted: ReadonlySet<string>,
+  item: () => ClusterItem,
+): Generator<ClusterItem> {
+  const { value, reason } = readRow(z.object({ [field]: label }), row);
+  if (value === undefined) yield rejectedRow(key, reason);
+  else if (wanted.has(value[field] ?? '')) yield item();
+}
+
+/**
+ * Returns the ids in a list.
+ * @param at the list's place in the payload
+ * @throws SourceError `invalid` for a row without a usable id: the clusters below it must not count as missing
+ */
+export function idsIn(
+  path: string,
+  rows: readonly unknown[],
+  id: z.ZodType<string>,
+  at: readonly PropertyKey[] = [],
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const [index, row] of rows.entries()) {
+    const { value, reason } = readRow(id, row, [...at, index]);
+    if (value === undefined) throw new SourceError('invalid', `${path}: ${reason}`);
+    found.add(value);
+  }
+  return found;
 }

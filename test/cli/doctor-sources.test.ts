@@ -99,12 +99,12 @@ describe('a source', () => {
       'failed',
       undefined,
       new Date().toISOString(),
-      '/v1/server_types answers 401: it wants another token',
+      '/v1/server_types answers 401: the token is invalid or lacks rights',
     );
     expect(await of('hetzner')).toMatchObject({
       ...PROBLEM,
       found:
-        'it was never read well, and it has no credentials; its last run ended as failed: /v1/server_types answers 401: it wants another token',
+        'it was never read well, and it has no credentials; its last run ended as failed: /v1/server_types answers 401: the token is invalid or lacks rights',
       mend: 'give it credentials: set HETZNER_TOKEN. Then run: fleetbook sync hetzner',
     });
 
@@ -197,14 +197,14 @@ describe('the remedy for a failed source', () => {
   const source = { id: 'hetzner', settings: [address as SourceSetting], lacksCredentials: true };
   it.each([
     [
-      '/types answers 404: there is nothing at this address any more',
+      '/types answers 404: the address does not exist any more',
       'correct the address: it is https://x.test/v9, from HETZNER_URL',
     ],
     [
       '/types cannot be reached: the name x.test does not resolve (ENOTFOUND)',
       'check that the address is right and can be reached: it is https://x.test/v9, from HETZNER_URL',
     ],
-    ['/types answers 401: it wants another token', 'give it credentials: set HETZNER_TOKEN'],
+    ['/types answers 401: the token is invalid or lacks rights', 'give it credentials: set HETZNER_TOKEN'],
     ['/types answers 503', 'wait: the worker tries again by itself. If it lasts, ask the provider'],
     ['there is no exchange rate for EUR', 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable'],
     [

@@ -116,7 +116,7 @@ describe('credentials that renew themselves', () => {
     [
       'a type of another provider',
       { AZURE_CREDENTIAL_TYPE: 'metadata-server' },
-      'AZURE_CREDENTIAL_TYPE metadata-server does not exist for the adapter azure; use client-credentials or managed-identity or AZURE_TOKEN_COMMAND in its place',
+      'AZURE_CREDENTIAL_TYPE metadata-server does not exist for the adapter azure; use client-credentials or managed-identity or AZURE_TOKEN_COMMAND instead',
     ],
     [
       'two ways at once',

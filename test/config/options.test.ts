@@ -58,7 +58,7 @@ describe('a source of the environment whose adapter has options', () => {
     const { OPENSTACK_REGION: _, OPENSTACK_PRICES: __, ...less } = OPENSTACK;
     expect(problemOf(less).split('\n')).toEqual([
       'OPENSTACK_REGION is missing; it must be text (code of the region)',
-      'OPENSTACK_PRICES is missing; it must be a URL or a path (the price list: a URL, asked without credentials, or a path on this machine)',
+      'OPENSTACK_PRICES is missing; it must be a URL or a path (the price list: a URL, read without credentials, or a path on this machine)',
     ]);
   });
 
@@ -112,7 +112,7 @@ describe('a source of the configuration file', () => {
         [
           'sources.json: source "acme-basel": options.provider must be text of 1 to 255 characters without control characters (name of the provider, as readers see it)',
           'sources.json: source "acme-basel": options.region must be text (code of the region)',
-          'sources.json: source "acme-basel": options.prices is missing; it must be a URL or a path (the price list: a URL, asked without credentials, or a path on this machine)',
+          'sources.json: source "acme-basel": options.prices is missing; it must be a URL or a path (the price list: a URL, read without credentials, or a path on this machine)',
           'sources.json: source "acme-basel": options: Unrecognized key: "price"; known are provider, region, regionName, prices',
         ].join('\n'),
       ),

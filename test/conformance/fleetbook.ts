@@ -69,7 +69,7 @@ export const catalogueCase: CatalogueCase = {
   rejected: [
     {
       key: 'm.stray@dc2',
-      reason: /^asked for provider\.id 1000 and region\.id 12, got 1000 and 11$/,
+      reason: /^requested provider\.id 1000 and region\.id 12, got 1000 and 11$/,
     },
   ],
 };

@@ -109,7 +109,7 @@ export const catalogueCase: CatalogueCase = {
   },
   rejected: [
     { key: 'c3-standard-4-lssd', reason: /^has local disks in its price/ },
-    { key: 'm2-ultramem-208', reason: /^is billed at rates of its own/ },
+    { key: 'm2-ultramem-208', reason: /^has other rates than its family/ },
     { key: 'x9-standard-2', reason: /^no SKU prices the cores and the memory of the family x9/ },
     { key: 'e2-tiny', reason: /^is shared-core/ },
     { key: `c3-standard-4@${IOWA}`, reason: /^SKUs disagree about its price: 0\.03398 and 0\.04398/ },

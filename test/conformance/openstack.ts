@@ -82,7 +82,7 @@ export const catalogueCase: CatalogueCase = {
     { key: 'test.unpriced@dc1', reason: /^the price list has no row for it/ },
     {
       key: 'test.twice@dc1',
-      reason: /^the price list has it on row \d+ and row \d+; which one holds cannot be told$/,
+      reason: /^the price list has it on row \d+ and row \d+; keep one of these rows$/,
     },
     {
       key: 'test.wrong@dc1',

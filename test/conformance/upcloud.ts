@@ -76,6 +76,6 @@ export const catalogueCase: CatalogueCase = {
       key: 'DEV-1xCPU-1GB-10GB@fi-hel1',
       reason: /^server_plan_DEV-1xCPU-1GB-10GB\.amount must be 1, .* it is 10$/,
     },
-    { key: 'prices of mars-oly1', reason: /^name is mars-oly1, a zone which \/1\.3\/zone does not list/ },
+    { key: 'prices of mars-oly1', reason: /^name is mars-oly1, which \/1\.3\/zone does not list/ },
   ],
 };

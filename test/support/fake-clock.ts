@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/sources/http/retry-backoff.ts';
+import type { Clock } from '../../src/sources/http/retries.ts';
 
 /** A clock on which only pauses take time, and none of it the test's. */
 export interface FakeClock extends Clock {

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
-import { environmentKey } from '../../src/sources/schema/environment-key.ts';
+import { environmentKey } from '../../src/sources/schema/options.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Ids from here on belong to providers that no adapter names. */
@@ -84,11 +84,11 @@ const TYPES_2 = `{
 function adapterText(id: string, number: number): string {
   return `import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { nothingListed, wholeList } from '../http/listing.ts';
+import { nothingListed, pageOf, wholeList } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { rejectedOffer, usableRegions, usableRows } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const REGIONS = '/v1/regions';
@@ -97,10 +97,8 @@ const TYPES = '/v1/types';
 const RegionList = z.object({ regions: z.array(z.unknown()) });
 const Region = z.object({ code: label, name: label });
 
-/** \`next\` is what to send as \`cursor\`, null on the last page. */
-const TypePage = z
-  .object({ types: z.array(z.unknown()), next: z.string().nullable() })
-  .transform(({ types, next }) => ({ rows: types, next }));
+/** \`next\` is the cursor of the next page, null on the last one. */
+const TypePage = pageOf('types', { next: z.string().nullable() });
 
 const Type = z.object({
   name: label,
@@ -124,27 +122,14 @@ export const adapter: CatalogueAdapter = {
   schedule: '17 * * * *',
 
   async *catalogue({ http }) {
-    const known = new Set<string>();
-    const { regions } = (await http.json(REGIONS, RegionList)).data;
-    if (regions.length === 0) throw nothingListed(REGIONS);
-    for (const [index, row] of regions.entries()) {
-      const { value, reason } = readRow(Region, row);
-      if (value === undefined) {
-        yield unusableRegion(labelIn(row, 'code'), \`region \${index + 1}\`, reason);
-        continue;
-      }
-      known.add(value.code);
-      yield { kind: 'region', code: value.code, name: value.name };
-    }
+    const listed = (await http.json(REGIONS, RegionList)).data.regions;
+    if (listed.length === 0) throw nothingListed(REGIONS);
+    const regions = yield* usableRegions(listed, Region, 'code', 'region');
+    const known = new Set(regions.map(({ code }) => code));
 
     const pages = pagesByToken(http, TYPES, TypePage, {}, (page) => page.next, 'cursor');
     const types = yield* wholeList(TYPES, 'types', pages);
-    for (const [index, row] of types.entries()) {
-      const { value, reason } = readRow(Type, row);
-      const name = labelIn(row, 'name');
-      if (value !== undefined) yield* offers(value, known);
-      else yield rejectedRow(name ?? \`type \${index + 1}\`, reason, { name });
-    }
+    for (const type of yield* usableRows(types, Type, 'name', 'type')) yield* offers(type, known);
   },
 };
 
@@ -156,8 +141,8 @@ function* offers(type: Type, known: ReadonlySet<string>): Generator<CatalogueIte
     if (known.has(regionCode)) {
       yield offerItem({ regionCode, name, cpu, ram, ramUnit, price });
     } else {
-      const problem = \`regions names \${regionCode}, which \${REGIONS} does not list or not as it must\`;
-      yield rejectedRow(\`\${name}@\${regionCode}\`, problem, { name, regionCode });
+      const problem = \`regions names \${regionCode}, which \${REGIONS} does not list as a usable row\`;
+      yield rejectedOffer(name, regionCode, problem);
     }
   }
 }

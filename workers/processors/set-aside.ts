@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../../src/db/connection/database.ts';
 import { disableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { SET_ASIDE_BY } from '../../src/domain/disabled-source.ts';
-import { orAborted } from '../../src/sources/http/or-aborted.ts';
+import { orAborted } from '../../src/sources/http/deadline.ts';
 
 /** So many runs in a row that were alone in their process, and ended it. */
 const MOST_ENDED = 2;

@@ -1,6 +1,6 @@
 /** What an operator does about a source whose last run failed. Pure. */
 import type { SourceSetting } from '../../domain/source-setting.ts';
-import { environmentKey } from '../../sources/schema/environment-key.ts';
+import { environmentKey } from '../../sources/schema/options.ts';
 
 export interface FailedSource {
   readonly id: string;
@@ -43,7 +43,8 @@ const REMEDIES: readonly {
     remedy: () => 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable',
   },
   {
-    error: /answers (408|425|429|5\d\d)\b|no whole answer|broke off|breaks off|no answer within/,
+    error:
+      /answers (408|425|429|5\d\d)\b|no whole answer|ends too early|connection was lost|breaks off|no answer within/,
     remedy: () => 'wait: the worker tries again by itself. If it lasts, ask the provider',
   },
 ];

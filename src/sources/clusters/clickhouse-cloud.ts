@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { instant, pathSegment } from '../cluster-fields.ts';
+import { clusterItem, idsIn, instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
-import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
-import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
-import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
+import { count, invalid, label, omittedAtEnd, quantity } from '../schema/fields.ts';
+import { labelIn } from '../schema/rows.ts';
+import type { ClusterAdapter, SourceHttp } from '../source.ts';
 
 const ORGANIZATIONS = '/v1/organizations';
 
-/** The states that have the same word in every control plane. `idle` has none: the next query wakes the service. */
+/** The states with a word in the contract. `idle` has none: the next query wakes the service. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['provisioning', 'Creating'],
   ['running', 'Active'],
@@ -24,18 +24,18 @@ const Options = z.strictObject({
     .regex(/^[1-9]\d{0,2}$/, { error: 'must be a whole number above 0' })
     .optional()
     .describe(
-      'GiB of memory that a replica has for each CPU, since the API states no CPUs; `4` when absent, but 8 CPUs for 28 GiB',
+      'GiB of memory of a replica for each CPU, since the API states no CPUs; when absent `4`, and 8 CPUs for 28 GiB',
     ),
 });
 
-/** Every page of organizations has a cursor, as the vendor documents: null on the last one. */
+/** The vendor documents a cursor on every page of organizations: null on the last one. */
 const OrganizationPage = z.object({ result: z.array(z.unknown()), nextCursor: z.string().nullable() });
-/** The vendor documents no pages of services. A cursor that comes is followed. */
+/** The vendor documents no pages of services. A cursor is followed if there is one. */
 const ServicePage = z.object({ result: z.array(z.unknown()), nextCursor: omittedAtEnd });
 type Page = z.infer<typeof OrganizationPage>;
-const Organization = z.object({ id: pathSegment });
+const Organization = z.object({ id: pathSegment }).transform(({ id }) => id);
 
-/** As in the vendor's OpenAPI description. What is nullish here is optional there. */
+/** As in the vendor's OpenAPI description. The nullish fields are optional there. */
 const Service = z
   .object({
     id: label,
@@ -44,12 +44,12 @@ const Service = z
     region: label,
     state: label,
     numReplicas: count.nullish(),
-    /** In place of `numReplicas` where the number of replicas scales. */
+    /** Replaces `numReplicas` if the number of replicas scales. */
     minReplicas: count.nullish(),
     minReplicaMemoryGb: quantity.nullish(),
-    /** In place of a range where the number of replicas scales. */
+    /** Replaces the range of memory if the number of replicas scales. */
     replicaMemoryGb: quantity.nullish(),
-    /** Of all replicas; deprecated, since the vendor calls it inaccurate where there are not three of them. */
+    /** Of all replicas. Deprecated: the vendor calls it inaccurate unless there are three replicas. */
     minTotalMemoryGb: quantity.nullish(),
     createdAt: instant,
   })
@@ -60,9 +60,8 @@ const Service = z
       const share = minTotalMemoryGb == null ? undefined : minTotalMemoryGb / replicas;
       return { ...service, replicas, replicaMemory: minReplicaMemoryGb ?? replicaMemoryGb ?? share };
     }
-    const message = 'is missing, and so is minReplicas; one of them must be a whole number above 0';
-    context.addIssue({ code: 'custom', path: ['numReplicas'], message });
-    return z.NEVER;
+    const problem = 'is missing, and so is minReplicas; one of them must be a whole number above 0';
+    return invalid(context, problem, 'numReplicas');
   });
 
 /** The services of ClickHouse's own cloud. */
@@ -74,17 +73,17 @@ export const adapter: ClusterAdapter = {
   readsFiles: false,
   credentials: 'basic',
   schedule: '3-58/5 * * * *',
-  notes: `The token is an API key's \`id:secret\`; a key sees the one organization that it belongs to. That organization's id is
-the tenant, for the source's \`organizations\`.
+  notes: `The token is an API key's \`id:secret\`. A key belongs to one organization, whose id is the tenant, for the source's
+\`organizations\`.
 
 | of ClickHouse Cloud | becomes |
 |---|---|
-| \`id\` | what identifies the cluster |
-| \`state\` | \`running\` is \`Active\`, \`stopped\` is \`Stopped\`, \`provisioning\` is \`Creating\`, \`degraded\` is \`Degraded\`, \`terminating\` is \`Terminating\`; others, such as \`idle\`, stay as they are |
-| (nothing) | 1 shard: storage is shared, and every replica has all of the data |
+| \`id\` | the cluster's key |
+| \`state\` | \`running\` is \`Active\`, \`stopped\` is \`Stopped\`, \`provisioning\` is \`Creating\`, \`degraded\` is \`Degraded\`, \`terminating\` is \`Terminating\`; other states, such as \`idle\`, are published unchanged |
+| (nothing) | 1 shard: replicas share the storage, and each has all data |
 | \`numReplicas\`, else \`minReplicas\` | the replicas |
-| \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: so many GiB, rounded up, which is what a replica always has while it scales, with one CPU for each 4 of them, rounded up, and 8 CPUs for 28 GiB (another ratio: option \`memoryPerCpu\`). Its name is \`16 GiB\`, to be used in the source's \`machines\`; without any of these fields, the source's \`defaults\` have to say the machine |
-| (nothing) | the disks: data lies in object storage. There are none unless the source's \`defaults\` list some |`,
+| \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: that many GiB, rounded up, the least memory of a replica that scales. It has one CPU for each 4 GiB, rounded up, and 8 CPUs for 28 GiB (option \`memoryPerCpu\` sets another ratio). Its name is e.g. \`16 GiB\`, for the source's \`machines\`. Without any of these fields, the source's \`defaults\` must name the machine |
+| (nothing) | the disks: object storage has the data. There are none unless the source's \`defaults\` list some |`,
 
   async *clusters({ http, options }) {
     const { memoryPerCpu } = Options.parse(options ?? {});
@@ -93,29 +92,17 @@ the tenant, for the source's \`organizations\`.
       let index = 0;
       for await (const row of rowsOf(http, path, ServicePage)) {
         index += 1;
-        const { value, reason } = readRow(Service, row);
-        if (value === undefined) {
-          const key = labelIn(row, 'id') ?? labelIn(row, 'name') ?? `service ${index} of ${organization}`;
-          yield rejectedRow(key, reason, {});
-          continue;
-        }
-        yield { kind: 'cluster', cluster: described(value, organization, memoryPerCpu) };
+        const key = labelIn(row, 'id', 'name') ?? `service ${index} of ${organization}`;
+        yield clusterItem(row, key, Service, (service) => described(service, organization, memoryPerCpu));
       }
     }
   },
 };
 
 async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
-  let index = 0;
-  for await (const row of rowsOf(http, ORGANIZATIONS, OrganizationPage)) {
-    const { value, reason } = readRow(Organization, row, ['result', index++]);
-    // Without its id it is not known which clusters must not count as missing.
-    if (value === undefined) throw new SourceError('invalid', `${ORGANIZATIONS}: ${reason}`);
-    found.add(value.id);
-  }
-  if (found.size === 0) throw nothingListed(ORGANIZATIONS);
-  return found;
+  const rows = await Array.fromAsync(rowsOf(http, ORGANIZATIONS, OrganizationPage));
+  if (rows.length === 0) throw nothingListed(ORGANIZATIONS);
+  return idsIn(ORGANIZATIONS, rows, Organization, ['result']);
 }
 
 async function* rowsOf(
@@ -141,22 +128,19 @@ function described(
     status: STATUS.get(service.state) ?? service.state,
     shards: 1,
     replicas: service.replicas,
-    ...machineOf(service.replicaMemory, memoryPerCpu),
+    machine: machineOf(service.replicaMemory, memoryPerCpu),
     createdAt: service.createdAt,
   };
 }
 
-/** CPUs of a replica by its GiB, for sizes with another ratio than 1 to 4. */
+/** CPUs of a replica by its GiB, if the ratio is not 1 to 4. */
 const CPUS: ReadonlyMap<number, number> = new Map([[28, 8]]);
 
 /** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. */
-function machineOf(
-  gib: number | undefined,
-  memoryPerCpu: string | undefined,
-): Pick<DescribedCluster, 'machine'> {
-  if (gib === undefined) return {};
+function machineOf(gib: number | undefined, memoryPerCpu: string | undefined): DescribedCluster['machine'] {
+  if (gib === undefined) return undefined;
   const ram = Math.ceil(gib);
   const known = memoryPerCpu === undefined ? CPUS.get(ram) : undefined;
   const cpu = known ?? Math.ceil(ram / Number(memoryPerCpu ?? '4'));
-  return { machine: { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' } };
+  return { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' };
 }

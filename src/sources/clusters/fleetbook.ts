@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
+import {
+  clusterItem,
+  DiskRow,
+  describedDisk,
+  instant,
+  memoryUnit,
+  nameOfPerson,
+  pathSegment,
+} from '../cluster-fields.ts';
 import { asOfIn } from '../http/as-of.ts';
 import { count, countOrNone, currencyCode, label } from '../schema/fields.ts';
-import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
+import { labelIn } from '../schema/rows.ts';
 import type { ClusterAdapter } from '../source.ts';
 
 const CLUSTERS = '/v1/clusters';
@@ -11,7 +19,7 @@ const CLUSTERS = '/v1/clusters';
 const Options = z.strictObject({
   currency: currencyCode
     .default('USD')
-    .describe("the other instance's `CATALOGUE_CURRENCY`, in which its disks are priced; `USD` when absent"),
+    .describe("the other instance's `CATALOGUE_CURRENCY`, the currency of its disks; `USD` when absent"),
 });
 
 const Cluster = z.object({
@@ -28,7 +36,7 @@ const Cluster = z.object({
   created_at: instant,
 });
 
-/** Another instance of this service: the clusters of the organization that its token belongs to. */
+/** Another Fleetbook: the clusters of the token's organization. */
 export const adapter: ClusterAdapter = {
   id: 'fleetbook',
   options: Options,
@@ -36,12 +44,11 @@ export const adapter: ClusterAdapter = {
   readsFiles: false,
   credentials: 'bearer',
   schedule: '1-56/5 * * * *',
-  notes: `Reads the clusters of one organization of another instance, with a token of that organization that has
-\`clusters:read\`. The token says which organization it is, the answer does not: give each one a source of its own, and
-name it there as \`organization\`. Slugs are kept, and tell the clusters apart. Machines are found by their shape, since
-ids of the other instance mean nothing here and names it does not give. An answer that has not changed since (\`ETag\`)
-is not sent again. Data is as old as the other instance says (\`Fleetbook-As-Of\`), not as its reading: a gateway in
-between has to let the header through.`,
+  notes: `Reads the clusters of one organization of another Fleetbook, with a token of that organization that has
+\`clusters:read\`. Only the token names the organization: configure one source for each organization, and name it there as
+\`organization\`. The slug is the cluster's key. Machines are found by their shape, since ids of the other instance mean
+nothing here. An unchanged answer (\`ETag\`) is not sent again. The freshness is the one that the other instance states
+(\`Fleetbook-As-Of\`): a gateway in between has to pass the header on.`,
 
   async *clusters({ http, options }) {
     const { currency } = Options.parse(options ?? {});
@@ -52,13 +59,8 @@ between has to let the header through.`,
       return;
     }
     for (const [index, row] of answer.data.entries()) {
-      const { value, reason } = readRow(Cluster, row);
-      if (value === undefined) {
-        const key = labelIn(row, 'slug') ?? labelIn(row, 'name') ?? `cluster ${index + 1}`;
-        yield rejectedRow(key, reason, {});
-        continue;
-      }
-      yield { kind: 'cluster', cluster: described(value, currency) };
+      const key = labelIn(row, 'slug', 'name') ?? `cluster ${index + 1}`;
+      yield clusterItem(row, key, Cluster, (cluster) => described(cluster, currency));
     }
     if (answer.validator !== undefined) yield { kind: 'validator', validator: answer.validator };
   },

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
 import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
-import { nextLink } from '../http/link.ts';
-import { pagesOf } from '../http/pages.ts';
-import { count, countOrNone, currencyCode, label, quantity } from '../schema/fields.ts';
+import { nextLink, pagesOf } from '../http/pages.ts';
+import { count, countOrNone, currencyCode, invalid, label, quantity } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
 import type { ValidatorItem } from '../validator.ts';
@@ -27,11 +26,7 @@ const Machine = z
     const missing = SHAPE.filter((field) => given[field] == null);
     if (name != null && missing.length === SHAPE.length) return { name };
     for (const field of missing)
-      context.addIssue({
-        code: 'custom',
-        path: [field],
-        message: 'is missing; a machine has a name, or cpu, ram and ram_unit',
-      });
+      invalid(context, 'is missing; a machine has a name, or cpu, ram and ram_unit', field);
     return z.NEVER;
   });
 
@@ -63,13 +58,13 @@ export const adapter: ClusterAdapter = {
   readsFiles: true,
   credentials: 'bearer',
   schedule: '*/5 * * * *',
-  notes: `Reads clusters in the form of this service's own \`/v1/clusters\`, each with its \`organization\` (a slug), and
-optionally with an \`id\`, which identifies it for good, and a \`machine.name\`. \`organization\`, \`provider\`, \`region\`,
-\`machine\` (which may also be a name alone), \`user\` and \`disks\` may be left out where the source's entry says them.
-The payload is a list, or \`{"clusters": […], "currency": "EUR"}\`, the currency being that of the disks' prices, which
-are per minute; \`USD\` unless it is given. Pages are joined by \`Link: rel="next"\`. A list of one page that has not
-changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`, \`CLUSTERS_TOKEN\`, \`CLUSTERS_SCHEDULE\` and
-\`CLUSTERS_MAX_AGE\` configure one such source, named \`clusters\`, without a configuration file.`,
+  notes: `Reads clusters in the form of Fleetbook's \`/v1/clusters\`, each with its \`organization\` (a slug). A cluster may also
+have an \`id\`, its permanent key, and a \`machine.name\`. \`organization\`, \`provider\`, \`region\`, \`machine\` (or only its
+name), \`user\` and \`disks\` are optional if the source's entry states them. The payload is a list, or
+\`{"clusters": […], "currency": "EUR"}\` with the currency of the disks' prices per minute (default \`USD\`). Pages are joined
+by \`Link: rel="next"\`. An unchanged list of one page (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`,
+\`CLUSTERS_TOKEN\`, \`CLUSTERS_SCHEDULE\` and \`CLUSTERS_MAX_AGE\` configure one such source, named \`clusters\`, without a
+configuration file.`,
 
   async *clusters({ http }) {
     const seen = new Map<string, DescribedCluster | 'ambiguous'>();
@@ -82,17 +77,14 @@ changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`,
       const { row, index, currency } = found;
       const { value, reason } = readRow(Cluster, row);
       if (value === undefined) {
-        unusable.push(
-          rejectedRow(keyIn(row) ?? `cluster ${index + 1}`, reason, {
-            organization: labelIn(row, 'organization'),
-          }),
-        );
+        const organization = labelIn(row, 'organization');
+        unusable.push(rejectedRow(keyIn(row) ?? `cluster ${index + 1}`, reason, { organization }));
         continue;
       }
       const cluster = described(value, currency);
       const own = JSON.stringify([cluster.organization ?? null, cluster.key]);
       const other = seen.get(own);
-      // Pages may shift while they are read: an equal row is the same cluster. Other rows of one key are ambiguous.
+      // Pages may shift during the run: an equal row is the same cluster. Other rows with the same key are ambiguous.
       seen.set(
         own,
         other === undefined || JSON.stringify(other) === JSON.stringify(cluster) ? cluster : 'ambiguous',
@@ -105,38 +97,35 @@ changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`,
         continue;
       }
       const [organization, key] = JSON.parse(own) as [string | null, string];
-      yield rejectedRow(
-        key,
-        'another cluster of the organization has the same key; give each an id of its own',
-        { organization: organization ?? undefined },
-      );
+      const problem = 'another cluster of the organization has the same key; give each cluster its own id';
+      yield rejectedRow(key, problem, { organization: organization ?? undefined });
     }
   },
 };
 
-/** The key of a row that cannot be read. */
+/** Returns the key of an unusable row. */
 function keyIn(row: unknown): string | undefined {
   const { id } = z.object({ id: Id.optional() }).catch({}).parse(row);
-  return id ?? labelIn(row, 'slug') ?? labelIn(row, 'name');
+  return id ?? labelIn(row, 'slug', 'name');
 }
 
 function described(row: z.infer<typeof Cluster>, currency: string): DescribedCluster {
   const { organization, name, slug, provider, region, user, machine, disks } = row;
   return {
-    ...(organization == null ? {} : { organization }),
+    organization: organization ?? undefined,
     key: row.id ?? slug ?? name,
     name,
-    ...(slug == null ? {} : { slug }),
-    ...(provider == null ? {} : { provider: provider.name }),
-    ...(region == null ? {} : { region: { code: region.code, name: region.name } }),
+    slug: slug ?? undefined,
+    provider: provider?.name,
+    region: region == null ? undefined : { code: region.code, name: region.name },
     status: row.status,
     shards: row.shards,
     replicas: row.replicas,
-    ...(user === undefined
-      ? {}
-      : { user: { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' } }),
-    ...(machine == null ? {} : { machine }),
-    ...(disks == null ? {} : { disks: disks.map((disk) => describedDisk(disk, currency)) }),
+    // Null states that there is no creator.
+    user:
+      user === undefined ? undefined : { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' },
+    machine: machine ?? undefined,
+    disks: disks?.map((disk) => describedDisk(disk, currency)),
     createdAt: row.created_at,
   };
 }
@@ -147,14 +136,14 @@ interface FoundRow {
   readonly currency: string;
 }
 
-/** Yields a validator only for a list of one page: that of a first page does not cover the others. */
+/** Yields a validator only for a list of one page: the validator of a first page does not cover the others. */
 async function* rows(http: SourceHttp): AsyncGenerator<FoundRow | ValidatorItem> {
-  const asked = await http.jsonIfModified('', Payload);
-  if ('unmodified' in asked && nextLink(asked.headers.get('link')) === undefined) {
-    yield { kind: 'unmodified', validator: asked.unmodified };
+  const answer = await http.jsonIfModified('', Payload);
+  if ('unmodified' in answer && nextLink(answer.headers.get('link')) === undefined) {
+    yield { kind: 'unmodified', validator: answer.unmodified };
     return;
   }
-  const first = 'unmodified' in asked ? await http.json('', Payload) : asked;
+  const first = 'unmodified' in answer ? await http.json('', Payload) : answer;
   const path = http.base.origin + http.base.pathname;
   const pages = pagesOf(
     path,

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../domain/cluster.ts';
-import { instant, pathSegment } from '../cluster-fields.ts';
+import { idsIn, instant, itemOfType, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
-import { count, label, oneOf, quantity } from '../schema/fields.ts';
-import { listedNames, nameList } from '../schema/name-list.ts';
+import { count, invalid, label, listedNames, nameList, oneOf, quantity } from '../schema/fields.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
-import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
+import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
 
 const PROJECTS = '/v1/cloud/project';
 
-/** The engines that are databases. Queues, connectors and dashboards are no clusters. */
+/** The engines that are databases. Others, such as queues and dashboards, are no clusters. */
 const ENGINES = 'cassandra,clickhouse,m3db,mongodb,mysql,opensearch,postgresql,redis,valkey';
 
-/** The states that the contract has a word for. */
+/** The states with a word in the contract. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['CREATING', 'Creating'],
   ['READY', 'Active'],
@@ -21,16 +20,16 @@ const STATUS: ReadonlyMap<string, string> = new Map([
 const Options = z.strictObject({
   projects: nameList
     .optional()
-    .describe('the ids of the projects to read, separated by commas; all that the token may see when absent'),
+    .describe('the ids of the projects to read, separated by commas; all projects of the token when absent'),
   engines: nameList
     .default(ENGINES)
-    .describe(`the engines whose services are read, separated by commas; \`${ENGINES}\` when absent`),
+    .describe(`the engines to read, separated by commas; \`${ENGINES}\` when absent`),
 });
 
 const Ids = z.array(z.unknown());
 const Capabilities = z.object({ flavors: z.array(z.unknown()) });
 
-/** How the API states an amount of memory or disk. */
+/** An amount of memory or disk. */
 const Size = z
   .object({ unit: oneOf(['MB', 'MiB', 'GB', 'GiB', 'TB', 'TiB']), value: quantity })
   .transform(({ unit, value }): { unit: DescribedDisk['unit']; value: number } => {
@@ -38,7 +37,7 @@ const Size = z
     return unit === 'MiB' ? { unit: 'GiB', value: value / 1024 } : { unit, value };
   });
 
-/** `core` and `memory` (GB) are what older answers have in place of the specifications. */
+/** Older answers have `core` and `memory` (GB) instead of the specifications. */
 const Flavor = z
   .object({
     specifications: z.object({ core: count, memory: Size }).nullish(),
@@ -48,17 +47,14 @@ const Flavor = z
   .transform(({ specifications, core, memory }, context) => {
     if (specifications != null) return { cpu: specifications.core, memory: specifications.memory };
     if (core != null && memory != null) return { cpu: core, memory: { unit: 'GB', value: memory } as const };
-    const message = 'is missing, and so are core and memory; one of them must say the shape of the flavor';
-    context.addIssue({ code: 'custom', path: ['specifications'], message });
-    return z.NEVER;
+    const problem = 'is missing, and so are core and memory; one of them must state the shape of the flavor';
+    return invalid(context, problem, 'specifications');
   });
 type Flavor = z.infer<typeof Flavor>;
 
-const Engine = z.object({ engine: label });
-
 /**
- * `cloud.project.database.Service` of the API's own schema, https://eu.api.ovh.com/v1/cloud.json, which OVH keeps in
- * ovh/ovhcloud-cli as well. What is nullish here is nullable, deprecated or newer there.
+ * `cloud.project.database.Service` in the API's schema, https://eu.api.ovh.com/v1/cloud.json, and in ovh/ovhcloud-cli. The
+ * nullish fields are nullable, deprecated or newer there.
  */
 const Service = z
   .object({
@@ -78,9 +74,8 @@ const Service = z
     const replicas = nodes == null || nodes.length === 0 ? nodeNumber : nodes.length;
     const region = service.region ?? nodes?.find((node) => node.region != null)?.region;
     if (replicas != null) return { ...service, region, replicas };
-    const message = 'is missing, and so is nodeNumber; one of them must say how many nodes there are';
-    context.addIssue({ code: 'custom', path: ['nodes'], message });
-    return z.NEVER;
+    const problem = 'is missing, and so is nodeNumber; one of them must state the count of nodes';
+    return invalid(context, problem, 'nodes');
   });
 type Service = z.infer<typeof Service>;
 
@@ -98,8 +93,8 @@ export const adapter: ClusterAdapter = {
   readsFiles: false,
   credentials: 'bearer',
   schedule: '3-58/5 * * * *',
-  notes: `The token is an OAuth 2.0 access token of a service account whose policy lets it \`GET\` these addresses. It lives for an
-hour, so a source that is to last has [credentials that renew themselves](#credentials):
+  notes: `The token is an OAuth 2.0 access token of a service account whose policy lets it \`GET\` these addresses. It expires
+after an hour: use [credentials that renew themselves](#credentials):
 
 \`\`\`json
 {
@@ -123,20 +118,20 @@ hour, so a source that is to last has [credentials that renew themselves](#crede
 }
 \`\`\`
 
-A project is a tenant, by its id, for the source's \`organizations\`. OVH lists the ids of services alone: each service is
-asked for by itself. A project that cannot be read, and a service that is deleted between its listing and its reading,
-fail the whole reading, which is repeated; where one project must not stop the others, give each a source of its own.
+The id of a project is the tenant, for the source's \`organizations\`. OVH lists only the ids of services: each service needs
+one request. The whole run fails if a project cannot be read, or if a service is deleted after it was listed; the run is
+repeated. If one project must not stop the others, configure one source for each.
 
 | of OVH | becomes |
 |---|---|
-| \`id\` | what identifies the cluster |
+| \`id\` | the cluster's key |
 | \`description\`, else \`id\` | its name |
-| \`status\` | \`READY\` is \`Active\`, \`CREATING\` is \`Creating\`; others, such as \`UPDATING\`, \`LOCKED\` and \`SHELVED\`, stay as they are |
+| \`status\` | \`READY\` is \`Active\`, \`CREATING\` is \`Creating\`; other states, such as \`UPDATING\`, \`LOCKED\` and \`SHELVED\`, are published unchanged |
 | \`nodes\`, else \`nodeNumber\` | the replicas, of 1 shard |
-| \`flavor\` | the machine's name. Its shape is that of the project's \`capabilities\`, in the unit that they name; a flavor that is not listed is a name alone: say its shape in the source's \`machines\` |
-| \`storage\`, else \`disk\` | one disk of that size, \`disk\` in GB. Its type is the one that OVH names, if any; else name, unit and price are those of \`*\` in the source's \`diskTypes\`. Where both are missing, nothing is said of disks |
-| \`region\`, else that of the first node | the region's code, such as \`GRA\`, of the provider OVH. Its machines are sold in \`GRA11\` and the like: the source's \`regions\` may name one for it |
-| (nothing) | who made it: the source's \`defaults\` may say a \`user\` |`,
+| \`flavor\` | the machine's name. The project's \`capabilities\` state its shape, in their unit; the source's \`machines\` must give the shape of a flavor that they do not list |
+| \`storage\`, else \`disk\` | one disk of that size, \`disk\` in GB. If OVH names no type, its name, unit and price come from \`*\` in the source's \`diskTypes\`. If both are missing, the disks are unknown |
+| \`region\`, else that of the first node | the code of a region of the provider OVH, such as \`GRA\`. Its machines are sold in regions such as \`GRA11\`: the source's \`regions\` may name one of these instead |
+| (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
 
   async *clusters({ http, options }) {
     const { projects, engines } = Options.parse(options ?? {});
@@ -152,16 +147,8 @@ async function projectsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   return ids;
 }
 
-/** @throws SourceError `invalid` for an id that cannot be asked for: what it stands for must not count as missing */
 async function idsOf(http: SourceHttp, path: string): Promise<ReadonlySet<string>> {
-  const { data } = await http.json(path, Ids);
-  const found = new Set<string>();
-  for (const [index, row] of data.entries()) {
-    const { value, reason } = readRow(pathSegment, row, [index]);
-    if (value === undefined) throw new SourceError('invalid', `${path}: ${reason}`);
-    found.add(value);
-  }
-  return found;
+  return idsIn(path, (await http.json(path, Ids)).data, pathSegment);
 }
 
 async function* clustersOf(
@@ -175,44 +162,41 @@ async function* clustersOf(
   const flavors = await flavorsOf(http, project);
   for (const id of ids) {
     const { data: row } = await http.json(`${path}/${id}`, z.looseObject({}));
-    const item = itemOf(row, id, project, engines, flavors);
-    if (item !== undefined) yield item;
+    yield* itemOfType(row, id, 'engine', engines, () => itemOf(row, id, project, flavors));
   }
 }
 
-/** By their names. */
+/** Returns the flavors by name. */
 async function flavorsOf(http: SourceHttp, project: string): Promise<ReadonlyMap<string, Row<Flavor>>> {
   const { data } = await http.json(`${PROJECTS}/${project}/database/capabilities`, Capabilities);
   const flavors = new Map<string, Row<Flavor>>();
   for (const row of data.flavors) {
     const name = labelIn(row, 'name');
-    // A flavor without a name is as one that is not listed.
+    // A flavor without a name counts as not listed.
     if (name !== undefined) flavors.set(name, readRow(Flavor, row));
   }
   return flavors;
 }
 
-/** Undefined for a service that is no cluster. */
 function itemOf(
   row: unknown,
   id: string,
   project: string,
-  engines: ReadonlySet<string>,
   flavors: ReadonlyMap<string, Row<Flavor>>,
-): ClusterItem | undefined {
-  const engine = readRow(Engine, row);
-  if (engine.value === undefined) return rejectedRow(id, engine.reason, {});
-  if (!engines.has(engine.value.engine)) return undefined;
+): ClusterItem {
   const { value, reason } = readRow(Service, row);
-  if (value === undefined) return rejectedRow(id, reason, {});
-  if (value.id !== id) return rejectedRow(id, 'id is that of another service', {});
+  if (value === undefined) return rejectedRow(id, reason);
+  if (value.id !== id) return rejectedRow(id, 'id is that of another service');
   const flavor = flavors.get(value.flavor);
   if (flavor?.reason !== undefined)
-    return rejectedRow(id, `flavor is ${value.flavor}, of which the capabilities say: ${flavor.reason}`, {});
+    return rejectedRow(
+      id,
+      `flavor is ${value.flavor}, which is unusable in the capabilities: ${flavor.reason}`,
+    );
   return { kind: 'cluster', cluster: described(value, project, flavor?.value) };
 }
 
-/** @param flavor undefined where the capabilities do not list it: the machine is a name alone then */
+/** @param flavor undefined if the capabilities do not list it: then the machine has only a name */
 function described(service: Service, project: string, flavor: Flavor | undefined): DescribedCluster {
   const { id, description, status, region, replicas, createdAt } = service;
   return {
@@ -220,12 +204,12 @@ function described(service: Service, project: string, flavor: Flavor | undefined
     key: id,
     name: description || id,
     provider: 'OVH',
-    ...(region == null ? {} : { region: { code: region } }),
+    region: region == null ? undefined : { code: region },
     status: STATUS.get(status) ?? status,
     shards: 1,
     replicas,
     machine: { name: service.flavor, ...shapeOf(flavor) },
-    ...disksOf(service),
+    disks: disksOf(service),
     createdAt,
   };
 }
@@ -243,9 +227,9 @@ function shapeOf(flavor: Flavor | undefined) {
   return { cpu: flavor.cpu, ram: Math.ceil(flavor.memory.value * factor), ramUnit };
 }
 
-function disksOf({ storage, disk }: Service): Pick<DescribedCluster, 'disks'> {
+function disksOf({ storage, disk }: Service): DescribedCluster['disks'] {
   const size = storage?.size ?? (disk?.size == null ? undefined : { unit: 'GB' as const, value: disk.size });
-  if (size === undefined) return {};
-  const name = storage?.type ?? disk?.type;
-  return { disks: [{ type: name == null ? {} : { name }, size: size.value, unit: size.unit }] };
+  if (size === undefined) return undefined;
+  const name = storage?.type ?? disk?.type ?? undefined;
+  return [{ type: { name }, size: size.value, unit: size.unit }];
 }

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
 import { memory } from '../../domain/machine.ts';
-import { countedRows } from '../http/counted-rows.ts';
-import { listedNames, nameList } from '../schema/name-list.ts';
+import { countedRows } from '../http/listing.ts';
+import { listedNames, nameList } from '../schema/fields.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
 import { type Instance, type NodeType, NodeTypePage, PRODUCTS, type Product } from './scaleway/products.ts';
 
-/** The largest page of the API. */
+/** The API's largest page. */
 const PER_PAGE = 100;
 
-/** The states that have the same word in every control plane; they are the same in all products. */
+/** The states with a word in the contract, which are the same in all products. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['provisioning', 'Creating'],
   ['initializing', 'Creating'],
@@ -20,10 +20,10 @@ const STATUS: ReadonlyMap<string, string> = new Map([
   ['deleting', 'Terminating'],
 ]);
 
-/** What an option says in place of places to read a product nowhere. */
+/** The value of an option that skips a product. */
 const NOWHERE = 'none';
 
-/** The places are those that Scaleway's own client knows of each product. */
+/** The default places are those in Scaleway's client. */
 const places = (known: string, what: string) =>
   nameList
     .default(known)
@@ -40,7 +40,7 @@ const Options = z.strictObject({
 
 /**
  * The databases that Scaleway runs for its customers. Source: https://www.scaleway.com/en/developers/api/, and
- * scaleway-sdk-go, which is generated from the same descriptions.
+ * scaleway-sdk-go.
  */
 export const adapter: ClusterAdapter = {
   id: 'scaleway',
@@ -51,9 +51,9 @@ export const adapter: ClusterAdapter = {
   credentials: 'x-auth-token',
   schedule: '2-57/5 * * * *',
   notes: `The token is the secret key of an API key whose policy may read these databases (\`RelationalDatabasesReadOnly\` for PostgreSQL
-and MySQL). A project is a tenant, by its id, for the source's \`organizations\`. A product, region or zone that cannot be
-read fails the whole reading; leave it out by the options, which also name places that are new. An entry that reads
-PostgreSQL and MySQL of Paris alone:
+and MySQL). The id of a project is the tenant, for the source's \`organizations\`. A product, region or zone that cannot be
+read fails the whole run: exclude it by the options, which may also name new places. This entry reads only PostgreSQL and
+MySQL in Paris:
 
 \`\`\`json
 {
@@ -76,15 +76,15 @@ PostgreSQL and MySQL of Paris alone:
 
 | of Scaleway | becomes |
 |---|---|
-| \`id\` | what identifies the cluster |
-| \`status\` | \`ready\` is \`Active\`, \`provisioning\` and \`initializing\` are \`Creating\`, \`autohealing\` is \`Degraded\`, \`suspended\` is \`Stopped\`, \`deleting\` is \`Terminating\`; others, such as \`locked\` and \`disk_full\`, stay as they are |
+| \`id\` | the cluster's key |
+| \`status\` | \`ready\` is \`Active\`, \`provisioning\` and \`initializing\` are \`Creating\`, \`autohealing\` is \`Degraded\`, \`suspended\` is \`Stopped\`, \`deleting\` is \`Terminating\`; other states, such as \`locked\` and \`disk_full\`, are published unchanged |
 | \`is_ha_cluster\`, \`read_replicas\` (PostgreSQL, MySQL) | the replicas, of 1 shard: 2 with high availability, else 1, and each read replica |
 | \`node_amount\` (MongoDB) | the replicas, of 1 shard |
-| \`cluster_size\` (Redis) | 1 and 2 are the replicas of 1 shard. From 3 on the keys are split: so many shards with 1 replica each. The copies that nodes keep of each other's keys are no nodes of their own |
-| \`node_type\` | the machine's name. Its shape is that of the product's list of node types, in GiB; a type that is not listed is a name alone: say its shape in the source's \`machines\` |
-| \`volume\` | one disk of so many GB, whose type is the volume's, such as \`sbs_5k\`; unit and price are those of this name in the source's \`diskTypes\`. Redis has none |
-| \`region\`, \`zone\` | the region's code, of the provider Scaleway. Its machines are sold in zones (\`fr-par-1\`), while PostgreSQL, MySQL and MongoDB are in regions (\`fr-par\`): the source's \`regions\` may name a zone for one |
-| (nothing) | who made it: the source's \`defaults\` may say a \`user\` |`,
+| \`cluster_size\` (Redis) | 1 and 2 are the replicas of 1 shard. 3 or more are as many shards with 1 replica each, since Redis splits the keys. The copies that nodes keep of each other's keys are not counted |
+| \`node_type\` | the machine's name. The product's list of node types states its shape, in GiB; the source's \`machines\` must give the shape of a type that is not listed |
+| \`volume\` | one disk of that many GB with the volume's type, such as \`sbs_5k\`; unit and price come from that name in the source's \`diskTypes\`. Redis has none |
+| \`region\`, \`zone\` | the code of a region of the provider Scaleway. Its machines are sold in zones (\`fr-par-1\`), while PostgreSQL, MySQL and MongoDB are in regions (\`fr-par\`): the source's \`regions\` may name a zone instead |
+| (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
 
   async *clusters({ http, options }) {
     const read = Options.parse(options ?? {});
@@ -103,15 +103,15 @@ async function* clustersIn(http: SourceHttp, product: Product, place: string): A
   for (const [index, row] of rows.entries()) {
     const { value, reason } = readRow(product.Instance, row);
     if (value === undefined) {
-      const key = labelIn(row, 'id') ?? labelIn(row, 'name') ?? `${product.id} ${index + 1} of ${place}`;
-      yield rejectedRow(key, reason, {});
+      const key = labelIn(row, 'id', 'name') ?? `${product.id} ${index + 1} of ${place}`;
+      yield rejectedRow(key, reason);
     } else {
       yield itemOf(value, types.get(value.node_type.toLowerCase()));
     }
   }
 }
 
-/** By their names in lower case: instances of PostgreSQL and MySQL have `db-dev-s` where the list has `DB-DEV-S`. */
+/** Returns the types by name in lower case: instances name `db-dev-s` what the list calls `DB-DEV-S`. */
 async function nodeTypes(
   http: SourceHttp,
   product: Product,
@@ -120,7 +120,7 @@ async function nodeTypes(
   const types = new Map<string, Row<NodeType>>();
   for await (const row of rowsOf(http, at(product.nodeTypes, place), NodeTypePage, product.allTypes)) {
     const name = labelIn(row, 'name');
-    // A type without a name is as one that is not listed.
+    // A type without a name counts as not listed.
     if (name !== undefined) types.set(name.toLowerCase(), readRow(product.NodeType, row));
   }
   return types;
@@ -144,11 +144,14 @@ function at(path: string, place: string): string {
   return path.replace(/\{(region|zone)\}/, place);
 }
 
-/** @param type undefined where the product does not list it: the machine is a name alone then */
+/** @param type undefined if the product does not list it: then the machine has only a name */
 function itemOf(instance: Instance, type: Row<NodeType> | undefined): ClusterItem {
   const { id, name, status, node_type, project_id, place, shards, replicas, disks, created_at } = instance;
   if (type?.reason !== undefined)
-    return rejectedRow(id, `node_type is ${node_type}, of which the list of types says: ${type.reason}`, {});
+    return rejectedRow(
+      id,
+      `node_type is ${node_type}, which is unusable in the list of types: ${type.reason}`,
+    );
   const cluster: DescribedCluster = {
     tenant: project_id,
     key: id,
@@ -159,7 +162,7 @@ function itemOf(instance: Instance, type: Row<NodeType> | undefined): ClusterIte
     shards,
     replicas,
     machine: { name: node_type, ...shapeOf(type?.value) },
-    ...(disks === undefined ? {} : { disks }),
+    disks,
     createdAt: created_at,
   };
   return { kind: 'cluster', cluster };

@@ -1,20 +1,19 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { instant } from '../cluster-fields.ts';
-import { countedRows, countIn } from '../http/counted-rows.ts';
-import { count, countOrNone, label, quantity } from '../schema/fields.ts';
-import { listedNames, nameList } from '../schema/name-list.ts';
-import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
-import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
+import { clusterItem, disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
+import { countedRows, countIn } from '../http/listing.ts';
+import { count, countOrNone, label, listedNames, nameList, quantity } from '../schema/fields.ts';
+import { labelIn } from '../schema/rows.ts';
+import type { ClusterAdapter, SourceHttp } from '../source.ts';
 
 const DATABASES = '/1.3/database';
 
-/** The largest page; without a `limit` the API gives ten rows. */
+/** The API's largest page. Its default is ten rows. */
 const PER_PAGE = 100;
 
 const TYPES = 'mysql,opensearch,pg,redis,valkey';
 
-/** The states that the contract has a word for. UpCloud's others do not tell a new service from one that is moved. */
+/** The states with a word in the contract. UpCloud's other states do not distinguish a new service from a moved one. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['running', 'Active'],
   ['poweroff', 'Stopped'],
@@ -23,24 +22,23 @@ const STATUS: ReadonlyMap<string, string> = new Map([
 const Options = z.strictObject({
   types: nameList
     .default(TYPES)
-    .describe(`the types of service that are read, separated by commas; \`${TYPES}\` when absent`),
+    .describe(`the types of service to read, separated by commas; \`${TYPES}\` when absent`),
   organizationLabel: label
     .optional()
     .describe(
-      "key of the label of a service whose value says whose it is, for the source's `organizations`; without it services have no tenant",
+      "key of the label with a service's tenant, for the source's `organizations`; without it services have no tenant",
     ),
 });
 
 const Databases = z.array(z.unknown());
-const Kind = z.object({ type: label });
 
 /**
- * `ManagedDatabase` of UpCloud's own client, https://github.com/UpCloudLtd/upcloud-go-api/blob/main/upcloud/managed_database.go,
- * and the answers recorded there in upcloud/service/fixtures; `plan_components` as in UpCloudLtd/upcloud-cli.
+ * `ManagedDatabase` in UpCloud's client, https://github.com/UpCloudLtd/upcloud-go-api/blob/main/upcloud/managed_database.go,
+ * and the answers recorded there in upcloud/service/fixtures. Source of `plan_components`: UpCloudLtd/upcloud-cli.
  */
 const Database = z.object({
   uuid: label,
-  /** What the host name begins with. */
+  /** The first part of the host name. */
   name: label,
   title: z.union([z.literal(''), label]).nullish(),
   state: label,
@@ -49,7 +47,7 @@ const Database = z.object({
   zone: label,
   create_time: instant,
   additional_disk_space_gib: countOrNone.nullish(),
-  /** Of services whose plan is put together from parts. */
+  /** Only in services whose plan is composed of parts. */
   plan_components: z
     .object({
       compute: z.object({ name: label, cpu: count, memory_gb: quantity }),
@@ -70,9 +68,9 @@ export const adapter: ClusterAdapter = {
   credentials: 'basic-or-bearer',
   schedule: '1-56/5 * * * *',
   notes: `The token is an API token (\`ucat_…\`), or \`user:password\` of a subaccount that may use the API and see managed databases.
-An account has no projects: name the source's \`organization\`, or the label that tells organizations apart in the
-option \`organizationLabel\`. The answers hold passwords (\`service_uri\`); none is kept or logged. An entry for two teams,
-whose services are labelled \`team=shop\` and \`team=lab\`:
+An account has no projects: name the source's \`organization\`, or name a label in the option \`organizationLabel\`. The
+answers contain passwords (\`service_uri\`), which are neither stored nor logged. This entry is for two teams, whose services
+have the labels \`team=shop\` and \`team=lab\`:
 
 \`\`\`json
 {
@@ -93,14 +91,14 @@ whose services are labelled \`team=shop\` and \`team=lab\`:
 
 | of UpCloud | becomes |
 |---|---|
-| \`uuid\` | what identifies the cluster |
+| \`uuid\` | the cluster's key |
 | \`title\`, else \`name\` | its name |
-| \`state\` | \`running\` is \`Active\`, \`poweroff\` is \`Stopped\`; others, such as \`pending\`, \`setup-network\` and \`rebuilding\`, stay as they are |
+| \`state\` | \`running\` is \`Active\`, \`poweroff\` is \`Stopped\`; other states, such as \`pending\`, \`setup-network\` and \`rebuilding\`, are published unchanged |
 | \`node_count\` | the replicas, of 1 shard |
-| \`plan_components.compute\`, else \`plan\` | the machine's name, and its shape, which of older plans only the name states: \`2x4xCPU-8GB-100GB\` are 2 nodes with 4 CPUs, 8 GiB and 100 GiB of disk each. A plan of another form is a name alone: say its shape in the source's \`machines\` |
-| \`plan_components.storage\`, else \`plan\` with \`additional_disk_space_gib\` | one disk of so many GiB, of which the API says no more: name, unit and price are those of \`*\` in the source's \`diskTypes\`. Where none of them states a size, nothing is said of disks |
-| \`zone\` | the region's code, of the provider UpCloud |
-| (nothing) | who made it: the source's \`defaults\` may say a \`user\` |`,
+| \`plan_components.compute\`, else \`plan\` | the machine's name and shape. The name of an older plan states its shape: \`2x4xCPU-8GB-100GB\` has 2 nodes with 4 CPUs, 8 GiB and 100 GiB of disk each. The source's \`machines\` must give the shape of a plan of another form |
+| \`plan_components.storage\`, else \`plan\` with \`additional_disk_space_gib\` | one disk of that many GiB. Its name, unit and price come from \`*\` in the source's \`diskTypes\`. If none of them states a size, the disks are unknown |
+| \`zone\` | the code of a region of the provider UpCloud |
+| (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
 
   async *clusters({ http, options }) {
     const { types, organizationLabel } = Options.parse(options ?? {});
@@ -108,8 +106,9 @@ whose services are labelled \`team=shop\` and \`team=lab\`:
     let index = 0;
     for await (const row of rowsOf(http)) {
       index += 1;
-      const item = itemOf(row, index, wanted, organizationLabel);
-      if (item !== undefined) yield item;
+      const key = labelIn(row, 'uuid', 'name') ?? `database ${index}`;
+      const item = () => clusterItem(row, key, Database, (found) => described(found, organizationLabel));
+      yield* itemOfType(row, key, 'type', wanted, item);
     }
   },
 };
@@ -122,27 +121,11 @@ function rowsOf(http: SourceHttp): AsyncGenerator<unknown, void> {
   });
 }
 
-/** Undefined for a service that is no cluster. */
-function itemOf(
-  row: unknown,
-  index: number,
-  wanted: ReadonlySet<string>,
-  organizationLabel: string | undefined,
-): ClusterItem | undefined {
-  const key = labelIn(row, 'uuid') ?? labelIn(row, 'name') ?? `database ${index}`;
-  const kind = readRow(Kind, row);
-  if (kind.value === undefined) return rejectedRow(key, kind.reason, {});
-  if (!wanted.has(kind.value.type)) return undefined;
-  const { value, reason } = readRow(Database, row);
-  if (value === undefined) return rejectedRow(key, reason, {});
-  return { kind: 'cluster', cluster: described(value, organizationLabel) };
-}
-
 function described(database: Database, organizationLabel: string | undefined): DescribedCluster {
   const { uuid, name, title, state, node_count, zone, create_time, labels } = database;
   const tenant = labels?.find(({ key }) => key === organizationLabel)?.value;
   return {
-    ...(tenant === undefined || tenant === '' ? {} : { tenant }),
+    tenant: tenant || undefined,
     key: uuid,
     name: title || name,
     provider: 'UpCloud',
@@ -155,11 +138,11 @@ function described(database: Database, organizationLabel: string | undefined): D
   };
 }
 
-/** `2x4xCPU-8GB-100GB`, with or without a disk or another part behind: nodes, CPUs, memory and disk of each. */
+/** `2x4xCPU-8GB-100GB`: nodes, CPUs, memory and disk of each. The disk and further parts are optional. */
 const PLAN =
   /^[1-9]\d{0,2}x(?<cpu>[1-9]\d{0,2})xCPU-(?<ram>[1-9]\d{0,4})GB(?:-(?<disk>[1-9]\d{0,6})GB)?(?:-|$)/;
 
-/** "GB" are GiB: the plan 2x4xCPU-8GB-100GB has 8192 and 102400 MiB in the API's list of plans. */
+/** "GB" means GiB: the plan 2x4xCPU-8GB-100GB has 8192 and 102400 MiB in the API's list of plans. */
 function hardwareOf({
   plan,
   plan_components: components,
@@ -169,14 +152,10 @@ function hardwareOf({
     const { compute, storage } = components;
     const { name, cpu, memory_gb: gib } = compute;
     const machine = { name, cpu, ram: Math.ceil(gib), ramUnit: 'Binary' } as const;
-    return { machine, ...disksOf(storage?.total_gib) };
+    return { machine, disks: disksOfGib(storage?.total_gib) };
   }
   const { cpu, ram, disk } = PLAN.exec(plan)?.groups ?? {};
   if (cpu === undefined || ram === undefined) return { machine: { name: plan } };
   const machine = { name: plan, cpu: Number(cpu), ram: Number(ram), ramUnit: 'Binary' } as const;
-  return { machine, ...disksOf(disk === undefined ? undefined : Number(disk) + (additional ?? 0)) };
-}
-
-function disksOf(gib: number | undefined): Pick<DescribedCluster, 'disks'> {
-  return gib === undefined ? {} : { disks: [{ type: {}, size: gib, unit: 'GiB' }] };
+  return { machine, disks: disksOfGib(disk === undefined ? undefined : Number(disk) + (additional ?? 0)) };
 }

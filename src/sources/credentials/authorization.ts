@@ -1,16 +1,18 @@
-/** How credentials are sent: the header of a request and its value. */
-import { exo2Signature, GOOD_FOR_S } from '../http/exo2-signature.ts';
+/** The header of a request with credentials, and its value. */
+import { createHmac } from 'node:crypto';
 import { SourceError } from '../source.ts';
 import type { CredentialKind } from './types.ts';
 
-/** What stands before a token in its header. */
+/** Prefixes of a token in its header. */
 const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '', 'x-goog-api-key': '' } as const;
+
+const SIGNATURE_SECONDS = 600;
 
 export function headerOf(kind: CredentialKind): string {
   return kind.startsWith('x-') ? kind : 'authorization';
 }
 
-/** @param url of the request, which some credentials sign */
+/** @param url of the request, which some kinds of credentials sign */
 export function readAuthorization(
   accepted: CredentialKind,
   token: string | undefined,
@@ -24,18 +26,18 @@ export function readAuthorization(
   }
   if (kind === 'exo2-hmac-sha256') {
     if (/^[\x21-\x7e]+:[\x21-\x7e]+$/.test(token))
-      return exo2Signature(token, url, Math.floor(Date.now() / 1000) + GOOD_FOR_S);
+      return exo2Signature(token, url, Math.floor(Date.now() / 1000) + SIGNATURE_SECONDS);
     throw new SourceError('misconfigured', "the source's token must have the form key:secret");
   }
-  // Checked here: the error of `Headers` would repeat the token.
+  // The error of `Headers` would contain the token.
   if (/^[\x21-\x7e]+$/.test(token)) return `${SCHEMES[kind]}${token}`;
   throw new SourceError(
     'misconfigured',
-    "the source's token holds a blank or another character that no header can carry",
+    "the source's token contains a blank or another character that no header can have",
   );
 }
 
-/** How a token is sent to a source that takes several kinds of credentials. */
+/** Returns the kind of a token for a source that accepts several kinds. */
 function sentAs(
   accepted: Exclude<CredentialKind, 'none'>,
   token: string,
@@ -43,4 +45,25 @@ function sentAs(
   if (accepted === 'optional-bearer') return 'bearer';
   if (accepted === 'basic-or-bearer') return token.includes(':') ? 'basic' : 'bearer';
   return accepted;
+}
+
+/**
+ * Returns the header Authorization of a GET without a body, for Exoscale's API.
+ * Source: https://openapi-v2.exoscale.com/ ("Authentication"), https://github.com/exoscale/egoscale/blob/master/v3/api.go.
+ * @param token `key:secret`
+ * @param expires seconds since the epoch
+ */
+export function exo2Signature(token: string, url: URL, expires: number): string {
+  const colon = token.indexOf(':');
+  const [key, secret] = [token.slice(0, colon), token.slice(colon + 1)];
+  // Repeated parameters are not signed.
+  const names = [...new Set(url.searchParams.keys())]
+    .filter((name) => url.searchParams.getAll(name).length === 1)
+    .sort();
+  const values = names.map((name) => url.searchParams.get(name)).join('');
+  // The body and the headers are not signed: these lines are empty.
+  const message = [`GET ${url.pathname}`, '', values, '', expires].join('\n');
+  const signature = createHmac('sha256', secret).update(message).digest('base64');
+  const signed = names.length === 0 ? '' : `signed-query-args=${names.join(';')},`;
+  return `EXO2-HMAC-SHA256 credential=${key},${signed}expires=${expires},signature=${signature}`;
 }

@@ -1,4 +1,3 @@
-/** Credentials that a command prints, as kubectl's exec plugins do. */
 import { spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { SourceError } from '../source.ts';
@@ -9,17 +8,18 @@ const COMMAND_MS = 30_000;
 const MOST_OUTPUT_BYTES = 64 * 1024;
 
 export interface CredentialCommand {
-  /** The program and its arguments; no shell reads them. */
+  /** The program and its arguments, without a shell. */
   readonly command: readonly string[];
-  /** The setting that names the command, for an operator. */
+  /** The name of the setting, for an operator. */
   readonly setting: string;
   readonly deadlineMs?: number;
   readonly now?: () => number;
 }
 
 /**
- * Runs the command once. What it prints, and its arguments, may be secrets: no message repeats them.
- * @throws SourceError `misconfigured` when it cannot be started or prints no token, `retry` when it fails or hangs
+ * Runs a command that prints credentials, like kubectl's exec plugins. Its output and arguments may be secrets: no message
+ * contains them.
+ * @throws SourceError `misconfigured` if it cannot be started or prints no token, `retry` if it fails or hangs
  */
 export async function tokenOfCommand(options: CredentialCommand): Promise<IssuedToken> {
   const { command, setting, deadlineMs = COMMAND_MS, now = Date.now } = options;
@@ -27,19 +27,19 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
   const named = `the credential command ${basename(program)} (${setting})`;
   const fail = (kind: 'retry' | 'misconfigured', problem: string) =>
     new SourceError(kind, `${named} ${problem}`, { limitsAll: true });
-  // A process group of its own, so that the command's children end with it.
+  // In its own process group, so that the command's children end with it.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   const kill = () => {
     child.stdout.destroy();
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // It has ended meanwhile.
+      // It has already ended.
     }
   };
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timer = setTimeout(() => {
-    reject(fail('retry', `did not end within ${deadlineMs} ms; run it by hand to see what it waits for`));
+    reject(fail('retry', `did not end within ${deadlineMs} ms; run it by hand to find the reason`));
   }, deadlineMs);
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {
@@ -47,7 +47,7 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
     if (output.length > MOST_OUTPUT_BYTES)
       reject(fail('misconfigured', `prints more than ${MOST_OUTPUT_BYTES} bytes; it must print a token`));
   });
-  // The error's message and fields repeat the arguments: only its code is used.
+  // The error's message and fields contain the arguments: only its code is safe.
   child.once('error', (error: NodeJS.ErrnoException) =>
     reject(fail('misconfigured', `cannot be started (${error.code}); check the path of the program`)),
   );
@@ -55,7 +55,7 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
     if (code === 0) resolve(output);
     else
       reject(
-        fail('retry', `ended with ${code ?? signal}; run it by hand as the same user to see what it says`),
+        fail('retry', `ended with ${code ?? signal}; run it by hand as the same user to see its output`),
       );
   });
   try {
@@ -63,7 +63,7 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
     if (issued === undefined) {
       throw fail(
         'misconfigured',
-        'prints neither a token alone nor JSON that has one ({"token": …, "expiry": …}); change the command',
+        'prints neither a token nor JSON with one ({"token": …, "expiry": …}); change the command',
       );
     }
     return issued;

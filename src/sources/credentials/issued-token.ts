@@ -1,20 +1,18 @@
-/** The forms in which a token is handed out. */
 import { z } from 'zod';
 import { problemsOf } from '../schema/problems.ts';
-import { jsonIn } from './json.ts';
 import type { IssuedToken } from './provider.ts';
 
 const token = z.string().min(1).max(16_384);
-/** Some issuers write numbers as text. */
+/** Some issuers send numbers as text. */
 const seconds = z.union([z.number(), z.string().regex(/^\d{1,12}$/)]).transform(Number);
-const instant = z.union([z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))]);
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-/** RFC 6749, section 5.1, and what Azure's and Google's metadata services answer. */
+/** RFC 6749, section 5.1; Azure's and Google's metadata services answer the same. */
 const OAuthAnswer = z
   .object({ access_token: token, expires_in: seconds.nullish() })
   .transform(({ access_token, expires_in }) => ({ token: access_token, lifetime: expires_in }));
 
-/** What a credential command may print besides the bare token. */
+/** JSON that a credential command may print. */
 const CommandAnswer = z.union(
   [
     z.object({ token, expiry: instant.nullish() }).transform((each) => ({ ...each, lifetime: undefined })),
@@ -34,10 +32,7 @@ const CommandAnswer = z.union(
   { error: 'has no token' },
 );
 
-/**
- * The token in what an authorization server answered.
- * @returns its problem instead, which repeats nothing of it
- */
+/** Returns the token in the answer of an authorization server, or a problem that quotes nothing of it. */
 export function tokenInAnswer(payload: unknown): IssuedToken | { readonly problem: string } {
   const parsed = OAuthAnswer.safeParse(payload);
   if (!parsed.success) return { problem: problemsOf(parsed.error) };
@@ -45,7 +40,7 @@ export function tokenInAnswer(payload: unknown): IssuedToken | { readonly proble
   return { token: issued, lifetimeMs: lifetime == null ? undefined : lifetime * 1000 };
 }
 
-/** The token in what a command printed: the text itself, or JSON of one of the known forms; undefined for anything else. */
+/** Returns the token in the output of a command: the text itself, or JSON in a known form; undefined for other output. */
 export function tokenInOutput(output: string, now: number): IssuedToken | undefined {
   const text = output.trim();
   if (!text.startsWith('{'))
@@ -55,7 +50,16 @@ export function tokenInOutput(output: string, now: number): IssuedToken | undefi
   const found: { token: string; lifetime?: number | null | undefined; expiry?: number | null | undefined } =
     parsed.data;
   if (found.lifetime != null) return { token: found.token, lifetimeMs: found.lifetime * 1000 };
-  // One that has expired already is no use, but its upstream is to say so.
+  // If it has expired already, the upstream's 401 reports that.
   const lifetimeMs = found.expiry == null ? undefined : Math.max(found.expiry - now, 0);
   return { token: found.token, lifetimeMs };
+}
+
+/** Returns the value of a JSON text; undefined if it is invalid. The parser's message would quote the text. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,16 +1,16 @@
-/** How a token of each type is asked for. */
+/** The request for a token of each type of credentials. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { problemsOf } from '../schema/problems.ts';
 import { SourceError } from '../source.ts';
-import { jsonIn } from './json.ts';
+import { jsonIn } from './issued-token.ts';
 import type { IssuedToken } from './provider.ts';
 import { requestToken } from './token-request.ts';
 import type { TypedCredentials } from './types.ts';
 
 type Of<T extends TypedCredentials['type']> = Extract<TypedCredentials, { type: T }>;
-/** How the operator knows a field, e.g. `AZURE_CLIENT_ID`. */
+/** Returns the operator's name of a field, e.g. `AZURE_CLIENT_ID`. */
 export type NameOf = (field: string) => string;
 
 const IMDS = 'http://169.254.169.254';
@@ -33,7 +33,7 @@ export function tokenOfClient(
       ...(scope === undefined ? {} : { scope }),
     },
     whenRefused: `check ${nameOf('clientId')} and ${nameOf('clientSecretEnv')}`,
-    whenUnreachable: `check ${nameOf('tokenUrl')} if the address is not right`,
+    whenUnreachable: `check the address, ${nameOf('tokenUrl')}`,
   });
 }
 
@@ -81,7 +81,7 @@ const Key = z.object({
 });
 
 /**
- * RFC 7523, section 2.1: the account signs for itself. The key is read anew each time, so that a rotated one is found.
+ * RFC 7523, section 2.1: the account signs a request. The key file is read each time, since it may be rotated.
  * Source: https://developers.google.com/identity/protocols/oauth2/service-account#httprest.
  */
 export async function tokenOfServiceAccount(
@@ -106,7 +106,7 @@ export async function tokenOfServiceAccount(
     privateKey = createPrivateKey(key.private_key);
   } catch {
     // The library's message may quote the key.
-    throw misconfigured('holds no usable private_key; make a new key');
+    throw misconfigured('contains no usable private_key; create a new key');
   }
   const issuedAt = Math.floor(now() / 1000);
   const head = { alg: 'RS256', typ: 'JWT', ...(key.private_key_id ? { kid: key.private_key_id } : {}) };

@@ -1,8 +1,7 @@
-/** Makes the credential provider of a source from its configuration. */
-
-import type { CredentialKind } from '../credentials/types.ts';
+import { z } from 'zod';
 import { environmentKey, optionsInEnvironment, readOptions } from '../schema/options.ts';
 import { tokenOfCommand } from './command.ts';
+import { jsonIn } from './issued-token.ts';
 import {
   type NameOf,
   tokenOfClient,
@@ -19,13 +18,14 @@ import {
 import {
   CREDENTIAL_TYPE_NAMES,
   CREDENTIAL_TYPES,
+  type CredentialKind,
   type CredentialType,
   type TokenIssuers,
   type TypedCredentials,
 } from './types.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-type Tell = (problem: string) => void;
+type Report = (problem: string) => void;
 
 /** The credentials that an adapter needs. */
 export interface CredentialNeeds {
@@ -43,21 +43,19 @@ export interface CredentialEntry {
   readonly prefix?: string | undefined;
 }
 
-/** The types of credentials that a source of this adapter can have. */
+/** Returns the types of credentials that a source of this adapter can have. */
 export function typesOf({ credentials, tokenIssuers = {} }: CredentialNeeds): CredentialType[] {
   return CREDENTIAL_TYPE_NAMES.filter(
     (type) => tokenIssuers[type] !== undefined || (type === 'client-credentials' && credentials === 'bearer'),
   );
 }
 
-/**
- * The credentials of a source. Every problem of its configuration goes to `tell`. No token is requested yet.
- */
+/** Returns the credential provider of a source. Reports every problem of its configuration. Requests no token yet. */
 export function openCredentials(
   entry: CredentialEntry,
   adapter: CredentialNeeds,
   env: Environment,
-  tell: Tell,
+  report: Report,
 ): CredentialProvider {
   const { prefix } = entry;
   const nameOf: NameOf = (field) =>
@@ -66,22 +64,22 @@ export function openCredentials(
     (field) => entry[field] !== undefined,
   );
   if (given.length > 1) {
-    tell(`${given.map(nameOf).join(' and ')} contradict each other; keep one of them`);
+    report(`${given.map(nameOf).join(' and ')} contradict each other; keep one of them`);
     return NO_CREDENTIALS;
   }
   const { tokenEnv, tokenCommand, credentials } = entry;
   if (tokenEnv !== undefined) {
     const token = env[tokenEnv] || undefined;
-    if (token === undefined) tell(`tokenEnv names ${tokenEnv}, which is not set`);
+    if (token === undefined) report(`tokenEnv names ${tokenEnv}, which is not set`);
     return fixedCredentials(token);
   }
   if (tokenCommand !== undefined) {
     const setting = nameOf('tokenCommand');
     if (adapter.credentials === 'none')
-      tell(`${setting} must be left out; the adapter ${adapter.id} needs no credentials`);
+      report(`${setting} must be left out; the adapter ${adapter.id} needs no credentials`);
     return renewingCredentials(() => tokenOfCommand({ command: tokenCommand, setting }));
   }
-  return credentials === undefined ? NO_CREDENTIALS : issuedTo(credentials, adapter, env, nameOf, tell);
+  return credentials === undefined ? NO_CREDENTIALS : issuedTo(credentials, adapter, env, nameOf, report);
 }
 
 function issuedTo(
@@ -89,7 +87,7 @@ function issuedTo(
   adapter: CredentialNeeds,
   env: Environment,
   nameOf: NameOf,
-  tell: Tell,
+  report: Report,
 ): CredentialProvider {
   const { tokenIssuers = {} } = adapter;
   const types = typesOf(adapter);
@@ -97,8 +95,8 @@ function issuedTo(
     const others =
       adapter.credentials === 'none'
         ? 'it needs none'
-        : `use ${[...types, nameOf('tokenCommand')].join(' or ')} in its place`;
-    tell(`${nameOf('type')} ${credentials.type} does not exist for the adapter ${adapter.id}; ${others}`);
+        : `use ${[...types, nameOf('tokenCommand')].join(' or ')} instead`;
+    report(`${nameOf('type')} ${credentials.type} does not exist for the adapter ${adapter.id}; ${others}`);
     return NO_CREDENTIALS;
   }
   switch (credentials.type) {
@@ -108,11 +106,11 @@ function issuedTo(
       const template = credentials.tokenUrl ?? issuer?.tokenUrl;
       const scope = credentials.scope ?? issuer?.scope;
       const secret = env[clientSecretEnv] || undefined;
-      if (template === undefined) tell(`${nameOf('tokenUrl')} is missing; it must be the token endpoint`);
+      if (template === undefined) report(`${nameOf('tokenUrl')} is missing; it must be the token endpoint`);
       if (template?.includes('{tenantId}') && tenantId === undefined)
-        tell(`${nameOf('tenantId')} is missing; it must be the id of the Microsoft Entra tenant`);
+        report(`${nameOf('tenantId')} is missing; it must be the id of the Microsoft Entra tenant`);
       if (secret === undefined)
-        tell(`${nameOf('clientSecretEnv')} names ${clientSecretEnv}, which is not set`);
+        report(`${nameOf('clientSecretEnv')} names ${clientSecretEnv}, which is not set`);
       if (template === undefined || secret === undefined) return NO_CREDENTIALS;
       const tokenUrl = template.replace('{tenantId}', encodeURIComponent(tenantId ?? ''));
       return renewingCredentials(() => tokenOfClient(credentials, { tokenUrl, scope, secret }, nameOf));
@@ -133,26 +131,26 @@ function issuedTo(
 }
 
 /**
- * The credentials of an adapter's default source in the environment: `<ID>_TOKEN`, `<ID>_TOKEN_COMMAND`, or
- * `<ID>_CREDENTIAL_TYPE` with the fields of that type. Without a type no variable of a vendor is read.
+ * Returns the credentials of an adapter's default source in the environment: `<ID>_TOKEN`, `<ID>_TOKEN_COMMAND`, or
+ * `<ID>_CREDENTIAL_TYPE` with the fields of that type. Without a type, no variable of a vendor is read.
  */
-export function credentialsInEnvironment(id: string, env: Environment, tell: Tell): CredentialEntry {
+export function credentialsInEnvironment(id: string, env: Environment, report: Report): CredentialEntry {
   const key = (name: string) => environmentKey(id, name);
   const command = env[key('tokenCommand')];
   const type = env[key('credentialType')];
   return {
     ...(env[key('token')] ? { tokenEnv: key('token') } : {}),
-    ...(command ? { tokenCommand: commandIn(command, key('tokenCommand'), tell) } : {}),
-    ...(type ? { credentials: typedInEnvironment(id, type, env, tell) } : {}),
+    ...(command ? { tokenCommand: commandIn(command, key('tokenCommand'), report) } : {}),
+    ...(type ? { credentials: typedInEnvironment(id, type, env, report) } : {}),
   };
 }
 
-/** How the file calls a field of `CredentialEntry` or of one of its types. */
+/** Returns the name in the file of a field of `CredentialEntry` or of one of its types. */
 function fieldName(field: string): string {
   return ['tokenEnv', 'tokenCommand', 'credentials'].includes(field) ? field : `credentials.${field}`;
 }
 
-/** How the environment calls it. */
+/** Returns the name of the same field in the environment. */
 export function credentialVariable(id: string, field: string): string {
   const names: Readonly<Record<string, string>> = { type: 'credentialType', credentials: 'credentialType' };
   return environmentKey(id, names[field] ?? field.replace(/Env$/, ''));
@@ -162,40 +160,32 @@ function typedInEnvironment(
   id: string,
   type: string,
   env: Environment,
-  tell: Tell,
+  report: Report,
 ): TypedCredentials | undefined {
   const shape = Object.entries(CREDENTIAL_TYPES).find(([name]) => name === type)?.[1];
   if (shape === undefined) {
-    tell(`${credentialVariable(id, 'type')} must be one of ${CREDENTIAL_TYPE_NAMES.join(', ')}`);
+    report(`${credentialVariable(id, 'type')} must be one of ${CREDENTIAL_TYPE_NAMES.join(', ')}`);
     return undefined;
   }
   const given: Record<string, string> = { ...optionsInEnvironment(id, shape, env), type };
   const secret = credentialVariable(id, 'clientSecretEnv');
   if ('clientSecretEnv' in shape.shape && env[secret]) given.clientSecretEnv = secret;
   const { options, problems } = readOptions(shape, given, (field) => credentialVariable(id, field));
-  for (const problem of problems) tell(problem);
+  for (const problem of problems) report(problem);
   return problems.length > 0 ? undefined : (options as TypedCredentials);
 }
 
-/** A JSON list, or words without quotation marks, since no shell reads them. */
-function commandIn(text: string, name: string, tell: Tell): readonly string[] | undefined {
-  const words = text.trim().startsWith('[') ? listIn(text) : text.trim().split(/\s+/);
-  const plain = text.trim().startsWith('[') || !/["'`$|&;<>\\]/.test(text);
-  if (words !== undefined && plain) return words;
-  // The value may hold a secret.
-  tell(
+/** Returns the words of a command: a JSON list, or words without quotation marks, since no shell reads them. */
+function commandIn(text: string, name: string, report: Report): readonly string[] | undefined {
+  if (text.trim().startsWith('[')) {
+    const { data } = z.array(z.string()).min(1).safeParse(jsonIn(text));
+    if (data !== undefined && data[0] !== '') return data;
+  } else if (!/["'`$|&;<>\\]/.test(text)) {
+    return text.trim().split(/\s+/);
+  }
+  // The value may contain a secret.
+  report(
     `${name} must be a program and its arguments, as a JSON list such as ["gcloud","auth"] or plain words`,
   );
   return undefined;
-}
-
-function listIn(text: string): string[] | undefined {
-  try {
-    const list: unknown = JSON.parse(text);
-    const isCommand =
-      Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string');
-    return isCommand && list[0] !== '' ? list : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,42 +1,40 @@
-/** Where the requests of a source get their credentials. Adapters do not know whether these are renewed. */
-import { orAborted } from '../http/or-aborted.ts';
+import { orAborted } from '../http/deadline.ts';
 
+/** The credentials of a source's requests. */
 export interface CredentialProvider {
-  /** False where requests carry no credentials. */
+  /** False if requests have no credentials. */
   readonly exists: boolean;
   /**
-   * What the next request carries: a token, or `user:password`; undefined where the source has none.
-   * @throws SourceError when none can be had; its message names the setting and holds no secret. The signal's reason
-   * when that aborts
+   * Returns the credentials of the next request: a token, or `user:password`; undefined if the source has none.
+   * @throws SourceError if there is no token; its message names the setting and no secret; the signal's reason when it
+   *   aborts
    */
   token(signal?: AbortSignal): Promise<string | undefined>;
-  /** Tells that the upstream refused this token (401). True when another one may be had: ask once more. */
+  /** Drops a token that the upstream refused (401). Returns whether another token may exist: then request it once more. */
   refused(token: string): boolean;
 }
 
-/** Credentials that stay as they are configured. */
+/** Returns credentials that do not change. */
 export function fixedCredentials(token: string | undefined): CredentialProvider {
   return { exists: token !== undefined && token !== '', token: async () => token, refused: () => false };
 }
 
-/** The credentials of a source that has none. */
 export const NO_CREDENTIALS: CredentialProvider = fixedCredentials(undefined);
 
-/** A token as its issuer gives it. */
 export interface IssuedToken {
   readonly token: string;
-  /** Milliseconds from now; undefined where the issuer does not say. */
+  /** Milliseconds from now; undefined if the issuer does not state it. */
   readonly lifetimeMs: number | undefined;
 }
 
-/** A token is renewed so long before it expires, at most, that a request which carries it still arrives in time. */
+/** The longest time between renewal and expiry: a request with the token must arrive before it expires. */
 const MOST_MARGIN_MS = 3 * 60_000;
-/** For a token whose issuer does not say how long it lives. */
+/** For a token without a stated lifetime. */
 const UNSTATED_LIFETIME_MS = 5 * 60_000;
 
 /**
- * Credentials that live for a while. They are kept in memory until shortly before they expire, and renewed once when an
- * upstream refuses them. However many requests wait, the issuer is asked once (single flight).
+ * Returns credentials that expire. They stay in memory until shortly before they expire, and are renewed once if an upstream
+ * refuses them. All waiting requests share one request to the issuer (single flight).
  */
 export function renewingCredentials(
   issue: () => Promise<IssuedToken>,
@@ -61,13 +59,13 @@ export function renewingCredentials(
       if (known !== undefined && now() < known.until) return known.token;
       if (pending === undefined) {
         pending = renewed();
-        // Every waiter may have been aborted.
+        // All waiting requests may be aborted.
         pending.catch(() => {});
       }
       return signal === undefined ? pending : orAborted(pending, signal);
     },
     refused(token) {
-      // Another request may have renewed it already.
+      // Another request may already have renewed it.
       if (known?.token === token) known = undefined;
       return true;
     },

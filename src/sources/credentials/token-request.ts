@@ -1,10 +1,8 @@
-/** One request for a token, to an authorization server or to a metadata service. */
 import { z } from 'zod';
 import { readBytes } from '../http/body.ts';
 import { failureOfConnection, failureOfStatus } from '../http/failure.ts';
 import { SourceError } from '../source.ts';
-import { tokenInAnswer } from './issued-token.ts';
-import { jsonIn } from './json.ts';
+import { jsonIn, tokenInAnswer } from './issued-token.ts';
 import type { IssuedToken } from './provider.ts';
 
 const TOKEN_MS = 20_000;
@@ -19,20 +17,20 @@ const OAuthError = z.object({
 
 export interface TokenRequest {
   readonly url: URL;
-  /** POSTed as a form; GET without it. */
+  /** Sent by POST; without it the request is a GET. */
   readonly form?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What an operator should check when the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
+  /** The remedy if the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
   readonly whenRefused: string;
-  /** The same when there is no answer. */
+  /** The remedy if there is no answer. */
   readonly whenUnreachable: string;
   readonly deadlineMs?: number;
 }
 
 /**
- * Asks for a token. Neither what was sent nor what was answered is repeated by a failure, apart from error codes.
- * @throws SourceError `misconfigured` when the request is refused, `retry` when there is no answer or one of the server's
- * own trouble, `invalid` when the answer holds no token
+ * Requests a token from an authorization server or a metadata service. Messages quote only error codes of the answer.
+ * @throws SourceError `misconfigured` if the request is refused, `retry` if there is no answer or the server has a problem,
+ *   `invalid` if the answer contains no token
  */
 export async function requestToken(request: TokenRequest): Promise<IssuedToken> {
   const { url, form, deadlineMs = TOKEN_MS } = request;
@@ -61,7 +59,7 @@ export async function requestToken(request: TokenRequest): Promise<IssuedToken> 
 function meaning(error: unknown, where: string, late: boolean, request: TokenRequest): SourceError {
   if (error instanceof SourceError) return error;
   if (late) {
-    const problem = `${where} gave no token within ${request.deadlineMs ?? TOKEN_MS} ms`;
+    const problem = `${where} sent no token within ${request.deadlineMs ?? TOKEN_MS} ms`;
     return new SourceError('retry', `${problem}; ${request.whenUnreachable}`);
   }
   return failureOfConnection(error, where, request.whenUnreachable);
@@ -69,17 +67,17 @@ function meaning(error: unknown, where: string, late: boolean, request: TokenReq
 
 function refusal(response: Response, payload: unknown, where: string, remedy: string): SourceError {
   const { status, headers } = response;
-  const { error, error_description: told = '' } = OAuthError.safeParse(payload).data ?? {};
-  // A description may repeat what was sent: only Microsoft's code in it is used.
-  const codes = [error, /\bAADSTS\d{4,8}\b/.exec(told)?.[0]].filter((code) => code !== undefined);
-  const said = `${where} answers ${status}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
+  const { error, error_description: description = '' } = OAuthError.safeParse(payload).data ?? {};
+  // A description may quote the request: only Microsoft's code in it is safe.
+  const codes = [error, /\bAADSTS\d{4,8}\b/.exec(description)?.[0]].filter((code) => code !== undefined);
+  const answer = `${where} answers ${status}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
   const passing = failureOfStatus(status, headers, where, new Date());
-  // Azure's metadata service says 410 while it is updated.
+  // Azure's metadata service answers 410 during an update.
   if (passing?.kind === 'retry' || status === 410 || PASSING.has(error ?? '')) {
     const { retryAfterMs } = passing ?? {};
-    return new SourceError('retry', said, retryAfterMs === undefined ? {} : { retryAfterMs });
+    return new SourceError('retry', answer, retryAfterMs === undefined ? {} : { retryAfterMs });
   }
-  return new SourceError('misconfigured', `${said} and gives no token; ${remedy}`);
+  return new SourceError('misconfigured', `${answer} and no token; ${remedy}`);
 }
 
 /** Without a token no region of the source can be read. */

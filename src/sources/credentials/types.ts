@@ -1,14 +1,17 @@
-/** Credentials that renew themselves: the fields of each type, in the file and in the environment. */
 import { z } from 'zod';
 import { label } from '../schema/fields.ts';
 
+const error = 'must be a URL that starts with https:// or http://';
 const url = z
-  .string({ error: 'must be a URL that starts with https:// or http://' })
-  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
-    error: 'must be a URL that starts with https:// or http://',
-  });
+  .string({ error })
+  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), { error });
 
-/** A field whose name ends with `Env` names the variable that holds a secret; the environment has the secret itself. */
+const scope = label.optional().describe('scope of the token, with blanks between several');
+
+/**
+ * The fields of credentials that renew themselves, by type. In the file, a field whose name ends with `Env` names the
+ * variable with a secret; in the environment it is the secret itself.
+ */
 export const CREDENTIAL_TYPES = {
   'client-credentials': z
     .strictObject({
@@ -17,7 +20,7 @@ export const CREDENTIAL_TYPES = {
       clientId: label.describe('id of the application'),
       clientSecretEnv: label.describe('secret of the application'),
       tokenUrl: url.optional().describe('token endpoint of the authorization server'),
-      scope: label.optional().describe('what the token is asked for, with blanks between several'),
+      scope,
     })
     .describe('an application and its secret (OAuth 2.0 client credentials)'),
   'managed-identity': z
@@ -30,12 +33,12 @@ export const CREDENTIAL_TYPES = {
         .optional()
         .describe('address of the metadata service; `http://169.254.169.254` when absent'),
     })
-    .describe('the managed identity of the virtual machine that Fleetbook runs on'),
+    .describe('the managed identity of the virtual machine that runs Fleetbook'),
   'service-account': z
     .strictObject({
       type: z.literal('service-account'),
       keyFile: label.describe('path of the JSON key of a service account'),
-      scope: label.optional().describe('what the token is asked for, with blanks between several'),
+      scope,
     })
     .describe('the key of a service account'),
   'metadata-server': z
@@ -48,7 +51,7 @@ export const CREDENTIAL_TYPES = {
         .optional()
         .describe('address of the metadata server; `http://metadata.google.internal` when absent'),
     })
-    .describe('the service account of the machine, or of the pod, that Fleetbook runs in'),
+    .describe('the service account of the machine, or of the pod, that runs Fleetbook'),
 } as const;
 
 export type CredentialType = keyof typeof CREDENTIAL_TYPES;
@@ -68,9 +71,9 @@ export const TypedCredentials = z.discriminatedUnion(
 );
 export type TypedCredentials = z.infer<typeof TypedCredentials>;
 
-/** How an adapter's provider issues tokens, by type of credentials. A type that is absent is not supported there. */
+/** The token issuers of an adapter's provider, by type of credentials. An absent type is not supported. */
 export interface TokenIssuers {
-  /** In the token endpoint, `{tenantId}` stands for that field. */
+  /** In the token endpoint, that field replaces `{tenantId}`. */
   readonly 'client-credentials'?: { readonly tokenUrl: string; readonly scope: string };
   readonly 'managed-identity'?: { readonly resource: string };
   readonly 'service-account'?: { readonly scope: string };
@@ -78,11 +81,10 @@ export interface TokenIssuers {
 }
 
 /**
- * How a source wants its credentials; the configuration says where they come from. `x-auth-token` and
- * `x-goog-api-key` are the bare token in the header of that name. With `basic-or-bearer` the form of the token decides:
- * `user:password` is sent as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
- * With `optional-bearer` the upstream answers without a token too, but tells less. With `exo2-hmac-sha256` the token is
- * `key:secret`, and the secret signs each request.
+ * The form of a source's credentials. `x-auth-token` and `x-goog-api-key` are the bare token in the header of that name.
+ * With `basic-or-bearer`, `user:password` is sent as HTTP Basic, any other token as a bearer token, which never contains a
+ * colon (RFC 6750). With `optional-bearer`, the upstream also answers without a token, but with less data. With
+ * `exo2-hmac-sha256` the token is `key:secret`, and the secret signs each request.
  */
 export type CredentialKind =
   | 'none'

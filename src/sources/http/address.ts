@@ -1,7 +1,7 @@
-/** The addresses of a source: its own, those of its requests, and those that it redirects to. */
-import { type JsonRequest, SourceError } from '../source.ts';
+/** The addresses of a source: its URL, its requests, its redirects and a second host of the same provider. */
+import { type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
 
-/** Undefined for a path on this machine. */
+/** Returns the URL; undefined for a path on this machine. */
 export function readBaseUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return undefined;
@@ -20,7 +20,7 @@ export function readBaseUrl(text: string): URL | undefined {
   return url;
 }
 
-/** The address of a request: a path below the base, or an address of the same origin. */
+/** Returns the address of a request: a path below the base, or an address of the same origin. */
 export function requestUrl(base: URL, path: string, query: JsonRequest['query'] = {}): URL {
   let url = new URL(base);
   if (/^https?:/i.test(path)) {
@@ -39,7 +39,7 @@ export function requestUrl(base: URL, path: string, query: JsonRequest['query'] 
 }
 
 /**
- * The address to which an answer redirects.
+ * Returns the address to which an answer redirects.
  * @param allowed origins to which a request without credentials may go
  * @throws SourceError for an address that must not be followed
  */
@@ -51,7 +51,7 @@ export function redirectTarget(
 ): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (to === undefined || !/^https?:$/.test(to.protocol)) {
-    throw new SourceError('invalid', `${withoutQuery(from)} redirects to something that is no http address`);
+    throw new SourceError('invalid', `${withoutQuery(from)} redirects to an address that is not http`);
   }
   if (to.origin === from.origin) return to;
   const refused = authorized
@@ -71,7 +71,34 @@ export function redirectTarget(
   return to;
 }
 
-/** The address as it may be logged: without its query, which can hold a key. */
+/** Returns the address for logs: without its query, which can contain a key. */
 export function withoutQuery(url: URL): string {
   return url.origin + url.pathname;
+}
+
+/** A provider whose catalogue is joined from two of its hosts. */
+export interface TwoHosts {
+  /** Matches the path of the source's URL, such as `/subscriptions/…`. Its first group is the part before that. */
+  readonly below: RegExp;
+  /** A URL of the right form, for an operator. */
+  readonly example: string;
+  /** The name of the provider's first host. */
+  readonly first: RegExp;
+  /** The address of the provider's second host. */
+  readonly second: string;
+  readonly credentials: 'same' | 'key' | 'none';
+}
+
+/**
+ * Returns the second host of a source. If the source's URL is not the provider's (a gateway, a replay), both hosts are
+ * reached through that URL, with the source's credentials.
+ * @throws SourceError `misconfigured` if the source's URL has another form
+ */
+export function siblingHost(http: SourceHttp, hosts: TwoHosts): SourceHttp {
+  const { origin, hostname, pathname } = http.base;
+  const before = hosts.below.exec(pathname)?.[1];
+  if (before === undefined)
+    throw new SourceError('misconfigured', `the source's URL must look like ${hosts.example}`);
+  if (hosts.first.test(hostname)) return http.at(hosts.second, hosts.credentials);
+  return http.at(origin + before, hosts.credentials === 'none' ? 'same' : hosts.credentials);
 }

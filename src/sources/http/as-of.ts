@@ -4,8 +4,8 @@ import { SourceError } from '../source.ts';
 const AS_OF = 'fleetbook-as-of';
 
 /**
- * The freshness of another Fleetbook's answer, RFC 3339: that instance read its sources earlier than it is read itself.
- * @throws SourceError when the answer does not state it
+ * Returns the freshness in another Fleetbook's answer, RFC 3339: that instance read its sources earlier.
+ * @throws SourceError if the answer does not state it
  */
 export function asOfIn(headers: Headers, path: string): string {
   const given = headers.get(AS_OF);
@@ -14,7 +14,7 @@ export function asOfIn(headers: Headers, path: string): string {
   if (given === null) {
     throw new SourceError(
       'retry',
-      `${path} answers without Fleetbook-As-Of, so that the age of its data is not known; the other instance has not read its sources yet, or a gateway in between drops the header`,
+      `${path} answers without Fleetbook-As-Of, so the age of its data is unknown; the other instance has not read its sources yet, or a gateway in between drops the header`,
     );
   }
   throw new SourceError(

@@ -1,13 +1,15 @@
+import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
 import { problemsOf } from '../schema/problems.ts';
 import { SourceError } from '../source.ts';
+import type { SilenceDeadline } from './deadline.ts';
 import { JsonBounds } from './json-bounds.ts';
 import { failureOfJson } from './json-entries.ts';
 
 /**
- * Reads a body whole, counting as it streams.
- * @param check sees each chunk before it is kept
- * @throws SourceError `invalid` for a body of more than `maxBytes`; whatever `check` and the body itself fail with
+ * Reads a whole body. Counts its bytes while they arrive.
+ * @param check receives each chunk before it is stored
+ * @throws SourceError `invalid` for a body of more than `maxBytes`; the errors of `check` and of the body
  */
 export async function readBytes(
   body: AsyncIterable<Uint8Array>,
@@ -26,7 +28,7 @@ export async function readBytes(
   return Buffer.concat(chunks, length);
 }
 
-/** The failure of a body that is larger than allowed, or says that it will be. */
+/** Returns the failure of a body that exceeds the limit, or announces that it will. */
 export function tooLarge(maxBytes: number, where: string): SourceError {
   return new SourceError(
     'invalid',
@@ -35,8 +37,8 @@ export function tooLarge(maxBytes: number, where: string): SourceError {
 }
 
 /**
- * Whether length or chunks delimit a body. One that only the end of its connection delimits looks whole when it was cut.
- * @param header the value of one of the answer's headers
+ * Returns whether a length or chunks delimit a body. If only the end of the connection delimits it, a cut body looks whole.
+ * @param header returns the value of a header of the answer
  */
 export function isFramed(header: (name: string) => string | null): boolean {
   // RFC 9112: with any other last coding the body ends with the connection too.
@@ -45,15 +47,16 @@ export function isFramed(header: (name: string) => string | null): boolean {
   return header('content-length') !== null;
 }
 
-/** A payload, and how many JSON values it has at most. */
 export interface JsonPayload<T> {
   readonly data: T;
+  /** The most JSON values that the payload can have. */
   readonly values: number;
 }
 
 /**
- * Reads a JSON body whole, within the bounds of `JsonBounds`.
- * @throws SourceError as `readBytes` and `parseJson` do
+ * Reads a whole JSON body, within the bounds of `JsonBounds`.
+ * @throws SourceError as `readBytes`; `retry` for JSON that ends too early, even in a whole body: the upstream sent it
+ *   incomplete; else `invalid`, with the first fields that do not fit
  */
 export async function readJson<T>(
   body: AsyncIterable<Uint8Array>,
@@ -63,15 +66,6 @@ export async function readJson<T>(
 ): Promise<JsonPayload<T>> {
   const bounds = new JsonBounds(where);
   const bytes = await readBytes(body, maxBytes, where, (chunk) => bounds.check(chunk));
-  return { data: parseJson(bytes, schema, where), values: bounds.values };
-}
-
-/**
- * The payload in a JSON body whose bounds were checked.
- * @throws SourceError `retry` for JSON that ends too early, even where the body is whole: it was cut before the upstream
- *   sent it; else `invalid`, naming the first fields that do not fit
- */
-function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string): T {
   let payload: unknown;
   try {
     payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -79,11 +73,59 @@ function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string): T
     throw failureOfJson(bytes, where);
   }
   const parsed = schema.safeParse(payload);
-  if (!parsed.success) {
-    throw new SourceError(
-      'invalid',
-      `${where} answers a payload that does not fit: ${problemsOf(parsed.error)}`,
-    );
+  if (parsed.success) return { data: parsed.data, values: bounds.values };
+  throw new SourceError(
+    'invalid',
+    `${where} answers a payload that does not fit: ${problemsOf(parsed.error)}`,
+  );
+}
+
+export interface ChunksOptions {
+  readonly silence: SilenceDeadline;
+  readonly maxBytes: number;
+  /** The address, for an operator. */
+  readonly where: string;
+  /** Turns a failure of the body into the error to throw. */
+  readonly failed: (error: unknown) => unknown;
+}
+
+/** Yields the chunks of a body, reading only as fast as they are used. Leaving the loop early ends the request. */
+export async function* chunksOf(
+  body: AsyncIterable<Uint8Array>,
+  { silence, maxBytes, where, failed }: ChunksOptions,
+): AsyncGenerator<Uint8Array, void> {
+  const reader = body[Symbol.asyncIterator]();
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await silence.during(reader.next()).catch((error: unknown) => {
+        throw failed(error);
+      });
+      if (done === true) return;
+      length += value.byteLength;
+      if (length > maxBytes) throw tooLarge(maxBytes, where);
+      yield value;
+      // Otherwise chunks that have already arrived would block timers and other connections.
+      await setImmediate();
+    }
+  } finally {
+    // Rejects with the error that the body has already failed with.
+    await reader.return?.()?.catch(() => {});
   }
-  return parsed.data;
+}
+
+/** Waits for the first chunk, and returns all chunks. @throws the error of reading the first chunk */
+export async function begun(
+  body: AsyncGenerator<Uint8Array, void>,
+): Promise<AsyncGenerator<Uint8Array, void>> {
+  const first = await body.next();
+  return (async function* () {
+    try {
+      if (first.done) return;
+      yield first.value;
+      yield* body;
+    } finally {
+      await body.return();
+    }
+  })();
 }

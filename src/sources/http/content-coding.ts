@@ -9,17 +9,17 @@ const CHUNK_BYTES = 64 * 1024;
 /** Even two are rare. */
 const MOST_CODINGS = 3;
 
-/** Bytes after the end of a stream are an error; zlib's default is to ignore them. */
+/** Bytes after the end of a stream are an error; zlib ignores them by default. */
 const ONE_STREAM: zlib.ZlibOptions & zlib.BrotliOptions = {
   chunkSize: CHUNK_BYTES,
   rejectGarbageAfterEnd: true,
 };
 
-/** The decoder of each coding, given the first byte of the body. Each fails when the body ends early. */
+/** Creates the decoder of each coding from the first byte of the body. Each fails if the body ends early. */
 const DECODERS: Readonly<Record<string, (firstByte: number) => Duplex>> = {
-  // No such option: gzip may have several members. It refuses anything else after its end, but for padding zeros.
+  // Gzip may have several members, so it has no such option. It rejects other bytes after its end, except zeros.
   gzip: () => zlib.createGunzip({ chunkSize: CHUNK_BYTES }),
-  // RFC 9110 means deflate in a zlib wrapper; some servers send it without one.
+  // RFC 9110 defines deflate with a zlib wrapper; some servers send none.
   deflate: (firstByte) =>
     (firstByte & 0x0f) === 8 ? zlib.createInflate(ONE_STREAM) : zlib.createInflateRaw(ONE_STREAM),
   br: () => zlib.createBrotliDecompress(ONE_STREAM),
@@ -27,10 +27,10 @@ const DECODERS: Readonly<Record<string, (firstByte: number) => Duplex>> = {
 };
 
 /**
- * The decoded chunks of a body, as they come. They end only where every coding says that it ends.
+ * Yields the decoded chunks of a body when they arrive. Every coding must reach its own end.
  * @param contentEncoding the header of that name
- * @throws SourceError `retry` for a body that breaks off, `invalid` for a broken one or an unknown coding; whatever
- *   `body` fails with
+ * @throws SourceError `retry` for a body that ends early, `invalid` for a broken body or an unknown coding; the errors of
+ *   `body`
  */
 export function decoded(
   body: AsyncIterable<Uint8Array>,
@@ -47,10 +47,10 @@ export function decoded(
     const named = JSON.stringify((contentEncoding ?? '').slice(0, 40));
     throw new SourceError(
       'invalid',
-      `${where} answers in the content coding ${named}, which was not asked for and cannot be read`,
+      `${where} answers in the content coding ${named}, which Fleetbook did not request and cannot read`,
     );
   }
-  // The last one named was applied last.
+  // The last coding in the header was applied last.
   return codings.reduceRight((from, coding) => decodedOnce(from, coding, where), body);
 }
 
@@ -63,7 +63,7 @@ async function* decodedOnce(
   let failure: { readonly error: unknown } | undefined;
   let decoder: Duplex | undefined;
 
-  /** The next piece that is not empty; undefined at the end. */
+  /** Returns the next piece that is not empty; undefined at the end. */
   async function next(): Promise<Uint8Array | undefined> {
     try {
       for (;;) {
@@ -86,14 +86,14 @@ async function* decodedOnce(
     if (first === undefined) throw breaksOff(where, coding);
     decoder = DECODERS[coding]?.(first[0] ?? 0);
     if (decoder === undefined) throw new TypeError(`no decoder for ${coding}`);
-    // The callback ignores a failure: reading the decoder fails with it.
+    // The callback ignores a failure: reading the decoder throws it.
     yield* pipeline(Readable.from(from(first), { objectMode: false }), decoder, () => {});
   } catch (error) {
     if (failure !== undefined) throw failure.error;
     throw failureOfDecoder(error, where, coding);
   } finally {
     decoder?.destroy();
-    // Not awaited: it may be waiting for a chunk until the owner of the body gives that up.
+    // Not awaited: it may wait for a chunk until the owner of the body aborts.
     pieces.return?.()?.catch(() => {});
   }
 }
@@ -108,5 +108,5 @@ function failureOfDecoder(error: unknown, where: string, coding: string): unknow
 }
 
 function breaksOff(where: string, coding: string): SourceError {
-  return new SourceError('retry', `${where} answers a body in ${coding} that breaks off before its end`);
+  return new SourceError('retry', `${where} answers a body in ${coding} that ends too early`);
 }

@@ -2,17 +2,17 @@ import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type JsonRequest, SourceError, type SourceFailureKind, type SourceHttp } from '../source.ts';
-import { readJson, tooLarge } from './body.ts';
-import { chunksOf, silenceDeadline } from './stream.ts';
+import { chunksOf, readJson, tooLarge } from './body.ts';
+import { silenceDeadline } from './deadline.ts';
 
 export interface ReadingLimits {
   /** For one whole answer, body included. */
   readonly deadlineMs: number;
-  /** Of one answer, uncompressed. */
+  /** Uncompressed bytes of one answer. */
   readonly maxBytes: number;
-  /** Of one streamed answer, uncompressed; 4 GiB when absent. */
+  /** Uncompressed bytes of one streamed answer; 4 GiB when absent. */
   readonly maxStreamBytes?: number;
-  /** Ends every request: the run that they belong to is over. */
+  /** Ends every request, since the run is over. */
   readonly signal?: AbortSignal;
 }
 
@@ -27,8 +27,8 @@ const KINDS: Readonly<Record<string, SourceFailureKind>> = {
 };
 
 /**
- * A source that is one file on this machine, under the same size limits and deadlines as one behind HTTP. Its only path
- * is `''`. An answer has no headers, a streamed one its length. Nothing is repeated.
+ * Opens a file on this machine as a source, with the same limits and deadlines as an upstream. Its only path is `''`. An
+ * answer has no headers; a streamed one has its length. No reading is repeated.
  */
 export function openSourceFile(from: URL | string, options: ReadingLimits): SourceHttp {
   const path = typeof from === 'string' ? resolve(from) : pathIn(from);
@@ -39,7 +39,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       `${path} is a path; this source's URL must start with http:// or https://`,
     );
 
-  /** The signal that ends one reading, and what its failures mean. */
+  /** Returns the signal that ends one reading, and the errors of its failures. */
   function reading(below: string, request: JsonRequest, deadline: AbortSignal) {
     if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
     const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
@@ -88,11 +88,11 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       }
     },
   };
-  // A local file is cheap to read: it has no validators.
+  // A local file has no validators: reading it is cheap.
   return { ...source, jsonIfModified: source.json, streamIfModified: source.stream };
 }
 
-/** Asked before the file is opened: to open a pipe would wait for its writer, and no signal ends that. */
+/** Runs before the file is opened: opening a pipe would wait for its writer, and no signal ends that. */
 async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();
   const stats = await stat(path);
@@ -103,8 +103,8 @@ async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Prom
 }
 
 /**
- * Opens the file when its first chunk is asked for, and closes it however the reading ends. A file that is written to
- * meanwhile may be read half, and fails. One that is replaced by another file is read as it was.
+ * Yields the chunks of a file. Opens it for the first chunk, and closes it in every case. Fails if the file changes during
+ * the reading. If another file replaces it, the old content is read.
  */
 async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   await using file = await open(path, 'r');

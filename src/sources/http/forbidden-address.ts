@@ -1,10 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Addresses of metadata services and of links, which give credentials of the machine to any program on it. */
+/** Link-local addresses and metadata services, which give the machine's credentials to any program on it. */
 const FORBIDDEN = new BlockList();
 FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4');
 FORBIDDEN.addSubnet('fe80::', 10, 'ipv6');
-// AWS, Azure's platform address, Alibaba Cloud and Oracle's older one.
+// AWS, Azure, Alibaba Cloud and Oracle (its older address).
 FORBIDDEN.addAddress('fd00:ec2::254', 'ipv6');
 FORBIDDEN.addAddress('168.63.129.16', 'ipv4');
 FORBIDDEN.addAddress('100.100.100.200', 'ipv4');
@@ -14,8 +14,8 @@ const METADATA_NAMES =
   /^(metadata|metadata\.google\.internal|metadata\.goog|instance-data(\.ec2\.internal)?)\.?$/i;
 
 /**
- * Whether no source may connect there, however the address was found.
- * @param host an address as the system writes it, with or without brackets and zone, or a name
+ * Returns whether no source may connect to a host.
+ * @param host a name, or an address with or without brackets and zone
  */
 export function isForbidden(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
@@ -25,7 +25,7 @@ export function isForbidden(host: string): boolean {
   return FORBIDDEN.check(bare, 'ipv6') || isForbidden4In6(bare);
 }
 
-/** IPv4 within IPv6: mapped (`::ffff:a9fe:a9fe`), compatible, and by NAT64. */
+/** Checks IPv4 within IPv6: mapped (`::ffff:a9fe:a9fe`), compatible and NAT64. */
 function isForbidden4In6(address: string): boolean {
   const { hostname } = new URL(`http://[${address}]`);
   const found = /^\[(?:::ffff:|::|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(hostname);

@@ -10,12 +10,11 @@ import { isForbidden } from './forbidden-address.ts';
 type GetOptions = RequestOptions & { readonly signal: AbortSignal };
 
 /**
- * GETs an address. Answers with the head of the response; its body is unread and still encoded. A body with a length or
- * in chunks fails when it ends early. `fetch` is not used: it decodes bodies itself, and takes half of a compressed one
- * for a whole one. Proxies and further certificate authorities are Node's settings (`NODE_USE_ENV_PROXY`,
- * `NODE_EXTRA_CA_CERTS`).
+ * GETs an address. Returns the head of the response; its body is unread and encoded. A body with a length or in chunks
+ * fails if it ends early. `fetch` cannot replace this: it decodes bodies, and accepts half of a compressed body as a whole
+ * one. Node's settings configure proxies and certificate authorities (`NODE_USE_ENV_PROXY`, `NODE_EXTRA_CA_CERTS`).
  * @throws SourceError `misconfigured` for an address that no source may read; the error of the system or of Node's parser
- *   when the connection fails; an `AbortError`
+ *   if the connection fails; an `AbortError`
  */
 export function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
   const attributes = { 'http.request.method': 'GET', 'server.address': url.hostname };
@@ -32,22 +31,22 @@ async function headOf(url: URL, options: GetOptions): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const headers = { 'user-agent': `fleetbook/${VERSION}`, ...options.headers };
     const send = url.protocol === 'http:' ? plain : secure;
-    // Credentials in an address that an upstream names are ignored.
-    const asked = send(url, { ...options, headers, auth: undefined, lookup: checkedLookup });
-    asked.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
-    // Not `once`: a connection that is cut after its response has begun emits an error here too.
-    asked.once('response', resolve).on('error', reject).end();
+    // Ignores credentials in an address that an upstream names.
+    const sent = send(url, { ...options, headers, auth: undefined, lookup: checkedLookup });
+    sent.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
+    // Not `once`: a connection that is lost during the response emits an error here too.
+    sent.once('response', resolve).on('error', reject).end();
     try {
       return await promise;
     } catch (error) {
-      // The server closed a kept-alive connection just when it was used again.
+      // The server closed a kept-alive connection at the moment of its reuse.
       const wasClosed = error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
-      if (!asked.reusedSocket || !wasClosed || options.signal.aborted) throw error;
+      if (!sent.reusedSocket || !wasClosed || options.signal.aborted) throw error;
     }
   }
 }
 
-/** Resolves a name, and refuses it by the address to which the connection would be made: a later answer may differ. */
+/** Resolves a name and checks the address that the connection will use: a second lookup could differ. */
 const checkedLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, options, (error, address, family) => {
     const found = typeof address === 'string' ? [address] : (address ?? []).map((each) => each.address);
@@ -61,7 +60,7 @@ function forbidden(hostname: string, address?: string): SourceError {
   const what = address === undefined ? 'is' : `resolves to ${address},`;
   return new SourceError(
     'misconfigured',
-    `${hostname} ${what} an address of a link or of a metadata service, which no source may read; ` +
+    `${hostname} ${what} a link-local address or a metadata service, which no source may read; ` +
       "check the source's URL and where it redirects",
   );
 }

@@ -10,21 +10,21 @@ import {
   type StreamAnswer,
 } from '../source.ts';
 import { readBaseUrl, requestUrl, withoutQuery } from './address.ts';
-import { readJson } from './body.ts';
+import { begun, chunksOf, readJson } from './body.ts';
+import { type SilenceDeadline, silenceDeadline } from './deadline.ts';
 import { failureOfConnection } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
-import { answerOf, bodyOf, RequestSender, type RequestSenderOptions } from './request-sender.ts';
-import { begun, chunksOf, silenceDeadline } from './stream.ts';
-import { type KnownValidators, NotModified, orUnmodified, validatorKey } from './validators.ts';
+import { bodyOf, type OpenResponse, RequestSender, type RequestSenderOptions } from './request-sender.ts';
+import { type KnownValidators, NotModified, orUnmodified, validatorIn, validatorKey } from './validators.ts';
 
 export interface SourceHttpOptions extends ReadingLimits, RequestSenderOptions {
   /** `http:` or `https:`; for a file on this machine a `file:` URL or a path. */
   readonly baseUrl: string;
-  /** What `at` sends for `key`. */
+  /** The credentials that `at` sends for `key`. */
   readonly apiKey?: { readonly credentials: CredentialKind; readonly token: string };
   /** The validators of the payloads whose rows are stored, for conditional requests. */
   readonly validators?: KnownValidators;
-  /** Those of the run that the requests belong to; without them no request is repeated. */
+  /** The retries of the run; without them no request is repeated. */
   readonly retries?: Retries;
   /** Notes the requests of the run. */
   readonly requests?: Requests;
@@ -32,7 +32,7 @@ export interface SourceHttpOptions extends ReadingLimits, RequestSenderOptions {
 
 /**
  * Opens a source; no request is made yet.
- * @throws SourceError `misconfigured` for a URL or token that cannot be used; neither is repeated in the message
+ * @throws SourceError `misconfigured` for an unusable URL or token; the message contains neither
  */
 export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const base = readBaseUrl(options.baseUrl);
@@ -55,7 +55,20 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   };
 }
 
-/** Reads the payloads of one source, within its limits, and repeats requests that fail. */
+/** One attempt of a request. */
+interface Attempt {
+  /** Sends the request. The body of the response is unread. */
+  readonly open: () => Promise<OpenResponse>;
+  readonly deadline: SilenceDeadline;
+  readonly where: string;
+  readonly noted: NotedRequest | undefined;
+  /** Turns a failure into the error to throw. */
+  readonly failed: (error: unknown) => unknown;
+  /** Returns the parts of an answer besides its body. */
+  readonly answer: (opened: OpenResponse) => Omit<StreamAnswer, 'body'>;
+}
+
+/** Reads the payloads of one source, within its limits. Repeats requests that fail. */
 class PayloadReader {
   readonly #base: URL;
   readonly #options: SourceHttpOptions;
@@ -77,68 +90,69 @@ class PayloadReader {
     request: JsonRequest,
     validators?: KnownValidators,
   ): Promise<JsonAnswer<T>> {
-    const { deadlineMs, maxBytes } = this.#options;
-    const url = requestUrl(this.#base, path, request.query);
-    const where = withoutQuery(url);
-    return this.#repeated(url, request, async (ended, noted) => {
-      const deadline = AbortSignal.timeout(deadlineMs);
-      const signal = AbortSignal.any([deadline, ...ended]);
-      try {
-        const known = validators?.get(validatorKey(url));
-        const opened = await this.#sender.open(url, signal, maxBytes, request, known, noted);
+    const { maxBytes } = this.#options;
+    return this.#repeated(path, request, validators, maxBytes, (attempt) => {
+      const { open, deadline, where, noted, answer } = attempt;
+      const reading = async () => {
+        const opened = await open();
         const payload = await readJson(bodyOf(opened, where, noted), schema, maxBytes, where);
         noted?.end();
-        return { ...payload, ...answerOf(opened, url) };
-      } catch (error) {
-        throw this.#meaning(error, where, deadline.aborted, ended);
-      }
+        return { ...payload, ...answer(opened) };
+      };
+      return deadline.during(reading());
     });
   }
 
-  /** Answers once the first chunk of the body is there: until then the request is repeated. */
+  /** Answers when the first chunk of the body is there: until then the request is repeated. */
   async stream(path: string, request: JsonRequest, validators?: KnownValidators): Promise<StreamAnswer> {
-    const { deadlineMs, maxStreamBytes: maxBytes = MOST_STREAM_BYTES } = this.#options;
+    const { maxStreamBytes: maxBytes = MOST_STREAM_BYTES } = this.#options;
+    return this.#repeated(path, request, validators, maxBytes, async (attempt) => {
+      const { open, deadline: silence, where, noted, failed, answer } = attempt;
+      const opened = await silence.during(open());
+      const body = await begun(chunksOf(bodyOf(opened, where, noted), { silence, maxBytes, where, failed }));
+      return { body: noted?.endingWith(body) ?? body, ...answer(opened) };
+    });
+  }
+
+  /** Makes a request, and repeats it if `retries` does. The signals that end a request end a pause too. */
+  async #repeated<T>(
+    path: string,
+    request: JsonRequest,
+    validators: KnownValidators | undefined,
+    maxBytes: number,
+    read: (attempt: Attempt) => Promise<T>,
+  ): Promise<T> {
     const url = requestUrl(this.#base, path, request.query);
     const where = withoutQuery(url);
-    return this.#repeated(url, request, async (ended, noted) => {
-      const silence = silenceDeadline(deadlineMs);
-      const signal = AbortSignal.any([silence.signal, ...ended]);
-      const failed = (error: unknown) => this.#meaning(error, where, silence.signal.aborted, ended);
-      try {
-        const known = validators?.get(validatorKey(url));
-        const opening = this.#sender.open(url, signal, maxBytes, request, known, noted);
-        const opened = await silence.during(opening);
-        const chunks = chunksOf(bodyOf(opened, where, noted), { silence, maxBytes, where, failed });
-        const body = await begun(chunks);
-        return { body: noted?.endingWith(body) ?? body, ...answerOf(opened, url) };
-      } catch (error) {
-        throw failed(error);
-      }
-    });
-  }
-
-  /** Makes a request, and repeats it where `retries` does. The signals that end a request end a pause too. */
-  async #repeated<T>(
-    url: URL,
-    request: JsonRequest,
-    attempt: (ended: readonly AbortSignal[], noted: NotedRequest | undefined) => Promise<T>,
-  ): Promise<T> {
+    const known = validators?.get(validatorKey(url));
     const ended = [this.#options.signal, request.signal].filter((signal) => signal !== undefined);
     const noted = this.#options.requests?.begin();
     noted?.sentTo(url);
-    const once = () => {
+    const attempt = async () => {
       noted?.attempt();
-      return attempt(ended, noted);
+      const deadline = silenceDeadline(this.#options.deadlineMs);
+      const signal = AbortSignal.any([deadline.signal, ...ended]);
+      const failed = (error: unknown) => this.#meaning(error, where, deadline.signal.aborted, ended);
+      const open = () => this.#sender.open(url, signal, maxBytes, request.headers, known, noted);
+      const answer = ({ url: answered, headers }: OpenResponse) => {
+        const validator = validatorIn(headers, url);
+        return { headers, url: answered, ...(validator === undefined ? {} : { validator }) };
+      };
+      try {
+        return await read({ open, deadline, where, noted, failed, answer });
+      } catch (error) {
+        throw failed(error);
+      }
     };
     try {
-      return await (this.#options.retries?.run(once, AbortSignal.any(ended)) ?? once());
+      return await (this.#options.retries?.run(attempt, AbortSignal.any(ended)) ?? attempt());
     } catch (error) {
       noted?.end(error instanceof NotModified ? undefined : error);
       throw error;
     }
   }
 
-  /** What a failed request fails with: the reason of a signal that ended it, else a SourceError. */
+  /** Returns the error of a failed request: the reason of the signal that ended it, or a SourceError. */
   #meaning(error: unknown, where: string, late: boolean, ended: readonly AbortSignal[]): unknown {
     if (error instanceof SourceError || error instanceof NotModified) return error;
     for (const { aborted, reason } of ended) if (aborted) return reason;

@@ -1,17 +1,17 @@
 import { SourceError } from '../source.ts';
 
-/** Bounds of JSON from an upstream, whether it is read whole or as a stream. Real payloads stay far below them. */
+/** Bounds of JSON from an upstream, read whole or as a stream. Real payloads stay far below them. */
 const DEEPEST = 64;
 const LONGEST_NUMBER = 100;
 const LONGEST_TEXT = 1024 * 1024;
 
-/** Values in one answer that is parsed whole, and in all pages of one list: about 150 MB of memory at worst. */
+/** Values in one answer that is parsed whole, and in all pages of one list: at most about 150 MB of memory. */
 export const MOST_VALUES = 2_000_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** What a byte means outside of strings. */
+/** Meanings of a byte outside of strings. */
 const [TEXT, COMMA, OPENS, CLOSES, OF_NUMBER] = [1, 2, 3, 4, 5] as const;
 const MEANING = new Uint8Array(256);
 for (const [characters, meaning] of [
@@ -23,10 +23,7 @@ for (const [characters, meaning] of [
 ] as const)
   for (const character of characters) MEANING[character.charCodeAt(0)] = meaning;
 
-/**
- * Checks the bounds of JSON before anything parses it: a small body can become a large heap. It counts bytes and does
- * not validate the text, which the parser does.
- */
+/** Checks the bounds of JSON before the parser reads it: a small body can become a large heap. Does not validate it. */
 export class JsonBounds {
   readonly #where: string;
   readonly #mostValues: number;
@@ -34,23 +31,20 @@ export class JsonBounds {
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** Bytes of the string or number that is being read. */
+  /** Bytes of the current string or number. */
   #length = 0;
 
-  /**
-   * @param where the address, for an operator
-   * @param mostValues infinite for a stream, whose values are in memory one at a time
-   */
+  /** @param mostValues infinite for a stream, whose values are in memory one at a time */
   constructor(where: string, mostValues = MOST_VALUES) {
     [this.#where, this.#mostValues] = [where, mostValues];
   }
 
-  /** How many values there were so far, at most: each follows a comma or opens a list or an object. */
+  /** The most values so far: each follows a comma or opens a list or an object. */
   get values(): number {
     return this.#values;
   }
 
-  /** @throws SourceError `invalid` as soon as a bound is exceeded; it names the bound and the remedy */
+  /** @throws SourceError `invalid` if a bound is exceeded, with the bound and the remedy */
   check(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; )
       at = this.#isText ? this.#text(bytes, at) : this.#structure(bytes, at);
@@ -76,7 +70,7 @@ export class JsonBounds {
     return at + 1;
   }
 
-  /** Reads to the begin of a string or the end of the bytes. @returns the position after it */
+  /** Reads to the beginning of a string or to the end of the bytes. @returns the position after it */
   #structure(bytes: Uint8Array, from: number): number {
     let [values, depth, length] = [this.#values, this.#depth, this.#length];
     let at = from;
@@ -106,7 +100,7 @@ export class JsonBounds {
   }
 }
 
-/** The failure of one answer, or of a list in pages, with more values than are kept in memory. */
+/** Returns the failure of one answer, or of all pages of a list, with too many values for memory. */
 export function tooManyValues(where: string, most: number): SourceError {
   return new SourceError(
     'invalid',

@@ -25,14 +25,14 @@ const LARGEST_ENTRY = 4 * 1024 * 1024;
 /** The same of a row of a list: as long as a line of CSV may be. */
 const LARGEST_ROW = 100_000;
 
-/** Tokenized at a time. With whole chunks the tokens live longer, and the process grows by half as much again. */
+/** Bytes for one call of the tokenizer. With whole chunks, tokens live longer and the process needs half more memory. */
 const BYTES_AT_ONCE = 16_384;
 
 /**
- * The entries of some maps inside JSON of any size, in the order of the text. One entry is in memory at a time. All of the
- * text is checked, also entries that are not wanted.
- * @throws SourceError `invalid` for what is no JSON or exceeds a bound; `retry` when it ends too early; whatever `body`
- *   fails with
+ * Yields the entries of some maps inside JSON of any size, in the order of the text, with one entry in memory at a time.
+ * Checks the whole text, also unwanted entries.
+ * @throws SourceError `invalid` for text that is no JSON or exceeds a bound; `retry` if it ends too early; the errors of
+ *   `body`
  */
 export async function* entriesOf(
   body: AsyncIterable<Uint8Array>,
@@ -43,7 +43,7 @@ export async function* entriesOf(
   let depth = 0;
   let entry: { map: string; key: string; depth: number; value: BoundedValue } | undefined;
 
-  function meetKey(key: string): void {
+  function beginEntry(key: string): void {
     if (entry !== undefined || depth > deepest) return;
     keys.length = depth - 1;
     const map = keys.join('.');
@@ -56,7 +56,7 @@ export async function* entriesOf(
     for (const token of tokens) {
       entry?.value.consume(token);
       depth += STEPS[token.name] ?? 0;
-      if (token.name === 'keyValue') meetKey(token.value);
+      if (token.name === 'keyValue') beginEntry(token.value);
       else if (entry?.depth === depth) {
         const { map, key, value } = entry;
         entry = undefined;
@@ -67,8 +67,8 @@ export async function* entriesOf(
 }
 
 /**
- * The elements of a JSON list of any size, one in memory at a time.
- * @throws as `entriesOf` does; SourceError `invalid` for JSON that is no list
+ * Yields the elements of a JSON list of any size, with one in memory at a time.
+ * @throws as `entriesOf`; SourceError `invalid` for JSON that is no list
  */
 export async function* elementsOf(
   body: AsyncIterable<Uint8Array>,
@@ -95,7 +95,7 @@ export async function* elementsOf(
   }
 }
 
-/** How a token changes the depth. */
+/** The change of the depth by each token. */
 const STEPS: Partial<Record<Token['name'], number>> = {
   startObject: 1,
   startArray: 1,
@@ -103,14 +103,14 @@ const STEPS: Partial<Record<Token['name'], number>> = {
   endArray: -1,
 };
 
-/** A value that is put together of tokens, up to a size. */
+/** Assembles a value from tokens, up to a size. */
 class BoundedValue {
   readonly #assembler = new Assembler();
   readonly #most: number;
   readonly #what: string;
   #size = 0;
 
-  /** @param most characters and values @param what the value's place, for an operator */
+  /** @param most characters and values @param what names the value's place, for an operator */
   constructor(most: number, what: string) {
     [this.#most, this.#what] = [most, what];
   }
@@ -119,7 +119,7 @@ class BoundedValue {
     return this.#assembler.current;
   }
 
-  /** @throws SourceError `invalid` when the value becomes larger than allowed */
+  /** @throws SourceError `invalid` if the value becomes too large */
   consume(token: Token): void {
     this.#size += 1 + ('value' in token && typeof token.value === 'string' ? token.value.length : 0);
     if (this.#size > this.#most) {
@@ -130,7 +130,7 @@ class BoundedValue {
   }
 }
 
-/** The tokens of a body, some at a time, within the bounds of `JsonBounds`. */
+/** Yields the tokens of a body in groups, within the bounds of `JsonBounds`. */
 async function* tokensOf(
   body: AsyncIterable<Uint8Array>,
   where: string,
@@ -148,8 +148,8 @@ async function* tokensOf(
 }
 
 /**
- * What is wrong with a text that JSON.parse refused: JSON.parse does not tell an early end from an error in the middle.
- * @returns SourceError `retry` when it ends too early, else `invalid`; its message quotes nothing of the text
+ * Returns the failure of a text that JSON.parse rejected: `retry` if the text ends too early, else `invalid`. JSON.parse
+ * does not distinguish the two. The message quotes nothing of the text.
  */
 export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
   const tokens = tokenizer(where);
@@ -164,10 +164,10 @@ export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
   return new SourceError('invalid', `${where} answers no valid JSON`);
 }
 
-/** The parser's stages are called as functions; as streams they take three times as long. */
+/** Calls the parser's stages as functions; as streams they take three times as long. */
 function tokenizer(where: string) {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  // `none` tells a stage that nothing follows.
+  // `none` ends the input of a stage.
   const parse = jsonParser({ packValues: true, streamValues: false }) as (
     text: string | typeof none,
   ) => Many<Token> | typeof none;
@@ -180,7 +180,7 @@ function tokenizer(where: string) {
         const tokens = parse(text);
         return tokens === none ? [] : getManyValues(tokens);
       } catch {
-        // The parser's message quotes the body, which may hold a secret.
+        // The parser's message quotes the body, which may contain a secret.
         throw new SourceError('invalid', `${where} answers ${problemOf(text, begun)}`);
       } finally {
         begun ||= text?.trim() !== '';
@@ -190,14 +190,14 @@ function tokenizer(where: string) {
       try {
         parse(none);
       } catch {
-        const said = begun ? 'JSON that breaks off' : 'an empty body';
-        throw new SourceError('retry', `${where} answers ${said}`);
+        const problem = begun ? 'JSON that ends too early' : 'an empty body';
+        throw new SourceError('retry', `${where} answers ${problem}`);
       }
     },
   };
 }
 
-/** @param text undefined where it could not be decoded */
+/** @param text undefined if it could not be decoded */
 function problemOf(text: string | undefined, begun: boolean): string {
   if (text === undefined) return 'text that is no valid UTF-8';
   if (!begun && /^\s*</.test(text)) return 'HTML or XML where JSON is expected; check the URL';

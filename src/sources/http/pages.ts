@@ -2,24 +2,26 @@ import type { z } from 'zod';
 import { type JsonAnswer, type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
 import { MOST_VALUES, tooManyValues } from './json-bounds.ts';
 
-/** Many times what a list has as a rule; an upstream that always has one more page is broken. */
+/** An upstream that always announces one more page is broken: real lists are far shorter. */
 const MOST_PAGES = 1000;
+
+type Query = NonNullable<JsonRequest['query']>;
 
 /** Bounds of all pages of a list together. */
 export interface PageBounds {
-  /** 1,000 when absent. */
+  /** Default: 1,000. */
   readonly pages?: number;
-  /** JSON values; those of one answer when absent. Larger only where what is kept of a row is small. */
+  /** JSON values; default: as many as one answer may have. Larger only if the adapter stores little of each row. */
   readonly values?: number;
 }
 
 /**
- * Every page of a list, one after the other.
+ * Yields every page of a list in its order.
  * @param path names the list in a failure
- * @param first what tells the first page from the others: its number, its cursor, its query, its address
- * @param nextOf the same of the page that follows; undefined after the last one
- * @throws SourceError `invalid` when a page is to be read a second time or a bound is exceeded; whatever `read` and
- *   `nextOf` fail with
+ * @param first identifies the first page: its number, its cursor, its query or its address
+ * @param nextOf identifies the following page in the same way; undefined after the last page
+ * @throws SourceError `invalid` if a page is announced a second time or a bound is exceeded; the errors of `read` and
+ *   `nextOf`
  */
 export async function* pagesOf<Request, Page extends { readonly values: number }>(
   path: string,
@@ -29,33 +31,48 @@ export async function* pagesOf<Request, Page extends { readonly values: number }
   bounds: PageBounds = {},
 ): AsyncGenerator<Page, void> {
   const { pages = MOST_PAGES, values: mostValues = MOST_VALUES } = bounds;
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   let values = 0;
   for (let request = first; ; ) {
-    asked.add(JSON.stringify(request));
+    requested.add(JSON.stringify(request));
     const page = await read(request);
     values += page.values;
     if (values > mostValues) throw tooManyValues(path, mostValues);
     const next = nextOf(page, request);
     yield page;
     if (next === undefined) return;
-    if (asked.has(JSON.stringify(next))) throw new SourceError('invalid', `${path} repeats a page`);
-    if (asked.size >= pages) throw new SourceError('invalid', `${path} has more than ${pages} pages`);
+    if (requested.has(JSON.stringify(next))) throw new SourceError('invalid', `${path} repeats a page`);
+    if (requested.size >= pages) throw new SourceError('invalid', `${path} has more than ${pages} pages`);
     request = next;
   }
 }
 
 /**
- * Every page of a list whose pages name the next one by a token, or cursor.
- * @param tokenOf the token, null or empty on the last page. The page's schema requires it: a page without it would end the
- *   list unnoticed. Where the API omits it on the last page, the schema has `omittedAtEnd`.
- * @param parameter of the query, in which the token is sent back
+ * Yields every page of a list with numbered pages. The parameter `page` of the query is the number, from 1.
+ * @param nextOf returns the number of the following page; undefined after the last page
+ */
+export function pagesByNumber<T>(
+  http: SourceHttp,
+  path: string,
+  schema: z.ZodType<T>,
+  query: Query,
+  nextOf: (page: T, number: number) => number | undefined,
+): AsyncGenerator<JsonAnswer<T>, void> {
+  const read = (page: number) => http.json(path, schema, { query: { ...query, page } });
+  return pagesOf<number, JsonAnswer<T>>(path, 1, read, ({ data }, number) => nextOf(data, number));
+}
+
+/**
+ * Yields every page of a list whose pages contain the token, or cursor, of the next page.
+ * @param tokenOf returns the token; null or empty on the last page. The page's schema requires it: otherwise a page
+ *   without it would end the list unnoticed. If the API omits it on the last page, the schema has `omittedAtEnd`.
+ * @param parameter of the query, in which the token is sent
  */
 export function pagesByToken<T>(
   http: SourceHttp,
   path: string,
   schema: z.ZodType<T>,
-  query: NonNullable<JsonRequest['query']>,
+  query: Query,
   tokenOf: (page: T) => string | null,
   parameter: string,
 ): AsyncGenerator<JsonAnswer<T>, void> {
@@ -68,10 +85,9 @@ export function pagesByToken<T>(
 }
 
 /**
- * Every page of a list whose pages name the next one by an absolute link. Only the link's query is used: its host is the
- * public one, also behind a gateway.
- * @param linkOf the link, required as the token of `pagesByToken` is
- * @throws SourceError as `pagesOf` does
+ * Yields every page of a list whose pages contain an absolute link to the next page. Only the link's query is used: its
+ * host is the public one, also behind a gateway.
+ * @param linkOf returns the link; the schema requires it as the token of `pagesByToken`
  */
 export function pagesByLink<T>(
   http: SourceHttp,
@@ -95,7 +111,19 @@ export function pagesByLink<T>(
   );
 }
 
-/** The failure of a page that is not the one that was asked for. */
-export function anotherPage(path: string, page: number, said: string): SourceError {
-  return new SourceError('invalid', `${path}: asked for page ${page}, ${said}`);
+/** Returns the target of `rel="next"` in a `Link` header (RFC 8288): absolute, or relative to the answer's address. */
+export function nextLink(header: string | null): string | undefined {
+  const link =
+    /\s*<([^>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]*))?)*)\s*(?:,|$)/gy;
+  for (const [, target, parameters = ''] of (header ?? '').matchAll(link)) {
+    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))/i.exec(parameters);
+    const relations = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/);
+    if (target !== undefined && relations.includes('next')) return target;
+  }
+  return undefined;
+}
+
+/** Returns the failure of an answer that is not the requested page. */
+export function anotherPage(path: string, page: number, problem: string): SourceError {
+  return new SourceError('invalid', `${path}: requested page ${page}, ${problem}`);
 }

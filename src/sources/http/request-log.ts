@@ -3,7 +3,7 @@ import type { RunRequest, RunRequests } from '../../domain/run.ts';
 import type { NotedRequest, Requests } from '../run-requests.ts';
 import { SourceError } from '../source.ts';
 
-/** Requests that are kept: so many of the first, and of the others so many that failed, and the slowest. */
+/** Stored requests: the first ones, and of the others the failed and the slowest ones. */
 const FIRST = 100;
 const FAILED = 20;
 const SLOWEST = 20;
@@ -11,20 +11,10 @@ const SLOWEST = 20;
 const LONGEST_ADDRESS = 200;
 const LONGEST_ERROR = 200;
 
-/** Parameters that say which page of a list is read; their values are stored if they are numbers. */
-const PAGE_PARAMETERS = [
-  'page',
-  'per_page',
-  'page_size',
-  'limit',
-  'offset',
-  '$skip',
-  '$top',
-  'skip',
-  'start',
-];
+/** Parameters with the position of a page. Their values are stored if they are numbers. */
+const PAGE_PARAMETER = /^(page|per_page|page_size|limit|offset|\$skip|\$top|skip|start)$/;
 
-/** The requests of one run. It keeps a bounded number of them. */
+/** Records the requests of one run: a bounded number of them, and sums of all. */
 export class RequestLog implements Requests {
   readonly #first: LoggedRequest[] = [];
   readonly #failed: LoggedRequest[] = [];
@@ -59,11 +49,11 @@ export class RequestLog implements Requests {
         .slice(0, SLOWEST);
   }
 
-  /** To be called at the end of the run: what is still open ends with it. Undefined for a run without a request. */
+  /** Ends the open requests at the end of the run. Returns undefined for a run without a request. */
   summary(): RunRequests | undefined {
     if (this.#total === 0) return undefined;
     for (const request of this.#open)
-      request.end(new SourceError('retry', 'the run ended before its answer'));
+      request.end(new SourceError('retry', 'the run ended before the answer'));
     const kept = [...this.#first, ...this.#failed, ...this.#slowest]
       .map(({ record }) => record)
       .sort((one, other) => one.n - other.n);
@@ -142,16 +132,16 @@ class LoggedRequest implements NotedRequest {
   }
 }
 
-/** The message of a SourceError names no secret; another one may. */
+/** Returns the message of a SourceError; another message may contain a secret. */
 function messageOf(error: unknown, status: number | null): string {
   if (error instanceof SourceError) return error.message.slice(0, LONGEST_ERROR);
-  return status === null ? 'it was ended before its answer' : `it was answered with ${status}`;
+  return status === null ? 'it was aborted before the answer' : `the answer had the status ${status}`;
 }
 
-/** Origin and path with page numbers. Other parameters may hold a key: `…` replaces them. */
+/** Returns origin and path with page numbers. `…` replaces other parameters, which may contain a key. */
 export function loggedAddress(url: URL): string {
   const all = [...url.searchParams];
-  const pages = all.filter(([name, value]) => PAGE_PARAMETERS.includes(name) && /^\d{1,9}$/.test(value));
+  const pages = all.filter(([name, value]) => PAGE_PARAMETER.test(name) && /^\d{1,9}$/.test(value));
   const query = [
     ...pages.map(([name, value]) => `${name}=${value}`),
     ...(pages.length < all.length ? ['…'] : []),

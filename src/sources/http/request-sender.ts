@@ -1,35 +1,31 @@
-/** The requests of one source: their credentials, their redirects, and the responses that they get. */
 import type { IncomingMessage } from 'node:http';
 import { headerOf, readAuthorization } from '../credentials/authorization.ts';
 import { type CredentialProvider, fixedCredentials } from '../credentials/provider.ts';
 import type { CredentialKind } from '../credentials/types.ts';
 import type { NotedRequest } from '../run-requests.ts';
-import { type JsonRequest, SourceError, type StreamAnswer } from '../source.ts';
+import { type JsonRequest, SourceError } from '../source.ts';
 import type { Validator } from '../validator.ts';
 import { redirectTarget, withoutQuery } from './address.ts';
 import { tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
 import { failureOfStatus } from './failure.ts';
 import { get } from './get.ts';
-import { conditions, NotModified, validatorIn } from './validators.ts';
+import { conditions, NotModified } from './validators.ts';
 
 const MOST_REDIRECTS = 5;
 
 export interface RequestSenderOptions {
   readonly credentials: CredentialKind;
-  /**
-   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or `key:secret` for `exo2-hmac-sha256`, or a
-   * provider of it. Without one, requests carry no credentials.
-   */
+  /** Text in the form of `credentials`, or a provider of it. Without one, requests carry no credentials. */
   readonly token?: string | CredentialProvider | undefined;
   readonly userAgent?: string;
-  /** Origins to which requests without credentials may be redirected, besides that of `baseUrl`. */
+  /** Further origins to which requests without credentials may be redirected. */
   readonly redirectsTo?: readonly string[] | undefined;
   /** For a `Retry-After` that names a date. */
   readonly now?: () => Date;
 }
 
-/** A response whose body is still unread. */
+/** A response with an unread body. */
 export interface OpenResponse {
   readonly response: IncomingMessage;
   readonly status: number;
@@ -38,18 +34,19 @@ export interface OpenResponse {
   readonly url: URL;
 }
 
+/** Sends the requests of one source with its credentials. Follows redirects. */
 export class RequestSender {
   readonly #options: RequestSenderOptions;
   readonly #headers: Headers;
   readonly #provider: CredentialProvider;
 
-  /** @throws SourceError `misconfigured` for a token that cannot be used; the message does not repeat it */
+  /** @throws SourceError `misconfigured` for an unusable token; the message does not contain it */
   constructor(base: URL, options: RequestSenderOptions) {
     const { credentials, token, userAgent } = options;
     this.#options = options;
     this.#headers = new Headers({ accept: 'application/json', 'accept-encoding': ACCEPTED_CODINGS });
     if (userAgent !== undefined) this.#headers.set('user-agent', userAgent);
-    // A token that is known now is checked now.
+    // A configured token is checked at once.
     if (typeof token === 'string') readAuthorization(credentials, token, base);
     this.#provider = typeof token === 'object' ? token : fixedCredentials(token);
   }
@@ -59,7 +56,7 @@ export class RequestSender {
   }
 
   /**
-   * Sends a request and returns the response, if its status is good and its length acceptable.
+   * Sends a request. Returns a response with status 200 and an acceptable length.
    * @param known makes the request conditional
    * @throws SourceError for another response; NotModified for a 304
    */
@@ -67,27 +64,27 @@ export class RequestSender {
     url: URL,
     signal: AbortSignal,
     maxBytes: number,
-    request: JsonRequest,
+    headers: JsonRequest['headers'],
     known: Validator | undefined,
     noted: NotedRequest | undefined,
   ): Promise<OpenResponse> {
-    const opened = await this.#authorized(url, signal, { ...request.headers, ...conditions(known) });
-    const { response, status, headers } = opened;
+    const opened = await this.#authorized(url, signal, { ...headers, ...conditions(known) });
+    const { response, status } = opened;
     noted?.answered(status);
     if (status === 304 && known !== undefined) {
       response.destroy();
-      throw new NotModified({ unmodified: known, headers });
+      throw new NotModified({ unmodified: known, headers: opened.headers });
     }
     const now = this.#options.now?.() ?? new Date();
-    const failure = failureOfStatus(status, headers, withoutQuery(url), now);
-    if (failure !== undefined || Number(headers.get('content-length')) > maxBytes) {
+    const failure = failureOfStatus(status, opened.headers, withoutQuery(url), now);
+    if (failure !== undefined || Number(opened.headers.get('content-length')) > maxBytes) {
       response.destroy();
       throw failure ?? tooLarge(maxBytes, withoutQuery(url));
     }
     return opened;
   }
 
-  /** As `#follow`, and once more with renewed credentials when the first ones are refused. */
+  /** Calls `#follow`; once more with renewed credentials if the upstream refuses the first ones. */
   async #authorized(first: URL, signal: AbortSignal, own: Record<string, string>): Promise<OpenResponse> {
     const provider = this.#provider;
     if (this.#options.credentials === 'none') return this.#follow(first, signal, own, undefined);
@@ -98,7 +95,7 @@ export class RequestSender {
     return this.#follow(first, signal, own, await provider.token(signal));
   }
 
-  /** Follows redirects. The body of the last response is still unread. */
+  /** Follows redirects. Returns the last response. */
   async #follow(
     first: URL,
     signal: AbortSignal,
@@ -131,7 +128,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
-/** The decoded body. The connection is closed, or kept alive, however its reading ends. */
+/** Yields the decoded body. Releases the connection in every case. */
 export async function* bodyOf(
   { response, headers }: OpenResponse,
   where: string,
@@ -143,10 +140,4 @@ export async function* bodyOf(
   } finally {
     response.destroy();
   }
-}
-
-/** What an answer holds besides its body. */
-export function answerOf({ url, headers }: OpenResponse, requested: URL): Omit<StreamAnswer, 'body'> {
-  const validator = validatorIn(headers, requested);
-  return { headers, url, ...(validator === undefined ? {} : { validator }) };
 }

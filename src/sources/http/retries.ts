@@ -1,37 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Retries, SourceError } from '../source.ts';
-import { type Clock, RetryBackoff, type RetryBackoffOptions } from './retry-backoff.ts';
+
+export interface RetryBackoffOptions {
+  /** The longest first pause; each further pause is twice as long. */
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+  /** From the first failure to the end of the last pause. */
+  readonly givesUpAfterMs: number;
+}
 
 export interface RetryPolicy extends RetryBackoffOptions {
-  /** Further attempts at one request. */
+  /** Further attempts of one request. */
   readonly mostOfRequest: number;
-  /** Further attempts at all requests of one run together. */
+  /** Further attempts of all requests of one run. */
   readonly mostOfRun: number;
 }
 
-/** For a failure that passes within seconds. One that lasts ends the run, which the job queue repeats. */
+/** For a failure that passes within seconds. A longer failure ends the run, which the job queue repeats. */
 export const REQUEST_RETRIES: RetryPolicy = {
-  // At most 0.5, 1, 2 and 4 s: a gateway restarts in that. The queue's own pauses begin at 15 s.
+  // Pauses of at most 0.5, 1, 2 and 4 s: a gateway restarts in that time. The queue's pauses begin at 15 s.
   firstPauseMs: 500,
   longestPauseMs: 4_000,
   mostOfRequest: 4,
-  // Long enough for a Retry-After of providers that count requests by the minute.
+  // Enough for a Retry-After of providers that limit requests per minute.
   givesUpAfterMs: 60_000,
-  // Bounds a run whose upstream fails in every region, each of which would be asked four times more.
+  // Limits a run whose upstream fails in every region.
   mostOfRun: 20,
 };
 
-/** A request that is about to be repeated. */
+/** The time for a backoff; tests have another clock. */
+export interface Clock {
+  /** Returns milliseconds since some moment. */
+  now(): number;
+  /** @throws the signal's reason when it aborts */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+const SYSTEM_CLOCK: Clock = {
+  now: () => performance.now(),
+  async wait(ms, signal) {
+    await sleep(ms, undefined, { signal }).catch(() => {
+      throw signal.reason;
+    });
+  },
+};
+
+/** Exponential backoff with jitter. */
+export class RetryBackoff {
+  readonly #options: RetryBackoffOptions;
+  readonly #clock: Clock;
+  #failures = 0;
+  #firstFailureAt = 0;
+
+  constructor(options: RetryBackoffOptions, clock: Clock = SYSTEM_CLOCK) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** After a success the next failure counts as the first one. */
+  reset(): void {
+    this.#failures = 0;
+  }
+
+  /**
+   * Waits before the next attempt. The pause doubles each time, minus a random part of up to a half, and is never shorter
+   * than the upstream's Retry-After.
+   * @param beforePause receives the length of the pause
+   * @throws the failure if the pause would last too long; the signal's reason when it aborts
+   */
+  async pause(
+    failure: SourceError,
+    signal: AbortSignal,
+    beforePause: (ms: number) => void = () => {},
+  ): Promise<void> {
+    const { firstPauseMs, longestPauseMs, givesUpAfterMs } = this.#options;
+    const now = this.#clock.now();
+    if (this.#failures === 0) this.#firstFailureAt = now;
+    const most = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures, 30));
+    this.#failures += 1;
+    const pause = Math.max(most * (0.5 + Math.random() / 2), failure.retryAfterMs ?? 0);
+    if (now - this.#firstFailureAt + pause > givesUpAfterMs) throw failure;
+    beforePause(pause);
+    await this.#clock.wait(pause, signal);
+  }
+}
+
+/** A request before its next attempt. */
 export interface Retry {
   /** Names the address without its query, and no secret. */
   readonly failure: SourceError;
-  /** Of the attempt that failed, from 1. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number;
   readonly pauseMs: number;
-  /** How many requests of the run were repeated, this one included. */
+  /** Count of further attempts in the run, with this one. */
   readonly ofRun: number;
 }
 
-/** The repetitions of single requests within one run. */
+/** Repeats single requests within one run. */
 export class RequestRetries implements Retries {
   readonly #policy: RetryPolicy;
   readonly #onRetry: (retry: Retry) => void;
@@ -45,8 +110,8 @@ export class RequestRetries implements Retries {
   }
 
   /**
-   * Makes one request, again after a pause while it fails with a SourceError `retry`.
-   * @throws what the last attempt failed with; the signal's reason when that aborts
+   * Makes one request, and repeats it after a pause while it fails with a SourceError `retry`.
+   * @throws the failure of the last attempt; the signal's reason when it aborts
    */
   async run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { mostOfRequest, mostOfRun } = this.#policy;

@@ -4,26 +4,30 @@ import type { Unmodified, Validator } from '../validator.ts';
 /** By the key of their address, see `validatorKey`. */
 export type KnownValidators = ReadonlyMap<string, Validator>;
 
-/** Last-Modified counts whole seconds: a later change within the same second would not show in a fresh one. */
+/** Last-Modified has whole seconds: a fresh one could hide a later change within the same second. */
 const SETTLED_MS = 60_000;
 
-/** The key of a validator: the address, with a hash in place of its query, which can hold a secret. */
+/** Returns the key of a validator: the address with a hash of its query, which can contain a secret. */
 export function validatorKey({ origin, pathname, search }: URL): string {
   if (search === '') return origin + pathname;
   return `${origin}${pathname}?sha256=${createHash('sha256').update(search).digest('hex')}`;
 }
 
-/** The validator in an answer's headers; undefined where there is none that every change alters. */
-export function validatorIn(headers: Headers, asked: URL): Validator | undefined {
+/** Returns the validator in an answer's headers; undefined if a change could leave it unaltered. */
+export function validatorIn(headers: Headers, requested: URL): Validator | undefined {
   const etag = headers.get('etag');
   const modified = headers.get('last-modified');
   const age = Date.parse(headers.get('date') ?? '') - Date.parse(modified ?? '');
   const lastModified = age >= SETTLED_MS ? modified : null;
   if (!etag && !lastModified) return undefined;
-  return { url: validatorKey(asked), ...(etag ? { etag } : {}), ...(lastModified ? { lastModified } : {}) };
+  return {
+    url: validatorKey(requested),
+    ...(etag ? { etag } : {}),
+    ...(lastModified ? { lastModified } : {}),
+  };
 }
 
-/** The headers of a conditional request: the payload only if its validator is another one. */
+/** Returns the headers of a conditional request. */
 export function conditions(known: Validator | undefined): Record<string, string> {
   return {
     ...(known?.etag === undefined ? {} : { 'if-none-match': known.etag }),
@@ -31,7 +35,7 @@ export function conditions(known: Validator | undefined): Record<string, string>
   };
 }
 
-/** Thrown for a 304, so that it passes through a request as a failure does. */
+/** Thrown for a 304: it passes through a request like a failure. */
 export class NotModified extends Error {
   override readonly name = 'NotModified';
   readonly answer: Unmodified;
@@ -42,7 +46,7 @@ export class NotModified extends Error {
   }
 }
 
-/** The answer in a NotModified. @throws any other error */
+/** Returns the answer in a NotModified. @throws any other error */
 export function orUnmodified(error: unknown): Unmodified {
   if (error instanceof NotModified) return error.answer;
   throw error;

@@ -4,14 +4,14 @@ import { memory } from '../../domain/machine.ts';
 import { isPositive } from '../../domain/price.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { nothingListed } from '../http/listing.ts';
-import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
+import { eachRegion } from '../http/regions.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { labelIn, type Row, readRow, rejectedOffer, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 import { awsFacts } from './aws/facts.ts';
 
-/** Machines and rejected rows of one region; AWS sells some 1,200 types in its largest. */
+/** Machines and rejected rows of one region; AWS sells about 1,200 types in its largest one. */
 const MOST_ROWS = 100_000;
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 
@@ -20,7 +20,6 @@ const IndexRow = z.object({
   regionCode: label,
   currentVersionUrl: z.string().regex(/^\/[^/]/, { error: 'must be a path that starts with /' }),
 });
-type IndexRow = z.infer<typeof IndexRow>;
 
 /** A type has hundreds of rows; these fields identify the ordinary one. */
 const Kind = z.object({
@@ -69,7 +68,7 @@ const Shape = z.object({
 const Term = z.object({
   effectiveDate: z.string().optional(),
   priceDimensions: z.record(z.string(), z.unknown()),
-  /** What a reservation is bound to; empty for one that is on demand. */
+  /** The conditions of a reservation; empty for an on-demand term. */
   termAttributes: z.record(z.string(), z.unknown()).optional(),
 });
 const Unit = z.object({ unit: z.string(), beginRange: z.string().optional() });
@@ -84,8 +83,7 @@ interface Machine {
 /**
  * Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html.
  *
- * A region's file has some 500 MB and is read as a stream. A region is reported whole or as unread; the other regions are
- * reported all the same.
+ * A region's file has about 500 MB and is read as a stream. An unread region does not affect the others.
  */
 export const adapter: CatalogueAdapter = {
   id: 'aws',
@@ -93,46 +91,41 @@ export const adapter: CatalogueAdapter = {
   baseUrl: 'https://pricing.us-east-1.amazonaws.com',
   endpoints: [INDEX, '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json'],
   credentials: 'none',
-  // Some thirty files of 500 MB.
+  // About thirty files of 500 MB.
   large: true,
   memoryUnit: 'GiB',
   currency: 'USD',
   facts: ['architecture', 'generation', 'localDisk', 'network'],
   schedule: '23 4 * * *',
   notes:
-    'Each region has a file of up to 500 MB; they are read as streams, one after the other, and never held, and only ' +
-    'those that have changed (`ETag`, `Last-Modified`). A region ' +
-    'whose file cannot be read keeps the machines that it had. What AWS lists as a previous generation counts as ' +
-    '`deprecated`.',
+    'Each region has a file of up to 500 MB. Fleetbook reads the files as streams, one after the other, and only those ' +
+    'that have changed (`ETag`, `Last-Modified`). If a file cannot be read, its region keeps its machines. Previous ' +
+    'generations count as `deprecated`.',
 
   async *catalogue({ http, now }) {
     const { data } = await http.json(INDEX, Index);
     const rows = Object.entries(data.regions);
     if (rows.length === 0) throw nothingListed(INDEX);
     const failures: SourceError[] = [];
+    const files = new Map<string, string>();
     for (const [code, row] of rows) {
-      const { value: region, reason } = readRow(IndexRow, row, ['regions', code]);
-      if (region === undefined) {
+      const { value, reason } = readRow(IndexRow, row, ['regions', code]);
+      if (value === undefined) {
         yield unusableRegion(label.safeParse(code).data, code, reason);
         failures.push(new SourceError('invalid', `${INDEX}: ${reason}`));
-        continue;
-      }
-      const items = await readRegion(http, region, now()).catch(failureOfRegion);
-      if (items instanceof SourceError) {
-        failures.push(items);
-        const { regionCode } = region;
-        yield { kind: 'unread', regionCode, reason: `${items.message}; its machines stay as they were` };
-      } else {
-        yield* items;
-      }
+      } else files.set(value.regionCode, value.currentVersionUrl);
     }
-    if (failures.length === rows.length) throw failureOfRegions(failures);
+    yield* eachRegion(files.keys(), (code) => readRegion(http, code, files.get(code) ?? '', now()), failures);
   },
 };
 
-async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promise<CatalogueItem[]> {
-  const { regionCode, currentVersionUrl } = region;
-  const answer = await http.streamIfModified(currentVersionUrl);
+async function readRegion(
+  http: SourceHttp,
+  regionCode: string,
+  file: string,
+  now: Date,
+): Promise<CatalogueItem[]> {
+  const answer = await http.streamIfModified(file);
   if ('unmodified' in answer) return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
   const { body, url, validator } = answer;
   const where = url.origin + url.pathname;
@@ -143,7 +136,7 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   let changesLater = false;
   const isWanted = (map: string, sku: string) => {
     begun ||= map === 'products';
-    // Otherwise every price would have to be kept until its product is known.
+    // Otherwise every price would stay in memory until its product is known.
     if (!begun) throw new SourceError('invalid', `${where} has terms before products, or no products`);
     return map === 'products' || machines.has(sku);
   };
@@ -171,7 +164,7 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   return items;
 }
 
-/** Undefined for another product, and for a type with another operating system, tenancy or contract. */
+/** Returns undefined for another product, and for a type with another operating system, tenancy or contract. */
 function machineOf(sku: string, product: unknown, regionCode: string): Machine | CatalogueItem | undefined {
   if (!isInstance(product)) return undefined;
   const name = labelIn(product.attributes, 'instanceType');
@@ -189,7 +182,7 @@ function machineOf(sku: string, product: unknown, regionCode: string): Machine |
   return { sku, name: kind.value.attributes.instanceType, shape: attributes };
 }
 
-/** Bare metal included. A product with a type and without a family counts too, so that it is rejected and not lost. */
+/** Includes bare metal, and products without a family if they have a type: they are rejected, not lost. */
 function isInstance(product: unknown): product is { attributes?: unknown } {
   if (typeof product !== 'object' || product === null) return false;
   const family = 'productFamily' in product ? product.productFamily : undefined;
@@ -203,14 +196,14 @@ function isOrdinary(kind: Kind): boolean {
     kind.tenancy === 'Shared' &&
     kind.capacitystatus === 'Used' &&
     kind.preInstalledSw === 'NA' &&
-    // `RunInstances:CB` and the like are capacity that is bought in advance, listed at zero dollars.
+    // Other operations, such as `RunInstances:CB`, are capacity bought in advance, listed at zero dollars.
     kind.operation === 'RunInstances' &&
     (kind.marketoption ?? 'OnDemand') === 'OnDemand' &&
     kind.locationType !== 'AWS Outposts'
   );
 }
 
-/** Dollars per hour by the term that is in force. */
+/** Returns the dollars per hour of the term that is in force. */
 function priceOf(terms: unknown, now: Date): Row<string> {
   const problems: string[] = [];
   const current: { since: number; amount: string }[] = [];
@@ -243,21 +236,21 @@ function priceOf(terms: unknown, now: Date): Row<string> {
   return { value: found };
 }
 
-/** Whether a term begins in the future: then the same file gives another price later. */
+/** Returns whether a term begins in the future: then the same file states another price later. */
 function beginsLater(terms: unknown, now: Date): boolean {
   return Object.values(typeof terms === 'object' && terms !== null ? terms : {}).some(
     (row) => Date.parse(readRow(Term, row).value?.effectiveDate ?? '') > now.getTime(),
   );
 }
 
-/** One type in one region, from the rows that price it: mostly one, sometimes a second one at zero dollars. */
+/** Returns one type in one region from the rows with its price: mostly one, sometimes a second one at zero dollars. */
 function offered(
   name: string,
   regionCode: string,
   rows: readonly Machine[],
   prices: ReadonlyMap<string, Row<string>>,
 ): CatalogueItem {
-  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
   const read = rows.map((row) => ({ ...row, price: prices.get(row.sku) }));
   const bad = read.find(({ price }) => price?.reason !== undefined);
   if (bad?.price?.reason !== undefined) return rejected(`${bad.sku}: ${bad.price.reason}`);
@@ -282,7 +275,7 @@ function offered(
   return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, exclusion(row.shape));
 }
 
-/** Only the family tells of FPGAs, inference chips and media accelerators. */
+/** Only the family names FPGAs, inference chips and media accelerators. */
 function exclusion(shape: Machine['shape']): ExclusionReason | undefined {
   if (Number(shape.gpu) > 0 || /GPU|FPGA|ASIC|Accelerator/i.test(shape.instanceFamily)) return 'accelerated';
   return shape.currentGeneration === 'No' ? 'deprecated' : undefined;

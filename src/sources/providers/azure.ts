@@ -1,21 +1,15 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
+import { siblingHost } from '../http/address.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByLink } from '../http/pages.ts';
-import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
-import { siblingHost } from '../http/sibling-host.ts';
+import { eachRegion } from '../http/regions.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
 import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
-import {
-  type CatalogueAdapter,
-  type CatalogueItem,
-  type RejectedRow,
-  SourceError,
-  type SourceHttp,
-} from '../source.ts';
+import { labelIn, type Row, readRow, rejectedOffer, rejectedRow } from '../schema/rows.ts';
+import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
 import { type AzurePrice, BOUNDS, PRICES, readPrices } from './azure/prices.ts';
 
 const SKUS = '/providers/Microsoft.Compute/skus';
@@ -23,25 +17,20 @@ const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';
 
 const SkuPage = z.object({ value: z.array(z.unknown()), nextLink: omittedAtEnd });
 const Kind = z.object({ resourceType: z.string(), name: label });
-const number = (text: string) => Number(text);
+const cpus = z
+  .string()
+  .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
+  .transform(Number)
+  .pipe(count);
 const Capabilities = z.object({
-  vCPUs: z
-    .string()
-    .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
-    .transform(number)
-    .pipe(count),
-  /** Of a constrained size, which has fewer vCPUs than it is billed for. */
-  vCPUsAvailable: z
-    .string()
-    .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
-    .transform(number)
-    .pipe(count)
-    .optional(),
+  vCPUs: cpus,
+  /** For a constrained size, which has fewer vCPUs than Azure charges for. */
+  vCPUsAvailable: cpus.optional(),
   /** "GB" that are GiB. */
   MemoryGB: z
     .string()
     .regex(/^\d{1,6}(\.\d+)?$/, { error: 'must be a number above 0' })
-    .transform(number)
+    .transform(Number)
     .pipe(quantity),
   GPUs: z.string().optional(),
   /** `x64` or `Arm64`. */
@@ -61,11 +50,10 @@ const Sku = z.object({
 });
 type Sku = z.infer<typeof Sku>;
 
-/** What one region sells. */
+/** The sizes that one region sells. */
 interface Sizes {
-  /** A size, or why it cannot be read. */
   readonly byName: ReadonlyMap<string, Row<Sku>>;
-  /** Rows whose name cannot be read: each may be any size. */
+  /** Rows without a readable name: each may be any size. */
   readonly nameless: readonly RejectedRow[];
 }
 
@@ -73,8 +61,8 @@ interface Sizes {
  * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and
  * https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices.
  *
- * The price list has the price of a size in a region. The list of SKUs has its shape, and whether the region sells it; it
- * is read region by region, so that a region that cannot be read is the only one that is unread.
+ * The price list has the price of a size in a region. The list of SKUs has its shape, and whether the region sells it. It
+ * is read region by region, so that a failure leaves only that region unread.
  */
 export const adapter: CatalogueAdapter = {
   id: 'azure',
@@ -94,12 +82,11 @@ export const adapter: CatalogueAdapter = {
   facts: ['architecture', 'generation', 'localDisk'],
   schedule: '7 */6 * * *',
   notes:
-    `The URL names the subscription that asks: \`${SUBSCRIPTION}\`. The credentials are those of an application or of a ` +
-    'managed identity that has the role Reader in it. An access token for `https://management.azure.com/` (`AZURE_TOKEN`) ' +
-    'lives for about an hour, so a source that is to last has [credentials that renew themselves](#credentials). What the ' +
-    'subscription may not deploy in a region is `unavailable` there. Prices are read from `https://prices.azure.com` ' +
-    'without credentials. Behind a URL that is not Microsoft’s, both are asked for there: prices at ' +
-    `\`${PRICES}\` below what stands before \`/subscriptions/\`.`,
+    `The URL names a subscription: \`${SUBSCRIPTION}\`. The credentials belong to an application or to a managed identity ` +
+    'with the role Reader in it. An access token for `https://management.azure.com/` (`AZURE_TOKEN`) expires after about ' +
+    'an hour: use [credentials that renew themselves](#credentials). A size that the subscription may not deploy in a ' +
+    'region is `unavailable` there. Prices are read from `https://prices.azure.com` without credentials. If the URL is ' +
+    `not Microsoft’s, prices are read there too: \`${PRICES}\` replaces the path from \`/subscriptions/\` on.`,
 
   async *catalogue({ http, now }) {
     const prices = siblingHost(http, {
@@ -111,18 +98,11 @@ export const adapter: CatalogueAdapter = {
     });
     const { regions, priced } = yield* readPrices(prices, now());
     const sizes = new Map<string, Sizes>();
-    const failures: SourceError[] = [];
-    for (const regionCode of regions.keys()) {
-      const read = await readSizes(http, regionCode).catch(failureOfRegion);
-      if (read instanceof SourceError) {
-        failures.push(read);
-        yield { kind: 'unread', regionCode, reason: `${read.message}; its machines stay as they were` };
-      } else {
-        sizes.set(regionCode, read);
-        yield* read.nameless;
-      }
-    }
-    if (sizes.size === 0 && failures.length > 0) throw failureOfRegions(failures);
+    yield* eachRegion(regions.keys(), async (regionCode) => {
+      const read = await readSizes(http, regionCode);
+      sizes.set(regionCode, read);
+      return read.nameless;
+    });
     for (const [code, name] of regions) if (sizes.has(code)) yield { kind: 'region', code, name };
     yield* offers(priced, sizes);
   },
@@ -155,12 +135,12 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
     for (const [name, { value }] of region.byName) if (value !== undefined) anywhere.set(name, value);
   const unknown = new Set<string>();
   for (const { name, regionCode, price, licensed } of priced) {
-    const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+    const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
     const region = sizes.get(regionCode);
     const here = region?.byName.get(name);
     const sku = here === undefined ? anywhere.get(name) : here.value;
     if (price.value === undefined) yield rejected(price.reason);
-    // A rejected row stands for the whole region, or may be this size's.
+    // The unread region, or a rejected row without a name, already covers this size.
     else if (region === undefined || (here === undefined && region.nameless.length > 0)) continue;
     else if (here?.reason !== undefined) yield rejected(here.reason);
     else if (sku === undefined) unknown.add(name);
@@ -173,15 +153,9 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
       yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: hourly, facts }, excluded);
     }
   }
-  // Once and not for each region: it is one problem.
-  for (const name of unknown)
-    yield rejectedRow(
-      name,
-      'has a price, but no region lists it among its SKUs; vCPUs and memory are not known',
-      {
-        name,
-      },
-    );
+  // One row for all regions, since it is one problem.
+  const problem = 'has a price, but no region lists it among its SKUs; vCPUs and memory are not known';
+  for (const name of unknown) yield rejectedRow(name, problem, { name });
 }
 
 /**
@@ -193,7 +167,7 @@ function factsOf(name: string, { capabilities }: Sku): FoundFacts {
   const sizes = [MaxResourceVolumeMB ?? '', NvmeDiskSizeInMiB];
   const isStated = sizes.every((size) => /^\d{1,9}$/.test(size));
   const [temporary = 0, nvme = 0] = sizes.map(Number);
-  // Where there are both, it is not documented whether the one is part of the other.
+  // If a size has both, the documentation does not say whether one includes the other.
   const mebibytes = isStated && (temporary === 0 || nvme === 0) ? temporary + nvme : undefined;
   return {
     architecture: CpuArchitectureType,

@@ -1,41 +1,27 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { type ListPage, wholeList } from '../http/listing.ts';
-import { anotherPage, pagesOf } from '../http/pages.ts';
+import { pageOf, wholeList } from '../http/listing.ts';
+import { anotherPage, pagesByNumber } from '../http/pages.ts';
 import { diskIn } from '../schema/facts.ts';
 import { amount, count, label } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
-/** The largest page that the API gives. */
+/** The API's largest page. */
 const PER_PAGE = 200;
 
-/** Addresses of the pages before and after this one, where there are such pages. */
+/** Addresses of the previous and the next page, if there are any. */
 const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
-const Around = {
-  links: z.object({ pages: Pages.nullish() }).nullish(),
-  meta: z.object({ total: z.int() }),
-};
 
-interface Page extends ListPage<unknown> {
-  readonly around: z.infer<typeof Pages>;
-}
-
-const RegionPage = z
-  .object({ regions: z.array(z.unknown()), ...Around })
-  .transform(({ regions, links, meta }): Page => page(regions, links?.pages, meta.total));
-
-const SizePage = z
-  .object({ sizes: z.array(z.unknown()), ...Around })
-  .transform(({ sizes, links, meta }): Page => page(sizes, links?.pages, meta.total));
-
-const Region = z.object({ slug: label, name: label, available: z.boolean() });
+const Region = z
+  .object({ slug: label, name: label, available: z.boolean() })
+  .transform(({ slug: code, ...region }) => ({ code, ...region }));
 type Region = z.infer<typeof Region>;
 
 /**
- * Kinds of cpu by the first words of a size's description. Basic Droplets share theirs, all others do not.
+ * Kinds of cpu by the first words of a size's description. Only Basic Droplets share their cpu.
  * Source: https://docs.digitalocean.com/products/droplets/concepts/choosing-a-plan/.
  */
 const CPU_KINDS = [
@@ -48,15 +34,14 @@ const Size = z.object({
   /** "Megabytes" that are MiB: the size s-1vcpu-1gb has 1024 of them. */
   memory: count,
   vcpus: count,
-  /** "Gigabytes" that are GiB: `disk_info`, where there is one, has the same number with the unit `gib`. */
+  /** "Gigabytes" that are GiB: `disk_info`, if present, has the same number with the unit `gib`. */
   disk: diskIn('GiB'),
   description: z.string().optional().catch(undefined),
-  /** Where new Droplets of this size can be made; may be empty. */
+  /** The regions that sell this size; may be empty. */
   regions: z.array(label),
   available: z.boolean(),
   /**
-   * A 32-bit float printed as a 64-bit one: 0.007439999841153622 for 0.00744. It is kept as it is sent: parsed as a
-   * double it has the same shortest digits.
+   * A 32-bit float printed as a 64-bit one: 0.007439999841153622 for 0.00744. It is stored as sent.
    */
   price_hourly: amount.nullish(),
   price_monthly: amount.nullish(),
@@ -77,34 +62,20 @@ export const adapter: CatalogueAdapter = {
   facts: ['cpuKind', 'localDisk'],
   schedule: '12 * * * *',
   notes:
-    'DigitalOcean bills at most a monthly price, that of 672 hours, which is read only of sizes without an hourly one. The ' +
-    'hourly price times 730 hours overstates the month by 9 %.',
+    'DigitalOcean caps the bill at a monthly price, that of 672 hours. Fleetbook reads it only if a size has no hourly ' +
+    'price. The hourly price times 730 hours overstates the month by 9 %.',
 
   async *catalogue({ http }) {
-    const regions: Region[] = [];
-    for (const [index, row] of (yield* list(http, '/v2/regions', 'regions', RegionPage)).entries()) {
-      const { value, reason } = readRow(Region, row);
-      const code = labelIn(row, 'slug');
-      if (value !== undefined) {
-        regions.push(value);
-        yield { kind: 'region', code: value.slug, name: value.name };
-      } else {
-        yield unusableRegion(code, `region ${index + 1}`, reason);
-      }
-    }
-
-    for (const [index, row] of (yield* list(http, '/v2/sizes', 'sizes', SizePage)).entries()) {
-      const { value, reason } = readRow(Size, row);
-      const name = labelIn(row, 'slug');
-      if (value !== undefined) yield* offers(value, regions);
-      else yield rejectedRow(name ?? `size ${index + 1}`, reason, { name });
-    }
+    const listed = yield* list(http, '/v2/regions', 'regions');
+    const regions = yield* usableRegions(listed, Region, 'slug', 'region');
+    const sizes = yield* list(http, '/v2/sizes', 'sizes');
+    for (const size of yield* usableRows(sizes, Size, 'slug', 'size')) yield* offers(size, regions);
   },
 };
 
 /**
- * A size is an offer in every region, and `unavailable` where its `regions` do not name that region. So a size that is
- * sold out leaves the catalogue at once and keeps its id. Prices are the same everywhere.
+ * Yields a size as an offer in every region; `unavailable` if its `regions` do not name the region. So a size that is sold
+ * out leaves the catalogue at once and keeps its id. Prices are the same in all regions.
  */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
   const { slug: name, vcpus: cpu, disk: localDisk, description = '' } = size;
@@ -117,13 +88,13 @@ function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueIte
     return;
   }
   const selling = new Set(size.regions);
-  for (const { slug: regionCode, available } of regions) {
+  for (const { code: regionCode, available } of regions) {
     const excluded = exclusion(size, available && selling.has(regionCode));
     yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
   }
-  for (const regionCode of selling.difference(new Set(regions.map((region) => region.slug)))) {
-    const problem = `regions names ${regionCode}, which /v2/regions does not list or not as it must`;
-    yield rejectedRow(`${name}@${regionCode}`, problem, { name, regionCode });
+  for (const regionCode of selling.difference(new Set(regions.map(({ code }) => code)))) {
+    const problem = `regions names ${regionCode}, which /v2/regions does not list as a usable row`;
+    yield rejectedOffer(name, regionCode, problem);
   }
 }
 
@@ -132,36 +103,22 @@ function exclusion(size: Size, sold: boolean): ExclusionReason | undefined {
   return sold && size.available ? undefined : 'unavailable';
 }
 
-function page(
-  rows: readonly unknown[],
-  around: z.infer<typeof Pages> | null | undefined,
-  total: number,
-): Page {
-  return { rows, around: around ?? {}, total };
+function list(http: SourceHttp, path: string, field: string): AsyncGenerator<CatalogueItem, unknown[]> {
+  const Page = pageOf(field, {
+    links: z.object({ pages: Pages.nullish() }).nullish(),
+    meta: z.object({ total: z.int() }),
+  }).transform(({ rows, links, meta }) => ({ rows, total: meta.total, around: links?.pages }));
+  const pages = pagesByNumber(http, path, Page, { per_page: PER_PAGE }, ({ around }, page) => {
+    const [before, after] = [numberIn(around?.prev), numberIn(around?.next)];
+    // A page does not state its number; the addresses of its neighbours do.
+    if ((before ?? 0) !== page - 1 || (after ?? page + 1) !== page + 1)
+      throw anotherPage(path, page, `links.pages is that of a page between ${before} and ${after}`);
+    return after;
+  });
+  return wholeList(path, field, pages);
 }
 
-function list(
-  http: SourceHttp,
-  path: string,
-  of: string,
-  schema: z.ZodType<Page>,
-): AsyncGenerator<CatalogueItem, unknown[]> {
-  const pages = pagesOf(
-    path,
-    1,
-    (page) => http.json(path, schema, { query: { page, per_page: PER_PAGE } }),
-    ({ data: { around } }, page) => {
-      const [before, after] = [numberIn(around.prev), numberIn(around.next)];
-      // A page does not state its number; the addresses of its neighbours do.
-      if ((before ?? 0) !== page - 1 || (after ?? page + 1) !== page + 1)
-        throw anotherPage(path, page, `links.pages is that of a page between ${before} and ${after}`);
-      return after;
-    },
-  );
-  return wholeList(path, of, pages);
-}
-
-/** The number of the page at an address: NaN when that says none, undefined when there is no address. */
+/** Returns the page number in an address: NaN without a number, undefined without an address. */
 function numberIn(address: string | null | undefined): number | undefined {
   if (address == null) return undefined;
   return URL.canParse(address) ? Number(new URL(address).searchParams.get('page') ?? Number.NaN) : Number.NaN;

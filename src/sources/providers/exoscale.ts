@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
+import { siblingHost } from '../http/address.ts';
 import { nothingListed } from '../http/listing.ts';
-import { siblingHost } from '../http/sibling-host.ts';
 import { amount, count, countOrNone, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { readRow, rejectedOffer, rejectedRow, usableRegions } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const ZONES = '/v2/zone';
@@ -14,17 +14,17 @@ const PRICES = '/api/pricing/opencompute';
 
 const Zones = z.object({ zones: z.array(z.unknown()) });
 const Types = z.object({ 'instance-types': z.array(z.unknown()) });
-/** Currency → what is charged → an amount for an hour. */
+/** Currency → charged item → amount per hour. */
 const Prices = z.object({ eur: z.looseObject({}) });
 
-const Zone = z.object({ name: label });
+const Zone = z.object({ name: label }).transform(({ name }) => ({ code: name, name }));
 const Named = z.object({ family: label, size: label });
 const InstanceType = z.object({
   cpus: count,
   /** Bytes. */
   memory: quantity,
   gpus: countOrNone.nullish(),
-  /** False where an account needs a permission. */
+  /** False if an account needs a permission. */
   authorized: z.boolean().nullish(),
   zones: z.array(label, { error: 'must be a list of zones' }),
 });
@@ -32,8 +32,8 @@ type InstanceType = z.infer<typeof InstanceType>;
 
 /**
  * Source: https://openapi-v2.exoscale.com/ (list-zones, list-instance-types), and the price list that
- * https://www.exoscale.com/pricing/ shows. Its names are those of the types: `running_large` is standard.large, and
- * `running_cpu_extra_large` is cpu.extra-large. Some GPU families have an underscore in it: `running_gpu_a5000_small`
+ * https://www.exoscale.com/pricing/ shows. It names the types: `running_large` is standard.large, and
+ * `running_cpu_extra_large` is cpu.extra-large. Some GPU families have an underscore there: `running_gpu_a5000_small`
  * is gpua5000.small, while `running_gpu3_small` is gpu3.small.
  */
 export const adapter: CatalogueAdapter = {
@@ -46,10 +46,10 @@ export const adapter: CatalogueAdapter = {
   currency: 'EUR',
   schedule: '27 */6 * * *',
   notes:
-    'Zones and types are asked for with an API key, which signs each request and needs a role that allows ' +
-    '`compute: list-zones, list-instance-types`; one zone tells of all. Prices are those of the public list at ' +
-    `\`https://portal.exoscale.com${PRICES}\`, in EUR, the same in all zones. They are without the disk, which every ` +
-    'machine has and which is charged by its size. Behind a URL that is not Exoscale’s, prices are asked for there too.',
+    'Zones and types are read with an API key, which signs each request and needs a role that allows ' +
+    '`compute: list-zones, list-instance-types`; one zone lists all of them. Prices are those of the public list at ' +
+    `\`https://portal.exoscale.com${PRICES}\`, in EUR, the same in all zones. They exclude the disk, which every ` +
+    'machine has and Exoscale charges by size. If the URL is not Exoscale’s, prices are read at that URL too.',
 
   async *catalogue({ http }) {
     const prices = siblingHost(http, {
@@ -61,23 +61,15 @@ export const adapter: CatalogueAdapter = {
     });
     const { zones } = (await http.json(ZONES, Zones)).data;
     if (zones.length === 0) throw nothingListed(ZONES);
-    const known = new Set<string>();
-    for (const [index, row] of zones.entries()) {
-      const { value, reason } = readRow(Zone, row);
-      if (value === undefined) {
-        yield unusableRegion(labelIn(row, 'name'), `zone ${index + 1}`, reason);
-        continue;
-      }
-      known.add(value.name);
-      yield { kind: 'region', code: value.name, name: value.name };
-    }
+    const regions = yield* usableRegions(zones, Zone, 'name', 'zone');
+    const known = new Set(regions.map(({ code }) => code));
     const types = (await http.json(TYPES, Types)).data['instance-types'];
     if (types.length === 0) throw nothingListed(TYPES);
     const { eur } = (await prices.json(PRICES, Prices)).data;
     if (Object.keys(eur).length === 0) throw nothingListed(PRICES);
     for (const [index, row] of types.entries()) {
       const { value: type, reason } = readRow(Named, row);
-      if (type === undefined) yield rejectedRow(`instance type ${index + 1}`, reason, {});
+      if (type === undefined) yield rejectedRow(`instance type ${index + 1}`, reason);
       else yield* offers(type, row, known, eur);
     }
   },
@@ -109,15 +101,11 @@ function* offers(
   for (const regionCode of type.zones) {
     if (zones.has(regionCode))
       yield offerItem({ regionCode, name, cpu: type.cpus, ram, ramUnit, price: hourly }, excluded);
-    else
-      yield rejectedRow(`${name}@${regionCode}`, `zones holds ${regionCode}, which ${ZONES} does not list`, {
-        name,
-        regionCode,
-      });
+    else yield rejectedOffer(name, regionCode, `zones holds ${regionCode}, which ${ZONES} does not list`);
   }
 }
 
-/** The price list's name of a type. */
+/** Returns the price list's name of a type. */
 function chargedAs(family: string, size: string): string {
   return ['running', ...(family === 'standard' ? [] : [family]), size].join('_').replaceAll('-', '_');
 }

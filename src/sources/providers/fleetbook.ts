@@ -8,7 +8,7 @@ import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type Sou
 
 const PROVIDERS = '/v1/providers';
 const MACHINES = '/v1/machines';
-/** So many regions may fail. With more of them the instance itself is unwell, and each attempt takes time. */
+/** If more regions fail, the other instance has a problem, and each further attempt takes time. */
 const MOST_UNREAD = 3;
 
 const Options = z.strictObject({
@@ -38,7 +38,7 @@ const Machine = z.object({
   region: Reference,
 });
 
-/** Another instance of this service; each of its providers is a source. */
+/** Another Fleetbook; each of its providers is a source. */
 export const adapter: GenericCatalogueAdapter = {
   id: 'fleetbook',
   options: Options,
@@ -47,12 +47,12 @@ export const adapter: GenericCatalogueAdapter = {
   credentials: 'bearer',
   currencyFrom: 'the option `currency`',
   schedule: '*/15 * * * *',
-  notes: `Reads one provider of another instance, with a token of that instance that has \`machines:read\`; give each of
-its providers a source of its own. Machines and regions get ids of this database, known providers have the same id
-everywhere. What the other instance does not publish is not there to be read: a machine that it leaves out counts as
-missing here and is retired after three good runs, without the reason. Prices are per minute as it publishes them, so
-its exchange rates are in them. Data is as old as the other instance says (\`Fleetbook-As-Of\`), not as its reading: a
-region for which it does not say so is not read; a gateway in between has to let the header through.`,
+  notes: `Reads one provider of another Fleetbook, with a token of that instance that has \`machines:read\`. Configure one
+source for each provider. Machines and regions get ids of this database; known providers have the same id everywhere. A
+machine that the other instance excludes counts as missing here, and is retired after three good runs, without the
+reason. Prices are per minute as published there, with its exchange rates. The freshness is the one that the other
+instance states (\`Fleetbook-As-Of\`). A region without that header is not read: a gateway in between has to pass the
+header on.`,
 
   async *catalogue({ http, options }) {
     const { provider: name, currency } = Options.parse(options);
@@ -77,7 +77,7 @@ region for which it does not say so is not read; a gateway in between has to let
         read += 1;
         seen += data.length;
       } catch (error) {
-        // A Retry-After concerns the whole instance.
+        // A Retry-After applies to the whole instance.
         if (!(error instanceof SourceError) || error.retryAfterMs !== undefined) throw error;
         unread += 1;
         if (unread > MOST_UNREAD) throw error;
@@ -123,8 +123,8 @@ function itemOf(
     rejectedRow(`${name ?? `machine ${position + 1}`}@${regionCode}`, problem, { name, regionCode });
   if (value === undefined) return rejected(reason);
   if (value.provider.id !== provider.id || value.region.id !== region.id) {
-    const asked = `asked for provider.id ${provider.id} and region.id ${region.id}`;
-    return rejected(`${asked}, got ${value.provider.id} and ${value.region.id}`);
+    const requested = `requested provider.id ${provider.id} and region.id ${region.id}`;
+    return rejected(`${requested}, got ${value.provider.id} and ${value.region.id}`);
   }
   const price = { amount: value.price, per: 'minute', currency } as const;
   const { cpu, ram, ram_unit: ramUnit } = value;

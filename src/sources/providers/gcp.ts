@@ -1,26 +1,26 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
+import { siblingHost } from '../http/address.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
-import { siblingHost } from '../http/sibling-host.ts';
 import { architecture } from '../schema/facts.ts';
 import { count, label, omittedAtEnd } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { labelIn, readRow, rejectedOffer, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
 import { type GcpRates, readRates, SKUS } from './gcp/rates.ts';
 
 const TYPES = '/aggregated/machineTypes';
 const AUTH = 'https://www.googleapis.com/auth';
-/** Machine types by the first, prices by the second. */
+/** The first scope reads machine types, the second one prices. */
 const SCOPE = `${AUTH}/compute.readonly ${AUTH}/cloud-billing.readonly`;
 const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
 
 const TypePage = z.object({
   items: z.record(z.string(), z.unknown()),
   nextPageToken: omittedAtEnd,
-  /** Zones that could not be asked. */
+  /** Zones that Google could not reach. */
   unreachables: z.array(z.string()).optional(),
 });
 const Scope = z
@@ -44,7 +44,7 @@ const MachineType = z.object({
   deprecated: z.object({ state: z.string() }).optional(),
 });
 type MachineType = z.infer<typeof MachineType>;
-/** Types whose price includes local disks. No API tells the size of these. */
+/** Types whose price includes local disks. No API states the size of these. */
 const LOCAL_DISKS = /^z3-|-(standard|high)?lssd\b/;
 
 type TypesByRegion = Map<string, Map<string, MachineType[]>>;
@@ -54,8 +54,8 @@ type TypesByRegion = Map<string, Map<string, MachineType[]>>;
  * https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
  *
  * The price of a machine is its cores and its memory at the rates of its family. Rates are by region, types by zone: a
- * region has every type that one of its zones has. Machines with accelerators get a price without these and without their
- * disks; they are never published.
+ * region has every type that one of its zones has. The price of a machine with accelerators lacks these and its disks; such
+ * machines are never published.
  */
 export const adapter: CatalogueAdapter = {
   id: 'gcp',
@@ -66,19 +66,18 @@ export const adapter: CatalogueAdapter = {
   tokenIssuers: { 'service-account': { scope: SCOPE }, 'metadata-server': { scope: SCOPE } },
   apiKey: {
     credentials: 'x-goog-api-key',
-    describe:
-      'API key with which prices are read in place of the token; machine types need a token all the same',
+    describe: 'API key that reads the prices instead of the token; machine types need a token anyway',
   },
   memoryUnit: 'MiB',
   currency: 'USD',
   facts: ['architecture', 'generation', 'cpuKind'],
   schedule: '47 */6 * * *',
   notes:
-    `The URL names the project that asks: \`${PROJECT}\`. The credentials are those of a service account with the role ` +
-    'Compute Viewer in it; the project has the Compute Engine API and the Cloud Billing API enabled. An access token ' +
-    '(`GCP_TOKEN`) lives for an hour, so a source that is to last has [credentials that renew themselves](#credentials). ' +
-    'Prices are read from `https://cloudbilling.googleapis.com`, with the same token or with an API key. Behind a URL ' +
-    `that is not Google's, both are asked for there: prices at \`${SKUS}\` below what stands before \`/compute/v1/\`.`,
+    `The URL names a project: \`${PROJECT}\`. The credentials belong to a service account with the role Compute Viewer ` +
+    'in it; the Compute Engine API and the Cloud Billing API are enabled in the project. An access token (`GCP_TOKEN`) ' +
+    'expires after an hour: use [credentials that renew themselves](#credentials). Prices are read from ' +
+    '`https://cloudbilling.googleapis.com`, with the same token or with an API key. If the URL is not ' +
+    `Google’s, prices are read there too: \`${SKUS}\` replaces the path from \`/compute/v1/\` on.`,
 
   async *catalogue({ http }) {
     const billing = siblingHost(http, {
@@ -97,18 +96,18 @@ export const adapter: CatalogueAdapter = {
     const rates = yield* readRates(billing);
     const unpriced = new Map<string, string>();
     for (const [regionCode, types] of regions) {
-      // Google has no other name for a region than its code.
+      // Google names a region only by its code.
       yield { kind: 'region', code: regionCode, name: regionCode };
       for (const [name, zones] of types) {
         const isShared = zones.some((type) => type.isSharedCpu === true);
         const problem = billedDisks(name, zones) ?? rates.unpriced(name, isShared);
         if (problem !== undefined) unpriced.set(name, problem);
-        // A zone that could not be read may still sell it: its row stands for the type.
-        else if (isDeprecated(zones) && unread.some((row) => speaksFor(row, name, regionCode))) continue;
+        // An unread zone may still sell it: the zone's row already covers the type.
+        else if (isDeprecated(zones) && unread.some((row) => covers(row, name, regionCode))) continue;
         else yield offered(regionCode, name, zones, rates);
       }
     }
-    // Once and not for each region: it is one problem.
+    // One row for all regions, since it is one problem.
     for (const [name, reason] of unpriced) yield rejectedRow(name, reason, { name });
   },
 };
@@ -116,7 +115,7 @@ export const adapter: CatalogueAdapter = {
 /** A type, or a zone, that could not be read. */
 type Unread = RejectedRow | UnreadRegion;
 
-/** Fills `regions` with the types of every zone. Yields what cannot be used. */
+/** Adds the types of every zone to `regions`. Yields unusable rows and unread zones. */
 async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<Unread, void> {
   const query = { maxResults: 500, returnPartialSuccess: 'true' };
   let listed = 0;
@@ -135,11 +134,11 @@ async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenera
   if (listed === 0) throw nothingListed(`${TYPES}: items`);
 }
 
-/** Keeps the types of one zone. */
+/** Adds the types of one zone to `regions`. Yields unusable rows. */
 function* typesOf(zone: string, rows: readonly unknown[], regions: TypesByRegion): Generator<RejectedRow> {
   const regionCode = regionOf(zone);
   if (regionCode === undefined) {
-    if (rows.length > 0) yield rejectedRow(zone, `items.${zone} is no zone such as zones/us-central1-a`, {});
+    if (rows.length > 0) yield rejectedRow(zone, `items.${zone} is no zone such as zones/us-central1-a`);
     return;
   }
   const types = regions.get(regionCode) ?? new Map<string, MachineType[]>();
@@ -157,20 +156,20 @@ function regionOf(zone: string): string | undefined {
   return /\bzones\/([a-z]+(?:-[a-z]+)+\d+)-[a-z0-9]+$/.exec(zone)?.[1];
 }
 
-/** A zone that could not be read leaves its whole region unread: the types of the other zones are not all of it. */
+/** An unread zone makes its whole region unread: the other zones may lack some of its types. */
 function unreadZone(zone: string, why: string): Unread {
-  const reason = `${zone}: ${why}; what its region is known to have stays as it was`;
+  const reason = `${zone}: ${why}; the machines of its region stay as they were`;
   return unusableRegion(regionOf(zone), zone, reason);
 }
 
-/** One type in one region, from all the zones there. */
+/** Returns one type in one region, from all zones of the region. */
 function offered(
   regionCode: string,
   name: string,
   zones: readonly MachineType[],
   rates: GcpRates,
 ): CatalogueItem {
-  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
   const [type, ...others] = zones;
   if (type === undefined) return rejected('is in no zone');
   const { guestCpus: cpu, memoryMb } = type;
@@ -180,10 +179,8 @@ function offered(
   if (value === undefined) return rejected(reason);
   const { ram, unit: ramUnit } = memory(memoryMb, adapter.memoryUnit);
   const price = { amount: value, per: 'hour', currency: adapter.currency } as const;
-  return offerItem(
-    { regionCode, name, cpu, ram, ramUnit, price, facts: factsOf(name, zones) },
-    exclusion(zones),
-  );
+  const facts = factsOf(name, zones);
+  return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, exclusion(zones));
 }
 
 /**
@@ -200,9 +197,9 @@ function factsOf(name: string, zones: readonly MachineType[]): FoundFacts {
   };
 }
 
-/** What all zones say that say anything; undefined where they differ. */
-function agreed<T>(said: readonly (T | undefined)[]): T | undefined {
-  const [one, ...others] = new Set(said.filter((each) => each !== undefined));
+/** Returns the value of all zones that state one; undefined if they differ. */
+function agreed<T>(values: readonly (T | undefined)[]): T | undefined {
+  const [one, ...others] = new Set(values.filter((each) => each !== undefined));
   return others.length === 0 ? one : undefined;
 }
 
@@ -215,7 +212,7 @@ function isAccelerated(zones: readonly MachineType[]): boolean {
   return zones.some(({ accelerators = [] }) => accelerators.length > 0);
 }
 
-/** A type can be ordered while one zone has it as ACTIVE. The other states are DEPRECATED, OBSOLETE and DELETED. */
+/** A type can be ordered if one zone has it as ACTIVE. The other states are DEPRECATED, OBSOLETE and DELETED. */
 function isDeprecated(zones: readonly MachineType[]): boolean {
   return zones.every(({ deprecated }) => (deprecated?.state ?? 'ACTIVE') !== 'ACTIVE');
 }
@@ -223,11 +220,12 @@ function isDeprecated(zones: readonly MachineType[]): boolean {
 function billedDisks(name: string, zones: readonly MachineType[]): string | undefined {
   const has = LOCAL_DISKS.test(name) || zones.some((type) => type.bundledLocalSsds !== undefined);
   return has && !isAccelerated(zones)
-    ? 'has local disks in its price, and how large they are is not told'
+    ? 'has local disks in its price, and no API states their size'
     : undefined;
 }
 
-function speaksFor(row: Unread, name: string, regionCode: string): boolean {
+/** Returns whether a row already covers a type of a region. */
+function covers(row: Unread, name: string, regionCode: string): boolean {
   return (
     ((row.kind === 'rejected' ? row.name : undefined) ?? name) === name &&
     (row.regionCode ?? regionCode) === regionCode

@@ -1,39 +1,29 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { type ListPage, wholeList } from '../http/listing.ts';
-import { anotherPage, pagesOf } from '../http/pages.ts';
+import { pageOf, wholeList } from '../http/listing.ts';
+import { anotherPage, pagesByNumber } from '../http/pages.ts';
 import { architecture, cpuKindBy, diskIn } from '../schema/facts.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { labelIn, readRow, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
-/** The largest page that the API gives. */
+/** The API's largest page. */
 const PER_PAGE = 50;
 
-const Pagination = z.object({
-  page: z.int(),
-  next_page: z.int().nullable(),
-  /** Null where the API does not count. */
-  total_entries: z.int().nullish(),
+const Meta = z.object({
+  pagination: z.object({
+    page: z.int(),
+    next_page: z.int().nullable(),
+    /** Null if the API does not count. */
+    total_entries: z.int().nullish(),
+  }),
 });
-const Meta = z.object({ pagination: Pagination });
 
-interface Page extends ListPage<unknown> {
-  readonly page: number;
-  readonly next: number | undefined;
-}
-
-const LocationPage = z
-  .object({ locations: z.array(z.unknown()), meta: Meta })
-  .transform(({ locations, meta }) => page(locations, meta));
-
-const ServerTypePage = z
-  .object({ server_types: z.array(z.unknown()), meta: Meta })
-  .transform(({ server_types, meta }) => page(server_types, meta));
-
-const Location = z.object({ name: label, city: label });
+const Location = z
+  .object({ name: label, city: label })
+  .transform(({ name: code, city: name }) => ({ code, name }));
 
 const Deprecation = z.object({ announced: z.string().optional() });
 
@@ -46,7 +36,7 @@ const ServerType = z.object({
   /** GB; of the host, unless `storage_type` is `network`. */
   disk: diskIn('GB'),
   storage_type: z.string().optional().catch(undefined),
-  /** False has been seen beside a filled `deprecation`: only true is reliable. */
+  /** Only true is reliable: the API has sent false with a filled `deprecation`. */
   deprecated: z.boolean().nullish(),
   deprecation: Deprecation.nullish(),
   prices: z.array(z.unknown()),
@@ -71,30 +61,16 @@ export const adapter: CatalogueAdapter = {
   facts: ['architecture', 'cpuKind', 'localDisk'],
   schedule: '17 * * * *',
   notes:
-    'Hetzner bills at most a monthly price, which is not read. The hourly price times 730 hours overstates the month by 15 ' +
-    'to 22 %, for `cpx11` by 19 %.',
+    'Hetzner caps the bill at a monthly price, which Fleetbook does not read. The hourly price times 730 hours overstates ' +
+    'the month by 15 to 22 %, for `cpx11` by 19 %.',
 
   async *catalogue({ http, now }) {
-    const locations = yield* list(http, '/v1/locations', 'locations', LocationPage);
-    const known = new Set<string>();
-    for (const [index, row] of locations.entries()) {
-      const { value, reason } = readRow(Location, row);
-      const code = labelIn(row, 'name');
-      if (value !== undefined) {
-        known.add(value.name);
-        yield { kind: 'region', code: value.name, name: value.city };
-      } else {
-        yield unusableRegion(code, `location ${index + 1}`, reason);
-      }
-    }
-
-    const types = yield* list(http, '/v1/server_types', 'server_types', ServerTypePage);
-    for (const [index, row] of types.entries()) {
-      const { value, reason } = readRow(ServerType, row);
-      const name = labelIn(row, 'name');
-      if (value !== undefined) yield* offers(value, known, now());
-      else yield rejectedRow(name ?? `server type ${index + 1}`, reason, { name });
-    }
+    const locations = yield* list(http, '/v1/locations', 'locations');
+    const regions = yield* usableRegions(locations, Location, 'name', 'location');
+    const known = new Set(regions.map(({ code }) => code));
+    const types = yield* list(http, '/v1/server_types', 'server_types');
+    for (const type of yield* usableRows(types, ServerType, 'name', 'server type'))
+      yield* offers(type, known, now());
   },
 };
 
@@ -108,28 +84,22 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
     const { value, reason } = readRow(Price, row, ['prices', index]);
     const regionCode = labelIn(row, 'location');
     if (regionCode !== undefined) unpriced.delete(regionCode);
-    const key = `${name}@${regionCode ?? `prices[${index}]`}`;
     if (value === undefined) {
-      yield rejectedRow(key, reason, { name, regionCode });
+      yield rejectedRow(`${name}@${regionCode ?? `prices[${index}]`}`, reason, { name, regionCode });
     } else if (!known.has(value.location)) {
-      const problem = `prices[${index}].location names ${value.location}, which /v1/locations does not list or not as it must`;
-      yield rejectedRow(key, problem, { name, regionCode });
+      const problem = `prices[${index}].location names ${value.location}, which /v1/locations does not list as a usable row`;
+      yield rejectedOffer(name, value.location, problem);
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
       const excluded = exclusion(type, value.location, now);
       yield offerItem({ regionCode: value.location, name, cpu, ram, ramUnit, price, facts }, excluded);
     }
   }
-  for (const regionCode of unpriced) {
-    yield rejectedRow(`${name}@${regionCode}`, 'prices has no entry for a location that locations lists', {
-      name,
-      regionCode,
-    });
-  }
+  for (const regionCode of unpriced)
+    yield rejectedOffer(name, regionCode, 'prices has no entry for a location that locations lists');
   if (type.prices.length === 0 && unpriced.size === 0) {
-    yield rejectedRow(name, 'prices is empty; it must have an entry for each location that sells the type', {
-      name,
-    });
+    const problem = 'prices is empty; it must have an entry for each location that sells the type';
+    yield rejectedRow(name, problem, { name });
   }
 }
 
@@ -149,26 +119,14 @@ function isAnnounced(deprecation: z.infer<typeof Deprecation> | null | undefined
   return deprecation != null && !(Date.parse(deprecation.announced ?? '') > now.getTime());
 }
 
-function page(rows: readonly unknown[], { pagination }: z.infer<typeof Meta>): Page {
-  const { page, next_page, total_entries: total } = pagination;
-  return { rows, total, page, next: next_page ?? undefined };
-}
-
-function list(
-  http: SourceHttp,
-  path: string,
-  of: string,
-  schema: z.ZodType<Page>,
-): AsyncGenerator<CatalogueItem, unknown[]> {
-  const pages = pagesOf(
-    path,
-    1,
-    (page) => http.json(path, schema, { query: { page, per_page: PER_PAGE } }),
-    ({ data: { page, next } }, asked) => {
-      if (page !== asked || (next ?? asked + 1) !== asked + 1)
-        throw anotherPage(path, asked, `meta.pagination says that it is ${page} and ${next} follows`);
-      return next;
-    },
-  );
-  return wholeList(path, of, pages);
+function list(http: SourceHttp, path: string, field: string): AsyncGenerator<CatalogueItem, unknown[]> {
+  const Page = pageOf(field, { meta: Meta }).transform(({ rows, meta: { pagination } }) => {
+    return { rows, total: pagination.total_entries, page: pagination.page, next: pagination.next_page };
+  });
+  const pages = pagesByNumber(http, path, Page, { per_page: PER_PAGE }, ({ page, next }, requested) => {
+    if (page !== requested || (next ?? requested + 1) !== requested + 1)
+      throw anotherPage(path, requested, `meta.pagination states page ${page} and next_page ${next}`);
+    return next ?? undefined;
+  });
+  return wholeList(path, field, pages);
 }

@@ -3,14 +3,23 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import { wholeList } from '../http/listing.ts';
-import { anotherPage, pagesOf } from '../http/pages.ts';
+import { anotherPage, pagesByNumber } from '../http/pages.ts';
 import { diskIn, networkIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, label, oneOf } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { pathOf } from '../schema/problems.ts';
+import {
+  labelIn,
+  type Row,
+  readRow,
+  rejectedOffer,
+  rejectedRow,
+  usableRegions,
+  usableRows,
+} from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
-/** What a region must be capable of to sell a class of types. Source: the API's reference of `class`. */
+/** The capability that a region needs to sell a class of types. Source: the API's reference of `class`. */
 const CAPABILITY: ReadonlyMap<string, string> = new Map([
   ['nanode', 'Linodes'],
   ['standard', 'Linodes'],
@@ -21,7 +30,7 @@ const CAPABILITY: ReadonlyMap<string, string> = new Map([
   ['accelerated', 'NETINT Quadra T1U'],
 ]);
 
-/** Source: the same. "All High Memory plans contain dedicated CPU cores"; premium "includes the features of dedicated". */
+/** Source: the same reference. "All High Memory plans contain dedicated CPU cores"; premium "includes the features of dedicated". */
 const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
   nanode: 'shared',
   standard: 'shared',
@@ -34,16 +43,18 @@ const Page = z
   .object({ data: z.array(z.unknown()), page: z.int(), pages: z.int(), results: z.int() })
   .transform(({ data, page, pages, results }) => ({ rows: data, page, pages, total: results }));
 
-const Region = z.object({
-  id: label,
-  label,
-  capabilities: z.array(z.string()),
-  status: z.string(),
-  site_type: oneOf(['core', 'distributed']).optional(),
-});
+const Region = z
+  .object({
+    id: label,
+    label,
+    capabilities: z.array(z.string()),
+    status: z.string(),
+    site_type: oneOf(['core', 'distributed']).optional(),
+  })
+  .transform(({ id: code, label: name, ...region }) => ({ code, name, ...region }));
 type Region = z.infer<typeof Region>;
 
-/** Null where the price depends on the region or is not published. */
+/** Null if the price depends on the region or is not published. */
 const Price = z.object({ hourly: amount.nullish(), monthly: amount.nullish() });
 
 const Type = z.object({
@@ -54,7 +65,7 @@ const Type = z.object({
   /** "MB" that are MiB: 1024 of them are sold as 1 GB, and are 1 GiB. */
   memory: count,
   vcpus: count,
-  /** "MB" that are MiB, as those of the memory. */
+  /** "MB" that are MiB, too. */
   disk: diskIn('MiB'),
   /** Mbit/s outward. */
   network_out: networkIn(1e6),
@@ -80,51 +91,30 @@ export const adapter: CatalogueAdapter = {
   facts: ['cpuKind', 'localDisk', 'network'],
   schedule: '37 * * * *',
   notes:
-    'Linode bills at most a monthly price, which is read only of types without an hourly one. The hourly price times 730 ' +
-    'hours overstates the month by 9.5 %.',
+    'Linode caps the bill at a monthly price. Fleetbook reads it only if a type has no hourly price. The hourly price ' +
+    'times 730 hours overstates the month by 9.5 %.',
 
   async *catalogue({ http }) {
-    const regions: Region[] = [];
-    for (const [index, row] of (yield* list(http, '/v4/regions', 'regions')).entries()) {
-      const { value, reason } = readRow(Region, row);
-      const code = labelIn(row, 'id');
-      if (value === undefined) {
-        yield unusableRegion(code, `region ${index + 1}`, reason);
-      } else {
-        regions.push(value);
-        yield { kind: 'region', code: value.id, name: value.label };
-      }
-    }
-
+    const listed = yield* list(http, '/v4/regions', 'regions');
+    const regions = yield* usableRegions(listed, Region, 'id', 'region');
     const types = yield* list(http, '/v4/linode/types', 'types');
     const availability = yield* list(http, '/v4beta/regions/availability', 'availability');
-    const stock = new Map<string, boolean | string>();
+    const stock = new Map<string, Row<z.infer<typeof Availability>>>();
     for (const [index, row] of availability.entries()) {
-      const { value, reason } = readRow(Availability, row);
+      const read = readRow(Availability, row);
       const [regionCode, name] = [labelIn(row, 'region'), labelIn(row, 'plan')];
-      if (value !== undefined) stock.set(pair(value.region, value.plan), value.available);
-      else if (regionCode !== undefined && name !== undefined)
-        stock.set(pair(regionCode, name), `availability: ${reason}`);
-      else yield rejectedRow(`availability ${index + 1}`, reason, { regionCode, name });
+      if (regionCode !== undefined && name !== undefined) stock.set(pair(regionCode, name), read);
+      else yield rejectedRow(`availability ${index + 1}`, read.reason ?? '', { regionCode, name });
     }
-
-    for (const [index, row] of types.entries()) {
-      const { value, reason } = readRow(Type, row);
-      const name = labelIn(row, 'id');
-      if (value === undefined) yield rejectedRow(name ?? `type ${index + 1}`, reason, { name });
-      else yield* offers(value, regions, stock);
-    }
+    for (const type of yield* usableRows(types, Type, 'id', 'type')) yield* offers(type, regions, stock);
   },
 };
 
-/**
- * Types list no regions: a type is an offer in every region with its capability. Availability decides whether it is for
- * sale.
- */
+/** Yields a type as an offer in every region with its capability, since types list no regions. */
 function* offers(
   type: Type,
   regions: readonly Region[],
-  stock: ReadonlyMap<string, boolean | string>,
+  stock: ReadonlyMap<string, Row<z.infer<typeof Availability>>>,
 ): Generator<CatalogueItem> {
   const { id: name, vcpus: cpu, disk: localDisk, network_out: network } = type;
   const facts = { cpuKind: CPU_KIND[type.class], localDisk, network };
@@ -132,41 +122,37 @@ function* offers(
   const selling = regions.filter((region) => sells(region, type));
   if (selling.length === 0) {
     // The capability may have been renamed: its types must not count as missing.
-    yield rejectedRow(
-      name,
-      `no region has the capability "${CAPABILITY.get(type.class)}" that class ${type.class} needs`,
-      { name },
-    );
+    const problem = `no region has the capability "${CAPABILITY.get(type.class)}" that class ${type.class} needs`;
+    yield rejectedRow(name, problem, { name });
   }
-  for (const region of selling) {
-    const regionCode = region.id;
-    const available = stock.get(pair(regionCode, name)) ?? true;
-    const { price, reason } = priceIn(type, regionCode);
-    if (price === undefined || typeof available === 'string') {
-      yield rejectedRow(`${name}@${regionCode}`, reason ?? String(available), { name, regionCode });
-      continue;
+  for (const { code: regionCode, status } of selling) {
+    const stocked = stock.get(pair(regionCode, name));
+    const price = priceIn(type, regionCode);
+    if (price.value === undefined) {
+      yield rejectedOffer(name, regionCode, price.reason);
+    } else if (stocked?.reason !== undefined) {
+      yield rejectedOffer(name, regionCode, `availability: ${stocked.reason}`);
+    } else {
+      const excluded = exclusion(type, stocked?.value.available !== false && status === 'ok');
+      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: price.value, facts }, excluded);
     }
-    const excluded = exclusion(type, available && region.status === 'ok');
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
   }
 }
 
-/** Distributed sites sell plans of their own, which are not in the public list of types. */
+/** Distributed sites sell plans that the public list of types lacks. */
 function sells(region: Region, type: Type): boolean {
   if (region.site_type === 'distributed') return false;
   return region.capabilities.includes(CAPABILITY.get(type.class) ?? '');
 }
 
-function priceIn(type: Type, regionCode: string): { price?: SourcePrice; reason?: string } {
+function priceIn(type: Type, regionCode: string): Row<SourcePrice> {
   const index = type.region_prices.findIndex((candidate) => candidate.id === regionCode);
   const at = index < 0 ? ['price'] : ['region_prices', index];
   const { value, reason } = readRow(Price, index < 0 ? type.price : type.region_prices[index], at);
   if (value === undefined) return { reason };
   const price = hourlyOrMonthly(value.hourly, value.monthly, adapter.currency);
-  if (price !== undefined) return { price };
-  return {
-    reason: `${index < 0 ? 'price' : `region_prices[${index}]`} must have an hourly or a monthly amount; it has neither`,
-  };
+  if (price !== undefined) return { value: price };
+  return { reason: `${pathOf(at)} must have an hourly or a monthly amount; it has neither` };
 }
 
 function exclusion(type: Type, orderable: boolean): ExclusionReason | undefined {
@@ -181,14 +167,9 @@ function pair(regionCode: string, name: string): string {
 }
 
 function list(http: SourceHttp, path: string, of: string): AsyncGenerator<CatalogueItem, unknown[]> {
-  const pages = pagesOf(
-    path,
-    1,
-    (page) => http.json(path, Page, { query: { page } }),
-    ({ data: { page, pages } }, asked) => {
-      if (page !== asked) throw anotherPage(path, asked, `got page ${page}`);
-      return page < pages ? page + 1 : undefined;
-    },
-  );
+  const pages = pagesByNumber(http, path, Page, {}, ({ page, pages }, requested) => {
+    if (page !== requested) throw anotherPage(path, requested, `got page ${page}`);
+    return page < pages ? page + 1 : undefined;
+  });
   return wholeList(path, of, pages);
 }

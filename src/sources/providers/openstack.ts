@@ -8,7 +8,7 @@ import { priceRows } from '../price-rows.ts';
 import { architectureNamed } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
+import { labelIn, type Row, readRow, rejectedOffer, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueItem,
   type GenericCatalogueAdapter,
@@ -18,12 +18,12 @@ import {
 } from '../source.ts';
 
 const FLAVORS = '/v2.1/flavors/detail';
-/** The first one whose list of flavors has their extra specs, which tell of accelerators. */
+/** The first version whose list of flavors has extra specs, which name accelerators. */
 const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
-/** Extra specs that give a flavor a graphics card or another device of its own. */
+/** Extra specs that give a flavor a graphics card or another device. */
 const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
 
-/** A trait that the host must have, e.g. `trait:HW_ARCH_AARCH64`. */
+/** Prefix of a trait that the host must have, e.g. `trait:HW_ARCH_AARCH64`. */
 const ARCHITECTURE = 'trait:HW_ARCH_';
 
 const Options = z.strictObject({
@@ -33,12 +33,12 @@ const Options = z.strictObject({
   prices: z
     .string({ error: 'is missing; it must be a URL or a path' })
     .min(1, { error: 'must be a URL or a path' })
-    .describe('the price list: a URL, asked without credentials, or a path on this machine'),
+    .describe('the price list: a URL, read without credentials, or a path on this machine'),
 });
 
 const FlavorPage = z.object({
   flavors: z.array(z.unknown()),
-  /** The last page has none, as Nova documents. */
+  /** Nova documents that the last page omits it. */
   flavors_links: z.array(z.object({ rel: z.string(), href: z.string() })).optional(),
 });
 
@@ -62,9 +62,7 @@ const FlavorPrice = PriceColumns.pick({
 }).extend({
   region_code: label
     .nullish()
-    .describe(
-      'a row that names another region than the source is left aside: one list serves several regions',
-    ),
+    .describe('a row that names another region than the source is skipped: one list serves several regions'),
 });
 type FlavorPrice = z.infer<typeof FlavorPrice>;
 
@@ -79,16 +77,17 @@ export const adapter: GenericCatalogueAdapter = {
   currencyFrom: 'as each row of the price list says',
   facts: ['architecture', 'cpuKind'],
   schedule: '22 * * * *',
-  notes: `The URL is that of the compute service, with or without its \`/v2.1\`; a region is a source of its own. Nova has to
-know microversion 2.61 (Rocky, 2018). A Keystone token ends after hours: let a [command](#credentials) print one, such as
-\`openstack token issue -f value -c id\`. OpenStack has no prices: they come from a list as [price-list](#price-list) reads it, in CSV or JSON,
-by the name of the flavor. The shape of a machine comes from Nova; columns that tell of it are ignored.
+  notes: `The URL is that of the compute service, with or without its \`/v2.1\`. Configure one source for each region. Nova
+must support microversion 2.61 (Rocky, 2018). A Keystone token expires after hours: let a [command](#credentials) print one,
+such as \`openstack token issue -f value -c id\`. OpenStack has no prices. They come from a list in CSV or JSON, in the form
+that [price-list](#price-list) reads, by the name of the flavor. The shape of a machine comes from Nova; its columns in the
+list are ignored.
 
 ${columnTable(FlavorPrice)}
 
-A flavor that the list does not price is rejected, never guessed, and keeps what it had before; too many of them hold
-the batch (\`limits.rejectedShare\`). One that is not for sale stands in the list as well, with \`excluded\` (and a price of
-0, if it has none). Flavors that are disabled or not public are \`unavailable\`, those with a GPU, a passed-through device or a device profile
+A flavor without a price in the list is rejected and keeps its last values; too many of them hold the batch
+(\`limits.rejectedShare\`). List a flavor that is not for sale with \`excluded\`, and a price of 0 if it has none. Flavors that
+are disabled or not public are \`unavailable\`; flavors with a GPU, a passed-through device or a device profile are
 \`accelerated\`.`,
 
   async *catalogue({ http, options }) {
@@ -102,22 +101,19 @@ the batch (\`limits.rejectedShare\`). One that is not for sale stands in the lis
       const { value, reason } = readRow(Flavor, row);
       const name = labelIn(row, 'name');
       if (value !== undefined) yield offer(value, region, listed.get(value.name) ?? []);
-      else
-        yield rejectedRow(name === undefined ? `flavor ${seen}` : `${name}@${region}`, reason, {
-          name,
-          regionCode: region,
-        });
+      else if (name !== undefined) yield rejectedOffer(name, region, reason);
+      else yield rejectedRow(`flavor ${seen}`, reason, { regionCode: region });
     }
   },
 };
 
-/** A row of the price list, and its line or index. */
 interface ListedPrice {
+  /** Line or index of the row in the price list. */
   readonly at: string;
   readonly read: Row<FlavorPrice>;
 }
 
-/** The rows of the list for this region: by the flavor's name, and those whose name cannot be read. */
+/** Returns the rows for this region: by the flavor's name, and those without a readable name. */
 async function readPrices(http: SourceHttp, region: string) {
   const listed = new Map<string, ListedPrice[]>();
   const nameless: RejectedRow[] = [];
@@ -134,13 +130,13 @@ async function readPrices(http: SourceHttp, region: string) {
 
 function offer(flavor: Flavor, regionCode: string, prices: readonly ListedPrice[]): CatalogueItem {
   const { name } = flavor;
-  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
   const [first, ...others] = prices;
   if (first === undefined)
     return rejected('the price list has no row for it; add one, with excluded if it is not for sale');
   if (others.length > 0) {
     const places = prices.map(({ at }) => at).join(' and ');
-    return rejected(`the price list has it on ${places}; which one holds cannot be told`);
+    return rejected(`the price list has it on ${places}; keep one of these rows`);
   }
   const { value: listed, reason } = first.read;
   if (listed === undefined) return rejected(`prices ${first.at}: ${reason}`);
@@ -151,7 +147,7 @@ function offer(flavor: Flavor, regionCode: string, prices: readonly ListedPrice[
 }
 
 /**
- * What extra specs say. Whether a flavor's disk lies on the host is the cloud's choice, and told nowhere.
+ * Returns the facts in extra specs. No field states whether a flavor's disk is on the host.
  * Source: https://docs.openstack.org/nova/latest/configuration/extra-specs.html and os_traits/hw/arch.py.
  */
 function factsOf({ extra_specs: specs = {} }: Flavor): FoundFacts {
@@ -173,7 +169,7 @@ function exclusion(flavor: Flavor, listed: FlavorPrice): ExclusionReason | undef
   return isHidden ? 'unavailable' : undefined;
 }
 
-/** Every flavor. The next page is read at the source's URL: the cloud may name itself by another address. */
+/** Yields every flavor. Each page is read at the source's URL: the cloud's links may have another address. */
 async function* flavors(http: SourceHttp): AsyncGenerator<unknown> {
   const path = /\/v2(\.\d+)?(\/[^/]+)?\/*$/.test(http.base.pathname) ? '/flavors/detail' : FLAVORS;
   const pages = pagesOf(

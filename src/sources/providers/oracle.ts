@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import { isPositive } from '../../domain/price.ts';
+import { siblingHost } from '../http/address.ts';
 import { nothingListed } from '../http/listing.ts';
-import { siblingHost } from '../http/sibling-host.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
@@ -12,7 +12,7 @@ import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 const SHAPES = '/a/ocom/docs/cloudestimator2/data/shapes.json';
 const PRODUCTS = '/pls/apex/cetools/api/v1/products/';
-/** Prices are the same in all commercial regions, and the list of shapes does not say where each is sold. */
+/** Prices are the same in all commercial regions, and the list of shapes does not state the regions of a shape. */
 const REGION = { code: 'commercial', name: 'All commercial regions' } as const;
 
 const Shapes = z.object({ items: z.array(z.unknown()), count: z.int().optional() });
@@ -50,12 +50,11 @@ const Product = z.object({
 type Rates = ReadonlyMap<string, Row<string>>;
 
 /**
- * Source: https://docs.oracle.com/en-us/iaas/Content/Billing/Tasks/signingup_topic-Estimating_Costs.htm for the price
- * list, and the data of https://www.oracle.com/cloud/costestimator.html for the shapes: what each consists of. Its
- * fields are those that https://github.com/dstackai/gpuhunt/blob/master/src/gpuhunt/providers/oci.py reads.
+ * Source of the price list: https://docs.oracle.com/en-us/iaas/Content/Billing/Tasks/signingup_topic-Estimating_Costs.htm.
+ * Source of the shapes and their parts: the data of https://www.oracle.com/cloud/costestimator.html, with the fields that
+ * https://github.com/dstackai/gpuhunt/blob/master/src/gpuhunt/providers/oci.py reads.
  *
- * The price of a shape is that of its OCPUs, its memory and its disks. A flexible shape is offered in the size that the
- * list gives it.
+ * The price of a shape is the sum of its OCPUs, its memory and its disks. A flexible shape has the size in the list.
  */
 export const adapter: CatalogueAdapter = {
   id: 'oracle',
@@ -68,11 +67,11 @@ export const adapter: CatalogueAdapter = {
   facts: ['architecture', 'localDisk'],
   schedule: '57 */6 * * *',
   notes:
-    'Shapes are those of the cost estimator, prices those of the public price list at `https://apexapps.oracle.com`. ' +
-    'Neither names regions: prices are the same in all commercial ones, so there is one region, `commercial`, for all ' +
-    'of them, and a shape may not be sold in each. A flexible shape is one machine, in the size that the estimator ' +
-    'begins with. An OCPU is two vCPUs, but one of Ampere A1. Behind a URL that is not Oracle’s, ' +
-    `both are asked for there: prices at \`${PRODUCTS}\` below what stands before \`/a/ocom/docs/\`.`,
+    'Shapes come from the cost estimator, prices from the public price list at `https://apexapps.oracle.com`. Neither ' +
+    'names regions. Prices are the same in all commercial regions, so Fleetbook has one region, `commercial`, for all of ' +
+    'them; a shape may not be sold in each. A flexible shape is one machine, in the first size of the estimator. An OCPU ' +
+    'is two vCPUs, an OCPU of Ampere A1 one. If the URL is not Oracle’s, prices are read there too: ' +
+    `\`${PRODUCTS}\` replaces the path from \`/a/ocom/docs/\` on.`,
 
   async *catalogue({ http }) {
     const prices = siblingHost(http, {
@@ -93,7 +92,7 @@ export const adapter: CatalogueAdapter = {
       const { value: kind, reason } = readRow(Kind, row);
       const name = labelIn(row, 'name');
       if (kind === undefined) yield rejectedRow(name ?? `shape ${index + 1}`, reason, { name: plain(name) });
-      // Containers and the like are no machines.
+      // Containers are no machines.
       else if (['vm', 'bm'].includes(kind.shapeType.value)) yield itemOf(plain(kind.name), row, rates);
     }
   },
@@ -110,7 +109,7 @@ async function readRates(http: SourceHttp): Promise<Rates> {
   const rates = new Map<string, Row<string>>();
   for (const row of items) {
     const partNumber = labelIn(row, 'partNumber');
-    // A shape whose part has no number here finds no price and is rejected.
+    // A shape with such a part has no price and is rejected.
     if (partNumber === undefined) continue;
     const { value, reason } = readRow(Product, row);
     const rate = value === undefined ? { reason } : rateOf(value);
@@ -119,7 +118,7 @@ async function readRates(http: SourceHttp): Promise<Rates> {
   return rates;
 }
 
-/** The first price that is not free: the first hours of a month may be. */
+/** Returns the first price above zero: the first hours of a month may be free. */
 function rateOf({ currencyCodeLocalizations }: z.infer<typeof Product>): Row<string> {
   const local = currencyCodeLocalizations.find(({ currencyCode }) => currencyCode === adapter.currency);
   const stated = (local?.prices ?? []).filter(({ model }) => model === 'PAY_AS_YOU_GO');
@@ -160,11 +159,11 @@ function sizeOf(name: string, shape: Shape): Row<{ cpu: number; memory: number }
 }
 
 /**
- * An OCPU of x86 is a core with two threads, one of Ampere A1 a core with one, and one of AmpereOne (A2, A4) two cores.
+ * Returns the vCPUs of an OCPU: x86 has a core with two threads, Ampere A1 a core, AmpereOne (A2, A4) two cores.
  * Source: https://docs.oracle.com/en-us/iaas/Content/Compute/References/computeshapes.htm.
  */
 function cpusPerOcpu(name: string, { processorType, gpuQty }: Shape): Row<number> {
-  // The list calls some hosts of GPUs Arm that are not; they are never published.
+  // The list marks some GPU hosts as Arm by mistake. They are never published.
   if (processorType?.value !== 'arm' || gpuQty != null) return { value: 2 };
   const series = /\.(A\d+)\./.exec(name)?.[1] ?? '';
   if (series === 'A1') return { value: 1 };
@@ -175,7 +174,7 @@ function cpusPerOcpu(name: string, { processorType, gpuQty }: Shape): Row<number
 const partOf = ({ products }: Shape, kind: 'ocpu' | 'memory' | 'disk') =>
   products.find(({ type }) => type.value === kind);
 
-/** Dollars an hour, exactly. Zero when one part is free, so that half a price is never published. */
+/** Returns exact dollars per hour. Zero if one part is free, so that half a price is never published. */
 function priceOf({ products, gpuQty }: Shape, rates: Rates): Row<string> {
   let sum = new Big(0);
   let isFree = false;
@@ -185,19 +184,17 @@ function priceOf({ products, gpuQty }: Shape, rates: Rates): Row<string> {
       return { reason: `no product of the price list has the partNumber ${partNumber}` };
     if (rate.value === undefined) return { reason: `product ${partNumber}: ${rate.reason}` };
     isFree ||= !isPositive(rate.value);
-    // What is called the OCPU of a shape with GPUs is priced for each GPU.
+    // In a shape with GPUs, the price of an OCPU is the price of a GPU.
     sum = sum.plus(new Big(rate.value).times(type.value === 'ocpu' ? (gpuQty ?? qty) : qty));
   }
   return { value: isFree ? '0' : sum.toFixed() };
 }
 
-const X86 = ['amd', 'intel'];
-
 function factsOf(shape: Shape): FoundFacts {
   const processor = shape.processorType?.value ?? '';
   const terabytes = partOf(shape, 'disk')?.qty;
   return {
-    architecture: X86.includes(processor)
+    architecture: ['amd', 'intel'].includes(processor)
       ? 'x86_64'
       : processor === 'arm' && !shape.gpuQty
         ? 'arm64'

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import type { SourcePrice } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
 import { currencyCode, label } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
@@ -16,19 +17,14 @@ import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
 
-/** Whose prices are read (Ireland's, in EUR), unless the source's URL names another: `?ovhSubsidiary=US`. */
+/** Default subsidiary (Ireland, in EUR). The source's URL may name another one: `?ovhSubsidiary=US`. */
 const SUBSIDIARY = 'IE';
 
-/** Most plans that one reason names. */
 const MOST_NAMED = 20;
 
-/**
- * `b3-8.consumption`, `b2-7.monthly.postpaid`, `b3-8.consumption.3AZ`, `b3-8.consumption.LZ.EUROZONE`: the type, how it
- * is paid and the kind of place. Types of the third generation have no plan by the month.
- */
+/** `b3-8.consumption`, `b2-7.monthly.postpaid`, `b3-8.consumption.LZ.EUROZONE`: type, payment and kind of place. */
 const PLAN_CODE = /^(?<type>.+?)\.(?<paid>consumption|monthly\.postpaid|monthly)(?<place>\..+)?$/;
 
-/** The payload has 8 MB, most of it addons of other products. */
 const Catalog = z.object({
   locale: z.object({ currencyCode }),
   addons: z.array(z.unknown()),
@@ -36,41 +32,38 @@ const Catalog = z.object({
 
 const Addon = z.object({ planCode: label, product: label });
 
-/**
- * `cloud.order.rule.Availability` of the API's own schema, https://eu.api.ovh.com/v1/cloud.json. Its `products` are of
- * no use here: they do not tell one type from another.
- */
+/** `cloud.order.rule.Availability` in the API's schema, https://eu.api.ovh.com/v1/cloud.json. */
 const Rules = z.object({ plans: z.array(z.unknown()) });
 const Rule = z.object({ code: label, regions: z.array(label) });
 
-/** Many addons that are paid by the hour name no region; the monthly addon of the same machine may. */
+/** Many hourly addons name no region. The monthly addon of the same machine may name it. */
 const Configured = z.object({
   configurations: z.array(z.object({ name: z.string(), values: z.array(label).nullish() })).nullable(),
 });
 
-/** One type in one kind of place (ordinary regions, those of three zones, local zones): a price for all of them. */
+/** One type in one kind of place (regions, regions with three zones, local zones), with one price for all of them. */
 interface Plan {
   readonly type: string;
-  /** Where its addons say that it is sold. */
+  /** Regions in its addons. */
   readonly configured: Set<string>;
-  /** Its addons that are paid by the hour. The sync rejects a machine that is listed twice. */
+  /** Its hourly addons. The sync rejects a machine that is listed twice. */
   readonly machines: { readonly planCode: string; readonly row: Row<Machine> }[];
 }
 
 interface Catalogue {
   readonly plans: Map<string, Plan>;
-  /** Codes of hourly plans that are kept for existing customers and have no description. */
+  /** Codes of hourly plans without a description, which OVH keeps for existing customers. */
   readonly undescribed: string[];
 }
 
-/** Where plans are sold, by their code; or why OVH does not tell. */
+/** The regions of each plan, by its code; or why OVH does not state them. */
 type Availability =
   | { readonly regions: ReadonlyMap<string, readonly string[]>; readonly closed?: never }
   | { readonly regions?: never; readonly closed: string };
 
 /**
  * Source: https://eu.api.ovh.com/console/?section=%2Forder&branch=v1#get-/order/catalog/public/cloud and
- * https://eu.api.ovh.com/console/?section=%2Fcloud&branch=v1#get-/cloud/order/rule/availability; of the token,
+ * https://eu.api.ovh.com/console/?section=%2Fcloud&branch=v1#get-/cloud/order/rule/availability. Source of the token:
  * https://docs.ovhcloud.com/en/guides/manage-and-operate/api/manage-service-account.
  */
 export const adapter: CatalogueAdapter = {
@@ -84,10 +77,10 @@ export const adapter: CatalogueAdapter = {
   facts: ['localDisk', 'network'],
   schedule: '42 */6 * * *',
   notes:
-    'The catalogue is public, and names the regions of older types alone; where the others are sold, the rules of ' +
-    'availability say. Where OVH tells those only to customers, the token is an OAuth 2.0 access token of a service ' +
-    'account that may `GET /cloud/order/rule/availability`; it lives for an hour. Without it such plans wait in ' +
-    'quarantine, the others are read all the same.',
+    'The catalogue is public, and names the regions of older types only. The rules of availability name the regions of the ' +
+    'others. If OVH answers these only to customers, the token is an OAuth 2.0 access token of a service account that may ' +
+    '`GET /cloud/order/rule/availability`; it expires after an hour. Without a token these plans wait in quarantine, and ' +
+    'Fleetbook reads the others.',
 
   async *catalogue({ http }) {
     const query = http.base.searchParams.has('ovhSubsidiary') ? {} : { ovhSubsidiary: SUBSIDIARY };
@@ -116,7 +109,7 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Adds an addon to its plan, where it is a machine or says where one is sold. */
+/** Adds an addon to its plan if it is a machine or names a machine's regions. */
 function* readAddon(
   row: unknown,
   unnamed: string,
@@ -130,12 +123,12 @@ function* readAddon(
     return;
   }
   const { planCode } = addon;
-  // Storage, networks and the like are no machines.
+  // Storage and networks are no machines.
   if (addon.product !== 'publiccloud-instance') return;
   if (type === undefined) {
-    // Other ways to pay (savings plans) are not on demand.
+    // Other payments, such as savings plans, are not on demand.
     if (isPaidByHour(row))
-      yield forItself(planCode, 'planCode must be that of a type, such as b3-8.consumption');
+      yield ofNoMachine(planCode, 'planCode must be that of a type, such as b3-8.consumption');
     return;
   }
   const { value: configured, reason: unusable } = readRow(Configured, row);
@@ -155,8 +148,8 @@ function* readAddon(
 }
 
 /**
- * Reads which regions sell a plan. OVH may tell it only to holders of a token: without one the answer is `closed`. A token
- * that is refused ends the run, as does any other failure.
+ * Returns the regions of each plan. OVH may require a token: without one the result is `closed`. A refused token ends the
+ * run, like any other failure.
  */
 async function* readAvailability(
   http: SourceHttp,
@@ -174,11 +167,11 @@ async function* readAvailability(
     const { value: rule, reason } = readRow(Rule, row, ['plans', index]);
     const code = labelIn(row, 'code');
     if (rule !== undefined) regions.set(rule.code, rule.regions);
-    // It may be a rule of storage or the like: then its name is no machine's.
-    else
-      yield rejectedRow(`rule ${code === undefined ? index + 1 : `of ${code}`}`, reason, {
-        name: code?.replace(PLAN_CODE, '$<type>'),
-      });
+    else {
+      // If the rule is not about a machine, no machine has this name.
+      const name = code?.replace(PLAN_CODE, '$<type>');
+      yield rejectedRow(`rule ${code === undefined ? index + 1 : `of ${code}`}`, reason, { name });
+    }
   }
   return { regions };
 }
@@ -192,9 +185,9 @@ interface SoldPlan {
 
 function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): Generator<CatalogueItem> {
   const { value: machine, reason } = row;
-  const { price, reason: unpriced } = machine === undefined ? { reason } : hourlyPrice(machine, currency);
-  if (machine === undefined || price === undefined) {
-    yield rejectedRow(planCode, reason ?? unpriced ?? '', { name });
+  const price: Row<SourcePrice> = machine === undefined ? { reason } : hourlyPrice(machine, currency);
+  if (machine === undefined || price.value === undefined) {
+    yield rejectedRow(planCode, price.reason ?? '', { name });
     return;
   }
   const { technical } = machine.blobs;
@@ -203,13 +196,13 @@ function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): 
   const excluded = exclusion(name, machine);
   const facts = { localDisk: localDisk(technical), network: technical.bandwidth?.level };
   for (const regionCode of regions)
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: price.value, facts }, excluded);
 }
 
 /**
- * A plan without a region. Where the rules were read, it is sold nowhere, and its stored machines count as missing. Where
- * the rules are closed, it may be sold as before: the stored machines of its type are kept, unless another plan of the
- * type has regions, to which they belong then.
+ * Returns the item of a plan without a region. If the rules were read, the plan is sold nowhere, and its stored machines
+ * count as missing. If the rules are closed, the stored machines of its type stay, unless another plan of the type has
+ * regions: then they belong to that plan.
  */
 function nowhere(
   { name, planCode }: SoldPlan,
@@ -219,20 +212,20 @@ function nowhere(
   const reason =
     closed === undefined
       ? `is sold in no region: no configuration names one, and ${AVAILABILITY} lists it for none`
-      : `no configuration says in which regions it is sold, and ${closed}`;
-  const row = forItself(planCode, reason);
+      : `no configuration names its regions, and ${closed}`;
+  const row = ofNoMachine(planCode, reason);
   return { ...row, waits: true, ...(closed === undefined || located.has(name) ? {} : { name }) };
 }
 
-/** One row for all of them: they are many, and have the same reason. */
+/** Returns one row for all plans without a description: they are many, with the same reason. */
 function undescribed(codes: readonly string[]): RejectedRow {
   const named = codes.toSorted().slice(0, MOST_NAMED).join(', ');
   const more = codes.length > MOST_NAMED ? ` and ${codes.length - MOST_NAMED} more` : '';
-  const reason = `blobs is null in ${codes.length} addons that are paid by the hour: ${named}${more}`;
-  return { ...forItself('addons without a description', reason), waits: true };
+  const reason = `blobs is null in ${codes.length} hourly addons: ${named}${more}`;
+  return { ...ofNoMachine('addons without a description', reason), waits: true };
 }
 
-/** A row that stands for no stored machine: no machine has its name, so it keeps none from counting as missing. */
-function forItself(key: string, reason: string): RejectedRow {
+/** Returns a rejected row that protects no stored machine from counting as missing: no machine has its name. */
+function ofNoMachine(key: string, reason: string): RejectedRow {
   return rejectedRow(key, reason, { name: key });
 }

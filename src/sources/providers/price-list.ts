@@ -12,12 +12,12 @@ const Options = z.strictObject({
   provider: label.describe('name of the provider, as readers see it'),
 });
 
-/** Of one region, where its rows do not agree. */
+/** Names of one region that a message lists if its rows differ. */
 const NAMES_SHOWN = 5;
 
 type Priced = z.infer<typeof PriceColumns>;
 
-/** A catalogue that is written by hand or exported, e.g. of a private cloud. Each row is one machine in one region. */
+/** A catalogue written by hand or exported, e.g. of a private cloud. Each row is one machine in one region. */
 export const adapter: GenericCatalogueAdapter = {
   id: 'price-list',
   options: Options,
@@ -27,12 +27,11 @@ export const adapter: GenericCatalogueAdapter = {
   currencyFrom: 'as each row says',
   facts: FACT_FIELDS,
   schedule: '52 * * * *',
-  notes: `The source's URL, or a path on this machine, leads to the list itself: CSV (RFC 4180, UTF-8, the first line names
-the columns) or a JSON array of objects with these fields. Other columns are ignored, so is the order of columns and
-rows. A row that cannot be used is left out with its line and column as the reason, and the machine that it names keeps
-what it had before; to take a machine out of the catalogue, fill \`excluded\`. Rows that name one region differently
-leave its name as it was. A list that is cut, broken or without a row changes nothing. Replace a file by renaming a new
-one over it, so that no half of it is ever read.
+  notes: `The source's URL, or a path on this machine, is the list: CSV (RFC 4180, UTF-8, the first line names the columns)
+or a JSON array of objects with these fields. Other columns and the order of columns and rows are ignored. An unusable row
+is rejected; the reason names its line and column, and the row's machine keeps its last values. To remove a machine from
+the catalogue, fill \`excluded\`. If rows name one region differently, the region keeps its name. A list that is cut,
+broken or empty changes nothing. To replace a file, rename a new file over it: then no half of it is ever read.
 
 ${columnTable(PriceColumns)}
 
@@ -78,12 +77,11 @@ function offer(row: Priced): CatalogueItem {
   return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
 }
 
-/** @param given each name in the region's rows, with the first row that has it */
+/** @param given each name in the region's rows, with its first row */
 function regionNamed(code: string, given: ReadonlyMap<string, string>): CatalogueItem {
   const [name = code, ...others] = given.keys();
   if (others.length === 0) return { kind: 'region', code, name };
-  const said = [...given].map(([each, at]) => `${JSON.stringify(each)} on ${at}`).join(', ');
-  return rejectedRow(code, `region_name must be the same on all rows of ${code}; it is ${said}`, {
-    regionCode: code,
-  });
+  const names = [...given].map(([each, at]) => `${JSON.stringify(each)} on ${at}`).join(', ');
+  const problem = `region_name must be the same on all rows of ${code}; it is ${names}`;
+  return rejectedRow(code, problem, { regionCode: code });
 }

@@ -1,27 +1,23 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { nextLink } from '../http/link.ts';
-import { nothingListed, wholeList } from '../http/listing.ts';
-import { anotherPage, pagesOf } from '../http/pages.ts';
-import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
+import { countIn, nothingListed, pageOf, wholeList } from '../http/listing.ts';
+import { anotherPage, nextLink, pagesByNumber, pagesOf } from '../http/pages.ts';
+import { eachRegion } from '../http/regions.ts';
 import { architecture, networkIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, label, oneOf, quantity } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
+import { labelIn, readRow, rejectedOffer, rejectedRow } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
-/** The largest page of the Instance API, whose default is 50. The product catalogue allows it as well. */
+/** The largest page of the Instance API. The product catalogue allows it too. */
 const PER_PAGE = 100;
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
 const PRODUCTS = '/product-catalog/v2alpha1/public-catalog/products';
 
-/**
- * For the names of zones only: the product catalogue says which zones there are. Without a place, a zone is named by
- * its code.
- */
+/** Places for the names of zones. The product catalogue lists the zones. */
 const PLACES: ReadonlyMap<string, string> = new Map([
   ['fr-par', 'Paris'],
   ['it-mil', 'Milan'],
@@ -30,10 +26,12 @@ const PLACES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The shape is that of `ListPublicCatalogProductsResponse` in Scaleway's own SDK,
+ * `ListPublicCatalogProductsResponse` in Scaleway's SDK,
  * https://github.com/scaleway/scaleway-sdk-go/blob/main/api/product_catalog/v2alpha1/product_catalog_sdk.go.
  */
-const Products = z.object({ products: z.array(z.unknown()), total_count: z.int() });
+const Products = pageOf('products', { total_count: z.int() }).transform(({ rows, total_count: total }) => {
+  return { rows, total };
+});
 const Product = z.object({
   sku: label,
   /** "Precisely one of Global, Region, Zone, Datacenter must be set." */
@@ -50,11 +48,11 @@ const Product = z.object({
     .refine((locality) => Object.values(locality).some((place) => place != null), {
       error: 'must have one of zone, region, datacenter and global',
     }),
-  /** Of the products that are listed by default, only `retired` ones cannot be ordered. */
+  /** Among the products that the API lists by default, only `retired` ones cannot be ordered. */
   status: z.string().nullish(),
 });
 
-/** By the name of the type. */
+/** Server types by name. */
 const Page = z.object({ servers: z.record(z.string(), z.unknown()) });
 
 const ServerType = z.object({
@@ -62,14 +60,14 @@ const ServerType = z.object({
   /** Bytes, in powers of two. */
   ram: quantity,
   arch: architecture,
-  /** bit/s to the Internet, at the most. */
+  /** The most bit/s to the Internet. */
   network: z
     .object({ sum_internet_bandwidth: networkIn(1) })
     .optional()
     .catch(undefined),
   gpu: countOrNone.nullish(),
   gpu_info: z.unknown().optional(),
-  /** Not sold any more, although it has a price. */
+  /** No longer sold, although it has a price. */
   end_of_service: z.boolean(),
   /** Prices differ from zone to zone. */
   hourly_price: amount.nullish(),
@@ -86,8 +84,8 @@ const Availability = z.object({
  * Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types and
  * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/.
  *
- * The Instance API does not list its zones; the product catalogue names the zone of each product. When that catalogue
- * cannot be read, the run ends and what is stored stays as it was.
+ * The Instance API does not list its zones; the product catalogue names the zone of each product. If that catalogue
+ * cannot be read, the run fails and nothing changes.
  */
 export const adapter: CatalogueAdapter = {
   id: 'scaleway',
@@ -102,53 +100,32 @@ export const adapter: CatalogueAdapter = {
 
   async *catalogue({ http }) {
     const zones = yield* listZones(http);
-    const failures: SourceError[] = [];
-    for (const zone of zones) {
-      yield { kind: 'region', code: zone, name: nameOf(zone) };
-      // A zone is reported only when all of it was read.
-      const items = await Array.fromAsync(itemsOf(http, zone)).catch(failureOfRegion);
-      if (items instanceof SourceError) {
-        failures.push(items);
-        yield { kind: 'unread', regionCode: zone, reason: items.message };
-      } else {
-        yield* items;
-      }
-    }
-    if (failures.length === zones.length) throw failureOfRegions(failures);
+    for (const code of zones) yield { kind: 'region', code, name: nameOf(code) };
+    yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
   },
 };
 
-/** Every zone in which some type of instance is sold, in the order of their codes. */
+/** Returns every zone that sells instances, sorted by code. */
 async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
   const checkRepetition = repetitionCheck(PRODUCTS);
   let fetched = 0;
-  const pages = pagesOf(
-    PRODUCTS,
-    1,
-    async (page) => {
-      const query = { product_types: 'instance', page, page_size: PER_PAGE };
-      const { data, values } = await http.json(PRODUCTS, Products, { query });
-      const { products, total_count: total } = data;
-      for (const row of products) checkRepetition(labelIn(row, 'sku'), page);
-      fetched += products.length;
-      return { data: { rows: products, total }, values };
-    },
-    ({ data: { total } }, page) => (page * PER_PAGE < total && fetched < total ? page + 1 : undefined),
-  );
+  const query = { product_types: 'instance', page_size: PER_PAGE };
+  const pages = pagesByNumber(http, PRODUCTS, Products, query, ({ rows, total }, page) => {
+    for (const row of rows) checkRepetition(labelIn(row, 'sku'), page);
+    fetched += rows.length;
+    return page * PER_PAGE < total && fetched < total ? page + 1 : undefined;
+  });
   const zones = new Set<string>();
   for (const [index, row] of (yield* wholeList(PRODUCTS, 'products', pages)).entries()) {
     const { value: product, reason } = readRow(Product, row);
-    if (product === undefined) yield rejectedRow(labelIn(row, 'sku') ?? `product ${index + 1}`, reason, {});
+    if (product === undefined) yield rejectedRow(labelIn(row, 'sku') ?? `product ${index + 1}`, reason);
     else if (product.locality.zone != null && product.status !== 'retired') zones.add(product.locality.zone);
   }
   if (zones.size === 0) throw nothingListed(`${PRODUCTS}: zones`);
   return [...zones].sort();
 }
 
-/**
- * A page does not state its number. A page that is sent twice, in place of another one, is found by the keys of its
- * rows.
- */
+/** Returns a check of row keys: it finds a page that the API sends twice, since a page does not state its number. */
 function repetitionCheck(path: string): (key: string | undefined, page: number) => void {
   const pageOf = new Map<string, number>();
   return (key, page) => {
@@ -159,7 +136,7 @@ function repetitionCheck(path: string): (key: string | undefined, page: number) 
   };
 }
 
-/** `fr-par-1` → `Paris 1`, as Scaleway itself calls it. */
+/** `fr-par-1` → `Paris 1`, as Scaleway writes it. */
 function nameOf(zone: string): string {
   const { region = '', number } = /^(?<region>.+)-(?<number>\d+)$/.exec(zone)?.groups ?? {};
   const place = PLACES.get(region);
@@ -175,11 +152,10 @@ async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<Catalogu
     const name = label.safeParse(key).data;
     const { value, reason } = readRow(ServerType, row, ['servers', key]);
     if (name === undefined) {
-      yield rejectedRow(`server type ${position}@${zone}`, 'has a name that cannot be stored', {
-        regionCode: zone,
-      });
+      const problem = 'has a name that cannot be stored';
+      yield rejectedRow(`server type ${position}@${zone}`, problem, { regionCode: zone });
     } else if (value === undefined) {
-      yield rejectedRow(`${name}@${zone}`, reason, { name, regionCode: zone });
+      yield rejectedOffer(name, zone, reason);
     } else {
       yield offer(name, value, zone, stock.get(key));
     }
@@ -187,7 +163,7 @@ async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<Catalogu
 }
 
 function offer(name: string, type: ServerType, regionCode: string, stockRow: unknown): CatalogueItem {
-  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
   const price = hourlyOrMonthly(type.hourly_price, type.monthly_price, adapter.currency);
   if (price === undefined) return rejected('must have an hourly_price or a monthly_price; it has neither');
   const { ram, unit: ramUnit } = memory(type.ram, adapter.memoryUnit);
@@ -201,10 +177,10 @@ function offer(name: string, type: ServerType, regionCode: string, stockRow: unk
   return offerItem(found, stock.availability === 'shortage' ? 'sold_out' : undefined);
 }
 
-/** Why a type is not published, whatever its stock. */
+/** Returns why a type is not published, whatever its stock. */
 function exclusion(name: string, type: ServerType): ExclusionReason | undefined {
   if (type.gpu || type.gpu_info != null) return 'accelerated';
-  // The same machine again, at a price that includes a Windows licence.
+  // The same machine, at a price that includes a Windows licence.
   if (name.endsWith('-WIN')) return 'licensed';
   return type.end_of_service ? 'deprecated' : undefined;
 }
@@ -235,12 +211,9 @@ async function* list(
   return new Map(yield* wholeList(path, of, pages));
 }
 
-/** @throws SourceError when there is none: then nothing tells whether every page came. */
+/** @throws SourceError if the header is missing: a list that was cut would end unnoticed */
 function totalCount(path: string, headers: Headers): number {
-  const text = headers.get('x-total-count') ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new SourceError(
-    'invalid',
-    `${path} answers without a whole number in X-Total-Count; it is "${text}"`,
-  );
+  const total = countIn(headers, 'X-Total-Count', path);
+  if (total !== undefined) return total;
+  throw new SourceError('invalid', `${path} answers without the header X-Total-Count, a whole number`);
 }

@@ -4,12 +4,12 @@ import { memory } from '../../domain/machine.ts';
 import { nothingListed } from '../http/listing.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { labelIn, readRow, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const Zones = z.object({ zones: z.object({ zone: z.array(z.unknown()) }) });
 const Plans = z.object({ plans: z.object({ plan: z.array(z.unknown()) }) });
-/** `currency` is that of the account; older payloads do not name it. */
+/** `currency` is the account's; older payloads do not name it. */
 const Prices = z.object({
   prices: z.object({ zone: z.array(z.unknown()), currency: currencyCode.nullish() }),
 });
@@ -22,28 +22,28 @@ const Plan = z.object({
   core_number: count,
   /** MiB, by the API's reference. */
   memory_amount: count,
-  /** Only of plans with a GPU. */
+  /** Only in plans with a GPU. */
   gpu_amount: countOrNone.nullish(),
   gpu_model: z.string().nullish(),
-  /** In newer payloads: "no" for a plan that is not sold any more. */
+  /** In newer payloads: "no" for a plan that is no longer sold. */
   current_offering: z.enum(['yes', 'no']).nullish(),
 });
 type Plan = z.infer<typeof Plan>;
 
-/** Its other fields are prices; that of a plan is `server_plan_<name>`. */
+/** The other fields are prices; a plan's price is in `server_plan_<name>`. */
 const ZonePrices = z.looseObject({ name: label });
 type ZonePrices = z.infer<typeof ZonePrices>;
 
 const Price = z.object({
-  /** How many of the thing the price is for; of memory 256. */
+  /** The count of units that the price buys; 256 for memory. */
   amount: amount.refine((units) => units === '1', { error: 'must be 1, the price of one server' }),
   /** Cents (of the account's currency) per hour: 1.0416 is a little more than one cent. */
   price: amountIn('0.01'),
 });
 
 /**
- * Source: https://developers.upcloud.com/1.3/4-pricing/, 5-zones/ and 7-plans/; of the credentials, tokens such as
- * `ucat_…` and the older user name and password, https://upcloud.com/docs/guides/getting-started-upcloud-api/.
+ * Source: https://developers.upcloud.com/1.3/4-pricing/, 5-zones/ and 7-plans/. Source of the credentials (tokens such as
+ * `ucat_…`, or a user name and password): https://upcloud.com/docs/guides/getting-started-upcloud-api/.
  */
 export const adapter: CatalogueAdapter = {
   id: 'upcloud',
@@ -72,13 +72,7 @@ export const adapter: CatalogueAdapter = {
 
     const { plans } = (await http.json('/1.3/plan', Plans)).data;
     if (plans.plan.length === 0) throw nothingListed('/1.3/plan');
-    const readable: Plan[] = [];
-    for (const [index, row] of plans.plan.entries()) {
-      const { value, reason } = readRow(Plan, row);
-      const name = labelIn(row, 'name');
-      if (value === undefined) yield rejectedRow(name ?? `plan ${index + 1}`, reason, { name });
-      else readable.push(value);
-    }
+    const readable = yield* usableRows(plans.plan, Plan, 'name', 'plan');
 
     const { prices } = (await http.json('/1.3/price', Prices)).data;
     if (prices.zone.length === 0) throw nothingListed('/1.3/price');
@@ -94,9 +88,9 @@ export const adapter: CatalogueAdapter = {
     for (const [index, row] of prices.zone.entries()) {
       const { value, reason } = readRow(ZonePrices, row);
       if (value === undefined) {
-        yield rejectedRow(`prices of zone ${index + 1}`, reason, {});
+        yield rejectedRow(`prices of zone ${index + 1}`, reason);
       } else if (!selling.has(value.name)) {
-        const problem = `name is ${value.name}, a zone which /1.3/zone does not list or not as it must`;
+        const problem = `name is ${value.name}, which /1.3/zone does not list as a usable row`;
         yield rejectedRow(`prices of ${value.name}`, problem, { regionCode: value.name });
       } else if (selling.get(value.name) === true) {
         unpriced.delete(value.name);
@@ -110,7 +104,7 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** `HICPU-` of HICPU-8xCPU-12GB; nothing of 1xCPU-1GB. */
+/** Returns `HICPU-` for HICPU-8xCPU-12GB, and an empty text for 1xCPU-1GB. */
 function familyOf({ name }: Plan): string {
   return name.replace(/\d+xCPU.*$/, '');
 }
@@ -130,7 +124,7 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
     if (value === undefined) {
       // A zone sells all plans of a family, or none.
       if (families.has(familyOf(plan)) && (excluded === undefined || zone[field] !== undefined)) {
-        yield rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+        yield rejectedOffer(name, regionCode, reason);
       }
       continue;
     }
@@ -143,6 +137,6 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
 function exclusion(plan: Plan): ExclusionReason | undefined {
   if (plan.gpu_model || plan.gpu_amount || plan.name.startsWith('GPU-')) return 'accelerated';
   if (plan.current_offering === 'no') return 'deprecated';
-  // A plan for machines that can be taken away: they are not on demand.
+  // UpCloud may take such a machine away: it is not on demand.
   return /(^|-)SPOT-/.test(plan.name) ? 'unavailable' : undefined;
 }

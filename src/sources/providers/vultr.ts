@@ -2,22 +2,22 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import type { SourcePrice } from '../../domain/price.ts';
-import { type ListPage, wholeList } from '../http/listing.ts';
+import { pageOf, wholeList } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { diskIn } from '../schema/facts.ts';
 import { amount, count, label } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { type Row, readRow, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, JsonRequest, SourceHttp } from '../source.ts';
 
-/** The largest page that the API gives. */
+/** The API's largest page. */
 const PER_PAGE = 500;
 
 /** Types of plan whose machines have a GPU, whatever their other fields say. */
 const GPU_TYPES: ReadonlySet<string> = new Set(['vcg', 'vdm']);
 
 /**
- * Kinds of cpu by type of plan: Cloud Compute (`vc2`), High Frequency (`vhf`) and High Performance (`vhp`) share theirs,
+ * Kinds of cpu by type of plan. Cloud Compute (`vc2`), High Frequency (`vhf`) and High Performance (`vhp`) share it;
  * Optimized (`voc`), Dedicated Cloud (`vdc`) and Bare Metal (`vbm`) do not.
  * Source: https://docs.vultr.com/products/compute/instances and the parameter `type` of the list of plans.
  */
@@ -30,44 +30,32 @@ const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
   vbm: 'dedicated',
 };
 
-/** `next` is what to send as `cursor`, empty at the end. */
+/** `next` is the cursor of the next page, empty on the last one. */
 const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) });
 
-interface Page extends ListPage<unknown> {
-  readonly next: string;
-}
+const Region = z.object({ id: label, city: label }).transform(({ id: code, city: name }) => ({ code, name }));
 
-const RegionPage = z
-  .object({ regions: z.array(z.unknown()), meta: Meta })
-  .transform(({ regions, meta }): Page => ({ rows: regions, total: meta.total, next: meta.links.next }));
-
-const PlanPage = z
-  .object({ plans: z.array(z.unknown()), meta: Meta })
-  .transform(({ plans, meta }): Page => ({ rows: plans, total: meta.total, next: meta.links.next }));
-
-const Region = z.object({ id: label, city: label });
-
-/** Plans before 2023 have a monthly price alone. */
+/** Plans before 2023 have only a monthly price. */
 const Price = z.object({ hourly_cost: amount.nullish(), monthly_cost: amount.nullish() });
 
 const Plan = z.looseObject({
   id: label,
   vcpu_count: count,
-  /** "MB" that are MiB: the plan that is sold as 1 GB has 1024 of them. */
+  /** "MB" that are MiB: the plan sold as 1 GB has 1024 of them. */
   ram: count,
   type: z.string(),
   disk: diskIn('GB'),
-  /** Where there are several disks, the reference does not say whether `disk` is one of them or all. */
+  /** With several disks, the reference does not say whether `disk` is the size of one or of all. */
   disk_count: z.int().optional().catch(undefined),
-  /** Regions that can deploy it now. An empty text has been seen among them: it is ignored. */
+  /** Regions that can deploy it now. The API has sent an empty text among them, which is ignored. */
   locations: z.array(z.string()),
-  /** Prices by region, which replace the plan's own. An empty map is sent as an empty array. */
+  /** Prices by region, which replace the plan's own. The API sends an empty map as an empty array. */
   location_cost: z
     .union([z.record(z.string(), z.unknown()), z.tuple([]).transform(() => ({}))], {
       error: 'must be prices by region',
     })
     .nullish(),
-  /** False where only preemptible machines are sold; absent in older payloads. */
+  /** False if only preemptible machines are sold; absent in older payloads. */
   deploy_ondemand: z.boolean().nullish(),
   gpu_brand: z.string().nullish(),
   gpu_type: z.string().nullish(),
@@ -75,7 +63,7 @@ const Plan = z.looseObject({
 });
 type Plan = z.infer<typeof Plan>;
 
-/** Source: https://www.vultr.com/api/#tag/plans, #tag/region, and the fields that its public answers have. */
+/** Source: https://www.vultr.com/api/#tag/plans, #tag/region, and the fields of its public answers. */
 export const adapter: CatalogueAdapter = {
   id: 'vultr',
   provider: { id: 7, name: 'Vultr' },
@@ -88,63 +76,45 @@ export const adapter: CatalogueAdapter = {
   schedule: '7 * * * *',
 
   async *catalogue({ http }) {
-    const regions: string[] = [];
-    const listed = yield* list(http, '/v2/regions', 'regions', RegionPage);
-    for (const [index, row] of listed.entries()) {
-      const { value, reason } = readRow(Region, row);
-      const code = labelIn(row, 'id');
-      if (value !== undefined) {
-        regions.push(value.id);
-        yield { kind: 'region', code: value.id, name: value.city };
-      } else {
-        yield unusableRegion(code, `region ${index + 1}`, reason);
-      }
-    }
-
-    const plans = yield* list(http, '/v2/plans', 'plans', PlanPage, { type: 'all' });
-    for (const [index, row] of plans.entries()) {
-      const { value, reason } = readRow(Plan, row);
-      const name = labelIn(row, 'id');
-      if (value !== undefined) yield* offers(value, regions);
-      else yield rejectedRow(name ?? `plan ${index + 1}`, reason, { name });
-    }
+    const listed = yield* list(http, '/v2/regions', 'regions');
+    const usable = yield* usableRegions(listed, Region, 'id', 'region');
+    const regions = usable.map(({ code }) => code);
+    const plans = yield* list(http, '/v2/plans', 'plans', { type: 'all' });
+    for (const plan of yield* usableRows(plans, Plan, 'id', 'plan')) yield* offers(plan, regions);
   },
 };
 
 /**
- * A plan is an offer in every region, and `unavailable` where its `locations` do not name that region. So a plan that is
+ * Yields a plan as an offer in every region; `unavailable` if its `locations` do not name the region. So a plan that is
  * sold out leaves the catalogue at once and keeps its id.
  */
 function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
   const localDisk = plan.disk_count === 1 ? plan.disk : undefined;
-  // Optimized plans have a letter more: `voc-g`, `voc-c`.
+  // Optimized plans have a suffix: `voc-g`, `voc-c`.
   const facts = { cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''], localDisk };
   const { ram, unit: ramUnit } = memory(plan.ram, adapter.memoryUnit);
   const selling = new Set(plan.locations.filter((location) => location !== ''));
   for (const regionCode of regions) {
-    const { price, reason } = priceIn(plan, regionCode);
-    if (price === undefined) {
-      yield rejectedRow(`${name}@${regionCode}`, reason ?? 'has no price', { name, regionCode });
-      continue;
-    }
+    const { value: price, reason } = priceIn(plan, regionCode);
     const excluded = exclusion(plan, selling.has(regionCode));
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
+    if (price === undefined) yield rejectedOffer(name, regionCode, reason);
+    else yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
   }
   for (const location of selling.difference(new Set(regions))) {
     const regionCode = label.safeParse(location).data;
-    const problem = `locations names ${location}, which /v2/regions does not list or not as it must`;
+    const problem = `locations names ${location}, which /v2/regions does not list as a usable row`;
     yield rejectedRow(`${name}@${location}`, problem, { name, regionCode });
   }
 }
 
-function priceIn(plan: Plan, regionCode: string): { price?: SourcePrice; reason?: string } {
+function priceIn(plan: Plan, regionCode: string): Row<SourcePrice> {
   const own = Object.entries(plan.location_cost ?? {}).find(([region]) => region === regionCode);
   const at = own === undefined ? [] : ['location_cost', regionCode];
   const { value, reason } = readRow(Price, own === undefined ? plan : own[1], at);
   if (value === undefined) return { reason };
   const price = hourlyOrMonthly(value.hourly_cost, value.monthly_cost, adapter.currency);
-  if (price !== undefined) return { price };
+  if (price !== undefined) return { value: price };
   const where = own === undefined ? 'the plan' : `location_cost.${regionCode}`;
   return { reason: `${where} must have an hourly_cost or a monthly_cost; it has neither` };
 }
@@ -159,11 +129,16 @@ function exclusion(plan: Plan, sold: boolean): ExclusionReason | undefined {
 function list(
   http: SourceHttp,
   path: string,
-  of: string,
-  schema: z.ZodType<Page>,
+  field: string,
   query: JsonRequest['query'] = {},
 ): AsyncGenerator<CatalogueItem, unknown[]> {
+  const Page = pageOf(field, { meta: Meta }).transform(({ rows, meta }) => {
+    return { rows, total: meta.total, next: meta.links.next };
+  });
   const whole = { ...query, per_page: PER_PAGE };
-  const pages = pagesByToken(http, path, schema, whole, (page) => page.next, 'cursor');
-  return wholeList(path, of, pages);
+  return wholeList(
+    path,
+    field,
+    pagesByToken(http, path, Page, whole, ({ next }) => next, 'cursor'),
+  );
 }

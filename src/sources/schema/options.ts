@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import type { SourceOptions } from '../source.ts';
-import { environmentKey } from './environment-key.ts';
 import { problemText } from './problems.ts';
-
-export { environmentKey } from './environment-key.ts';
 
 /** A source's options as its adapter's schema has read them. */
 export type ReadOptions = Readonly<Record<string, string | undefined>>;
 
-/** The options that the environment gives to an adapter's default source. */
+/** Returns the variable of an adapter: `price-list`, `regionName` → `PRICE_LIST_REGION_NAME`. */
+export function environmentKey(adapterId: string, name: string): string {
+  const words = name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`);
+  return `${adapterId}_${words}`.replaceAll('-', '_').toUpperCase();
+}
+
+/** Returns the options of an adapter's default source in the environment. */
 export function optionsInEnvironment(
   adapterId: string,
   schema: SourceOptions,
@@ -24,8 +27,8 @@ export function optionsInEnvironment(
 
 /**
  * Reads a source's options.
- * @param nameOf how the operator knows an option, e.g. `OPENSTACK_REGION`; `''` is all of them
- * @returns the options, or everything that is wrong with them: which one, its problem and what it means
+ * @param nameOf returns the operator's name of an option, e.g. `OPENSTACK_REGION`; `''` means all options
+ * @returns the options, or every problem: the option, its rule and its description
  */
 export function readOptions(
   schema: SourceOptions,
@@ -44,7 +47,7 @@ export function readOptions(
   return { options: {}, problems };
 }
 
-/** What a schema says that its field is. */
+/** Returns the description of a schema. */
 export function descriptionOf(field: z.core.$ZodType): string {
   return z.globalRegistry.get(field)?.description ?? '';
 }

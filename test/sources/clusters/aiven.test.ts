@@ -175,7 +175,7 @@ describe('a service of Aiven', () => {
           kind: 'rejected',
           key: 'acme/orders',
           reason:
-            'node_count is missing, and node_states names no node; one of them must say how many nodes there are',
+            'node_count is missing, and node_states names no node; one of them must state the count of nodes',
         },
       ]);
     },

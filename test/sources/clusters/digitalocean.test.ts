@@ -71,7 +71,7 @@ describe('a database of DigitalOcean', () => {
 
   it('has disks of which nothing is known, rather than none, where its storage is not told', async () => {
     for (const storage_size_mib of [undefined, null])
-      expect(await clusterOf({ storage_size_mib })).not.toHaveProperty('disks');
+      expect(await clusterOf({ storage_size_mib })).toMatchObject({ disks: undefined });
     expect((await clusterOf({ storage_size_mib: 10_752 }))?.disks).toEqual([
       { type: {}, size: 10.5, unit: 'GiB' },
     ]);
@@ -79,7 +79,7 @@ describe('a database of DigitalOcean', () => {
 
   it('without a project has no tenant', async () => {
     for (const project_id of [undefined, null])
-      expect(await clusterOf({ project_id })).not.toHaveProperty('tenant');
+      expect(await clusterOf({ project_id })).toMatchObject({ tenant: undefined });
   });
 
   it.each([
@@ -140,7 +140,7 @@ describe('databases of DigitalOcean', () => {
     page(upstream, 1, { databases: [DATABASE], links: next(number) });
     await expect(readClusterItems(adapter, upstream.url)).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining(`${DATABASES}: asked for page 1`),
+      message: expect.stringContaining(`${DATABASES}: requested page 1`),
     });
   });
 });

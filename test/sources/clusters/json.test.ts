@@ -107,7 +107,7 @@ describe('clusters from a JSON document', () => {
           kind: 'rejected',
           key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
           organization: 'acme',
-          reason: 'another cluster of the organization has the same key; give each an id of its own',
+          reason: 'another cluster of the organization has the same key; give each cluster its own id',
         },
       ]);
     }
@@ -125,7 +125,7 @@ describe('what the entry of the source may say in place of its rows', () => {
         return expect.unreachable('both are usable');
       const { [field as keyof typeof before.cluster]: _, ...rest } = before.cluster;
       expect(after.cluster).toEqual(rest);
-      expect(after.cluster).not.toHaveProperty(field);
+      expect(after.cluster).toMatchObject({ [field]: undefined });
       expect(await itemsOf(changed(both, `/0/${field}`, () => null))).toHaveLength(2);
     },
   );
@@ -228,7 +228,7 @@ describe('a document that holds no clusters', () => {
     await writeFile(path, JSON.stringify(both).slice(0, 400));
     await expect(itemsAt(path)).rejects.toMatchObject({
       kind: 'retry',
-      message: expect.stringContaining('JSON that breaks off'),
+      message: expect.stringContaining('JSON that ends too early'),
     });
   });
 });

@@ -71,7 +71,7 @@ describe('a database of OVH', () => {
   it('has the region of its first node that names one, where it names none itself', async () => {
     const nodes = [{ region: null }, { region: 'SBG' }];
     expect(await clusterOf({ region: null, nodes })).toMatchObject({ region: { code: 'SBG' } });
-    expect(await clusterOf({ region: null, nodes: [{}] })).not.toHaveProperty('region');
+    expect(await clusterOf({ region: null, nodes: [{}] })).toMatchObject({ region: undefined });
   });
 
   it('is named by its description, and by its id where that is empty', async () => {
@@ -115,7 +115,7 @@ describe('a database of OVH', () => {
       {
         kind: 'rejected',
         key: ID,
-        reason: expect.stringMatching(`^flavor is db1-7, of which the capabilities say: ${says}$`),
+        reason: expect.stringMatching(`^flavor is db1-7, which is unusable in the capabilities: ${says}$`),
       },
     ]);
   });
@@ -150,8 +150,7 @@ describe('a database of OVH', () => {
       {
         kind: 'rejected',
         key: ID,
-        reason:
-          'nodes is missing, and so is nodeNumber; one of them must say how many nodes there are; it is []',
+        reason: 'nodes is missing, and so is nodeNumber; one of them must state the count of nodes; it is []',
       },
     ]);
   });

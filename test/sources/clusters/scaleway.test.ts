@@ -127,7 +127,7 @@ describe('a database of Scaleway', () => {
 
   it.each(['rdb', 'mongodb'] as const)('of %s without a volume says nothing of disks', async (product) => {
     for (const volume of [undefined, null])
-      expect(await clusterOf(product, { volume })).not.toHaveProperty('disks');
+      expect(await clusterOf(product, { volume })).toMatchObject({ disks: undefined });
   });
 
   it('has the shape that the list of types gives to its type, whatever its case', async () => {
@@ -154,7 +154,7 @@ describe('a database of Scaleway', () => {
         kind: 'rejected',
         key: COMMON.id,
         reason:
-          'node_type is db-dev-s, of which the list of types says: vcpus must be a whole number above 0; it is 0',
+          'node_type is db-dev-s, which is unusable in the list of types: vcpus must be a whole number above 0; it is 0',
       },
     ]);
   });

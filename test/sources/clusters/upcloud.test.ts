@@ -101,10 +101,10 @@ describe('a database of UpCloud', () => {
     ];
     expect(await clusterOf({ labels }, { organizationLabel: 'team' })).toMatchObject({ tenant: 'acme' });
     for (const organizationLabel of ['owner', 'Team'])
-      expect(await clusterOf({ labels }, { organizationLabel })).not.toHaveProperty('tenant');
-    expect(await clusterOf({ labels })).not.toHaveProperty('tenant');
+      expect(await clusterOf({ labels }, { organizationLabel })).toMatchObject({ tenant: undefined });
+    expect(await clusterOf({ labels })).toMatchObject({ tenant: undefined });
     const empty = await clusterOf({ labels: [{ key: 'team', value: '' }] }, { organizationLabel: 'team' });
-    expect(empty).not.toHaveProperty('tenant');
+    expect(empty).toMatchObject({ tenant: undefined });
   });
 
   it.each([

@@ -60,13 +60,13 @@ describe('client credentials', () => {
         json: { error: 'invalid_client', error_description: `AADSTS7000215: Invalid secret ${SECRET}` },
       },
       'misconfigured',
-      /\/token answers 401 \(invalid_client, AADSTS7000215\) and gives no token; check AZURE_CLIENT_ID and AZURE_CLIENT_SECRET$/,
+      /\/token answers 401 \(invalid_client, AADSTS7000215\) and no token; check AZURE_CLIENT_ID and AZURE_CLIENT_SECRET$/,
     ],
     [
       'a refusal without a reason',
       { status: 400, raw: `<p>${SECRET}` },
       'misconfigured',
-      /answers 400 and gives no token/,
+      /answers 400 and no token/,
     ],
     [
       'an error that passes',

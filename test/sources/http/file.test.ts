@@ -53,7 +53,7 @@ it('a file that is only half written is to be tried again', async () => {
   await writeFile(path, '{"names":');
   await expect(open(path).json('', Names)).rejects.toMatchObject({
     kind: 'retry',
-    message: expect.stringContaining('JSON that breaks off'),
+    message: expect.stringContaining('JSON that ends too early'),
   });
 });
 

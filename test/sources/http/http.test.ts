@@ -100,7 +100,7 @@ describe('a request', () => {
     await open(upstream.url, { ...kind, token: 'user:pä' }).json('/a', Names);
     await open(upstream.url, { ...kind, token: 'ucat_0123' }).json('/b', Names);
     await open(upstream.url, { ...kind, token: undefined }).json('/c', Names);
-    expect(() => open(upstream.url, { ...kind, token: 'ucat_ 0123' })).toThrow('holds a blank');
+    expect(() => open(upstream.url, { ...kind, token: 'ucat_ 0123' })).toThrow('contains a blank');
   });
 
   it('says whether it has credentials to send', () => {
@@ -205,9 +205,9 @@ describe('an upstream that is unwell', () => {
   });
 
   it.each([
-    ['in a list', '{"names":["a"', 'JSON that breaks off'],
-    ['in a number', '{"names":[1.', 'JSON that breaks off'],
-    ['in a letter', Buffer.from('{"names":["ä').subarray(0, -1), 'JSON that breaks off'],
+    ['in a list', '{"names":["a"', 'JSON that ends too early'],
+    ['in a number', '{"names":[1.', 'JSON that ends too early'],
+    ['in a letter', Buffer.from('{"names":["ä').subarray(0, -1), 'JSON that ends too early'],
     ['before its first letter', '', 'an empty body'],
   ])('is to be tried again after JSON that ends %s, though its length is right', async (_, raw, says) => {
     expect(await failure({ raw })).toMatchObject({ kind: 'retry', message: expect.stringContaining(says) });
@@ -357,7 +357,7 @@ describe('a source that is badly configured', () => {
   it.each([
     ['a protocol that it cannot speak', 'ftp://host/', {}, 'ftp:'],
     ['credentials in its URL', `https://user:${TOKEN}@host/`, {}, 'token instead'],
-    ['a token with a line break', 'https://host/', { token: `${TOKEN}\n` }, 'no header can carry'],
+    ['a token with a line break', 'https://host/', { token: `${TOKEN}\n` }, 'no header can have'],
     [
       'a Basic token without a colon',
       'https://host/',

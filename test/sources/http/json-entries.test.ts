@@ -92,7 +92,7 @@ describe('a large document', () => {
     await expect(reading).rejects.toBeInstanceOf(SourceError);
     await expect(reading).rejects.toMatchObject({
       kind: 'retry',
-      message: 'the file answers JSON that breaks off',
+      message: 'the file answers JSON that ends too early',
     });
   });
 

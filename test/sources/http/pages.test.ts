@@ -97,7 +97,7 @@ describe('the pages of a list', () => {
       return page + 1;
     });
     expect([found, failure]).toEqual([[1], another]);
-    expect(another.message).toBe('/v1/things: asked for page 2, got page 3');
+    expect(another.message).toBe('/v1/things: requested page 2, got page 3');
   });
 });
 

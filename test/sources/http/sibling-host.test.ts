@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { siblingHost, type TwoHosts } from '../../../src/sources/http/address.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
-import { siblingHost, type TwoHosts } from '../../../src/sources/http/sibling-host.ts';
 import type { SourceHttp } from '../../../src/sources/source.ts';
 
 const hosts: TwoHosts = {

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { chunksOf } from '../../../src/sources/http/body.ts';
+import { silenceDeadline } from '../../../src/sources/http/deadline.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../../../src/sources/http/http.ts';
-import { chunksOf, silenceDeadline } from '../../../src/sources/http/stream.ts';
 import { SourceError } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 

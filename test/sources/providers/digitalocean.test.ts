@@ -68,9 +68,9 @@ describe('the pages of DigitalOcean', () => {
   };
 
   it.each([
-    ['the first is another one', [page({ prev: 1 })], 'asked for page 1'],
-    ['one is left out', [page({ next: 3 })], 'asked for page 1'],
-    ['the first comes twice', [page({ next: 2 }), page({ next: 2 })], 'asked for page 2'],
+    ['the first is another one', [page({ prev: 1 })], 'requested page 1'],
+    ['one is left out', [page({ next: 3 })], 'requested page 1'],
+    ['the first comes twice', [page({ next: 2 }), page({ next: 2 })], 'requested page 2'],
   ])('are not taken when %s', async (_, answers, message) => {
     await using upstream = await fakeUpstream();
     for (const [index, answer] of answers.entries()) {

@@ -70,7 +70,7 @@ it('says of each region how old the other instance says that it is', async () =>
     {
       kind: 'unread',
       regionCode: 'dc3',
-      reason: expect.stringMatching(/^\/v1\/machines answers without Fleetbook-As-Of, so that the age/),
+      reason: expect.stringMatching(/^\/v1\/machines answers without Fleetbook-As-Of, so the age/),
     },
     {
       kind: 'unread',
@@ -105,7 +105,7 @@ it('holds every machine of a region that answers for another one', async () => {
       key: 'm.small@dc1',
       name: 'm.small',
       regionCode: 'dc1',
-      reason: 'asked for provider.id 1000 and region.id 1, got 1000 and 2',
+      reason: 'requested provider.id 1000 and region.id 1, got 1000 and 2',
     },
   ]);
 });

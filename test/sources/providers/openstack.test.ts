@@ -114,7 +114,7 @@ it('a flavor without a usable price is rejected by its name, and no price is mad
       reason: expect.stringMatching(/^prices line 6: name is missing/),
     },
     rejected('a', 'prices line 2: price must be a decimal amount; it is "free"'),
-    rejected('b', 'the price list has it on line 3 and line 4; which one holds cannot be told'),
+    rejected('b', 'the price list has it on line 3 and line 4; keep one of these rows'),
     rejected('c', 'the price list has no row for it; add one, with excluded if it is not for sale'),
   ]);
   expect(items.filter((item) => item.kind === 'offer')).toHaveLength(1);

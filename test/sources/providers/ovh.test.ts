@@ -190,9 +190,7 @@ describe('an instance of OVH', () => {
         kind: 'rejected',
         key: 'metal.b3-8.consumption.LZ.EU',
         name: 'metal.b3-8.consumption.LZ.EU',
-        reason: expect.stringMatching(
-          /^no configuration says in which regions it is sold, and .* answers 401/,
-        ),
+        reason: expect.stringMatching(/^no configuration names its regions, and .* answers 401/),
         waits: true,
       },
     ]);
@@ -274,8 +272,7 @@ describe('an instance of OVH', () => {
         kind: 'rejected',
         key: 'addons without a description',
         name: 'addons without a description',
-        reason:
-          'blobs is null in 2 addons that are paid by the hour: eg-7.consumption, vps-ssd-1.consumption',
+        reason: 'blobs is null in 2 hourly addons: eg-7.consumption, vps-ssd-1.consumption',
         waits: true,
       },
     ]);
@@ -288,7 +285,7 @@ describe('an instance of OVH', () => {
     ]);
     expect(items.filter((item) => item.kind === 'rejected')).toMatchObject([
       { key: 'b3-8.monthly', name: 'b3-8', reason: expect.stringContaining('configurations[0].values') },
-      { key: 'b3-8.consumption', name: 'b3-8', reason: expect.stringContaining('in which regions') },
+      { key: 'b3-8.consumption', name: 'b3-8', reason: expect.stringContaining('names its regions') },
     ]);
   });
 

@@ -229,7 +229,7 @@ describe('the zones of Scaleway', () => {
         ),
       ),
       'invalid',
-      'asked for page 2, got /0, which page 1 had',
+      'requested page 2, got /0, which page 1 had',
     ],
   ])('are not known when the catalogue %s, and nothing is read', async (_, pages, kind, message) => {
     await expect(zonesOf(pages, [])).rejects.toMatchObject({
@@ -262,7 +262,7 @@ describe('the pages of Scaleway', () => {
   });
 
   it.each([
-    ['the next of the first is not the second', [page(types('A'), next(3))], 'asked for page 1'],
+    ['the next of the first is not the second', [page(types('A'), next(3))], 'requested page 1'],
     ['the first comes twice', [page(types('A'), next(2)), page(types('A'))], 'got A, which page 1 had'],
   ])('are not taken when %s', async (_, servers, reason) => {
     expect(inParis(await read(servers))).toMatchObject([

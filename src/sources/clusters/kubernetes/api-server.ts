@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { type JsonPayload, readJson } from '../../http/body.ts';
+import { chunksOf, type JsonPayload, readJson } from '../../http/body.ts';
 import { decoded } from '../../http/content-coding.ts';
+import { orAborted, type SilenceDeadline, silenceDeadline } from '../../http/deadline.ts';
 import { failureOfConnection, failureOfStatus } from '../../http/failure.ts';
 import { get } from '../../http/get.ts';
 import { JsonBounds } from '../../http/json-bounds.ts';
-import { orAborted } from '../../http/or-aborted.ts';
-import { chunksOf, type SilenceDeadline, silenceDeadline } from '../../http/stream.ts';
 import type { NotedRequest, Requests } from '../../run-requests.ts';
 import { type Retries, SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { RetryBackoff, type RetryBackoffOptions } from '../../http/retry-backoff.ts';
+import { RetryBackoff, type RetryBackoffOptions } from '../../http/retries.ts';
 import { SourceError } from '../../source.ts';
 import { type ApiServer, Expired, NotFound, statusFailure } from './api-server.ts';
 import type { Reading } from './kind.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RetryBackoff } from '../../http/retry-backoff.ts';
+import { RetryBackoff } from '../../http/retries.ts';
 import { type ClusterItem, SourceError } from '../../source.ts';
 import type { ApiServer } from './api-server.ts';
 import { ChangeSignal } from './change-signal.ts';

@@ -1,10 +1,11 @@
-/** The managed databases of Scaleway: where each product lists them, and what it says of one. */
 import { z } from 'zod';
 import type { DescribedDisk } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-fields.ts';
+import type { ListPage } from '../../http/listing.ts';
+import { pageOf } from '../../http/listing.ts';
 import { count, countOrNone, label, quantity } from '../../schema/fields.ts';
 
-/** What a cluster has besides what all products say. */
+/** A database of any product. */
 export interface Instance {
   readonly id: string;
   readonly name: string;
@@ -15,8 +16,8 @@ export interface Instance {
   readonly place: string;
   readonly shards: number;
   readonly replicas: number;
-  /** Absent where nothing is said of disks. */
-  readonly disks?: readonly DescribedDisk[];
+  /** Undefined if the disks are unknown. */
+  readonly disks?: readonly DescribedDisk[] | undefined;
 }
 
 /** The shape of a type of node. Memory is in powers of two. */
@@ -25,40 +26,27 @@ export interface NodeType {
   readonly bytes: number;
 }
 
-/** One page of a list. */
-export interface Rows {
-  readonly rows: readonly unknown[];
-  readonly total: number;
-}
-
+/** A managed database product of Scaleway. */
 export interface Product {
-  /** The option that says where it is read. */
+  /** The option with the places to read. */
   readonly id: 'rdb' | 'mongodb' | 'redis';
-  /** In braces: a region, or a zone. */
+  /** The braces contain a region or a zone. */
   readonly instances: string;
   readonly nodeTypes: string;
-  /** Asks for types that cannot be ordered any more too: instances keep them. */
+  /** Requests also the types that are no longer sold: instances keep them. */
   readonly allTypes: Readonly<Record<string, string>>;
-  readonly InstancePage: z.ZodType<Rows>;
+  readonly InstancePage: z.ZodType<ListPage<unknown>>;
   readonly Instance: z.ZodType<Instance>;
   readonly NodeType: z.ZodType<NodeType>;
 }
 
-const total_count = countOrNone;
+const countedPage = (field: string) =>
+  pageOf(field, { total_count: countOrNone }).transform(({ rows, total_count: total }) => ({ rows, total }));
 
-const InstancePage = z
-  .object({ instances: z.array(z.unknown()), total_count })
-  .transform(({ instances, total_count: total }): Rows => ({ rows: instances, total }));
+const InstancePage = countedPage('instances');
+export const NodeTypePage = countedPage('node_types');
 
-const ClusterPage = z
-  .object({ clusters: z.array(z.unknown()), total_count })
-  .transform(({ clusters, total_count: total }): Rows => ({ rows: clusters, total }));
-
-export const NodeTypePage = z
-  .object({ node_types: z.array(z.unknown()), total_count })
-  .transform(({ node_types, total_count: total }): Rows => ({ rows: node_types, total }));
-
-/** What every product says. */
+/** Fields in all products. */
 const Common = {
   id: label,
   name: label,
@@ -68,52 +56,45 @@ const Common = {
   project_id: label,
 };
 
-/** Sizes of volumes are in powers of ten. */
-function disksOf(volume: { type: string; bytes: number } | undefined): Pick<Instance, 'disks'> {
-  if (volume === undefined) return {};
-  return { disks: [{ type: { name: volume.type }, size: volume.bytes / 1e9, unit: 'GB' }] };
-}
+/** The disks of a volume, whose size is in powers of ten. */
+const volume = (sizeField: string) =>
+  z
+    .object({ type: label, [sizeField]: quantity })
+    .transform((found): DescribedDisk[] => {
+      return [{ type: { name: String(found.type) }, size: Number(found[sizeField]) / 1e9, unit: 'GB' }];
+    })
+    .nullish()
+    .transform((disks) => disks ?? undefined);
 
 const nodeType = z
   .object({ vcpus: count, memory: quantity })
   .transform(({ vcpus, memory }): NodeType => ({ cpu: vcpus, bytes: memory }));
 
-/** `Instance` of scaleway-sdk-go, api/rdb/v1. */
+/** `Instance` in scaleway-sdk-go, api/rdb/v1. */
 const RelationalInstance = z
   .object({
     ...Common,
     region: label,
     is_ha_cluster: z.boolean({ error: 'must be true or false' }),
     read_replicas: z.array(z.unknown()).nullish(),
-    volume: z
-      .object({ type: label, size: quantity })
-      .transform(({ type, size: bytes }) => ({ type, bytes }))
-      .nullish(),
+    volume: volume('size'),
   })
-  .transform(({ region, is_ha_cluster, read_replicas, volume, ...instance }): Instance => {
+  .transform(({ region, is_ha_cluster, read_replicas, volume: disks, ...instance }): Instance => {
     const replicas = (is_ha_cluster ? 2 : 1) + (read_replicas ?? []).length;
-    return { ...instance, place: region, shards: 1, replicas, ...disksOf(volume ?? undefined) };
+    return { ...instance, place: region, shards: 1, replicas, disks };
   });
 
-/** `Instance` of scaleway-sdk-go, api/mongodb/v1. */
+/** `Instance` in scaleway-sdk-go, api/mongodb/v1. */
 const DocumentInstance = z
-  .object({
-    ...Common,
-    region: label,
-    node_amount: count,
-    volume: z
-      .object({ type: label, size_bytes: quantity })
-      .transform(({ type, size_bytes: bytes }) => ({ type, bytes }))
-      .nullish(),
-  })
-  .transform(({ region, node_amount, volume, ...instance }): Instance => {
-    return { ...instance, place: region, shards: 1, replicas: node_amount, ...disksOf(volume ?? undefined) };
+  .object({ ...Common, region: label, node_amount: count, volume: volume('size_bytes') })
+  .transform(({ region, node_amount, volume: disks, ...instance }): Instance => {
+    return { ...instance, place: region, shards: 1, replicas: node_amount, disks };
   });
 
-/** From so many nodes on, Redis splits its keys among them. */
+/** With this many nodes or more, Redis splits its keys among them. */
 const CLUSTER_MODE = 3;
 
-/** `Cluster` of scaleway-sdk-go, api/redis/v1. Its data is in memory. */
+/** `Cluster` in scaleway-sdk-go, api/redis/v1. Its data is in memory. */
 const RedisCluster = z
   .object({ ...Common, zone: label, cluster_size: count })
   .transform(({ zone, cluster_size: nodes, ...cluster }): Instance => {
@@ -147,7 +128,7 @@ export const PRODUCTS: readonly Product[] = [
     instances: '/redis/v1/zones/{zone}/clusters',
     nodeTypes: '/redis/v1/zones/{zone}/node-types',
     allTypes: { include_disabled_types: 'true' },
-    InstancePage: ClusterPage,
+    InstancePage: countedPage('clusters'),
     Instance: RedisCluster,
     NodeType: nodeType,
   },

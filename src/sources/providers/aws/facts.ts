@@ -1,26 +1,24 @@
-/** What AWS's price list says of a type besides its size, in words. */
 import type { FoundFacts } from '../../schema/offers.ts';
 
-/** Attributes of a product; each may be missing. */
 interface StatedAttributes {
   /** `Intel Xeon Platinum 8175`, `AMD EPYC 7R13 Processor`, `AWS Graviton2 Processor`. */
   readonly physicalProcessor?: string | undefined;
-  /** `64-bit` or `32-bit or 64-bit`, of Arm processors too. */
+  /** `64-bit` or `32-bit or 64-bit`, for Arm processors too. */
   readonly processorArchitecture?: string | undefined;
   /** `EBS only`, `1 x 75 NVMe SSD`, `4 x 2000 HDD` or `900 GB NVMe SSD`. */
   readonly storage?: string | undefined;
-  /** `25 Gigabit`, `12500 Megabit`, `4x 100 Gigabit`; `Up to 10 Gigabit` and `Moderate` are no rates that a machine has. */
+  /** `25 Gigabit`, `12500 Megabit`, `4x 100 Gigabit`; `Up to 10 Gigabit` and `Moderate` are not guaranteed rates. */
   readonly networkPerformance?: string | undefined;
 }
 
 const DISKS = /^(?:(?<number>\d{1,3}) x )?(?<size>[\d,]{1,9}(?:\.\d+)?)(?: GB)?(?: NVMe)?(?: SSD| HDD)?$/;
 const RATE = /^(?:(?<number>\d{1,2})x )?(?<rate>[\d,]{1,9}(?:\.\d+)?) (?<unit>Gigabit|Megabit)$/;
 
-/** Mbit/s; far more than any type has. */
+/** Mbit/s; real types have far less. */
 const FASTEST = 1e9;
 
 /**
- * The number in the name of a family is its generation: 5 in `m5.large`.
+ * Returns the facts in AWS's price list. The number in a family's name is its generation: 5 in `m5.large`.
  * Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html.
  */
 export function awsFacts(name: string, attributes: StatedAttributes): FoundFacts {
@@ -39,14 +37,14 @@ function architectureOf({ physicalProcessor = '', processorArchitecture = '' }: 
   return isX86 ? 'x86_64' : undefined;
 }
 
-/** GB. */
+/** Returns GB. */
 function diskOf(storage = ''): number | undefined {
   if (storage === 'EBS only') return 0;
   const { number, size } = DISKS.exec(storage)?.groups ?? {};
   return size === undefined ? undefined : Number(number ?? 1) * numberIn(size);
 }
 
-/** Mbit/s. */
+/** Returns Mbit/s. */
 function rateOf(performance = ''): number | undefined {
   const { number, rate, unit } = RATE.exec(performance)?.groups ?? {};
   if (rate === undefined) return undefined;

@@ -1,5 +1,5 @@
 /**
- * Azure's public price list: what a size of virtual machine costs in a region, on demand.
+ * Azure's public price list: the on-demand price of each size of virtual machine in each region.
  *
  * Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices.
  */
@@ -11,22 +11,22 @@ import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
 
 export const PRICES = '/api/retail/prices';
-/** `Consumption` leaves out reservations and the prices of DevTest subscriptions. */
+/** `Consumption` excludes reservations and the prices of DevTest subscriptions. */
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** Of prices: 100 rows a page make some thousands of pages, a row has some 25 values, and a few of these are kept. */
+/** The list has thousands of pages of 100 rows. A row has about 25 values, of which the adapter stores a few. */
 export const BOUNDS = { pages: 10_000, values: 50_000_000 };
 
 const PricePage = z.object({
   Items: z.array(z.unknown()),
   NextPageLink: z.string().nullable(),
-  /** Of the rows in this page. */
+  /** Rows in this page. */
   Count: z.int(),
 });
 
 /** A size has many rows; these fields identify the ordinary one. */
 const Kind = z.object({
   armRegionName: label,
-  /** Empty for what is no size, such as the hour of a dedicated host. */
+  /** Empty if the row is not a size, e.g. for an hour of a dedicated host. */
   armSkuName: z.string(),
   productName: z.string(),
   skuName: z.string(),
@@ -48,9 +48,9 @@ const Price = z.object({
 export interface AzurePrice {
   readonly name: string;
   readonly regionCode: string;
-  /** Dollars an hour. */
+  /** Dollars per hour. */
   readonly price: Row<string>;
-  /** Whether it is sold with Windows only. */
+  /** Whether it is sold only with Windows. */
   readonly licensed: boolean;
 }
 
@@ -60,7 +60,7 @@ interface PriceRow {
   readonly price: Row<string>;
 }
 
-/** The rows of one size in one region, those with Windows apart. */
+/** The rows of one size in one region. */
 interface SizeRows {
   readonly name: string;
   readonly regionCode: string;
@@ -69,8 +69,8 @@ interface SizeRows {
 }
 
 /**
- * Reads the whole list, page after page. Rows of which not even the kind can be read are yielded as rejected. A size with
- * only Spot or Low Priority prices in a region is not sold there on demand, and is left out.
+ * Reads the whole list. Yields rows without a readable kind as rejected. Skips a size that a region sells only as Spot or
+ * Low Priority.
  */
 export async function* readPrices(
   http: SourceHttp,
@@ -91,7 +91,7 @@ export async function* readPrices(
       else if (isOnDemand(kind, now)) {
         const read = readRow(Price, row);
         if (read.value !== undefined) regions.set(kind.armRegionName, read.value.location);
-        keep(sizes, kind, read.value === undefined ? read : { value: read.value.retailPrice });
+        addPrice(sizes, kind, read.value === undefined ? read : { value: read.value.retailPrice });
       }
     }
     advertised += Count;
@@ -102,18 +102,18 @@ export async function* readPrices(
   return { regions, priced: [...sizes.values()].map(chosen) };
 }
 
-/** A price in force of a virtual machine: not Spot, Low Priority, a dedicated host's or a cloud service's. */
+/** Returns whether a row is a current price of an ordinary virtual machine. */
 function isOnDemand(kind: Kind, now: Date): boolean {
   if (kind.armSkuName === '' || kind.type !== 'Consumption' || (kind.tierMinimumUnits ?? 0) > 0) return false;
   if (/\b(Spot|Low Priority|Expired)\b/i.test(`${kind.skuName} ${kind.meterName}`)) return false;
-  // Both words are also written as one, in some products alone.
+  // Some products write both words as one.
   if (/\b(Dedicated ?Host|Cloud ?Services)\b/i.test(kind.productName)) return false;
   // A price whose date cannot be read counts as in force.
   const [from, to] = [Date.parse(kind.effectiveStartDate), Date.parse(kind.effectiveEndDate ?? '')];
   return !(from > now.getTime()) && !(to <= now.getTime());
 }
 
-function keep(sizes: Map<string, SizeRows>, kind: Kind, price: Row<string>): void {
+function addPrice(sizes: Map<string, SizeRows>, kind: Kind, price: Row<string>): void {
   const { armSkuName: name, armRegionName: regionCode } = kind;
   const key = JSON.stringify([name, regionCode]);
   const size = sizes.get(key) ?? { name, regionCode, linux: [], windows: [] };
@@ -128,7 +128,7 @@ function chosen({ name, regionCode, linux, windows }: SizeRows): AzurePrice {
   return { name, regionCode, price: inForce(licensed ? windows : linux), licensed };
 }
 
-/** The latest price of the primary meter; where there is no primary meter, the latest of any. */
+/** Returns the latest price of the primary meter; without a primary meter, the latest of any. */
 function inForce(rows: readonly PriceRow[]): Row<string> {
   const bad = rows.find(({ price }) => price.reason !== undefined);
   if (bad !== undefined) return bad.price;

@@ -1,5 +1,5 @@
 /**
- * What Google bills for a machine: a rate for each core and one for each GiB, by family and region.
+ * Google's rates for each core and each GiB of a machine, by family and region.
  *
  * Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
  */
@@ -38,7 +38,7 @@ const pricedBy = (usageUnit: string) => {
 type Component = 'core' | 'ram' | 'machine';
 const PRICED = { core: pricedBy('h'), ram: pricedBy('GiBy.h'), machine: pricedBy('h') };
 
-/** Parts of predefined machines. Custom ones, sole tenancy, reservations and commitments have other descriptions. */
+/** Parts of predefined machines. Other offers (custom machines, sole tenancy, reservations) have other descriptions. */
 const OF_FAMILY =
   /^([A-Z]\d+[A-Z]?)(?: AMD| Arm| Predefined| Memory-optimized)? Instance (Core|Ram)(?: running)?(?: in .+)?$/i;
 const OF_OLD_FAMILY =
@@ -47,21 +47,20 @@ const OLD_FAMILIES: Readonly<Record<string, string>> = {
   'compute optimized': 'c2',
   'memory-optimized': 'm1',
 };
-/** Machines that are billed whole. */
+/** Machines with one price for the whole. */
 const OF_MACHINE: readonly (readonly [RegExp, string])[] = [
   [/^Micro Instance with burstable CPU(?: running)?(?: in .+)?$/i, 'f1-micro'],
   [/^Small Instance with 1 VCPU(?: running)?(?: in .+)?$/i, 'g1-small'],
 ];
-/** How much of a core a shared-core machine is billed for. Source: https://cloud.google.com/compute/vm-instance-pricing. */
+/** Cores that Google charges for a shared-core machine. Source: https://cloud.google.com/compute/vm-instance-pricing. */
 const BILLED_CORES: Readonly<Record<string, string>> = {
   'e2-micro': '0.25',
   'e2-small': '0.5',
   'e2-medium': '1',
 };
-/** Types that have rates of their own. */
+/** Types with other rates than their family. */
 const OWN_RATES = /^(a3-(mega|ultra|edge)gpu|m2-|m4-ultramem-224$|n1-(mega|ultra)mem|x4-)/;
 
-/** The fields of a machine type that its price depends on. */
 export interface BilledType {
   readonly name: string;
   readonly guestCpus: number;
@@ -69,15 +68,15 @@ export interface BilledType {
 }
 
 export interface GcpRates {
-  /** Dollars an hour, exactly. Zero when one part is zero, so that half a price is never published. */
+  /** Returns exact dollars per hour. Zero if one part is zero, so that half a price is never published. */
   hourly(type: BilledType, regionCode: string): Row<string>;
-  /** Why a type has no price in any region; undefined when it may have one. */
+  /** Returns why a type has no price in any region; undefined if it may have one. */
   unpriced(name: string, isShared: boolean): string | undefined;
 }
 
-/** Reads every SKU. Yields those as rejected of which not even the kind can be read. */
+/** Reads every SKU. Yields a SKU without a readable kind as rejected. */
 export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, GcpRates> {
-  /** By family (or the name of a machine that is billed whole), component and region. */
+  /** By family (or the name of a machine with one price), component and region. */
   const rates = new Map<string, Row<string>>();
   const families = new Set<string>();
   let listed = 0;
@@ -88,7 +87,7 @@ export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, 
       listed += 1;
       const id = labelIn(row, 'skuId') ?? `SKU ${listed}`;
       const { value: sku, reason } = readRow(Sku, row);
-      if (sku === undefined) yield rejectedRow(id, reason, {});
+      if (sku === undefined) yield rejectedRow(id, reason);
       const of = sku?.category.usageType === 'OnDemand' ? componentOf(sku.description) : undefined;
       if (sku === undefined || of === undefined) continue;
       families.add(of.family);
@@ -107,7 +106,7 @@ export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, 
   };
 }
 
-/** What an on-demand SKU prices; undefined for anything but a part of a predefined machine. */
+/** Returns the part that an on-demand SKU prices; undefined if it is not a part of a predefined machine. */
 function componentOf(description: string): { family: string; component: Component } | undefined {
   const machine = OF_MACHINE.find(([pattern]) => pattern.test(description))?.[1];
   if (machine !== undefined) return { family: machine, component: 'machine' };
@@ -117,7 +116,7 @@ function componentOf(description: string): { family: string; component: Componen
   return { family: OLD_FAMILIES[named] ?? named, component: part === 'core' ? 'core' : 'ram' };
 }
 
-/** The first tier of the latest price that is not free. */
+/** Returns the first tier of the latest price that is not free. */
 function priceOf(component: Component, row: unknown): Row<string> {
   const { value, reason } = readRow(PRICED[component], row);
   if (value === undefined) return { reason };
@@ -125,7 +124,7 @@ function priceOf(component: Component, row: unknown): Row<string> {
   return { value: tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0' };
 }
 
-/** The rate of two SKUs that price the same part. */
+/** Returns the rate of two SKUs that price the same part. */
 function agreed(one: Row<string>, other: Row<string>): Row<string> {
   if (one.value === undefined) return one;
   if (other.value === undefined || one.value === other.value) return other;
@@ -142,9 +141,9 @@ function familyOf(name: string): string {
 
 function unpriced(name: string, isShared: boolean, families: ReadonlySet<string>): string | undefined {
   if (families.has(name)) return undefined;
-  if (OWN_RATES.test(name)) return 'is billed at rates of its own, not at those of its family';
+  if (OWN_RATES.test(name)) return 'has other rates than its family, which no SKU states';
   if (isShared && BILLED_CORES[name] === undefined)
-    return 'is shared-core, and how much of a core it is billed for is not known';
+    return 'is shared-core, and the share of a core in its price is not known';
   if (families.has(familyOf(name))) return undefined;
   return `no SKU prices the cores and the memory of the family ${familyOf(name)}`;
 }

@@ -1,9 +1,9 @@
-/** A plan that is a machine: its size, disks and price, and why it may be excluded. */
 import { z } from 'zod';
 import type { ExclusionReason } from '../../../domain/exclusion.ts';
 import type { SourcePrice } from '../../../domain/price.ts';
 import { diskIn, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
+import type { Row } from '../../schema/rows.ts';
 
 const Pricing = z.object({
   /** In units of 10^-8 of the currency: 6810000 is 0.0681. */
@@ -12,7 +12,7 @@ const Pricing = z.object({
   capacities: z.array(z.string()),
 });
 
-/** Some name the unit of their capacity; OVH shows it as GB. */
+/** Some disks name the unit of their capacity; OVH shows it as GB. */
 const Disk = z.object({
   capacity: diskIn('GB'),
   number: z.int().min(1),
@@ -26,14 +26,14 @@ export const Machine = z.object({
     tags: z.array(z.string()),
     technical: z.object({
       cpu: z.object({ cores: count }),
-      /** Really GB: b3-8 has 8 here, and a `ram` of 8000 MB in the cloud's own API. */
+      /** GB: b3-8 has 8 here, and a `ram` of 8000 MB in the cloud's API. */
       memory: z.object({ size: quantity }),
       gpu: z.object({ number: z.number().nullish() }).nullish(),
       os: z.object({ family: z.string() }).nullish(),
       storage: Disks.extend({ raid: z.string().optional() }).optional().catch(undefined),
-      /** Whole disks of the host besides; of unknown size where they cannot be read. */
+      /** Further disks of the host. The size of unreadable ones is unknown. */
       nvme: Disks.optional().catch({ disks: [{ capacity: undefined, number: 1 }] }),
-      /** Mbit/s, as OVH's own manager shows it. */
+      /** Mbit/s, as OVH's manager shows it. */
       bandwidth: z
         .object({ level: networkIn(1e6) })
         .optional()
@@ -43,7 +43,7 @@ export const Machine = z.object({
 });
 export type Machine = z.infer<typeof Machine>;
 
-/** GB. Other disks than `local` ones lie in a storage cluster. */
+/** Returns GB. Disks that are not `local` are in a storage cluster. */
 export function localDisk({ storage, nvme }: Machine['blobs']['technical']): number | undefined {
   if (storage?.raid !== 'local') return undefined;
   const sizes = [...storage.disks, ...(nvme?.disks ?? [])].map(
@@ -62,20 +62,20 @@ function isHourly(pricing: z.infer<typeof Pricing> | undefined): boolean {
   return pricing?.intervalUnit === 'hour' && pricing.capacities.includes('consumption');
 }
 
-export function hourlyPrice(machine: Machine, currency: string): { price?: SourcePrice; reason?: string } {
+export function hourlyPrice(machine: Machine, currency: string): Row<SourcePrice> {
   const hourly = machine.pricings.filter(isHourly);
   const [amount, ...others] = new Set(hourly.map((pricing) => pricing.price));
-  if (amount !== undefined && others.length === 0) return { price: { amount, per: 'hour', currency } };
+  if (amount !== undefined && others.length === 0) return { value: { amount, per: 'hour', currency } };
   return { reason: `pricings must have one price for an hour of consumption; it has ${hourly.length}` };
 }
 
 export function exclusion(name: string, machine: Machine): ExclusionReason | undefined {
   const { tags, technical } = machine.blobs;
   if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
-  // The same machine again, at a price that includes a Windows licence.
+  // The same machine, at a price that includes a Windows licence.
   if (technical.os?.family === 'windows' || name.startsWith('win-')) return 'licensed';
   if (tags.includes('legacy')) return 'deprecated';
-  // The catalogue of 2026-08 tags machines that are sold `active` and `coming_soon`.
+  // The catalogue of 2026-08 tags machines for sale with both `active` and `coming_soon`.
   if (tags.includes('active')) return undefined;
   return tags.includes('coming_soon') ? 'unavailable' : 'deprecated';
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { exo2Signature } from '../../../src/sources/http/exo2-signature.ts';
+import { exo2Signature } from '../../../src/sources/credentials/authorization.ts';
 
 const EXPIRES = 1_599_140_767;
 
