@@ -1,6 +1,7 @@
 import Big from 'big.js';
 import { z } from 'zod';
 import type { MemoryUnit } from '../../../domain/machine.ts';
+import { invalid, mustBe } from '../../schema/fields.ts';
 
 /** An amount as Kubernetes writes it, in cores or bytes. */
 export interface Quantity {
@@ -102,13 +103,9 @@ function inRange({ amount }: Quantity, most: number): boolean {
 /** The API takes an integer for text. */
 function quantityField(what: string, fits: (found: Quantity) => boolean) {
   return z
-    .union([z.string(), z.number()], {
-      error: ({ input }) => (input === undefined ? `is missing; it must be ${what}` : `must be ${what}`),
-    })
+    .union([z.string(), z.number()], { error: ({ input }) => mustBe(what, input) })
     .transform((value, context) => {
       const found = parseQuantity(String(value));
-      if (found !== undefined && fits(found)) return found;
-      context.addIssue({ code: 'custom', message: `must be ${what}` });
-      return z.NEVER;
+      return found !== undefined && fits(found) ? found : invalid(context, `must be ${what}`);
     });
 }
