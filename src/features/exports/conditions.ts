@@ -5,18 +5,18 @@ import { span } from '../../lib/time-span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 
-/** Finds files that are too far behind the catalogue. */
+/** Reports files that are too far behind the catalogue. */
 export async function findBehind(sql: Sql, config: Configured): Promise<Condition[]> {
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
   if (every === 0) return [];
   const { behindSeconds, made } = await exportState(sql);
   if (behindSeconds <= exportsMayBeBehind(every)) return [];
-  const newest = made ? `the newest are of ${made.createdAt}` : 'there are none yet';
+  const newest = made ? `the newest files are of ${made.createdAt}` : 'there are no files yet';
   return [
     {
       kind: 'exports_behind',
       subject: 'exports',
-      summary: `the catalogue changed ${span(behindSeconds)} ago, and no files of it could be made since; ${newest}. The log of the workers says why`,
+      summary: `the catalogue changed ${span(behindSeconds)} ago, and no new files could be made; ${newest}. The log of the workers has the cause`,
       details: { behindSeconds: Math.round(behindSeconds), createdAt: made?.createdAt ?? null },
     },
   ];

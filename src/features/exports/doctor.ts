@@ -5,29 +5,23 @@ import { span } from '../../lib/time-span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 
-/** Whether the files of the catalogue are made, and are of its present state. */
+/** Checks whether files of the catalogue are made, and are of its current state. */
 export async function checkExports(config: Configured): Promise<Finding[]> {
   const check = 'exports';
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
-  if (every === 0) return [ok(check, 'no files of the catalogue are made, since EXPORT_EVERY is 0')];
+  if (every === 0) return [ok(check, 'EXPORT_EVERY is 0: no files of the catalogue are made')];
   await using store = openStore({ url: databaseUrl(config), role: 'worker', connections: 1 });
-  // A database that cannot be read is told of by the check of the database.
+  // The check of the database reports a database that cannot be read.
   const state = await exportState(store.sql).catch(() => undefined);
   if (!state) return [];
   const { version, made, behindSeconds } = state;
-  if (behindSeconds > exportsMayBeBehind(every))
-    return [
-      problem(
-        check,
-        `the catalogue changed ${span(behindSeconds)} ago, and no files of it could be made since`,
-        'read the log of the workers, which names the cause; often the disk of the database or of the temporary folder is full',
-      ),
-    ];
+  if (behindSeconds > exportsMayBeBehind(every)) {
+    const found = `the catalogue changed ${span(behindSeconds)} ago, and no new files could be made`;
+    const remedy =
+      'read the log of the workers; often the disk of the database or the temporary folder is full';
+    return [problem(check, found, remedy)];
+  }
   if (made) return [ok(check, `files of the catalogue were made ${span(made.ageSeconds)} ago`)];
-  return [
-    ok(
-      check,
-      version === null ? 'no files yet: no catalogue was read' : 'the first files are still to be made',
-    ),
-  ];
+  const reason = version === null ? 'no catalogue was read' : 'a worker makes the first files soon';
+  return [ok(check, `no files yet: ${reason}`)];
 }

@@ -1,4 +1,4 @@
-/** The files in which the whole catalogue is given away, and what of them is stored. Pure. */
+/** The names and types of the files of the whole catalogue, and what is stored of each. Pure. */
 
 export const EXPORT_TABLES = ['machines', 'prices'] as const;
 export const EXPORT_FORMATS = ['ndjson', 'csv', 'parquet', 'sqlite'] as const;
@@ -10,11 +10,11 @@ export const EXPORT_FILES: readonly ExportFile[] = EXPORT_TABLES.flatMap((table)
   EXPORT_FORMATS.map((format): ExportFile => `${table}.${format}`),
 );
 
-/** Which machines a file has: those that can be ordered, or those that are sold out as well. */
+/** The machines of a file: `now` those that can be ordered, `all` also those that are sold out. */
 export const EXPORT_SCOPES = ['now', 'all'] as const;
 export type ExportScope = (typeof EXPORT_SCOPES)[number];
 
-/** The name under which a file is stored. */
+/** Returns the name under which a file is stored. */
 export const storedName = (file: ExportFile, scope: ExportScope): StoredExport['file'] =>
   scope === 'all' ? `all-${file}` : file;
 
@@ -26,7 +26,7 @@ export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
   sqlite: 'application/vnd.sqlite3',
 };
 
-/** One file of a version in one coding, as it is stored. */
+/** One stored file of a version, in one coding. */
 export interface StoredExport {
   readonly id: number;
   /** Names the state of the catalogue. */
@@ -41,19 +41,8 @@ export interface StoredExport {
   readonly hash: string;
   /** Bytes of each chunk but the last. */
   readonly chunkBytes: number;
-  /** Of its prices, ISO 4217; null where none has ever been published. */
+  /** Of its prices, ISO 4217; null if no price was ever published. */
   readonly currency: string | null;
   /** When the catalogue was in this state, RFC 3339. */
   readonly createdAt: string;
-}
-
-/** What the API may ask of the stored files. Both may reject with `Unavailable`. */
-export interface ExportReader {
-  /** All files of the newest version, in every coding; empty before the first was made. */
-  current(): Promise<readonly StoredExport[]>;
-  /**
-   * The bytes from `start` to before `end`, a few hundred KiB at a time.
-   * @throws Error when the file is no longer stored: what was given until then is not whole
-   */
-  read(stored: StoredExport, start: number, end: number): AsyncIterable<Buffer>;
 }

@@ -1,4 +1,4 @@
-/** Has files of the whole catalogue made whenever it has changed, but not too often. */
+/** Makes files of the whole catalogue after it changes, and not too often. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -9,7 +9,7 @@ import type { Made } from './make.ts';
 import { makeInThread } from './make-in-thread.ts';
 import { exportState } from './queries.ts';
 
-/** Hears how an attempt ended: `busy` where another worker was at it. Durations in seconds. */
+/** Counts an attempt. `busy`: another worker makes the files. @param seconds how long it took */
 export type ExportObserver = (outcome: Made['outcome'] | 'failed', seconds: number) => void;
 
 export interface ExportsOptions {
@@ -17,29 +17,29 @@ export interface ExportsOptions {
   readonly sql: Sql;
   readonly url: string;
   readonly directUrl: string;
-  /** Milliseconds from one version to the next; whatever changes between them waits. */
+  /** Milliseconds from one version to the next. */
   readonly everyMs: number;
   readonly logger: Logger;
   readonly observe?: ExportObserver | undefined;
-  /** Milliseconds between two looks whether files are due. */
-  readonly lookEveryMs?: number;
-  /** Milliseconds to the next attempt after a failure; twice as long each time, up to ten minutes. */
-  readonly againMs?: number;
+  /** Milliseconds between two checks whether files are due. */
+  readonly checkEveryMs?: number;
+  /** Milliseconds until the first retry. The pause doubles, up to ten minutes. */
+  readonly retryMs?: number;
 }
 
-const LOOK_EVERY_MS = 10_000;
-const AGAIN_MS = 10_000;
-const AGAIN_AT_MOST_MS = 600_000;
+const CHECK_EVERY_MS = 10_000;
+const RETRY_MS = 10_000;
+const RETRY_AT_MOST_MS = 600_000;
 
-/** Looks now and then, until it is disposed of, which ends what is under way. */
-export function exportNowAndThen(options: ExportsOptions): AsyncDisposable {
-  const { logger, lookEveryMs = LOOK_EVERY_MS, againMs = AGAIN_MS } = options;
+/** Checks regularly whether files are due, and makes them. Disposing it ends an attempt. */
+export function runExports(options: ExportsOptions): AsyncDisposable {
+  const { logger, checkEveryMs = CHECK_EVERY_MS, retryMs = RETRY_MS } = options;
   const stopping = new AbortController();
   let failures = 0;
-  let under: Promise<void> = Promise.resolve();
+  let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout;
-  const look = async () => {
-    let pauseMs = lookEveryMs;
+  const check = async () => {
+    let pauseMs = checkEveryMs;
     const began = performance.now();
     const observe = (outcome: Parameters<ExportObserver>[0]) =>
       options.observe?.(outcome, (performance.now() - began) / 1000);
@@ -51,11 +51,11 @@ export function exportNowAndThen(options: ExportsOptions): AsyncDisposable {
     } catch (error) {
       if (stopping.signal.aborted) return;
       observe('failed');
-      pauseMs = Math.max(lookEveryMs, Math.min(againMs * 2 ** failures, AGAIN_AT_MOST_MS));
+      pauseMs = Math.max(checkEveryMs, Math.min(retryMs * 2 ** failures, RETRY_AT_MOST_MS));
       failures += 1;
       logger.warn(
         { reason: messageOf(error), failures, pauseMs },
-        'files of the catalogue could not be made; the ones before stay, and it is tried again',
+        'files of the catalogue could not be made; the previous ones stay, and the worker retries',
       );
     }
     next(pauseMs);
@@ -63,20 +63,20 @@ export function exportNowAndThen(options: ExportsOptions): AsyncDisposable {
   const next = (ms: number) => {
     if (stopping.signal.aborted) return;
     timer = setTimeout(() => {
-      under = look();
+      running = check();
     }, ms);
   };
-  next(lookEveryMs);
+  next(checkEveryMs);
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort();
       clearTimeout(timer);
-      await under;
+      await running;
     },
   };
 }
 
-/** Undefined where nothing is due. */
+/** Returns undefined if no files are due. */
 async function makeIfDue(
   { sql, url, directUrl, everyMs }: ExportsOptions,
   signal: AbortSignal,
@@ -84,7 +84,7 @@ async function makeIfDue(
   const { version, made } = await exportState(sql);
   if (version === null || made?.version === version) return undefined;
   if (made && made.ageSeconds * 1000 < everyMs) return undefined;
-  // One maker at a time for a database: what is there already is left over.
+  // One maker at a time for a database: an existing folder is of an attempt that ended.
   const folder = join(tmpdir(), `fleetbook-exports-${await readLineage(sql)}`);
   return makeInThread({ url, directUrl, folder }, signal);
 }

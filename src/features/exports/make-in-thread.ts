@@ -3,13 +3,13 @@ import { ownScript } from '../../config/package.ts';
 import type { Made } from './make.ts';
 import type { MakeThreadData, MakeThreadMessage } from './make-thread.ts';
 
-/** MiB that the values of the rows may take in the thread: a group of rows, as strings and in columns. */
+/** MiB of the thread's heap: it has a group of rows as strings and in columns. */
 const HEAP_MIB = 512;
 
 /**
- * Makes the files of the present catalogue, unless they are there, in a thread of its own.
- * @param signal ends the thread; nothing is stored then
- * @throws Error that says why they could not be made
+ * Makes the files of the current catalogue in a thread, unless they exist.
+ * @param signal ends the thread, which then stores nothing
+ * @throws Error with the reason
  */
 export async function makeInThread(data: MakeThreadData, signal: AbortSignal): Promise<Made> {
   const { promise, resolve, reject } = Promise.withResolvers<Made>();

@@ -1,4 +1,4 @@
-/** The thread in which files are made: to write a million rows takes many seconds, which nothing else may wait for. */
+/** The thread that makes files. A million rows take many seconds, and nothing else may wait for them. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openStore } from '../../db/connection/connect.ts';
 import { messageOf } from '../../lib/driver-error.ts';
@@ -10,7 +10,7 @@ export interface MakeThreadData {
   readonly folder: string;
 }
 
-/** What the thread says, once. An error itself may hold what it wanted to write. */
+/** The one message of the thread. It has no error object: that could contain rows. */
 export type MakeThreadMessage = Made | { readonly outcome: 'failed'; readonly message: string };
 
 const { url, directUrl, folder } = workerData as MakeThreadData;

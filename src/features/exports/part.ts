@@ -2,7 +2,7 @@ import { databaseUrls } from '../../app/connections.ts';
 import type { ReaderContext, ReaderPart, WorkerContext } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
 import { withTimeout } from '../../lib/timeout.ts';
-import { exportNowAndThen } from './job.ts';
+import { runExports } from './job.ts';
 import { addExportSeries } from './metrics.ts';
 import { exportsApi } from './routes.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
@@ -10,7 +10,7 @@ import { exportReader } from './stored-exports.ts';
 
 /** Connections of a reader for downloads. Other answers do not wait behind them. */
 const CONNECTIONS = 2;
-/** Milliseconds that the thread gets to end when the worker stops. */
+/** Milliseconds for the thread to end when the worker stops. */
 const END_WITHIN_MS = 3000;
 
 export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
@@ -22,6 +22,6 @@ export function makeExports({ config, store: { sql }, logger, registry, closing 
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
   const observe = registry && addExportSeries(registry, sql, every);
   if (every === 0) return;
-  const job = exportNowAndThen({ sql, ...databaseUrls(config), everyMs: every * 1000, logger, observe });
+  const job = runExports({ sql, ...databaseUrls(config), everyMs: every * 1000, logger, observe });
   closing.defer(() => withTimeout(END_WITHIN_MS, job[Symbol.asyncDispose]()));
 }

@@ -1,20 +1,19 @@
-/** What the files of the whole catalogue are made from, and what is stored of them. */
-
+/** Statements of exports: the state of the catalogue, the rows of files, and the stored files. */
 import type { Sql } from '../../db/connection/client.ts';
 import type { Database, Session } from '../../db/connection/connect.ts';
 import { notInArray, sql } from '../../db/connection/drizzle.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
-import { IS_PUBLISHED, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
-import type { ExportScope, StoredExport } from './files.ts';
+import type { ExportTable, StoredExport } from './files.ts';
+import { type Row, statementOf } from './tables.ts';
 
-/** Part of every version: rises when the same rows make other files. */
+/** Part of every version. Raise it if the same rows make other files. */
 const FORMAT = 2;
 
-/** The state of the catalogue, and the files that were made last. */
+/** The state of the catalogue and the newest files. */
 export interface ExportState {
-  /** Names the state; null while no region was read, and nothing is there to be exported. */
+  /** Names the state; null before the first region is read. */
   readonly version: string | null;
-  /** The currency of the prices, ISO 4217; null while it is not known. */
+  /** ISO 4217; null while it is unknown. */
   readonly currency: string | null;
   /** RFC 3339. */
   readonly now: string;
@@ -24,12 +23,12 @@ export interface ExportState {
     readonly createdAt: string;
     readonly ageSeconds: number;
   } | null;
-  /** For how long the catalogue has been ahead of these files; 0 while they are of its present state. */
+  /** Seconds since the catalogue changed; 0 if the files are of its current state. */
   readonly behindSeconds: number;
 }
 
 export async function exportState(sql: Sql): Promise<ExportState> {
-  // Versions of documents only rise, so that no two states have the same name.
+  // Versions of documents only rise, so no two states have the same name.
   const [row] = await sql<[Omit<ExportState, 'behindSeconds'> & { aheadSeconds: number }]>`
     select l.currency, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now,
       case when exists (select from region_freshness) then
@@ -40,7 +39,7 @@ export async function exportState(sql: Sql): Promise<ExportState> {
           'createdAt', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
           'ageSeconds', extract(epoch from clock_timestamp() - e.created_at))
         from exports e order by e.id desc limit 1) as made,
-      -- Since the first run that has changed a catalogue since.
+      -- Counts from the first run that changed a catalogue after the newest files.
       (select coalesce(greatest(extract(epoch from now() - min(c.changed_at)), 0), 0)::float8
         from sync_runs c join sources s on s.id = c.source_id and s.kind = 'catalogue'
         where c.changed_at > coalesce((select created_at from exports order by id desc limit 1), '-infinity')
@@ -51,50 +50,24 @@ export async function exportState(sql: Sql): Promise<ExportState> {
   return { ...state, behindSeconds: isCurrent ? 0 : aheadSeconds };
 }
 
-/** Seconds after which files that are behind are somebody's trouble, where they are made every so many seconds. */
+/** Returns how far files may be behind (seconds) before an operator should know, for files made every so many seconds. */
 export function exportsMayBeBehind(everySeconds: number): number {
   return 3600 + 2 * everySeconds;
 }
 
-/** Values in the order of the columns of an exported table. */
-type Values = readonly (string | number | null)[];
-
-const isIn = (sql: Sql, scope: ExportScope) =>
-  sql.unsafe(scope === 'all' ? IS_PUBLISHED_OR_SOLD_OUT : IS_PUBLISHED);
-
-/** Reads all machines of the scope as an exported table has them, by id. */
-export async function machineRows(sql: Sql, scope: ExportScope, take: (row: Values) => void): Promise<void> {
-  const query = sql`
-    select m.id, m.name, m.cpu, m.ram::int, m.ram_unit,
-      (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8,
-      m.price::float8, (select currency from lineage), p.id, p.name, r.id, r.code, r.name,
-      m.architecture, m.generation, m.cpu_kind, m.local_disk::float8, m.network::float8,
-      to_char(f.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-      ${scope === 'all' ? sql`, (m.excluded_reason is null)::int` : sql``}
-    from machines m
-    join regions r on r.id = m.region_id and r.organization_id is null
-    join providers p on p.id = r.provider_id
-    left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
-    where ${isIn(sql, scope)}
-    order by m.id`;
-  await query.values().forEach(take);
+/** Reads a table, sold-out machines included. */
+export async function readTable(
+  sql: Sql,
+  table: ExportTable,
+  take: (row: Row, isAvailable: boolean) => void,
+): Promise<void> {
+  const query = sql`${sql.unsafe(statementOf(table))}`;
+  await query.values().forEach((row: Row) => {
+    take(row, row.at(-1) === 1);
+  });
 }
 
-/** Reads what each of these machines has cost, as readers see it: while it was withdrawn for its price there is a gap. */
-export async function priceRows(sql: Sql, scope: ExportScope, take: (row: Values) => void): Promise<void> {
-  const query = sql`
-    select h.machine_id, h.price::float8,
-      to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-      to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-    from machine_prices h
-    join machines m on m.id = h.machine_id and ${isIn(sql, scope)}
-    join regions r on r.id = m.region_id and r.organization_id is null
-    where h.price > 0
-    order by h.machine_id, h.valid_from`;
-  await query.values().forEach(take);
-}
-
-/** All files of the newest version; empty before the first was made. */
+/** Reads all files of the newest version; empty before the first version. */
 export async function newestExports(sql: Sql): Promise<StoredExport[]> {
   return sql<StoredExport[]>`
     select id::float8 as id, version, file, coding, bytes::float8 as bytes, rows::float8 as rows, hash,
@@ -104,24 +77,24 @@ export async function newestExports(sql: Sql): Promise<StoredExport[]> {
     order by id`;
 }
 
-/** Undefined when it is not stored, or no longer. */
+/** Reads a chunk of a file; undefined if it is not stored. */
 export async function exportChunk(sql: Sql, exportId: number, position: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ data: Buffer }[]>`
     select data from export_chunks where export_id = ${exportId} and position = ${position}`;
   return row?.data;
 }
 
-/** Versions that are kept: a download of the one before goes on while the newest is there. */
-const VERSIONS_KEPT = 2;
+/** Stored versions: a download of the previous one goes on after a new one is stored. */
+const VERSIONS = 2;
 
-/** True when this session is the one that makes files: no other one is, until it ends. */
+/** Takes the lock of the one maker, until the connection ends. Returns false if another process has it. */
 export async function claimExports({ sql: client }: Session): Promise<boolean> {
   const [row] = await client<{ claimed: boolean }[]>`
     select pg_try_advisory_lock(hashtextextended('fleetbook exports', 0)) as claimed`;
   return row?.claimed === true;
 }
 
-/** Stores one file, in the transaction that is under way. @param chunks of `chunkBytes`, but the last */
+/** Stores one file in the current transaction. @param chunks of `chunkBytes`; the last one may be shorter */
 export async function storeExport(
   db: Database,
   stored: Omit<StoredExport, 'id'>,
@@ -136,14 +109,14 @@ export async function storeExport(
   }
 }
 
-/** Forgets all but the newest versions. */
+/** Deletes all but the newest versions. */
 export async function pruneExports(db: Database): Promise<void> {
   const newest = await db
     .select({ version: exports.version })
     .from(exports)
     .groupBy(exports.version)
     .orderBy(sql`max(${exports.id}) desc`)
-    .limit(VERSIONS_KEPT);
-  const kept = newest.map(({ version }) => version);
-  if (kept.length > 0) await db.delete(exports).where(notInArray(exports.version, kept));
+    .limit(VERSIONS);
+  const versions = newest.map(({ version }) => version);
+  if (versions.length > 0) await db.delete(exports).where(notInArray(exports.version, versions));
 }

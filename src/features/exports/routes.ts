@@ -1,5 +1,4 @@
-/** Files of the whole catalogue: the list of them, and downloads, also of parts. */
-
+/** Operations of the API: the list of files of the whole catalogue, and downloads of files or parts of them. */
 import { z } from 'zod';
 import { availableParameter } from '../../http/available.ts';
 import type { ApiFeature } from '../../http/feature.ts';
@@ -22,12 +21,12 @@ import {
   EXPORT_FILES,
   EXPORT_TYPES,
   type ExportFormat,
-  type ExportReader,
   type ExportScope,
   type StoredExport,
   storedName,
 } from './files.ts';
 import { exportSchema, type ListedExport } from './schema.ts';
+import type { ExportReader } from './stored-exports.ts';
 
 const EXAMPLE: ListedExport = {
   file: 'machines.parquet',
@@ -38,22 +37,21 @@ const EXAMPLE: ListedExport = {
   etag: '"9Xk2mVfQb0c1Zt4yLr7pAw8uTq3sEoG5hJ6nBvCdK0M"',
 };
 
-/** Seconds: the first files come as soon as a catalogue was read. */
-const FIRST_COMES_WITHIN_S = 30;
-/** Seconds after which a place may be free. */
+/** Seconds: a worker makes the first files soon after it has read a catalogue. */
+const FIRST_FILES_WITHIN_S = 30;
+/** Seconds after which another download may start. */
 const PLACE_WITHIN_S = 10;
 
 const NOT_MADE = new Problem(503, {
   detail:
     'No files were made yet; try again after the pause in Retry-After. The operator sets in EXPORT_EVERY whether any are made.',
-  headers: { 'retry-after': String(FIRST_COMES_WITHIN_S) },
+  headers: { 'retry-after': String(FIRST_FILES_WITHIN_S) },
 });
 const TOO_MANY = new Problem(503, {
   detail: 'As many downloads are under way as may be at once; try again after the pause in Retry-After.',
   headers: { 'retry-after': String(PLACE_WITHIN_S) },
 });
 
-/** The operations of the API about files of the whole catalogue. */
 export const exportsApi =
   (reader: ExportReader): ApiFeature =>
   ({ downloadsAtOnce }) => ({
@@ -71,7 +69,7 @@ function listOperation(reader: ExportReader): Operation {
       id: 'listExports',
       summary: 'Files of the whole catalogue',
       description:
-        'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
+        'All files are of one version. `bytes` and `etag` are those of the file before compression. After the catalogue changes, a new version is made, at most every few minutes; 503 before the first version. With `available=all` the files also have sold-out machines, and machines have a column `available`: 1, or 0 for a sold-out machine.',
       answers: z.array(exportSchema),
       example: [EXAMPLE],
       extension: true,
@@ -83,7 +81,7 @@ function listOperation(reader: ExportReader): Operation {
 
 async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): Promise<Answer> {
   const [first] = stored;
-  if (!first) throw new Unavailable('no files of the catalogue were made yet', FIRST_COMES_WITHIN_S);
+  if (!first) throw new Unavailable('no files of the catalogue were made yet', FIRST_FILES_WITHIN_S);
   const listed = EXPORT_FILES.flatMap((file) =>
     stored
       .filter((each) => each.coding === 'identity' && each.file === storedName(file, scope))
@@ -102,14 +100,14 @@ async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): 
   return { body, tier: 'postgres', asOf: undefined, currency: first.currency ?? undefined };
 }
 
-/** Accepts any text: a name that no file has finds none. */
+/** Accepts any text: an unknown name is a 404. */
 const fileParameter = parameter(z.string().meta({ enum: EXPORT_FILES }), {
-  description: 'Its name',
+  description: 'Name of the file',
   example: EXAMPLE.file,
   expected: 'one of the names that /v1/exports lists',
 });
 
-/** @param downloadsAtOnce each organization may have half of them */
+/** @param downloadsAtOnce of the process; each organization may have half of them */
 function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamOperation {
   const half = Math.ceil(downloadsAtOnce / 2);
   const places = new Places({ process: downloadsAtOnce, organization: half, token: half });
@@ -120,9 +118,9 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
     isStrict: true,
     doc: {
       id: 'downloadExport',
-      summary: 'One of these files',
+      summary: 'One file of the whole catalogue',
       description:
-        'NDJSON and CSV come compressed with gzip to whoever accepts that. `Range` asks for a part, with `If-Range` only of the same version: else the answer is the whole of the newest one. An answer that has fewer bytes than its `Content-Length` broke off.',
+        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete.',
       answers: documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,
@@ -164,7 +162,7 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
   });
 }
 
-/** The most welcome coding of those that there are. */
+/** Returns the stored coding that the request prefers. */
 function chooseRepresentation(
   stored: readonly StoredExport[],
   { headers }: StreamRequest,
@@ -179,7 +177,7 @@ function chooseRepresentation(
 
 const tagOf = (hash: string): string => `"${hash}"`;
 
-/** The tag with which 304 answers: of this version in any coding (RFC 9110, 13.1.2: a weak comparison). */
+/** Returns the tag of a 304: one of this version in any coding that the client has (RFC 9110, 13.1.2: a weak comparison). */
 function knownTag(
   header: string | undefined,
   chosen: StoredExport,

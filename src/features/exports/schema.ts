@@ -1,18 +1,17 @@
-/** The list of files, as a zod schema. */
+/** The schema of the list of files. */
 import { z } from 'zod';
 import { named } from '../../http/openapi-schemas.ts';
 import { count, instant, text } from '../../http/schemas.ts';
 
-/** A file of the whole catalogue, as the list of them shows it. */
 export const exportSchema = named(
   'Export',
   z.strictObject({
-    file: text('Its name, which `/v1/exports/{file}` asks for'),
+    file: text('Its name, for `/v1/exports/{file}`'),
     version: text('Names the state of the catalogue; the same for all files'),
-    bytes: count('Of the file as it is, not compressed'),
-    rows: count('Machines or prices in it'),
-    created_at: instant('When the catalogue was in this state'),
-    etag: text('Entity tag of the file as it is, not compressed'),
+    bytes: count('Bytes of the file before compression'),
+    rows: count('Number of machines or prices'),
+    created_at: instant('Time of this state of the catalogue'),
+    etag: text('Entity tag of the file before compression'),
   }),
 );
 export type ListedExport = z.output<typeof exportSchema>;

@@ -1,43 +1,52 @@
-/** Gives readers the stored files, a chunk at a time: no file is ever in memory as a whole. */
-
 import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
-import type { ExportReader, StoredExport } from './files.ts';
+import type { StoredExport } from './files.ts';
 import { exportChunk, newestExports } from './queries.ts';
 
+/** Milliseconds between two reads of the list of the newest files. */
+const LIST_MS = 1000;
+
 export interface StoredExportsOptions {
-  /** Connections of its own: what is read for answers does not wait behind downloads. */
+  /** Uses its own connections, so that other answers do not wait for downloads. */
   readonly reads: Pick<PostgresReads, 'run'>;
   /** Milliseconds. */
   readonly now: () => number;
 }
 
-/** Milliseconds for which it is not asked again which files are the newest. */
-const KNOWN_FOR_MS = 1000;
+export type ExportReader = ReturnType<typeof exportReader>;
 
-export function exportReader({ reads, now }: StoredExportsOptions): ExportReader {
+/** Reads stored files in chunks: no file is ever in memory as a whole. Its methods may reject with `Unavailable`. */
+export function exportReader({ reads, now }: StoredExportsOptions) {
   let newest: Promise<readonly StoredExport[]> | undefined;
-  let askedAt = Number.NEGATIVE_INFINITY;
+  let readAt = Number.NEGATIVE_INFINITY;
   return {
-    current() {
-      if (newest && now() - askedAt < KNOWN_FOR_MS) return newest;
-      askedAt = now();
-      const asked = reads.run(newestExports);
-      newest = asked;
-      asked.catch(() => {
-        if (newest === asked) newest = undefined;
+    /** Returns all files of the newest version, in every coding; empty before the first version. */
+    current(): Promise<readonly StoredExport[]> {
+      if (newest && now() - readAt < LIST_MS) return newest;
+      readAt = now();
+      const reading = reads.run(newestExports);
+      newest = reading;
+      reading.catch(() => {
+        if (newest === reading) newest = undefined;
       });
-      return asked;
+      return reading;
     },
-    async *read({ id, file, chunkBytes }, start, end) {
+
+    /**
+     * Reads the bytes from `start` to before `end`, a chunk at a time.
+     * @throws Error if the file is no longer stored: then the earlier chunks are only a part of it
+     */
+    async *read(
+      { id, file, chunkBytes }: StoredExport,
+      start: number,
+      end: number,
+    ): AsyncGenerator<Buffer, void, undefined> {
       for (let at = start; at < end; ) {
         const position = Math.floor(at / chunkBytes);
         const chunk = await reads.run((sql) => exportChunk(sql, id, position));
         const from = at - position * chunkBytes;
         const part = chunk?.subarray(from, from + end - at);
         if (!part || part.length === 0)
-          throw new Error(
-            `chunk ${position} of ${file} is no longer stored: two newer versions were made meanwhile`,
-          );
+          throw new Error(`chunk ${position} of ${file} was deleted: two newer versions are stored`);
         yield part;
         at += part.length;
       }

@@ -1,4 +1,4 @@
-/** Real clients open the files, and all of them find what PostgreSQL has. */
+/** Real clients read the files, and find the same rows as PostgreSQL. */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,10 +8,10 @@ import { gunzipSync } from 'node:zlib';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { columnsOf as columnsOfExport } from '../../../src/features/exports/columns.ts';
 import { EXPORT_FILES, EXPORT_TABLES, type StoredExport } from '../../../src/features/exports/files.ts';
-import { csvLine } from '../../../src/features/exports/formats/csv.ts';
+import { csvLine } from '../../../src/features/exports/formats/text.ts';
 import { newestExports } from '../../../src/features/exports/queries.ts';
+import { columnsOf as columnsOfExport } from '../../../src/features/exports/tables.ts';
 import { addCatalogue, download, type ExportScene, NAMES, openExportScene, storedBytes } from './scene.ts';
 
 const run = promisify(execFile);
@@ -23,7 +23,7 @@ const hasPython = await run('python3', ['-c', 'import sqlite3']).then(
 let scene: ExportScene;
 let files: Record<StoredExport['file'], string>;
 let duckdb: DuckDBConnection;
-/** By table: what PostgreSQL has, each value as text. */
+/** By table: the rows of PostgreSQL. */
 const truth: Record<string, readonly unknown[]> = {};
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
 });
 
-/** Columns as a client of DuckDB asks for them: instants as text, integers as numbers that JSON has. */
+/** Returns the columns for DuckDB: instants as text, integers as JSON numbers. */
 function columnsOf(table: (typeof EXPORT_TABLES)[number]): string {
   return columnsOfExport(table, 'now')
     .map(({ name, type }) => {
@@ -66,19 +66,22 @@ function columnsOf(table: (typeof EXPORT_TABLES)[number]): string {
 }
 
 describe.each(EXPORT_TABLES)('%s', (table) => {
-  it.each(['parquet', 'csv', 'ndjson'] as const)('DuckDB finds in %s what PostgreSQL has', async (format) => {
-    const reader = { parquet: 'read_parquet', csv: 'read_csv', ndjson: 'read_ndjson' }[format];
-    // A column of which DuckDB sees no text in the sample is one of a type of its own; an empty text is no null.
-    const options = format === 'csv' ? ", header = true, allow_quoted_nulls = false, nullstr = ''" : '';
-    const found = await duckdb.runAndReadAll(
-      `select ${columnsOf(table)} from ${reader}('${files[`${table}.${format}`]}'${options}) order by 1, 3`,
-    );
-    const expected = [...(truth[table] ?? [])].sort(byFirstAndThird);
-    expect(sorted(found.getRowObjectsJson())).toEqual(expected);
-    expect(expected.length).toBeGreaterThan(0);
-  });
+  it.each(['parquet', 'csv', 'ndjson'] as const)(
+    'DuckDB reads from %s the rows of PostgreSQL',
+    async (format) => {
+      const reader = { parquet: 'read_parquet', csv: 'read_csv', ndjson: 'read_ndjson' }[format];
+      // An empty text is not null. DuckDB guesses the type of each column from a sample.
+      const options = format === 'csv' ? ", header = true, allow_quoted_nulls = false, nullstr = ''" : '';
+      const found = await duckdb.runAndReadAll(
+        `select ${columnsOf(table)} from ${reader}('${files[`${table}.${format}`]}'${options}) order by 1, 3`,
+      );
+      const expected = [...(truth[table] ?? [])].sort(byFirstAndThird);
+      expect(sorted(found.getRowObjectsJson())).toEqual(expected);
+      expect(expected.length).toBeGreaterThan(0);
+    },
+  );
 
-  it('SQLite finds what PostgreSQL has, in a file without holes', () => {
+  it('SQLite reads the rows of PostgreSQL, from a file without free pages', () => {
     const database = new DatabaseSync(files[`${table}.sqlite`], { readOnly: true });
     const rows = database
       .prepare(`select * from ${table}`)
@@ -91,7 +94,7 @@ describe.each(EXPORT_TABLES)('%s', (table) => {
     database.close();
   });
 
-  it.skipIf(!hasPython)('Python finds in SQLite what PostgreSQL has', async () => {
+  it.skipIf(!hasPython)('Python reads from SQLite the rows of PostgreSQL', async () => {
     const program = `
 import json, sqlite3, sys
 database = sqlite3.connect(sys.argv[1])
@@ -101,7 +104,7 @@ print(json.dumps([dict(row) for row in database.execute('select * from ${table}'
     expect(sorted(JSON.parse(stdout))).toEqual(sorted(truth[table] ?? []));
   });
 
-  it.skipIf(!hasPython)('Python finds in CSV what PostgreSQL has', async () => {
+  it.skipIf(!hasPython)('Python reads from CSV the rows of PostgreSQL', async () => {
     const program = `
 import csv, json, sys
 print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf-8'), strict=True))))`;
@@ -116,7 +119,7 @@ print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf
   });
 });
 
-it('the columns of Parquet have the types that the documentation names', async () => {
+it('Parquet columns have the documented types', async () => {
   const found = await duckdb.runAndReadAll(`describe select * from '${files['machines.parquet']}'`);
   const types = Object.fromEntries(
     found.getRowObjectsJson().map(({ column_name, column_type }) => [column_name, column_type]),
@@ -130,7 +133,7 @@ it('the columns of Parquet have the types that the documentation names', async (
   });
 });
 
-it('all files are stored, and what is compressed of them is the same', async () => {
+it('all files are stored, and compressed files have the same content', async () => {
   const { sql } = scene.store;
   const stored = (await newestExports(sql)).filter(({ file }) => !file.startsWith('all-'));
   expect(stored.filter(({ coding }) => coding === 'identity').map(({ file }) => file)).toEqual(EXPORT_FILES);
@@ -140,7 +143,7 @@ it('all files are stored, and what is compressed of them is the same', async () 
     expect(gunzipSync(await storedBytes(sql, each))).toEqual(await readFile(files[each.file]));
 });
 
-it('an empty catalogue makes files without a row', async () => {
+it('an empty catalogue makes files without rows', async () => {
   await using empty = await openExportScene();
   await addCatalogue(empty.store.sql);
   await empty.store.sql`update machines set excluded_reason = 'deprecated'`;
@@ -152,7 +155,7 @@ it('an empty catalogue makes files without a row', async () => {
   expect(await readFile(made['machines.ndjson'], 'utf8')).toBe('');
 });
 
-it('any text comes back out of a CSV', async () => {
+it('a CSV returns any text unchanged', async () => {
   const rows = fc.array(
     fc.tuple(
       fc.string({ unit: 'binary', minLength: 1 }).filter((text) => !text.includes('\0')),
@@ -179,7 +182,7 @@ it('any text comes back out of a CSV', async () => {
   );
 });
 
-/** As docs/exports.md says it. */
+/** Removes the apostrophe, as docs/exports.md describes. */
 const withoutGuard = (text: string) => text.replace(/^'(?='*[=+\-@\t\r])/, '');
 
 it.each([
@@ -193,15 +196,15 @@ it.each([
   ["'=1", "''=1"],
   ["'s", "'s"],
   ['a=1', 'a=1'],
-])('a CSV has the text %j as %j, which no spreadsheet takes for a formula', (text, written) => {
+])('a CSV writes the text %j as %j, which no spreadsheet reads as a formula', (text, written) => {
   expect(csvLine([text])).toBe(`${written}\r\n`);
 });
 
-it('a CSV has a negative number as a number', () => {
+it('a CSV writes a negative number as a number', () => {
   expect(csvLine([-1.5, 2])).toBe('-1.5,2\r\n');
 });
 
-/** As UTF-8 has it. */
+/** Replaces what UTF-8 cannot encode. */
 const wellFormed = (text: string) => Buffer.from(text).toString();
 
 const byFirstAndThird = (a: unknown, b: unknown) => keyOf(a).localeCompare(keyOf(b));

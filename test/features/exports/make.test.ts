@@ -1,4 +1,4 @@
-/** When files are made, of what, and what is left of a maker that died. */
+/** When files are made, from which state, and what a dead maker leaves. */
 import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { openStore } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { findBehind } from '../../../src/features/exports/conditions.ts';
 import { checkExports } from '../../../src/features/exports/doctor.ts';
-import { type ExportsOptions, exportNowAndThen } from '../../../src/features/exports/job.ts';
+import { type ExportsOptions, runExports } from '../../../src/features/exports/job.ts';
 import { makeInThread } from '../../../src/features/exports/make-in-thread.ts';
 import { exportState, newestExports } from '../../../src/features/exports/queries.ts';
 import { run } from '../../support/postgres.ts';
@@ -41,7 +41,7 @@ const isThere = (path: string) =>
     () => false,
   );
 
-it('makes nothing of a catalogue that was never read, and nothing twice of the same state', async () => {
+it('makes no files before a catalogue is read, and none twice of one state', async () => {
   await using empty = await openExportScene();
   expect(await empty.make()).toEqual({ outcome: 'unchanged' });
   expect(await scene.make()).toMatchObject({ outcome: 'made' });
@@ -52,7 +52,7 @@ it('makes nothing of a catalogue that was never read, and nothing twice of the s
   expect(await newestVersion()).not.toBe(version);
 });
 
-it('keeps two versions, and nothing in its folder', async () => {
+it('stores two versions, and leaves no folder', async () => {
   for (let n = 0; n < 3; n += 1) {
     await raise(scene.store.sql, region);
     await scene.make();
@@ -64,7 +64,7 @@ it('keeps two versions, and nothing in its folder', async () => {
   expect(await isThere(join(scene.folder, 'making'))).toBe(false);
 });
 
-it('all files are of one state, however often the catalogue changes meanwhile', async () => {
+it('all files are of one state while the catalogue changes', async () => {
   await addMany(scene.store.sql, region, 3000);
   let edition = 0;
   let isOver = false;
@@ -94,7 +94,7 @@ it('all files are of one state, however often the catalogue changes meanwhile', 
   expect(found.size).toBe(1);
 });
 
-it('a machine that is sold out is only in the files of all machines', async () => {
+it('a sold-out machine is in the files with `available=all` only', async () => {
   await scene.store.sql`update machines set excluded_reason = 'sold_out' where name = 'plain'`;
   await raise(scene.store.sql, region);
   await scene.make();
@@ -114,10 +114,10 @@ it('a machine that is sold out is only in the files of all machines', async () =
   expect(allPrices.length - prices.length).toBe(2);
 });
 
-describe('a maker that dies amid its work', () => {
-  /** Makes files in a thread, which is ended when all are written and none is stored. */
+describe('a maker that dies during its work', () => {
+  /** Makes files in a thread, and ends it when all files are written and none is stored. */
   async function amid(end: (stop: AbortController, sql: Sql) => Promise<unknown>) {
-    // Only who has logged in sees what a session waits for.
+    // Only the owner's role sees what a connection waits for.
     await using owner = openStore({ url: scene.url, role: 'owner', connections: 2 });
     const { sql } = owner;
     const folder = join(scene.folder, 'thread');
@@ -149,7 +149,7 @@ describe('a maker that dies amid its work', () => {
           select pg_terminate_backend(pid) from pg_stat_activity
           where application_name = 'fleetbook exports' and datname = current_database()`,
     ],
-  ])('leaves the last good version, and the next one makes a new one: %s', async (_, end) => {
+  ])('leaves the previous version, and the next maker makes a new one: %s', async (_, end) => {
     expect(await scene.make()).toMatchObject({ outcome: 'made' });
     const before = await newestVersion();
     await raise(scene.store.sql, region);
@@ -166,12 +166,12 @@ describe('a maker that dies amid its work', () => {
 describe('a worker', () => {
   const outcomes: string[] = [];
   const start = (more: Partial<ExportsOptions> = {}) =>
-    exportNowAndThen({
+    runExports({
       sql: scene.store.sql,
       url: scene.url,
       directUrl: scene.url,
       everyMs: 0,
-      lookEveryMs: 10,
+      checkEveryMs: 10,
       logger: pino({ level: 'silent' }),
       observe: (outcome) => outcomes.push(outcome),
       ...more,
@@ -180,7 +180,7 @@ describe('a worker', () => {
     outcomes.length = 0;
   });
 
-  it('makes the first files at once, and new ones when the catalogue has changed; two of them make each once', async () => {
+  it('makes the first files at once, and new ones after a change; two workers make each version once', async () => {
     await using _one = start();
     await using _other = start();
     await until(async () => (await newestVersion()) !== undefined);
@@ -196,28 +196,28 @@ describe('a worker', () => {
     );
   });
 
-  it('leaves alone files that are younger than the interval', async () => {
+  it('makes no new files within the interval', async () => {
     await scene.make();
     await raise(scene.store.sql, region);
     const first = await newestVersion();
-    let looks = 0;
+    let checks = 0;
     const { sql } = scene.store;
     await using _ = start({
       everyMs: 3_600_000,
       sql: new Proxy(sql, {
         apply(target, self, parts) {
-          looks += 1;
+          checks += 1;
           return Reflect.apply(target, self, parts);
         },
       }),
     });
-    await until(() => looks > 5);
+    await until(() => checks > 5);
     expect(await newestVersion()).toBe(first);
     await sql`update exports set created_at = created_at - interval '1 hour'`;
     await until(async () => (await newestVersion()) !== first);
   });
 
-  it('keeps the files when it cannot make new ones, and goes on once it can', async () => {
+  it('leaves the files if it cannot make new ones, and recovers', async () => {
     await scene.make();
     const first = await newestVersion();
     const { sql } = scene.store;
@@ -225,19 +225,19 @@ describe('a worker', () => {
     await sql`insert into sources (id, kind, adapter) values ('c', 'catalogue', 'json')`;
     await sql`insert into sync_runs (source_id, fence, changed_at) values ('c', 1, now() + interval '1 second')`;
     await run(scene.url, 'revoke insert on export_chunks from fleetbook_worker');
-    await using _ = start({ againMs: 10 });
+    await using _ = start({ retryMs: 10 });
     await until(() => outcomes.includes('failed'));
     expect(await newestVersion()).toBe(first);
     await sql`update sync_runs set changed_at = now() - interval '2 hours'`;
     await sql`update exports set created_at = now() - interval '3 hours'`;
     expect((await exportState(sql)).behindSeconds).toBeCloseTo(7200, -1);
-    const told = async (exportEvery: number) =>
+    const reported = async (exportEvery: number) =>
       (await findBehind(sql, { settings: readSettings({ EXPORT_EVERY: String(exportEvery) }) })).map(
         ({ kind }) => kind,
       );
-    expect(await told(900)).toEqual(['exports_behind']);
-    expect(await told(3600)).toEqual([]);
-    expect(await told(0)).toEqual([]);
+    expect(await reported(900)).toEqual(['exports_behind']);
+    expect(await reported(3600)).toEqual([]);
+    expect(await reported(0)).toEqual([]);
     const settings = readSettings({ DATABASE_URL: scene.url });
     expect(await checkExports({ settings })).toMatchObject([
       { check: 'exports', verdict: 'problem', found: expect.stringContaining('changed 2 h ago') },

@@ -1,4 +1,4 @@
-/** A catalogue with everything in it that a format may get wrong, and files that were made of it. */
+/** A catalogue with all values that a format may get wrong, and its files. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ export interface ExportScene extends AsyncDisposable {
   make(): Promise<Made>;
 }
 
-/** Names that break a format that does not escape: separators, quotes, line ends, all planes of Unicode. */
+/** Names that need escapes: separators, quotes, line ends, all planes of Unicode. */
 export const NAMES = [
   'plain',
   'a,b',
@@ -47,7 +47,7 @@ export async function openExportScene(): Promise<ExportScene> {
   };
 }
 
-/** @returns a region that is published, with a machine for each of `NAMES`, one of them withdrawn for a while */
+/** Adds a published region with a machine for each of `NAMES`. Each machine was withdrawn for a while. Returns its id. */
 export async function addCatalogue(sql: Sql): Promise<number> {
   await addSource(sql, 'cloud', 'catalogue');
   await verify(sql, 'cloud', '2026-01-02T03:04:05.678901Z');
@@ -71,7 +71,7 @@ export async function addCatalogue(sql: Sql): Promise<number> {
   return region;
 }
 
-/** The stored bytes, put together; they are proven to be those of the hash. */
+/** Returns the bytes of a stored file, and checks their hash. */
 export async function storedBytes(sql: Sql, stored: StoredExport): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (
@@ -87,7 +87,7 @@ export async function storedBytes(sql: Sql, stored: StoredExport): Promise<Buffe
   return bytes;
 }
 
-/** Writes the newest files into the scene's folder. @returns where each of them is */
+/** Writes the newest files into the scene's folder. Returns the path of each. */
 export async function download({
   store,
   folder,
@@ -102,7 +102,7 @@ export async function download({
   return paths as Record<StoredExport['file'], string>;
 }
 
-/** So many more machines, each with a price and a name that is 32 times as long as `words`. */
+/** Adds machines, each with a price and a name of 32 × `words` characters. */
 export async function addMany(sql: Sql, region: number, count: number, words = 1): Promise<void> {
   await sql`
     with added as (
@@ -115,7 +115,7 @@ export async function addMany(sql: Sql, region: number, count: number, words = 1
   await raise(sql, region);
 }
 
-/** The catalogue has another state from now on. */
+/** Changes the state of the catalogue. */
 export async function raise(sql: Sql, region: number): Promise<void> {
   await sql`update regions set version = version + 1 where id = ${region}`;
 }

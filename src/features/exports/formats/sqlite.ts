@@ -1,9 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { Column, ColumnType } from '../columns.ts';
 import type { ExportTable } from '../files.ts';
-import type { TableWriter } from './table-writer.ts';
+import { type Column, type ColumnType, keyOf, type TableWriter } from '../tables.ts';
 
-/** `user_version` of the files: rises with the columns. */
+/** `user_version` of the files. Raise it with new columns. */
 const SCHEMA_VERSION = 1;
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
@@ -14,29 +13,24 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   instant: 'text',
 };
 
-/** Rows come in the order of this key, so that pages are filled one after the other. */
-const KEYS: Readonly<Record<ExportTable, readonly string[]>> = {
-  machines: ['id'],
-  prices: ['machine_id', 'valid_from'],
-};
 const INDEXES: Readonly<Record<ExportTable, readonly (readonly string[])[]>> = {
   machines: [['price'], ['provider_id', 'region_id']],
   prices: [],
 };
 
-/** A database of SQLite with the one table, strict, and its indexes. */
+/** An SQLite database with one strict table and its indexes. */
 export function sqliteWriter(path: string, table: ExportTable, columns: readonly Column[]): TableWriter {
   const database = new DatabaseSync(path);
   const definitions = columns.map(
     ({ name, type, nullable }) => `${name} ${TYPES[type]}${nullable ? '' : ' not null'}`,
   );
-  const key = `primary key (${KEYS[table].join(', ')})`;
-  // One key of integers is the row's own number; another one has no need of a second number beside it.
-  const options = KEYS[table].length === 1 ? 'strict' : 'strict, without rowid';
-  // A file that is not finished is thrown away: there is nothing to roll back to, and nothing to flush.
+  const key = keyOf(table);
+  // An integer key is the row id itself. For another key a row id would only take room.
+  const options = key.length === 1 ? 'strict' : 'strict, without rowid';
+  // An unfinished file is removed, so a rollback journal and flushes are of no use.
   database.exec(`
     pragma journal_mode = off; pragma synchronous = off; pragma user_version = ${SCHEMA_VERSION};
-    create table ${table} (${definitions.join(', ')}, ${key}) ${options};
+    create table ${table} (${definitions.join(', ')}, primary key (${key.join(', ')})) ${options};
     begin`);
   const insert = database.prepare(`insert into ${table} values (${columns.map(() => '?').join(', ')})`);
   return {

@@ -1,0 +1,49 @@
+/** The formats of lines: CSV and NDJSON. */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { Column, Row, TableWriter } from '../tables.ts';
+
+/**
+ * CSV by RFC 4180: a header, lines that end in CRLF, UTF-8 without a byte order mark. A null is an empty field, an empty
+ * text is `""`. A text that a spreadsheet would read as a formula gets an apostrophe in front. Numbers do not change.
+ */
+export function csvWriter(path: string, columns: readonly Column[]): TableWriter {
+  return lineWriter(path, csvLine(columns.map(({ name }) => name)), csvLine);
+}
+
+/** One JSON object a line, with every column by name. */
+export function ndjsonWriter(path: string, columns: readonly Column[]): TableWriter {
+  const keys = columns.map(({ name }, index) => `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+  return lineWriter(path, '', (row) => {
+    let line = '';
+    for (const [index, key] of keys.entries()) line += key + JSON.stringify(row[index]);
+    return `${line}}\n`;
+  });
+}
+
+export function csvLine(row: Row): string {
+  return `${row.map(csvField).join(',')}\r\n`;
+}
+
+/** Matches behind apostrophes too, so that a client that removes one apostrophe gets every text back. */
+const FORMULA = /^'*[=+\-@\t\r]/;
+
+function csvField(value: Row[number]): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function lineWriter(path: string, head: string, lineOf: (row: Row) => string): TableWriter {
+  const file = openSync(path, 'wx');
+  const write = (text: string) => {
+    const bytes = Buffer.from(text);
+    // One call may write only some of the bytes.
+    for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done);
+  };
+  write(head);
+  return {
+    write: (rows) => write(rows.map(lineOf).join('')),
+    finish: () => closeSync(file),
+  };
+}

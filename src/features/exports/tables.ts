@@ -1,0 +1,127 @@
+/**
+ * The exported tables: one list of columns for SQL and every file format. A new column comes last. No column is removed, and
+ * no column changes its type.
+ */
+import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
+import type { ExportScope, ExportTable } from './files.ts';
+
+/**
+ * `int64` holds safe integers. `instant` is RFC 3339 in UTC with six fractional digits, unless the format has its own type
+ * for instants.
+ */
+export type ColumnType = 'int32' | 'int64' | 'double' | 'text' | 'instant';
+
+export interface Column {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly nullable: boolean;
+  /** The value as an SQL expression. */
+  readonly value: string;
+}
+
+/** A value for each column, in their order. */
+export type Row = readonly (string | number | null)[];
+
+/** Writes one table into one file. It blocks, so it runs in a thread of its own. */
+export interface TableWriter {
+  write(rows: readonly Row[]): void;
+  /** Ends the file. It is incomplete until then. */
+  finish(): void;
+}
+
+interface Table {
+  readonly columns: readonly Column[];
+  /** Names of the columns that identify a row. Rows are in their order. */
+  readonly key: readonly string[];
+  readonly from: string;
+}
+
+const column = (name: string, type: ColumnType, value: string): Column => {
+  return { name, type, value, nullable: false };
+};
+const nullable = (name: string, type: ColumnType, value: string): Column => {
+  return { name, type, value, nullable: true };
+};
+
+const TABLES: Readonly<Record<ExportTable, Table>> = {
+  machines: {
+    columns: [
+      column('id', 'int32', 'm.id'),
+      column('name', 'text', 'm.name'),
+      column('cpu', 'int32', 'm.cpu'),
+      column('ram', 'int32', 'm.ram'),
+      column('ram_unit', 'text', 'm.ram_unit'),
+      column(
+        'ram_bytes',
+        'int64',
+        "m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end",
+      ),
+      column('price', 'double', 'm.price'),
+      nullable('currency', 'text', '(select currency from lineage)'),
+      column('provider_id', 'int32', 'p.id'),
+      column('provider', 'text', 'p.name'),
+      column('region_id', 'int32', 'r.id'),
+      column('region_code', 'text', 'r.code'),
+      column('region', 'text', 'r.name'),
+      nullable('architecture', 'text', 'm.architecture'),
+      nullable('generation', 'text', 'm.generation'),
+      nullable('cpu_kind', 'text', 'm.cpu_kind'),
+      nullable('local_disk', 'double', 'm.local_disk'),
+      nullable('network', 'double', 'm.network'),
+      nullable('as_of', 'instant', 'f.verified_at'),
+    ],
+    key: ['id'],
+    from: `machines m
+      join regions r on r.id = m.region_id and r.organization_id is null
+      join providers p on p.id = r.provider_id
+      left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
+      where ${IS_PUBLISHED_OR_SOLD_OUT}`,
+  },
+  // A gap in a machine's prices is a time in which its price was withdrawn.
+  prices: {
+    columns: [
+      column('machine_id', 'int32', 'h.machine_id'),
+      column('price', 'double', 'h.price'),
+      column('valid_from', 'instant', 'h.valid_from'),
+      nullable('valid_to', 'instant', 'h.valid_to'),
+    ],
+    key: ['machine_id', 'valid_from'],
+    from: `machine_prices h
+      join machines m on m.id = h.machine_id and ${IS_PUBLISHED_OR_SOLD_OUT}
+      join regions r on r.id = m.region_id and r.organization_id is null
+      where h.price > 0`,
+  },
+};
+
+/** 1, or 0 for a machine that is sold out. */
+const AVAILABLE = column('available', 'int32', '(m.excluded_reason is null)');
+
+/** Returns the columns of a table. With sold-out machines, the table of machines has one more. */
+export function columnsOf(table: ExportTable, scope: ExportScope): readonly Column[] {
+  const { columns } = TABLES[table];
+  return table === 'machines' && scope === 'all' ? [...columns, AVAILABLE] : columns;
+}
+
+export const keyOf = (table: ExportTable): readonly string[] => TABLES[table].key;
+
+/** Returns the statement that reads all rows of a table, sold-out machines included. The last value is `available`. */
+export function statementOf(table: ExportTable): string {
+  const { columns, key, from } = TABLES[table];
+  const order = key.map((name) => columns.find((each) => each.name === name)?.value);
+  return `select ${[...columns, AVAILABLE].map(typed).join(', ')} from ${from} order by ${order.join(', ')}`;
+}
+
+/** Returns an expression whose value the driver turns into a string or a number. */
+function typed({ type, value }: Column): string {
+  switch (type) {
+    case 'int32':
+      return `(${value})::int`;
+    case 'int64':
+    case 'double':
+      return `(${value})::float8`;
+    case 'text':
+      return value;
+    case 'instant':
+      return `to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+  }
+}
