@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
-import { tellChanges } from '../../src/features/feed/events.ts';
+import { appendChanges } from '../../src/features/feed/append.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
       ];
     }),
   );
-  await tellChanges(scene.store.db, 'all');
+  await appendChanges(scene.store.db, 'all');
   await scene.sql`
     with file as (
       insert into exports (version, file, coding, bytes, rows, hash, chunk_bytes, created_at)

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
-import { pruneFeed } from '../../src/features/feed/events.ts';
+import { pruneFeed } from '../../src/features/feed/append.ts';
 import type { Page } from '../features/feed/copy.ts';
 import { reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';

@@ -63,10 +63,10 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'new Map().set(Number(regionId),',
   },
   {
-    name: 'nobody is told of machines that went',
-    file: 'src/features/feed/events.ts',
-    find: 'from shown full join told on told.key = shown.key',
-    replace: 'from shown left join told on told.key = shown.key',
+    name: 'the feed does not state that machines are withdrawn',
+    file: 'src/features/feed/append.ts',
+    find: 'from shown full join stated on stated.key = shown.key',
+    replace: 'from shown left join stated on stated.key = shown.key',
     having: ['withdraw'],
   },
   {

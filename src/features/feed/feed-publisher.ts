@@ -2,12 +2,12 @@ import { readLineage } from '../../db/lineage.ts';
 import { CacheKeys, FEED_ID } from '../../snapshot/document/keys.ts';
 import { lanesOf } from '../../snapshot/document/lanes.ts';
 import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/follower.ts';
-import { tellChanges } from './events.ts';
+import { appendChanges } from './append.ts';
 
-/** Adds to the feed what was published. A list that readers have is never behind its changes. */
+/** Appends published changes to the feed. A list that readers have is never behind its changes. */
 export function feedFollower({ db, redis }: FollowerContext): PublicationFollower {
   return async (which) => {
-    const { position, changes } = await tellChanges(db, which);
+    const { position, changes } = await appendChanges(db, which);
     if (changes === 0 || redis.status !== 'ready') return;
     const keys = new CacheKeys(await readLineage(db.$client), lanesOf(redis));
     // Readers that miss this message poll the feed.

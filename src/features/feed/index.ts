@@ -1,9 +1,9 @@
-/** The changes feed, `/v1/changes`: a publisher adds to it, and readers serve its end to all who follow it. */
+/** The changes feed, `/v1/changes`: the publisher appends changes, and readers serve them. */
 import type { Feature } from '../../app/feature.ts';
 
 export const feedFeature: Feature = {
   name: 'feed',
   read: async () => (await import('./part.ts')).readFeed,
   follow: (context) => async (which) => (await import('./feed-publisher.ts')).feedFollower(context)(which),
-  prune: async (db, { settings }) => (await import('./events.ts')).pruneFeed(db, settings.CHANGES_KEPT),
+  prune: async (db, { settings }) => (await import('./append.ts')).pruneFeed(db, settings.CHANGES_KEPT),
 };

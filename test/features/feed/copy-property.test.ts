@@ -8,7 +8,7 @@ import { seedProviders } from '../../../src/db/providers.ts';
 import { retireSource } from '../../../src/db/sync/retire.ts';
 import { createToken } from '../../../src/db/tokens.ts';
 import { renameUser } from '../../../src/db/users.ts';
-import { pruneFeed } from '../../../src/features/feed/events.ts';
+import { pruneFeed } from '../../../src/features/feed/append.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';
 import { openScene, type TestReader } from '../../snapshot/scene.ts';
