@@ -196,7 +196,7 @@ describe('places for streams', () => {
       if (answer.statusCode === 200) return 200;
       expect(answer.headers['retry-after']).toBe('5');
       const { detail } = JSON.parse((await answer.toArray()).join(''));
-      return `${answer.statusCode} ${detail.split(' holds')[0]}`;
+      return `${answer.statusCode} ${detail.split(' has ')[0]}`;
     };
     const answers = [];
     for (const bearer of [own[0], own[0], own[0], own[1], own[1], own[2], other, other])

@@ -167,7 +167,7 @@ function openReader(options: ReaderOptions): TestReader {
   const search = searchReader(searchable);
   documents.onPublished({
     onPublished(id, position) {
-      if (id === FEED_ID) feed.heard(position);
+      if (id === FEED_ID) feed.advanceTo(position);
     },
     onLineage: () => feed.reset(),
   });

@@ -11,7 +11,7 @@ const POSITION_BYTES = 6;
 /** Bytes in front of the encrypted block. */
 const OPEN_BYTES = LINEAGE_BYTES + POSITION_BYTES - 16;
 
-/** The text of a cursor: 22 bytes in base64url, without padding. */
+/** Matches the text of a cursor: 22 bytes in base64url without padding. */
 export const CURSOR_TEXT = /^[A-Za-z0-9_-]{29}[AQgw]$/;
 
 export function encodeCursor({ feed, position }: Cursor): string {
@@ -54,7 +54,7 @@ export class Feed {
     return bytes.toString('base64url');
   }
 
-  /** @returns undefined for a cursor that is not of this feed */
+  /** Returns the cursor of a text; undefined for a text of another feed. */
   decode(text: string): Cursor | undefined {
     const bytes = Buffer.from(text, 'base64url');
     this.#decipher.update(bytes.subarray(OPEN_BYTES)).copy(bytes, OPEN_BYTES);

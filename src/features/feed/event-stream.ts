@@ -1,32 +1,32 @@
-/** Changes as server-sent events, and requests that wait for the next one. */
+/** Server-sent events of changes, and requests that wait for the next change. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { TokenCheck } from '../../http/token-check.ts';
-import type { Batch } from './batch.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import type { Change, FeedScope } from './feed-reads.ts';
 import type { Follower } from './feed-tail.ts';
+import type { Batch } from './recent-changes.ts';
 
-/** Milliseconds after which a client connects again. */
+/** Milliseconds until a client reconnects. */
 const RETRY_MS = 2000;
-/** Milliseconds in which something is sent, be it a heartbeat. */
+/** Milliseconds within which a stream sends a change or a heartbeat. */
 const HEARTBEAT_MS = 15_000;
-/** Bytes that wait for one client. They are shared: what lies here for many clients is there once. */
+/** Most bytes that wait for one client. Clients share them: bytes for many clients are in memory once. */
 const WAITING_AT_MOST = 1_000_000;
 
-/** Events of changes, each with its cursor as id. */
+/** Returns the events of changes, each with its cursor as id. */
 function framesOf(changes: readonly Change[]): Buffer {
   return Buffer.from(
     changes.map(({ id, type, json }) => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`).join(''),
   );
 }
 
-/** The first of a stream. An id without data is no event: a client that connects again names it all the same. */
+/** Returns the first frame of a stream. An id without data is no event, but a client that reconnects names it. */
 export function firstFrame(start: Cursor): string {
   return `retry: ${RETRY_MS}\nid: ${encodeCursor(start)}\n\n`;
 }
 
-/** The last heartbeat that was made: all who have everything get the same. */
+/** The last heartbeat. All clients at the end of the feed get the same one. */
 let beat: { readonly id: string; readonly frame: Buffer } | undefined;
 
 function heartbeat(at: Cursor): Buffer {
@@ -42,24 +42,24 @@ export interface EventStreamOptions {
   readonly scope: FeedScope;
   readonly start: Cursor;
   readonly token: TokenCheck;
-  /** Milliseconds for which a client may take no byte. */
+  /** Milliseconds after which a client that takes no byte is cut off. */
   readonly idleTimeoutMs: number;
-  /** Called when the client does not keep up. */
+  /** Called when a slow client is cut off. */
   onCut(): void;
 }
 
-/** One client's stream. It ends when its token does, and is cut when the client does not take what it is sent. */
+/** One client's stream. It ends with its token, and it is cut off if the client is too slow. */
 export class EventStream implements Follower {
   readonly scope: FeedScope;
   position: number;
   #feed: Cursor['feed'];
   readonly #options: EventStreamOptions;
   #isOver = false;
-  /** When its spans of `HEARTBEAT_MS` begin: streams that were opened at once have their heartbeats at different times. */
+  /** The offset of its spans of `HEARTBEAT_MS`, so that streams do not send their heartbeats all at once. */
   readonly #phase = Math.random() * HEARTBEAT_MS;
-  /** The span in which something was sent last. */
+  /** The span of the last frame. */
   #sentIn: number;
-  /** Since when bytes wait for the client; undefined while none do. */
+  /** Since when bytes wait for the client; undefined if none wait. */
   #stuckSince: number | undefined;
 
   constructor(options: EventStreamOptions) {
@@ -81,7 +81,7 @@ export class EventStream implements Follower {
     return this.#isOver;
   }
 
-  /** Waits until the client has taken what it was sent. @returns false when the stream is over */
+  /** Waits until the client has read all frames. Returns false if the stream is over. */
   async ready(): Promise<boolean> {
     const { response, life } = this.#options;
     if (!this.#isOver && response.writableNeedDrain)
@@ -135,13 +135,13 @@ export class EventStream implements Follower {
   }
 }
 
-/** What a request has waited for. */
+/** The changes that end a wait. */
 export interface Found {
   readonly changes: readonly Change[];
   readonly next: Cursor;
 }
 
-/** A request that waits for changes. It ends when its token does. */
+/** A request that waits for changes. It ends with its token. */
 export class WaitingRequest implements Follower {
   readonly scope: FeedScope;
   position = 0;
@@ -158,7 +158,7 @@ export class WaitingRequest implements Follower {
     this.#unwatch = token.watch((isKnown) => this.#answered.resolve(isKnown ? 'invalid token' : undefined));
   }
 
-  /** What has come; undefined when nothing has in time. */
+  /** The first changes; undefined after the wait. */
   get answer(): Promise<Found | 'invalid token' | undefined> {
     return this.#answered.promise;
   }
@@ -180,7 +180,6 @@ export class WaitingRequest implements Follower {
     else this.#token.lookAgain(now);
   }
 
-  /** Once nobody waits any more. */
   [Symbol.dispose](): void {
     this.#unwatch();
   }

@@ -1,5 +1,4 @@
 /** Pages of the changes feed, for one token or for all streams of a reader. */
-
 import type { Sql } from '../../db/connection/client.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import { type Cursor, Feed } from './cursor.ts';
@@ -12,13 +11,13 @@ import {
   readFeedStart,
 } from './queries.ts';
 
-/** Whose changes somebody may see. */
+/** The changes that a token may see. */
 export interface FeedScope {
-  /** Those of the catalogue. */
+  /** Changes of the catalogue. */
   readonly machines: boolean;
-  /** The organization whose clusters' are; undefined for none. */
+  /** The organization for changes of clusters; undefined for none. */
   readonly organizationId: number | undefined;
-  /** Machines that are sold out as well; false unless given. */
+  /** Includes sold-out machines; false unless given. */
   readonly withSoldOut?: boolean;
 }
 
@@ -27,59 +26,59 @@ export interface Change {
   /** Its cursor. */
   readonly id: string;
   readonly type: string;
-  /** All of it, as JSON. */
+  /** The whole change as JSON. */
   readonly json: string;
-  /** True: only for scopes with sold-out machines. False: only for the others. Undefined: for all. */
+  /** True: for scopes with sold-out machines. False: for scopes without. Undefined: for all scopes. */
   readonly withSoldOut?: boolean;
 }
 
-/** True for a change that a scope sees. */
+/** Returns true for a change that a scope sees. */
 export const isFor = (change: Change, { withSoldOut = false }: FeedScope): boolean =>
   change.withSoldOut === undefined || change.withSoldOut === withSoldOut;
 
 export interface ChangesPage {
   readonly changes: readonly Change[];
   readonly next: Cursor;
-  /** There are more behind `next`. */
+  /** True if there are changes behind `next`. */
   readonly more: boolean;
   readonly currency: string | undefined;
 }
 
-/** Where somebody begins who is about to list everything, and where the feed is. */
+/** Where a client starts before it lists everything, and the end of the feed. */
 export interface Beginning {
   readonly start: Cursor;
   readonly head: Cursor;
   readonly currency: string | undefined;
 }
 
-/** Nobody can say what has changed since this cursor: what is behind it is not kept, or it is of another lineage. */
+/** The changes behind a cursor are deleted, or it is of another lineage. */
 export class CursorGone extends Error {
   override readonly name = 'CursorGone';
-  /** Where to go on once everything has been listed again. */
+  /** The cursor with which the client continues after a new list of everything. */
   readonly next: Cursor;
 
   constructor(next: Cursor) {
-    super('the changes behind this cursor are not kept');
+    super('the changes behind this cursor are deleted');
     this.next = next;
   }
 }
 
 /**
- * Seconds by which a starting cursor lies before now. A list that is read with it may come from a reader that has not
- * heard of the newest version yet: it hears of it within a second, or two where the cache is away.
+ * Seconds from a starting cursor to now. The client may list from a reader that lacks the newest version. Such a reader
+ * gets the version within a second, or two if the cache is down.
  */
 const OVERLAP_S = 30;
 
 /**
- * Runs a read from Postgres, capped in number and time. Rejects with `Unavailable`.
- * The primary answers if a replica's result fails `check`, and it answers first if there is no `check`.
+ * Runs a read from Postgres, limited in number and time. Rejects with `Unavailable`. The primary answers if a replica's
+ * result fails `check`. Without `check` the primary answers first.
  */
 export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) => boolean) => Promise<T>;
 
 export class FeedReads {
   readonly #run: RunRead;
   readonly #newest: () => number;
-  /** Of the newest read. */
+  /** The feed of the last read. */
   #feed: Feed | undefined;
   #beginning: Promise<Beginning> | undefined;
 
@@ -95,8 +94,7 @@ export class FeedReads {
   }
 
   /**
-   * Returns the place that a cursor names. A cursor that the known feed did not make causes a read: the reader may not know
-   * yet that the database was replaced.
+   * Returns the place of a cursor. A cursor of an unknown feed causes a read: the database may have been replaced.
    * @param text matches `CURSOR_TEXT`
    * @throws CursorGone · Unavailable
    */
@@ -109,7 +107,7 @@ export class FeedReads {
     return found;
   }
 
-  /** One read for all who ask meanwhile: an earlier start tells what a later one does, and more. */
+  /** Concurrent calls share one read. An earlier start has all changes of a later one, and more. */
   beginning(): Promise<Beginning> {
     this.#beginning ??= this.#readBeginning().finally(() => {
       this.#beginning = undefined;
@@ -128,7 +126,7 @@ export class FeedReads {
   }
 
   /**
-   * Changes of the catalogue behind a cursor. The same snapshot gives the organizations with cluster changes behind it.
+   * Reads changes of the catalogue behind a cursor, and in the same snapshot the organizations with cluster changes there.
    * @throws CursorGone
    */
   async catalogue(
@@ -141,15 +139,15 @@ export class FeedReads {
       limit,
       withOrganizations: true,
     });
-    await this.#checkKept(after, [page]);
+    await this.#checkNotPruned(after, [page]);
     return { ...merge(this.#feedOf(page.head), page, [], limit), organizations: page.organizations };
   }
 
   /**
-   * @param range.upTo the last position that counts; all do unless given
-   * @param range.reaches a position that the server must have, the newest known one unless given: a server that lacks it
-   * would hide changes
-   * @throws CursorGone · Unavailable where no server that answers has this position
+   * Reads the changes of a scope behind a cursor.
+   * @param range.upTo the last position of the page; no limit unless given
+   * @param range.reaches a position that the server must have, else it would hide changes; the newest known one unless given
+   * @throws CursorGone · Unavailable if no server that answers has this position
    */
   async page(
     scope: FeedScope,
@@ -165,22 +163,22 @@ export class FeedReads {
     ]);
     const [first, ...others] = pages;
     if (!first) throw new Error('unreachable: a token without a scope is refused');
-    await this.#checkKept(after, pages);
+    await this.#checkNotPruned(after, pages);
     const merged = merge(this.#feedOf(first.head), first, others, limit);
     return { ...merged, changes: merged.changes.filter((change) => isFor(change, scope)) };
   }
 
-  /** Each read may reach another server behind the same address, so the position of each is checked. */
+  /** Checks the position of every read: several servers may be behind one address. */
   async #read(question: FeedQuestion, reaches = 0): Promise<FeedPage> {
     const hasReached = ({ head }: FeedPage) => head.position >= reaches;
     const read = (sql: Sql) => readFeedPage(sql, question);
-    // Without a position to reach, only the primary knows where the feed ends.
+    // Without a position to reach, only the primary knows the end of the feed.
     const page = await (reaches > 0 ? this.#run(read, hasReached) : this.#run(read));
     if (!hasReached(page)) throw new Unavailable('this PostgreSQL lacks the newest changes');
     return page;
   }
 
-  async #checkKept(after: Cursor, pages: readonly FeedPage[]): Promise<void> {
+  async #checkNotPruned(after: Cursor, pages: readonly FeedPage[]): Promise<void> {
     for (const { head } of pages)
       if (isGone(after, head)) throw new CursorGone((await this.beginning()).start);
   }
@@ -190,7 +188,7 @@ function isGone(after: Cursor, { lineage, pruned }: FeedHead): boolean {
   return after.feed.lineage !== lineage || after.position < pruned;
 }
 
-/** Both kinds in one order, up to where both are known. */
+/** Merges pages in one order, up to the last position that all pages cover. */
 function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: number): ChangesPage {
   const pages = [first, ...others];
   const known = Math.min(...pages.map(({ next }) => next));
@@ -208,8 +206,8 @@ function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: 
 }
 
 /**
- * The change as scopes without and with sold-out machines see it, once where both see the same. None for a change of what is
- * not shown any more: a later change says that it went.
+ * Returns the change for scopes without and with sold-out machines, or one change if both see the same. Returns none if its
+ * machine or cluster is not shown any more: a later change states that.
  */
 function changesOf(feed: Feed, row: FeedRow): Change[] {
   const { position, at } = row;
@@ -230,7 +228,7 @@ function changesOf(feed: Feed, row: FeedRow): Change[] {
   ];
 }
 
-/** The type of a change and the members that describe its subject. */
+/** The type of a change, and the members that describe its subject. */
 interface Seen {
   readonly type: string;
   readonly [member: string]: unknown;
@@ -260,7 +258,7 @@ function seen(row: FeedRow): Seen | undefined {
   return { type, machine, before: Number(before), after: Number(after) };
 }
 
-/** A change of a machine for a scope that sees sold-out ones. `db/feed-events.ts` says what `before` and `after` mean. */
+/** Returns a change of a machine for a scope with sold-out machines. See append.ts for `before` and `after`. */
 function seenWithSoldOut({ kind, shown, before, after, ...row }: FeedRow): Seen | undefined {
   const type = kind.replace(/^sold_out\./, 'machine.');
   const { machineId, providerId, regionId } = row;

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
-import { Batch } from './batch.ts';
 import type { Cursor } from './cursor.ts';
 import {
   type Beginning,
@@ -11,32 +10,32 @@ import {
   isFor,
   type RunRead,
 } from './feed-reads.ts';
-import { KEPT, RecentChanges } from './recent-changes.ts';
+import { Batch, MOST_RECENT, RecentChanges } from './recent-changes.ts';
 
-/** Somebody who waits for changes. Nothing that is called here may throw. */
+/** A stream or request that waits for changes. Its methods must not throw. */
 export interface Follower {
   readonly scope: FeedScope;
-  /** Of the last change that it has. The tail moves it on. */
+  /** Of the last change that it has. The tail sets it. */
   position: number;
   deliver(batch: Batch, next: Cursor): void;
-  /** The feed is another one, or what comes next is not kept any more. */
+  /** The database was replaced, or the next changes are deleted. */
   lost(): void;
   /** Called about once a second. */
   tick(now: number): void;
 }
 
-/** Changes that are read at once. */
+/** Most changes of one read. */
 const PAGE = 500;
-/** How often Postgres is asked where the feed is while somebody follows: messages of the cache come sooner. */
+/** Milliseconds between two reads while the feed has followers. Messages of the cache cause earlier reads. */
 const POLL_MS = 1000;
-/** Followers are looked after in so many groups, one after the other within a second. */
+/** Followers are in groups. Within a second `tick` reaches one group after the other. */
 const GROUPS = 10;
-/** Followers that are served between two turns of the event loop. */
+/** Followers that get a batch between two turns of the event loop. */
 const SERVED_AT_ONCE = 250;
 
 export interface FeedTailOptions {
   readonly run: RunRead;
-  /** Reads from Postgres at once. */
+  /** Concurrent reads from Postgres. */
   readonly atOnce: number;
   readonly logger: Logger;
   /** True while the position of each change arrives as a message. False unless given. */
@@ -45,17 +44,18 @@ export interface FeedTailOptions {
 }
 
 /**
- * The end of the feed, which all who follow it share: what is new is read once for all of them, and once for each
- * organization that somebody here serves. While nobody follows nothing is read.
+ * The end of the feed, shared by all followers. New changes of the catalogue are read once for all followers, and cluster
+ * changes once for each organization that has followers. Without followers there are no reads.
  */
 export class FeedTail implements Disposable {
   readonly reads: FeedReads;
   readonly #followers: Set<Follower>[] = Array.from({ length: GROUPS }, () => new Set());
   readonly #logger: Logger;
   readonly #now: () => number;
-  /** Everything up to its end has been delivered; undefined while nobody follows. */
+  /** All of it was delivered. Undefined without followers. */
   #recent: RecentChanges | undefined;
-  #heard = 0;
+  /** The newest position that a message named. */
+  #newest = 0;
   #advancing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticks = 0;
@@ -67,38 +67,33 @@ export class FeedTail implements Disposable {
     const room = new Semaphore({ atOnce, waitingAtMost: atOnce * 128, deadlineMs: 3000 });
     this.reads = new FeedReads(
       (read, check) => room.run(() => run(read, check)),
-      () => (isLinked() ? this.#heard : 0),
+      () => (isLinked() ? this.#newest : 0),
     );
     this.#logger = logger;
     this.#now = now;
   }
 
-  /** How many follow. */
+  /** The number of followers. */
   get size(): number {
     return this.#count;
   }
 
-  /** The feed has come to this position. */
-  heard(position: number): void {
-    if (position <= this.#heard) return;
-    this.#heard = position;
+  /** Reads new changes, if the feed has grown to this position. */
+  advanceTo(position: number): void {
+    if (position <= this.#newest) return;
+    this.#newest = position;
     if (this.#count > 0) void this.#advance();
   }
 
-  /** Whatever was known is of another database. */
+  /** Ends all followers: the database was replaced. */
   reset(): void {
-    this.#heard = 0;
+    this.#newest = 0;
     if (this.#recent) this.#lose();
   }
 
-  /** The one with the fewest followers. */
-  #group(): Set<Follower> {
-    return this.#followers.reduce((least, group) => (group.size < least.size ? group : least));
-  }
-
   /**
-   * Where to begin behind a cursor, or without one, and in which currency prices are there. Who comes back asks no server
-   * where memory has what they lack.
+   * Returns where a follower starts, and the currency of prices there. It reads nothing if memory has the changes behind the
+   * cursor.
    * @throws CursorGone · Unavailable
    */
   async beginning(scope: FeedScope, cursor: string | undefined): Promise<Omit<Beginning, 'head'>> {
@@ -110,17 +105,17 @@ export class FeedTail implements Disposable {
   }
 
   /**
-   * Delivers everything behind `after` that there is, then what comes. What the follower lacks is read page by page;
-   * `ready` is waited for before each.
-   * @throws CursorGone · Unavailable where what it lacks cannot be read: it does not follow then
+   * Delivers all changes behind `after`, then each new one. Changes that memory lacks are read page by page.
+   * @param ready awaited before each page; false ends it
+   * @throws CursorGone · Unavailable if they cannot be read: the follower is not added then
    */
   async follow(follower: Follower, after: Cursor, ready: () => Promise<boolean>): Promise<void> {
     follower.position = after.position;
     for (let from = after; ; ) {
-      // Whoever is the first, also where the last one has left meanwhile.
+      // This is the first follower, or the last one left during the read.
       if (!this.#recent) await this.#begin();
       if (this.#join(follower, from) || !(await ready())) return;
-      // A server without these changes would give an empty page again and again.
+      // A server without these changes would return empty pages for ever.
       const reaches = this.#recent?.at.position ?? from.position;
       const page = await this.reads.page(follower.scope, from, PAGE, { reaches });
       from = page.next;
@@ -131,31 +126,31 @@ export class FeedTail implements Disposable {
 
   leave(follower: Follower): void {
     for (const group of this.#followers) if (group.delete(follower)) this.#count -= 1;
-    if (this.#count === 0) this.#rest();
+    if (this.#count === 0) this.#stop();
   }
 
-  /** A little before the end of the feed, where those begin who are about to list everything, unless much has come since. */
+  /** Starts a little before the end of the feed, as new clients do, or at the end after many changes. */
   async #begin(): Promise<void> {
     const { start, head, currency } = await this.reads.beginning();
     if (this.#recent) return;
-    this.#recent = new RecentChanges(head.position - start.position > KEPT ? head : start, currency);
+    this.#recent = new RecentChanges(head.position - start.position > MOST_RECENT ? head : start, currency);
     void this.#advance();
   }
 
-  /** True where memory has all that the follower lacks: from now on it hears of everything. */
+  /** Adds the follower if memory has all changes that it lacks, and delivers them. */
   #join(follower: Follower, from: Cursor): boolean {
     const missed = this.#recent?.behind(from, follower.scope);
     if (!this.#recent || !missed) return false;
     const { at } = this.#recent;
     follower.position = Math.max(from.position, at.position);
-    this.#group().add(follower);
+    this.#followers.reduce((least, group) => (group.size < least.size ? group : least)).add(follower);
     this.#count += 1;
     this.#timer ??= setInterval(() => this.#tick(), POLL_MS / GROUPS).unref();
     if (missed.changes.length > 0) follower.deliver(missed, { ...at, position: follower.position });
     return true;
   }
 
-  #rest(): void {
+  #stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#recent = undefined;
@@ -165,7 +160,7 @@ export class FeedTail implements Disposable {
     const all = this.#followers.flatMap((group) => [...group]);
     for (const group of this.#followers) group.clear();
     this.#count = 0;
-    this.#rest();
+    this.#stop();
     for (const follower of all) follower.lost();
   }
 
@@ -177,17 +172,22 @@ export class FeedTail implements Disposable {
     if (this.#ticks % GROUPS === 0) void this.#advance();
   }
 
-  /** Reads and delivers what is new; it never fails. */
+  /** Reads and delivers new changes. It never fails. */
   #advance(): Promise<void> {
-    this.#advancing ??= this.#catchUp()
-      .catch((error: unknown) => this.#logger.debug({ err: error }, 'the feed cannot be read at the moment'))
+    this.#advancing ??= this.#readAll()
+      .catch((error: unknown) =>
+        this.#logger.debug(
+          { err: error },
+          'the feed cannot be read; the next attempt follows within a second',
+        ),
+      )
       .finally(() => {
         this.#advancing = undefined;
       });
     return this.#advancing;
   }
 
-  async #catchUp(): Promise<void> {
+  async #readAll(): Promise<void> {
     for (;;) {
       const recent = this.#recent;
       if (!recent) return;
@@ -200,13 +200,13 @@ export class FeedTail implements Disposable {
         if (this.#recent === recent) this.#lose();
         return;
       }
-      if (!more && this.#heard <= recent.at.position) return;
-      // A replica may not have what the message told of: the timer asks again.
+      if (!more && this.#newest <= recent.at.position) return;
+      // A replica may lack the change that the message named. The timer reads again.
       if (!more && recent.at === at) return;
     }
   }
 
-  /** @returns whether there is more */
+  /** Reads and delivers one page. Returns true if there are more changes. */
   async #step(recent: RecentChanges): Promise<boolean> {
     const { at } = recent;
     const catalogue = await this.reads.catalogue(at, PAGE);
@@ -214,13 +214,13 @@ export class FeedTail implements Disposable {
     if (next.position === at.position) return false;
     const organizations = new Set(catalogue.organizations);
     const clusters = new Map<number, readonly Change[]>();
-    // Again, since others may have come meanwhile; nobody comes between the last look and the delivery.
+    // Followers may join during a read, so the check is repeated. None joins between the last check and the delivery.
     for (;;) {
       const lacking = this.#served(organizations).filter((id) => !clusters.has(id));
       if (lacking.length === 0) break;
       await Promise.all(
         lacking.map(async (id) => {
-          clusters.set(id, await this.#allOf(id, at, next.position));
+          clusters.set(id, await this.#clusterChanges(id, at, next.position));
         }),
       );
     }
@@ -230,7 +230,7 @@ export class FeedTail implements Disposable {
     return more;
   }
 
-  /** Those of whom somebody follows. */
+  /** Returns the organizations that have followers. */
   #served(organizations: ReadonlySet<number>): number[] {
     if (organizations.size === 0) return [];
     const served = new Set<number>();
@@ -239,7 +239,7 @@ export class FeedTail implements Disposable {
     return [...served].filter((id) => organizations.has(id));
   }
 
-  async #allOf(organizationId: number, at: Cursor, upTo: number): Promise<readonly Change[]> {
+  async #clusterChanges(organizationId: number, at: Cursor, upTo: number): Promise<readonly Change[]> {
     const changes: Change[] = [];
     let from = at;
     for (let more = true; more; ) {
@@ -281,12 +281,12 @@ export class FeedTail implements Disposable {
       const batch = batchFor(scope);
       follower.position = next.position;
       const [first] = batch.changes;
-      // One that has joined from a page of its own may have some of it.
-      const lacks =
+      // A follower that joined after it read pages may have some of these changes.
+      const missing =
         first && first.position <= position
           ? new Batch(batch.changes.filter((change) => change.position > position))
           : batch;
-      if (lacks.changes.length > 0) follower.deliver(lacks, next);
+      if (missing.changes.length > 0) follower.deliver(missing, next);
       served += 1;
       if (served % SERVED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
     }

@@ -1,18 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-
-/** What a reader counts of those who follow the changes feed. */
-export interface StreamCounts {
-  /** How many follow now. */
-  readonly size: number;
-  readonly counts: { readonly cut: number; readonly refused: number; readonly limited: number };
-}
+import type { FeedTail } from './feed-tail.ts';
 
 /** Adds the series of `/v1/changes` to a registry. */
-export function addStreamSeries(registry: Registry, streams: StreamCounts): void {
+export function addStreamSeries(registry: Registry, streams: Pick<FeedTail, 'size' | 'counts'>): void {
   const registers = [registry];
   new Gauge({
     name: 'fleetbook_streams',
-    help: 'Streams of /v1/changes, and requests that wait for a change, that are open',
+    help: 'Open streams of /v1/changes, and requests that wait for a change',
     registers,
     collect() {
       this.set(streams.size);
@@ -20,7 +14,7 @@ export function addStreamSeries(registry: Registry, streams: StreamCounts): void
   });
   new Counter({
     name: 'fleetbook_streams_ended_total',
-    help: 'Streams that ended early, by reason; cut: the client did not keep up; refused: the process held as many as it may, see MAX_CONNECTIONS; limited: the token or its organization held its share of it',
+    help: 'Streams that ended early, by reason; cut: the client was too slow; refused: the process had the most streams, see MAX_CONNECTIONS; limited: the token or its organization had its largest share',
     labelNames: ['reason'],
     registers,
     collect() {

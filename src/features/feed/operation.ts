@@ -1,4 +1,4 @@
-/** How `/v1/changes` is called and described. */
+/** The parameters and the description of `/v1/changes`. */
 import { z } from 'zod';
 import { availableParameter } from '../../http/available.ts';
 import { problems } from '../../http/openapi-responses.ts';
@@ -9,7 +9,7 @@ import { Problem } from '../../http/protocol/problem.ts';
 import { CURSOR_TEXT, type Cursor, encodeCursor, Feed } from './cursor.ts';
 import { changesSchema } from './schema.ts';
 
-/** Of the examples. */
+/** For the examples. */
 const CURSOR: Cursor = {
   feed: new Feed('7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', 'd0c5f1a2-6b7e-4c38-9d1f-2e4a6b8c0f13'),
   position: 4711,
@@ -19,19 +19,20 @@ const EXAMPLE = encodeCursor(CURSOR);
 
 export const parameters = {
   after: parameter(z.string().regex(CURSOR_TEXT), {
-    description: 'The cursor behind which changes are told; without it the answer says where the feed is now',
+    description:
+      'Cursor: the answer has the changes behind it. Without it the answer names the end of the feed',
     example: EXAMPLE,
-    expected: 'a cursor that an answer has given',
+    expected: 'a cursor of an earlier answer',
   }).optional(),
-  limit: countParameter('Changes at the most', [1, 1000], 100).default(100),
+  limit: countParameter('Most changes of the answer', [1, 1000], 100).default(100),
   available: availableParameter,
-  wait: countParameter('Seconds to wait for a change where there is none', [0, 30], 25).default(0),
+  wait: countParameter('Seconds to wait for a change if there is none', [0, 30], 25).default(0),
 };
 
 const lastEventId = parameter(z.string(), {
-  description: 'Counts as `after`',
+  description: 'Same as `after`',
   example: EXAMPLE,
-  expected: 'the id of an event that was sent',
+  expected: 'the id of an event of the stream',
 }).optional();
 export const INVALID_LAST_EVENT_ID = invalidParameter('header', 'Last-Event-ID', lastEventId, undefined);
 
@@ -42,18 +43,18 @@ const noPlace = (detail: string) =>
   });
 
 export const NO_PLACE: Readonly<Record<Full, Problem>> = {
-  process: noPlace('This process holds as many streams and waiting requests as it may.'),
+  process: noPlace('This process has the most streams and waiting requests that it allows.'),
   organization: noPlace(
-    'The organization holds half of the streams that this process may hold, its largest share.',
+    'The organization has half of the streams that this process allows, its largest share.',
   ),
-  token: noPlace('The token holds a quarter of the streams that this process may hold, its largest share.'),
+  token: noPlace('The token has a quarter of the streams that this process allows, its largest share.'),
 };
 
 export function cursorGone(next: Cursor): Problem {
   return new Problem(410, {
     type: 'urn:fleetbook:problem:cursor-gone',
     title: 'Cursor gone',
-    detail: 'The changes behind this cursor are not kept. List everything again, then go on from "next".',
+    detail: 'The changes behind this cursor are deleted. List everything again, then continue from "next".',
     members: { next: encodeCursor(next) },
   });
 }
@@ -65,14 +66,14 @@ export const changesOperation: DescribedOperation = {
   isStrict: true,
   doc: {
     id: 'listChanges',
-    summary: 'Changes of machines and clusters, as they come',
-    description: `To keep a copy: take \`next\` of a request without \`after\`, list everything, then follow the changes from there; the first of them may be in the lists already. A change tells the state as it is when it is read, so that to apply one twice does no harm. \`catalogue.changed\` says that all prices are in another currency; each machine follows.
+    summary: 'Changes of machines and clusters, in their order',
+    description: `To maintain a copy: take \`next\` of a request without \`after\`, list everything, then follow the changes from there. The lists may already contain the first of them. A change has the state at the time of the read, so it may be applied twice. \`catalogue.changed\` means that all prices are in another currency; a change of each machine follows.
 
-With \`available=all\` machines that are sold out are part of the feed: \`machine.sold_out\` and \`machine.restocked\` take the place of \`machine.withdrawn\` and \`machine.added\`, and \`available\` is false in a machine that is sold out. List with \`available=all\` too, by \`/v1/machines/search\`.
+With \`available=all\` the feed includes sold-out machines: \`machine.sold_out\` and \`machine.restocked\` replace \`machine.withdrawn\` and \`machine.added\`, and a sold-out machine has \`available: false\`. List with \`available=all\` too, by \`/v1/machines/search\`.
 
-Machines' changes need the scope \`machines:read\`, those of the organization's clusters \`clusters:read\`; a token with one of them gets those of it.
+Changes of machines require the scope \`machines:read\`, changes of the organization's clusters \`clusters:read\`. A token with one scope gets the changes of that scope.
 
-With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` counts as \`after\`. The stream ends when the token does, and so does waiting.`,
+With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` is the same as \`after\`. A stream and a wait end with their token.`,
     answers: changesSchema,
     example: {
       changes: [
@@ -93,7 +94,7 @@ With \`Accept: text/event-stream\` the answer is a stream of server-sent events:
       },
     },
     otherResponses: {
-      410: problems('What is behind the cursor is not kept, or is of a database that was replaced', {
+      410: problems('The changes behind the cursor are deleted, or the database was replaced', {
         cursorGone: cursorGone(CURSOR),
       }),
     },

@@ -21,7 +21,7 @@ export function readFeed({
   closing.defer(() => feed[Symbol.dispose]());
   documents.onPublished({
     onPublished(id, position) {
-      if (id === FEED_ID) feed.heard(position);
+      if (id === FEED_ID) feed.advanceTo(position);
     },
     onLineage: () => feed.reset(),
   });

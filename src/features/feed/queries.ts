@@ -1,4 +1,4 @@
-/** What readers read of the changes feed. */
+/** Statements of readers about the changes feed. */
 import type { Sql } from '../../db/connection/client.ts';
 import {
   CLUSTER_JSON,
@@ -7,20 +7,20 @@ import {
   MACHINE_JSON,
 } from '../../db/shown-rows.ts';
 
-/** Where the feed is. */
+/** The state of the feed. */
 export interface FeedHead {
   readonly lineage: string;
-  /** Of the prices that it shows; null while the database does not know it. */
+  /** Of its prices; null while the database does not know it. */
   readonly currency: string | null;
   /** Of the newest change. */
   readonly position: number;
-  /** Changes up to this position are not kept any more. */
+  /** Changes up to this position are deleted. */
   readonly pruned: number;
   /** Encrypts cursors: a UUID. */
   readonly cursorKey: string;
 }
 
-/** One change. What it is about is as it is now: what has changed since then follows as a change of its own. */
+/** One change. It shows the current state of its machine or cluster. A later change follows as its own row. */
 export interface FeedRow {
   readonly position: number;
   /** RFC 3339, with microseconds. */
@@ -29,36 +29,36 @@ export interface FeedRow {
   readonly machineId: number | null;
   readonly providerId: number | null;
   readonly regionId: number | null;
-  /** Of a machine: the prices that were told before, and then. */
+  /** Of a machine: the price that the feed stated before this change, and with it. */
   readonly before: string | null;
   readonly after: string | null;
   readonly slug: string | null;
-  /** The cluster, or the machine with whether it is sold out, as JSON; null for one that is not shown any more. */
+  /** The cluster, or `{isSoldOut, machine}`, as JSON; null if it is not shown any more. */
   readonly shown: string | null;
 }
 
 export interface FeedPage {
   readonly head: FeedHead;
   readonly rows: readonly FeedRow[];
-  /** Organizations with cluster changes behind `after`, up to the head. Empty unless the question includes them. */
+  /** Organizations with cluster changes behind `after`, up to the head. Empty unless requested. */
   readonly organizations: readonly number[];
-  /** Where the next page begins: behind the last row, or behind everything that there was. */
+  /** Where the next page begins: behind the last row, or behind all changes. */
   readonly next: number;
   readonly more: boolean;
 }
 
 export interface FeedQuestion {
-  /** Whose clusters; undefined for the changes that concern everybody. */
+  /** The organization of cluster changes; undefined for changes of the catalogue. */
   readonly organizationId: number | undefined;
   readonly after: number;
   /** Changes up to this position; all of them unless given. */
   readonly upTo?: number;
   readonly limit: number;
-  /** True to read in the same snapshot which organizations have cluster changes behind `after`. */
+  /** True to read, in the same snapshot, the organizations with cluster changes behind `after`. */
   readonly withOrganizations?: boolean;
 }
 
-/** The head as a statement gives it. */
+/** The head as a statement returns it. */
 interface HeadRow {
   readonly lineage: string;
   readonly currency: string | null;
@@ -72,9 +72,8 @@ type PageRow = Omit<FeedRow, 'position'> &
   HeadRow & { readonly position: string | null; readonly organizations: readonly number[] | null };
 
 /**
- * Where somebody begins who is about to read the lists: a little before now, since a list that is read after this may be
- * that much older.
- * @param seconds how much older
+ * Returns where a client starts before it reads the lists: a little before now, because a list that it reads may be older.
+ * @param seconds how much older a list may be
  */
 export async function readFeedStart(sql: Sql, seconds: number): Promise<FeedHead & { start: number }> {
   const rows = await sql<(HeadRow & { start: string })[]>`
@@ -86,7 +85,7 @@ export async function readFeedStart(sql: Sql, seconds: number): Promise<FeedHead
   return { ...head, start: Math.max(head.pruned, Number(rows[0]?.start)) };
 }
 
-/** Changes in their order, and where the feed is, in one statement. */
+/** Reads changes in their order, and the head, in one snapshot. */
 export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<FeedPage> {
   const { organizationId, after, upTo = Number.MAX_SAFE_INTEGER, limit, withOrganizations } = question;
   const [, found] = await sql.begin('read only', (tx) => [
@@ -101,22 +100,22 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
         select p.last - p.count + c.nth as position, p.at, p.region_id, p.organization_id, c.*
         from parts p cross join lateral unnest(p.kinds, p.machine_ids, p.before, p.after, p.slugs)
           with ordinality c (kind, machine_id, before, after, slug, nth)
-        -- The first part may lie before the cursor for the most part.
+        -- Most of the first part may be before the cursor.
         where p.ahead <= ${limit} + (select count from parts order by last limit 1)
           and p.last - p.count + c.nth > ${after}
         order by 1 limit ${limit + 1}
       )
-      select ${columnsOfHead(sql)}, touched.organizations, asked.position, asked.kind,
-        to_char(asked.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
-        asked.machine_id as "machineId", r.provider_id as "providerId", asked.region_id as "regionId",
-        asked.before, asked.after, asked.slug,
-        -- Looked up one by one: what a planner makes of a join to a large catalogue is not to be foreseen.
+      select ${columnsOfHead(sql)}, touched.organizations, change.position, change.kind,
+        to_char(change.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
+        change.machine_id as "machineId", r.provider_id as "providerId", change.region_id as "regionId",
+        change.before, change.after, change.slug,
+        -- A subquery for each row: the plan of a join with a large catalogue is unpredictable.
         (${organizationId === undefined ? machineOf(sql) : clusterOf(sql)})::text as shown
       from ${placeOfFeed(sql)}
       cross join lateral (${withOrganizations ? touchedBehind(sql, after) : sql`select null::int[] as organizations`}) touched
-      left join changes asked on true
-      left join regions r on r.id = asked.region_id
-      order by asked.position`,
+      left join changes change on true
+      left join regions r on r.id = change.region_id
+      order by change.position`,
   ]);
   const head = headOf(found);
   const organizations = found[0]?.organizations ?? [];
@@ -155,8 +154,8 @@ const machineOf = (sql: Sql) => sql`
   select json_build_object('isSoldOut', m.excluded_reason is not null, 'machine', ${sql.unsafe(MACHINE_JSON)})
   from machines m join regions r on r.id = m.region_id
   join providers p on p.id = r.provider_id
-  where m.id = asked.machine_id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}`;
+  where m.id = change.machine_id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}`;
 
 const clusterOf = (sql: Sql) => sql`
   select ${sql.unsafe(CLUSTER_JSON)} from clusters c ${sql.unsafe(JOIN_OF_CLUSTER)}
-  where c.organization_id = asked.organization_id and c.slug = asked.slug and c.retired_at is null`;
+  where c.organization_id = change.organization_id and c.slug = change.slug and c.retired_at is null`;

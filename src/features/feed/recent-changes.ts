@@ -1,37 +1,47 @@
-import { Batch } from './batch.ts';
 import type { Cursor } from './cursor.ts';
 import { type Change, type FeedScope, isFor } from './feed-reads.ts';
 
-/** Changes of the catalogue that memory keeps, and times that clusters were touched. */
-export const KEPT = 2000;
+/** Changes of the catalogue, and groups of changed organizations, that memory holds. */
+export const MOST_RECENT = 2000;
 
-/** Clusters of these organizations have changed, at this position or before. */
-interface Touched {
-  readonly upTo: number;
-  readonly organizations: ReadonlySet<number>;
+/** Changes that many clients get at once. */
+export class Batch {
+  readonly changes: readonly Change[];
+  #encoded: Buffer | undefined;
+
+  constructor(changes: readonly Change[]) {
+    this.changes = changes;
+  }
+
+  /** Returns the bytes to send, encoded once for all clients. @param encode always the same function */
+  encoded(encode: (changes: readonly Change[]) => Buffer): Buffer {
+    this.#encoded ??= encode(this.changes);
+    return this.#encoded;
+  }
 }
 
 const NOTHING = new Batch([]);
 
-/** The end of the feed as far as memory has it, for those who begin a little before it. */
+/** The end of the feed in memory, for clients that start a little before the end. */
 export class RecentChanges {
-  /** Everything behind this position is here. */
+  /** Every change behind this position is here. */
   #since: number;
   #at: Cursor;
   #currency: string | undefined;
   #changes: Change[] = [];
-  #touched: Touched[] = [];
+  /** Organizations whose clusters changed at `upTo` or before. Cluster changes themselves are not in memory. */
+  #touched: { readonly upTo: number; readonly organizations: ReadonlySet<number> }[] = [];
   /** The newest batch for clients that return, by `withSoldOut`: many of them return to the same position. */
   readonly #missed = new Map<boolean, Batch>();
 
-  /** @param from nothing behind it is here yet */
+  /** @param from no change behind it is here yet */
   constructor(from: Cursor, currency: string | undefined) {
     this.#since = from.position;
     this.#at = from;
     this.#currency = currency;
   }
 
-  /** The end of what is here. */
+  /** The newest position in memory. */
   get at(): Cursor {
     return this.#at;
   }
@@ -40,12 +50,12 @@ export class RecentChanges {
     return this.#currency;
   }
 
-  /** Whether what lies behind a cursor is known to be kept. */
+  /** Returns true if memory has every change behind the cursor. */
   reaches({ feed, position }: Cursor): boolean {
     return feed.lineage === this.#at.feed.lineage && position >= this.#since;
   }
 
-  /** What lies behind a cursor; undefined where not all of it is here. Of clusters nothing is, but whose they were. */
+  /** Returns the changes behind a cursor; undefined if memory lacks some of them. */
   behind(cursor: Cursor, scope: FeedScope): Batch | undefined {
     const { machines, organizationId, withSoldOut = false } = scope;
     const { position } = cursor;
@@ -65,7 +75,7 @@ export class RecentChanges {
     return batch;
   }
 
-  /** @param organizations of whose clusters there are changes */
+  /** @param organizations those with changed clusters */
   add(
     changes: readonly Change[],
     organizations: ReadonlySet<number>,
@@ -77,8 +87,8 @@ export class RecentChanges {
     this.#missed.clear();
     this.#changes.push(...changes);
     if (organizations.size > 0) this.#touched.push({ upTo: next.position, organizations });
-    const gone = this.#changes.splice(0, Math.max(0, this.#changes.length - KEPT));
-    const forgotten = this.#touched.splice(0, Math.max(0, this.#touched.length - KEPT));
-    this.#since = Math.max(this.#since, gone.at(-1)?.position ?? 0, forgotten.at(-1)?.upTo ?? 0);
+    const removed = this.#changes.splice(0, Math.max(0, this.#changes.length - MOST_RECENT));
+    const dropped = this.#touched.splice(0, Math.max(0, this.#touched.length - MOST_RECENT));
+    this.#since = Math.max(this.#since, removed.at(-1)?.position ?? 0, dropped.at(-1)?.upTo ?? 0);
   }
 }

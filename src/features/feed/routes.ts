@@ -18,20 +18,13 @@ import { type ChangesPage, CursorGone, type FeedScope } from './feed-reads.ts';
 import type { FeedTail } from './feed-tail.ts';
 import { changesOperation, cursorGone, INVALID_LAST_EVENT_ID, NO_PLACE, parameters } from './operation.ts';
 
-/** `/v1/changes`. */
+/** Serves `/v1/changes`. */
 export const feedApi =
   (feed: FeedTail): ApiFeature =>
   () => ({
     described: [changesOperation],
     addRoutes: (app, deps) => new ChangesRoute(feed, deps).addTo(app),
   });
-
-interface Wanted {
-  readonly after: string;
-  readonly limit: number;
-  /** Seconds. */
-  readonly wait: number;
-}
 
 class ChangesRoute {
   readonly #feed: FeedTail;
@@ -117,19 +110,19 @@ class ChangesRoute {
     return reply;
   }
 
-  /** Sends the changes behind a cursor, or waits for the first ones. */
+  /** Sends the changes behind a cursor, or waits for the first ones. @param wait in seconds */
   async #sendChanges(
     request: FastifyRequest,
     reply: FastifyReply,
     scope: FeedScope,
-    { after, limit, wait }: Wanted,
+    { after, limit, wait }: { after: string; limit: number; wait: number },
   ): Promise<FastifyReply> {
     const { withDeadline, endless } = this.#deps;
     const feed = this.#feed;
     const until = Date.now() + wait * 1000;
     const place = await withDeadline(feed.reads.find(after));
     let page = await withDeadline(feed.reads.page(scope, place, limit));
-    // Changes whose object the scope no longer shows leave an empty page.
+    // A page is empty if the scope no longer shows the objects of its changes.
     while (page.changes.length === 0 && page.more)
       page = await withDeadline(feed.reads.page(scope, page.next, limit));
     if (page.changes.length > 0 || wait === 0) return this.#sendPage(request, reply, page, 'postgres');
@@ -139,7 +132,7 @@ class ChangesRoute {
     if (full) return this.#refuse(reply, full);
     request.lasts = true;
     using waiting = new WaitingRequest(scope, until, this.#checks.of(request));
-    this.#hold(waiting, life);
+    this.#register(waiting, life);
     try {
       await feed.follow(waiting, page.next, async () => !life.aborted);
       const found = await waiting.answer;
@@ -165,7 +158,7 @@ class ChangesRoute {
     const life = lifeOf(request.raw, raw);
     const full = this.#places.enter(grantOf(request), life);
     if (full) return this.#refuse(reply, full);
-    // A wrong cursor is refused before the stream begins.
+    // A wrong cursor is rejected before the stream begins.
     const { start, currency } = await withDeadline(feed.beginning(scope, after));
     if (life.aborted) return reply.hijack();
     request.lasts = true;
@@ -187,15 +180,15 @@ class ChangesRoute {
       feed.counts.cut += 1;
     };
     const stream = new EventStream({ response: raw, life, scope, start, idleTimeoutMs, token, onCut });
-    this.#hold(stream, life);
-    // A client that is cut off names the last event that it has when it comes back.
+    this.#register(stream, life);
+    // A client that is cut off reconnects with its last event id.
     await feed.follow(stream, start, () => stream.ready()).catch(() => stream.end());
     if (stream.isOver) feed.leave(stream);
     return reply;
   }
 
-  /** Ends what follows the feed when the server closes, and forgets it when its answer is over. */
-  #hold(each: EventStream | WaitingRequest, life: AbortSignal): void {
+  /** Ends a follower when the server closes, and removes it when its answer is over. */
+  #register(each: EventStream | WaitingRequest, life: AbortSignal): void {
     const { endless } = this.#deps;
     endless.add(each);
     const leave = () => {
@@ -240,7 +233,7 @@ function scopeOf({ scopes, organizationId }: Grant): FeedScope {
   };
 }
 
-/** The changes found, as far as the request wants them. */
+/** Returns the first `limit` changes of those found. */
 function cut(found: Found, limit: number, { currency }: ChangesPage): ChangesPage {
   const { changes, next } = found;
   const last = changes[limit - 1];

@@ -1,4 +1,4 @@
-/** What `/v1/changes` answers, as a zod schema. */
+/** The schema of `/v1/changes`. */
 import { z } from 'zod';
 import { named } from '../../http/openapi-schemas.ts';
 import {
@@ -14,11 +14,11 @@ import { CURSOR_TEXT } from './cursor.ts';
 
 const cursor = (description: string) => documented(z.string().regex(CURSOR_TEXT), { description });
 
-/** A change of one of these types, with what it is about. */
+/** Returns the schema of a change of these types. @param subject its further members */
 const change = (types: readonly string[], subject: z.ZodRawShape) =>
   z.strictObject({
     id: cursor('The cursor of this change'),
-    at: instant('When it was told'),
+    at: instant('When the feed got it'),
     type: z.enum(types),
     ...subject,
   });
@@ -42,11 +42,11 @@ export const changesSchema = named(
           region_id: id('Region id'),
         }),
         change(['cluster.created', 'cluster.changed'], { cluster: clusterSchema }),
-        change(['cluster.deleted'], { slug: text('The slug that it had') }),
+        change(['cluster.deleted'], { slug: text('Slug of the deleted cluster') }),
         change(['catalogue.changed'], {}),
       ]),
     ),
-    next: cursor('Where to go on'),
-    more: documented(z.boolean(), { description: 'There are more already' }),
+    next: cursor('Cursor for the next request'),
+    more: documented(z.boolean(), { description: 'True if there are more changes now' }),
   }),
 );
