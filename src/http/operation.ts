@@ -93,13 +93,34 @@ export function addOperation(
     recorder.answered(path, request, status, performance.now() - request.startedAt);
   }
 
-  /** Sends an answer, in a coding that may still have to be made. */
+  /** Sends an answer, after its coding is made. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body } = prepared.answer;
     const coded = prepared.canBeSentTo(request.raw) ? undefined : withDeadline(compressed(body));
     return whenThere(coded, () =>
       answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
     );
+  }
+
+  function answer(request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {
+    const grant = grantOf(request);
+    const target = request.raw.url ?? '';
+    const cached = responses?.get(target, grant.organizationId);
+    if (cached) return send(request, reply, cached.prepared);
+    const reading = read(valuesOf(request), grant);
+    return whenThere(reading instanceof Promise ? withDeadline(reading) : reading, (found) => {
+      if (found === undefined || found instanceof Problem) {
+        sendProblem(reply, found ?? NOT_FOUND);
+        return undefined;
+      }
+      const prepared = new PreparedAnswer(found);
+      const sending = send(request, reply, prepared);
+      // An answer that had to be waited for may be outdated by now.
+      if (sending instanceof Promise || reading instanceof Promise) return sending;
+      const owner = shared ? EVERYBODY : grant.organizationId;
+      responses?.set({ target, owner, route: path, scope }, found, prepared);
+      return sending;
+    });
   }
 
   app.route({
@@ -113,28 +134,7 @@ export function addOperation(
       answered(request, statusCode);
       done(null, payload);
     },
-    handler: async (request, reply) => {
-      const grant = grantOf(request);
-      const target = request.raw.url ?? '';
-      const cached = responses?.get(target, grant.organizationId);
-      if (cached) {
-        await send(request, reply, cached.prepared);
-        return reply;
-      }
-      const reading = read(valuesOf(request), grant);
-      const answer = reading instanceof Promise ? await withDeadline(reading) : reading;
-      if (answer === undefined) return sendProblem(reply, NOT_FOUND);
-      if (answer instanceof Problem) return sendProblem(reply, answer);
-      const prepared = new PreparedAnswer(answer);
-      const sending = send(request, reply, prepared);
-      // An answer that had to be waited for may be outdated by now.
-      if (sending instanceof Promise) await sending;
-      else if (!(reading instanceof Promise)) {
-        const owner = shared ? EVERYBODY : grant.organizationId;
-        responses?.set({ target, owner, route: path, scope }, answer, prepared);
-      }
-      return reply;
-    },
+    handler: answer,
   });
 }
 

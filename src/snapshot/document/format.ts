@@ -19,10 +19,13 @@ export const FORMAT = 'FB1';
 const VERSION_DIGITS = 16;
 const LENGTH_DIGITS = 8;
 const CRC_DIGITS = 8;
-/** Bytes of the first line before its checksum. */
-const CRC_AT = FORMAT.length + 1 + VERSION_DIGITS + 1 + LENGTH_DIGITS + 1;
+/** Where in the first line its parts begin. */
+const VERSION_AT = FORMAT.length + 1;
+const LENGTH_AT = VERSION_AT + VERSION_DIGITS + 1;
+const CRC_AT = LENGTH_AT + LENGTH_DIGITS + 1;
 /** Bytes of the first line. */
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
+const FIRST_LINE = /^FB1 \d{16} \d{8} [0-9a-f]{8}\n$/;
 
 /** A document's content before it is encoded: pure, the same wherever it is built. */
 export interface DocumentContent extends Provenance {
@@ -121,9 +124,12 @@ interface Header {
 export function parseHeader(value: Buffer): Header | undefined {
   if (value.length < HEADER_LENGTH) return undefined;
   const line = value.toString('latin1', 0, HEADER_LENGTH);
-  const [, version, headLength, crc] = /^FB1 (\d{16}) (\d{8}) ([0-9a-f]{8})\n$/.exec(line) ?? [];
-  if (crc === undefined) return undefined;
-  return { version: Number(version), headLength: Number(headLength), crc: Number.parseInt(crc, 16) };
+  if (!FIRST_LINE.test(line)) return undefined;
+  return {
+    version: Number(line.slice(VERSION_AT, VERSION_AT + VERSION_DIGITS)),
+    headLength: Number(line.slice(LENGTH_AT, LENGTH_AT + LENGTH_DIGITS)),
+    crc: Number.parseInt(line.slice(CRC_AT, CRC_AT + CRC_DIGITS), 16),
+  };
 }
 
 /**

@@ -161,8 +161,8 @@ export class DocumentMemory implements DocumentTier {
   }
 
   /** Columns are kept by their reader, in another form. */
-  given({ id, name }: Wanted, { document, ...read }: Given): void {
-    if (name.kind !== 'columns') this.set(id, name.kind, document, read);
+  given({ id, name }: Wanted, given: Given): void {
+    if (name.kind !== 'columns') this.set(id, name.kind, given.document, given);
   }
 
   set(id: string, kind: Kind, document: Document | undefined, read: Omit<Given, 'document'>): void {
