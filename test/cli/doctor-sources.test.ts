@@ -151,7 +151,7 @@ describe('a source', () => {
     });
     expect(await of('linode')).toMatchObject({
       verdict: 'warning',
-      found: expect.stringMatching(/^disabled \d+ s ago by ada@desk$/),
+      found: expect.stringMatching(/^disabled \d+ (?:s|min) ago by ada@desk$/),
     });
 
     await register('gone');

@@ -151,10 +151,10 @@ describe('source show', () => {
     const text = async (id: string) =>
       (await fleetbook(['source', 'show', id], env)).stdout.replaceAll(/\s+/g, ' ');
     expect(await text('linode')).toMatch(
-      /disabled \d+ s ago by ada@desk \(prices are wrong\); to read it again: fleetbook source enable linode/,
+      /disabled \d+ (?:s|min) ago by ada@desk \(prices are wrong\); to read it again: fleetbook source enable linode/,
     );
     expect(await text('gone')).toContain('to end that: fleetbook source retire gone');
-    expect(await text('retired')).toMatch(/retired \d+ s ago; nothing of it is published/);
+    expect(await text('retired')).toMatch(/retired \d+ (?:s|min) ago; nothing of it is published/);
     expect(await fleetbook(['source', 'show', 'nobody'], env)).toMatchObject({
       code: 2,
       stdout: '',

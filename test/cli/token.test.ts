@@ -89,9 +89,11 @@ describe('token', () => {
     const { stdout } = await token('list');
     expect(stdout).toMatch(/^ID {2}NAME {9}ORGANIZATION {2}SCOPES +STATE {2}MADE +EXPIRES +LAST USED\n/);
     expect(stdout).toMatch(
-      /^1 +billing job +acme +clusters:read +good +\d+ s ago +\d{4}-\d\d-\d\d \d\d:\d\d +never$/m,
+      /^1 +billing job +acme +clusters:read +good +\d+ (?:s|min) ago +\d{4}-\d\d-\d\d \d\d:\d\d +never$/m,
     );
-    expect(stdout).toMatch(/^2 +- +other +machines:read clusters:read +good +\d+ s ago +never +never$/m);
+    expect(stdout).toMatch(
+      /^2 +- +other +machines:read clusters:read +good +\d+ (?:s|min) ago +never +never$/m,
+    );
     expect(stdout).not.toContain('fb_');
     const listed = await json('list', '--org', 'other');
     expect(listed).toEqual([

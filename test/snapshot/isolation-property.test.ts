@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
+import { Pool } from '../../src/db/connection/client.ts';
 import type { Sql } from '../../src/db/connection/connect.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { buildApp } from '../../src/http/app.ts';
@@ -88,15 +89,13 @@ async function unboundSql(closing: AsyncDisposableStack, url: string): Promise<S
   closing.defer(() => owner.end({ timeout: 5 }));
   await owner.unsafe(`create role ${role} bypassrls; grant fleetbook_reader to ${role}`);
   closing.defer(async () => void (await owner.unsafe(`drop role ${role}`)));
-  const sql: Sql = postgres(url, {
+  const pool = new Pool(url, {
     max: 4,
-    fetch_types: false,
     connect_timeout: 2,
     onnotice: () => {},
     connection: { role, TimeZone: 'UTC', statement_timeout: 1000 },
   });
-  closing.defer(() => sql.end({ timeout: 0 }));
-  return sql;
+  return closing.use(pool).sql;
 }
 
 it('no byte of one organization is in an answer to another, whatever is warm, cold, swapped or broken', {

@@ -22,10 +22,10 @@ describe('fleetbook alert', () => {
 
   it('lists what is open, and what was', async () => {
     expect((await alert(['list'])).stdout).toMatch(
-      /^1 source_stale, open since \d+ s ago: acme was never read well\n$/,
+      /^1 source_stale, open since \d+ (?:s|min) ago: acme was never read well\n$/,
     );
     expect((await alert(['list', '--closed'])).stdout).toMatch(
-      /2 batch_held, resolved \d+ s ago: .* \(rejected by ada\)/,
+      /2 batch_held, resolved \d+ (?:s|min) ago: .* \(rejected by ada\)/,
     );
     expect(JSON.parse((await alert(['list', '--json'])).stdout)).toMatchObject([
       { subject: 'acme', resolvedAt: null },
@@ -37,11 +37,11 @@ describe('fleetbook alert', () => {
     expect(await alert(['acknowledge', '1', ...because])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^alert 1 source_stale acme is acknowledged by ada \d+ s ago: the provider repairs it\n$/,
+        /^alert 1 source_stale acme is acknowledged by ada \d+ (?:s|min) ago: the provider repairs it\n$/,
       ),
     });
     expect((await alert(['list'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
-      /acme was never read well \(acknowledged by ada \d+ s ago: the provider repairs it\)/,
+      /acme was never read well \(acknowledged by ada \d+ (?:s|min) ago: the provider repairs it\)/,
     );
     const snoozed = await alert(['snooze', '1', '--for', '4h', ...because, '--json']);
     expect(JSON.parse(snoozed.stdout)).toMatchObject({
@@ -71,7 +71,7 @@ describe('fleetbook alert', () => {
 
   it('lists what was sent and how that went, and sends it again', async () => {
     expect((await alert(['deliveries'])).stdout).toMatch(
-      /^1 +ops +alerts\.opened +\d+ s ago +waiting +2 +it answered 503; next at \d\d:\d\d UTC$/m,
+      /^1 +ops +alerts\.opened +\d+ (?:s|min) ago +waiting +2 +it answered 503; next at \d\d:\d\d UTC$/m,
     );
     expect(await alert(['resend', '1'])).toMatchObject({
       code: 0,

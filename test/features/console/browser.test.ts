@@ -99,7 +99,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('button', { name: /^Approve/ }).click();
     await page.getByText('is stored: 0 new, 12 changed, 0 retired').waitFor();
     const decision = page.getByRole('definition').filter({ hasText: 'the provider announced it' });
-    expect(await decision.textContent()).toMatch(/^ada, \d+ s ago: “the provider announced it”$/);
+    expect(await decision.textContent()).toMatch(/^ada, \d+ (?:s|min) ago: “the provider announced it”$/);
     await page.getByRole('heading', { name: 'Changes of the approval' }).waitFor();
     await page.getByRole('row', { name: 'cx31' }).first().waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();

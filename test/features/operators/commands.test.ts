@@ -38,7 +38,7 @@ describe('operator', () => {
       stderr: 'fleetbook: the name "ada" is taken; for another token: fleetbook operator token ada\n',
     });
     expect((await operator(['list'])).stdout).toMatch(
-      /^OPERATOR +ROLE +SIGNS IN BY +STATE +MADE +LAST SEEN\nada +admin +1 token +enabled +\d+ s ago +never\n$/,
+      /^OPERATOR +ROLE +SIGNS IN BY +STATE +MADE +LAST SEEN\nada +admin +1 token +enabled +\d+ (?:s|min) ago +never\n$/,
     );
   });
 
@@ -102,7 +102,7 @@ describe('operator', () => {
       [4, 'revoked'],
     ]);
     expect((await operator(['tokens'])).stdout).toMatch(
-      /^ID +OPERATOR +NAME +STATE +MADE +EXPIRES +LAST USED\n1 +ada +- +good +\d+ s ago +never +never\n2 +ada +prometheus/,
+      /^ID +OPERATOR +NAME +STATE +MADE +EXPIRES +LAST USED\n1 +ada +- +good +\d+ (?:s|min) ago +never +never\n2 +ada +prometheus/,
     );
     expect((await operator(['tokens', 'eve'])).stdout).toMatch(/^eve has no token/);
   });

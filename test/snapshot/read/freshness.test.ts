@@ -185,7 +185,13 @@ describe('the time of verification', () => {
     await reader.link.poll();
     await database.heal();
     expect(await reading).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
-    expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T06:00:00.000Z', price: 0.75 });
+    // A busy machine may cut the link once more. Until it is back, memory is believed for a second of this still clock.
+    const after = await until(async () => {
+      const { epoch, linked } = reader.link;
+      const answer = await shown(reader);
+      return linked && reader.link.linked && reader.link.epoch === epoch && answer;
+    });
+    expect(after).toMatchObject({ asOf: '2026-01-02T06:00:00.000Z', price: 0.75 });
   });
 
   it('covers what memory has, also after a link that lasted for a moment', async () => {
