@@ -57,8 +57,9 @@ export const RULES: readonly (readonly [string, RegExp, string])[] = [
 const MOST_WORDS = 45;
 
 const PARTS: readonly { readonly paths: readonly string[]; readonly limit: number }[] = [
-  { paths: ['README.md', 'CONTRIBUTING.md'], limit: 0 },
-  { paths: ['docs'], limit: 120 },
+  { paths: ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'examples'], limit: 0 },
+  { paths: ['test/docs', 'test/toolchain', 'packages/*/README.md'], limit: 0 },
+  { paths: ['docs'], limit: 20 },
 ];
 
 /** Returns the prose of each line: Markdown text or comments, without code and addresses. */
