@@ -31,7 +31,7 @@ describe('doctor', () => {
 
   it('finds a replica and its primary well, and says nothing where readers read no replica', async () => {
     expect(await found({ DATABASE_URL: primary, READER_DATABASE_URL: replica })).toEqual([
-      ['ok', 'readers read a replica, and ask DATABASE_URL for what it does not have yet', null],
+      ['ok', 'readers read a replica, and DATABASE_URL for what it does not have yet', null],
     ]);
     expect(await found({ DATABASE_URL: primary })).toEqual([]);
     expect(
@@ -42,7 +42,7 @@ describe('doctor', () => {
   it('finds the primary among the hosts of the readers', async () => {
     const both = servers.url('target_session_attrs=prefer-standby');
     expect(await found({ READER_DATABASE_URL: both })).toEqual([
-      ['ok', 'readers read a replica, and ask READER_DATABASE_URL for what it does not have yet', null],
+      ['ok', 'readers read a replica, and READER_DATABASE_URL for what it does not have yet', null],
     ]);
   });
 
@@ -86,9 +86,11 @@ describe('serve, which starts all the same', () => {
 
   it('names a primary that is a replica as well, and a replica of another database', async () => {
     const again = `${replica}?target_session_attrs=any`;
-    expect(await told({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toMatch(/leads to a standby/);
+    expect(await told({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toMatch(
+      /leads to a replica as well/,
+    );
     expect(await told({ DATABASE_URL: other.url, READER_DATABASE_URL: replica })).toMatch(
-      /leads to another database than DATABASE_URL/,
+      /leads to a replica of another database than DATABASE_URL/,
     );
   });
 });

@@ -11,7 +11,7 @@ import type {
 } from '../../packages/client/src/index.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machine.ts';
-import type { RecommendDocument, SearchDocument } from '../../src/features/search/search-reader.ts';
+import type { RecommendDocument, SearchDocument } from '../../src/features/search/schema.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
 import type { ProviderListing } from '../../src/snapshot/document/build.ts';
 

@@ -87,7 +87,7 @@ it('copies miss no change when one address leads to two servers, one of them beh
           },
           { what: 'a copy to be what the lists say' },
         );
-        expect(copy.begunAnew).toBe(0);
+        expect(copy.relisted).toBe(0);
       }
     },
   });

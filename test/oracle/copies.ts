@@ -26,7 +26,7 @@ export class Copies {
     for (const [token, copy] of this.#copies) {
       try {
         await copy.follow(3);
-        if (copy.begunAnew > 0)
+        if (copy.relisted > 0)
           throw new WrongAnswer(`a cursor of token ${token.id} is gone, and nothing was forgotten`);
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error;

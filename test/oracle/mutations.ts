@@ -57,9 +57,9 @@ export const MUTATIONS: readonly Mutation[] = [
     having: ['reprice', 'restart reader', 'sync'],
   },
   {
-    name: 'searches do not hear of publications',
+    name: 'searches miss publications',
     file: 'src/features/search/searchable.ts',
-    find: 'this.#heard.set(Number(regionId),',
+    find: 'this.#published.set(Number(regionId),',
     replace: 'new Map().set(Number(regionId),',
   },
   {

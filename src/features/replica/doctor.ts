@@ -3,59 +3,36 @@ import { type Finding, ok, problem, problemOf } from '../../cli/doctor/finding.t
 import { openStore } from '../../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
 import { messageOf } from '../../lib/driver-error.ts';
-import { type ReplicaState, readReplicaState } from './state.ts';
+import { misfitOf, readReplicaState } from './state.ts';
 
 const CHECK = 'replica';
 
-/** Whether readers on a replica can read from its primary what the replica lacks. */
+/** Checks whether readers on a replica can read from its primary what the replica lacks. */
 export async function checkReplica(config: Configured): Promise<Finding[]> {
   if (config.settings.READER_DATABASE_URL === undefined) return [];
-  const replica = readerDatabase(config);
-  const ofReplica = await stateOf(replica);
-  if ('check' in ofReplica) return [ofReplica];
-  if (!ofReplica.isStandby) return [];
-  const primary = readerPrimary(config);
-  if (!primary)
-    return [
-      problem(
-        CHECK,
-        `${replica.setting} leads to a replica, and no primary is configured for what the replica does not have yet`,
-        'name the primary in DATABASE_URL',
-      ),
-    ];
-  const ofPrimary = await stateOf(primary);
-  if ('check' in ofPrimary) return [ofPrimary];
-  if (ofPrimary.isStandby)
-    return [
-      problem(
-        CHECK,
-        `${primary.setting} leads to a replica as well`,
-        `name the primary in ${primary.setting}`,
-      ),
-    ];
-  if (ofPrimary.lineage !== ofReplica.lineage)
-    return [
-      problem(
-        CHECK,
-        `${replica.setting} leads to a replica of another database than ${primary.setting}, or to one that is far behind`,
-        'name a replica of the same database, and check that it follows its primary',
-      ),
-    ];
-  return [ok(CHECK, `readers read a replica, and ask ${primary.setting} for what it does not have yet`)];
+  const replica = await stateOf(readerDatabase(config));
+  if ('check' in replica) return [replica];
+  if (!replica.state.isStandby) return [];
+  const primaryServer = readerPrimary(config);
+  if (!primaryServer) {
+    const found = `${replica.setting} leads to a replica, and no primary is configured for what the replica does not have yet`;
+    return [problem(CHECK, found, 'name the primary in DATABASE_URL')];
+  }
+  const primary = await stateOf(primaryServer);
+  if ('check' in primary) return [primary];
+  const misfit = misfitOf(replica, primary);
+  if (misfit !== undefined) return [problemOf(CHECK, misfit)];
+  return [ok(CHECK, `readers read a replica, and ${primary.setting} for what it does not have yet`)];
 }
 
-async function stateOf({ setting, url }: ServerSetting): Promise<ReplicaState | Finding> {
+async function stateOf({ setting, url }: ServerSetting) {
   await using store = openStore({ url, role: 'reader', connections: 1 });
   try {
-    return await readReplicaState(store.sql);
+    return { setting, state: await readReplicaState(store.sql) };
   } catch (error) {
     const why = postgresProblem(error, { setting, url });
-    return why === undefined
-      ? problem(
-          CHECK,
-          `${setting} could not be checked: ${messageOf(error)}`,
-          'read the log of PostgreSQL, which names the cause',
-        )
-      : problemOf(CHECK, why);
+    if (why !== undefined) return problemOf(CHECK, why);
+    const remedy = 'read the log of PostgreSQL, which has the cause';
+    return problem(CHECK, `${setting} could not be checked: ${messageOf(error)}`, remedy);
   }
 }

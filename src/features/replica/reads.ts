@@ -13,26 +13,21 @@ import { type ReplicaState, readReplicaState } from './state.ts';
  * - `behind`: the replica is in another lineage;
  * - `away`: the replica does not answer.
  */
-export type FencedBecause = 'older' | 'unknown' | 'behind' | 'away';
-
-export interface ReplicaCounts {
-  /** Seconds between a read of the replica and the last transaction that it had then; undefined without a recent read. */
-  readonly lagSeconds: number | undefined;
-  readonly fenced: ReadonlyMap<FencedBecause, number>;
-}
+export const FENCED_BECAUSE = ['older', 'unknown', 'behind', 'away'] as const;
+type FencedBecause = (typeof FENCED_BECAUSE)[number];
 
 /** Milliseconds for which the lag of the last read is reported. */
 const LAG_RECENT_MS = 60_000;
 
 export interface ReplicaReadsOptions {
   readonly replica: PostgresReads;
-  /** Capped on its own. */
+  /** With its own limit of concurrent reads. */
   readonly primary: PostgresReads;
   readonly now?: () => number;
 }
 
 /** A result of the replica, and the replica's state before the read. */
-export interface OfReplica<T> {
+interface OfReplica<T> {
   readonly result: T;
   readonly state: ReplicaState;
 }
@@ -56,8 +51,8 @@ export class ReplicaReads implements Reads {
   }
 
   /**
-   * Reads from the replica what passes the check, and the rest from the primary. Without a check nothing shows what the
-   * replica lacks: then the primary is read first.
+   * Reads from the replica, and from the primary if the result fails the check. Without a check the primary answers first,
+   * since nothing shows what the replica lacks.
    * @throws Unavailable
    */
   async run<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
@@ -69,8 +64,8 @@ export class ReplicaReads implements Reads {
   }
 
   /**
-   * A result of the replica; undefined if it does not answer or is in another lineage.
-   * @throws SemaphoreFull when too many wait for the replica: the primary does not get these reads
+   * Returns a result of the replica; undefined if it does not answer or is in another lineage.
+   * @throws SemaphoreFull if too many reads wait for the replica: the primary does not get them
    */
   async ofReplica<T>(read: (sql: Sql) => Promise<T>): Promise<OfReplica<T> | undefined> {
     let found: OfReplica<T>;
@@ -96,7 +91,7 @@ export class ReplicaReads implements Reads {
     return undefined;
   }
 
-  /** Counts a read that the primary has to answer. */
+  /** Counts a read that the primary must answer. */
   fenced(why: FencedBecause): void {
     this.#fenced.set(why, (this.#fenced.get(why) ?? 0) + 1);
   }
@@ -110,12 +105,13 @@ export class ReplicaReads implements Reads {
     }
   }
 
-  /** Only a replica in this lineage is read from now on. */
+  /** Ignores a replica in another lineage from now on. */
   follow(lineage: string): void {
     this.#lineage = lineage;
   }
 
-  get counts(): ReplicaCounts {
+  /** `lagSeconds` is undefined without a recent read. */
+  get counts() {
     const isRecent = this.#lag !== undefined && this.#now() - this.#lag.readAt < LAG_RECENT_MS;
     return { lagSeconds: isRecent ? this.#lag?.seconds : undefined, fenced: this.#fenced };
   }

@@ -10,20 +10,20 @@ import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
 import type { ReplicaReads } from './reads.ts';
 
-/** Documents whose newest version is remembered. */
+/** Most documents whose newest version is remembered. */
 const REMEMBERED = 50_000;
 
 /**
- * The documents of a replica, by the versions of its primary. The primary names the newest version, by one lookup in an
- * index. A replica that has this version gives the document; otherwise the primary does.
+ * Reads documents from a replica by the versions of its primary. The primary names the newest version with one index lookup.
+ * The replica gives the document if it has this version; otherwise the primary does.
  *
- * If the primary does not answer, the replica answers alone: nothing older than what this reader gave or heard, and as of the
- * last transaction that it has.
+ * If the primary does not answer, the replica answers alone: nothing older than a version that this reader gave or received
+ * in a message, and as of the replica's last transaction.
  */
 export class ReplicaTier implements DocumentTier {
   readonly #primary: PostgresTier;
   readonly #reads: ReplicaReads;
-  /** Id → the newest version that was given or heard. */
+  /** Id → the newest version that was given or received in a message. */
   readonly #newest = new Map<string, number>();
   #hasForgotten = false;
 
@@ -81,7 +81,7 @@ export class ReplicaTier implements DocumentTier {
     const { id, name, atLeast } = wanted;
     const known = this.#newest.get(id) ?? (this.#hasForgotten ? Number.POSITIVE_INFINITY : 0);
     const found = await this.#reads.ofReplica(async (sql) => {
-      // Read first: the document has the changes of these runs. Others may have named later runs.
+      // Stamps first: the document has the changes of their runs. Stamps of other servers may be later.
       const stamps = name.kind === 'token' ? NO_STAMPS : await loadFreshness(sql);
       return { stamps, document: await load(sql, wanted, Math.max(atLeast, known)) };
     });
@@ -97,7 +97,7 @@ export class ReplicaTier implements DocumentTier {
   }
 }
 
-/** The reads, with the tier that takes its documents from them. */
+/** Returns the reads and a tier on them. */
 export function replicaOf(reads: ReplicaReads): Replica {
   return {
     reads,
@@ -105,7 +105,7 @@ export function replicaOf(reads: ReplicaReads): Replica {
   };
 }
 
-/** The document of this server; null if that is older than `atLeast`. */
+/** Loads the document of this server; null if it is older than `atLeast`. */
 async function load(
   sql: Sql,
   { name, cached }: Wanted,

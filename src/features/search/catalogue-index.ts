@@ -1,24 +1,24 @@
-/** The machines of all regions, as they are searched. Immutable: a publication makes another one. */
+/** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
 import type { Place, RegionColumns } from '../../snapshot/document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
 
-/** A region as it was published last. */
+/** A region of the index. */
 export interface IndexedRegion extends Place {
   readonly version: number;
-  /** Of what the document holds. */
+  /** Of the document's content. */
   readonly hash: string;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
 }
 
-/** A region that takes the place of what it was. */
+/** A region that replaces its earlier version. */
 export interface RegionUpdate extends IndexedRegion {
   readonly columns: RegionColumns;
 }
 
-/** Names in lower case, one after the other, each behind a line feed. */
+/** All names in lower case in one text, each behind a line feed. */
 export interface NameText {
   readonly text: string;
   /** By type: where its name starts. */
@@ -28,13 +28,13 @@ export interface NameText {
 export interface CatalogueIndex {
   readonly rows: Rows;
   readonly dictionary: Dictionary;
-  /** By type. It has the types of this index; the dictionary may have more by now. */
+  /** By type: its kind. It has the types of this index. The dictionary may have more. */
   readonly kindOf: Uint32Array;
   readonly names: NameText;
   readonly regions: readonly IndexedRegion[];
   /** By id: its place in `regions`. */
   readonly regionOf: ReadonlyMap<number, number>;
-  /** Names what is searched: the same for the same content, in every process. */
+  /** A hash of the content, the same in every process. */
   readonly version: string;
 }
 
@@ -50,12 +50,12 @@ export function emptyIndex(): CatalogueIndex {
   };
 }
 
-/** Measured by `npm run bench:search`: objects, names and map entries of each. */
+/** Bytes of objects, names and map entries, measured by `npm run bench:search`. */
 const BYTES_PER_TYPE = 160;
 const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;
 
-/** Bytes that an index takes. */
+/** Returns the bytes of an index. */
 export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: number): number {
   return (
     rows * BYTES_PER_ROW +
@@ -65,10 +65,10 @@ export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: 
   );
 }
 
-/** Machines that are looked up in the dictionary between two turns. */
+/** Machines whose types are looked up between two turns. */
 const MACHINES_PER_TURN = 512;
 
-/** The index with these regions as they are now. The one of before stays as it is. */
+/** Returns an index with new versions of these regions. The earlier index does not change. */
 export function* updateIndex(
   before: CatalogueIndex,
   updates: readonly RegionUpdate[],

@@ -1,4 +1,4 @@
-/** The kinds and names of machines, each under a number. Numbers are only added, so rows of an earlier index stay valid. */
+/** The kinds and names of machines by number. Numbers are only added, so rows of an earlier index stay valid. */
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 
 /** Bytes of a gigabyte in the unit of a machine's memory. */
@@ -7,7 +7,7 @@ export const GIGABYTE: Readonly<Record<MachineKind['ramUnit'], number>> = {
   Decimal: 10 ** 9,
 };
 
-/** Machines of one provider that differ in name, region and price only. */
+/** Machines of one provider that differ only in name, region and price. */
 export interface ProviderKind {
   readonly providerId: number;
   readonly facts: MachineKind;

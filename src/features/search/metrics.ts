@@ -1,12 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-
-/** What a reader counts of the index that searches are answered from. */
-export interface SearchCounts {
-  readonly machines: number;
-  readonly bytes: number;
-  readonly limitBytes: number;
-  readonly failures: Readonly<Record<'too-large' | 'failed', number>>;
-}
+import type { SearchCounts } from './searchable.ts';
 
 /** Adds the series of searches to a registry. */
 export function addSearchSeries(registry: Registry, counts: () => SearchCounts): void {
@@ -21,22 +14,22 @@ export function addSearchSeries(registry: Registry, counts: () => SearchCounts):
     });
   gauge(
     'fleetbook_search_machines',
-    'Machines that can be searched; 0 until somebody searches',
+    'Machines in the index of searches; 0 until the first search',
     ({ machines }) => machines,
   );
   gauge(
     'fleetbook_search_index_bytes',
-    'Bytes that the index of searches takes, by its own count',
+    'Bytes of the index of searches, by its own count',
     ({ bytes }) => bytes,
   );
   gauge(
     'fleetbook_search_index_limit_bytes',
-    'Bytes that it may take, of MEMORY_LIMIT',
+    'Most bytes of the index of searches, a part of MEMORY_LIMIT',
     ({ limitBytes }) => limitBytes,
   );
   new Counter({
     name: 'fleetbook_search_failures_total',
-    help: 'Times at which the machines could not be read for searches, by reason; too-large: they do not fit',
+    help: 'Failed reads of the index of searches, by reason; too-large: the index does not fit into its limit',
     labelNames: ['reason'],
     registers: [registry],
     collect() {

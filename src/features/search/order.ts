@@ -1,8 +1,7 @@
-/** The orders of rows: by a key that may rise or fall, then by price and id, which always rise. */
+/** The keys of orders, and binary search in them. */
 import type { ProviderKind } from './dictionary.ts';
 import type { Sort } from './question.ts';
 
-/** What the key of a row depends on. */
 export interface Keyed {
   readonly prices: Float64Array;
   readonly types: Uint32Array;
@@ -20,11 +19,14 @@ export function keyOf(by: Sort['by'], { prices, types, kindOf, kinds }: Keyed): 
   return by === 'cpu' || by === 'ram' ? size : (row) => (prices[row] as number) / size(row);
 }
 
-/** The first of `from`, …, `to` - 1 for which `holds` is true, if it is true for all that follow; `to` if none is. */
+/**
+ * Returns the first place from `from` to before `to` for which `holds` is true; `to` for none. If `holds` is true for a place,
+ * it must be true for all later ones.
+ */
 export function firstWhere(from: number, to: number, holds: (place: number) => boolean): number {
   let low = from;
   let step = 1;
-  // Steps that double come first: the place is often near `from`.
+  // First in doubling steps, because the place is often near `from`.
   for (; low + step < to && !holds(low + step - 1); step *= 2) low += step;
   let high = Math.min(to, low + step);
   while (low < high) {

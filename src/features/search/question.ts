@@ -1,11 +1,11 @@
-/** What a search asks for, and where its pages begin. Pure. */
+/** The filters and sort of a search, and the cursors of its pages. Pure. */
 import { hash } from 'node:crypto';
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 
 export const SORT_FIELDS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
 
-/** How a question counts memory: each machine in the unit that it is sold in, or all of them in one unit. */
+/** The unit of memory in filters: `AsSold` is the unit in which each machine is sold. */
 export const RAM_UNITS = ['AsSold', 'Binary', 'Decimal'] as const satisfies readonly (
   | 'AsSold'
   | MachineDocument['ram_unit']
@@ -17,13 +17,13 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-/** Each limit belongs to what it allows. What is undefined is not asked for. */
+/** Limits are inclusive. Undefined: no filter. */
 export interface Filters {
   readonly minCpu?: number | undefined;
   readonly maxCpu?: number | undefined;
-  /** True: a machine's memory counts as sold, so that 8 GB and 8 GiB are both 8. Otherwise memory is compared in bytes. */
+  /** True: memory is compared as sold, so 8 GB and 8 GiB are both 8. Otherwise in bytes. */
   readonly isRamAsSold?: boolean | undefined;
-  /** Thousandths of a byte, or of a GB or GiB as sold: three decimals of a gigabyte are exact. */
+  /** In thousandths of a byte, or of a GB or GiB as sold, so that three decimals are exact. */
   readonly minRam?: number | undefined;
   readonly maxRam?: number | undefined;
   /** The same for each cpu. */
@@ -31,39 +31,38 @@ export interface Filters {
   readonly maxRamPerCpu?: number | undefined;
   /** Per minute. */
   readonly maxPrice?: number | undefined;
-  /** GB of local disk that a machine is known to have. */
+  /** GB of local disk. A machine with an unknown disk does not match. */
   readonly minDisk?: number | undefined;
   readonly providers?: readonly number[] | undefined;
   readonly regions?: readonly number[] | undefined;
-  /** Part of the name, in either case. Not empty, and without line feeds. */
+  /** Part of the name, case-insensitive. Not empty, without line feeds. */
   readonly name?: string | undefined;
   readonly architecture?: string | undefined;
   readonly cpuKind?: MachineFacts['cpuKind'] | undefined;
-  /** Machines that cannot be ordered now are found as well. */
+  /** Includes sold-out machines. */
   readonly withSoldOut?: true | undefined;
 }
 
-/** A place in an order: behind the machine of this key, price and id. The key is what is sorted by. */
+/** A place in an order: behind the machine with this sort key, price and id. */
 export interface Position {
   readonly key: number;
   readonly price: number;
   readonly id: number;
 }
 
-/** What a cursor says. */
 export interface Cursor {
   readonly after: Position;
-  /** Of the index in which it was the last machine of a page. */
+  /** Of the index that gave the page. */
   readonly version: string;
 }
 
-/** Characters of a version in a cursor: enough to tell any two that follow one another. */
+/** Characters of a version in a cursor: enough to distinguish successive versions. */
 const VERSION_LENGTH = 8;
 const HASH_LENGTH = 8;
 /** Bytes of a position. */
 const POSITION_LENGTH = 8 + 8 + 4;
 
-/** Names the question: equal for equal filters, however they were written. */
+/** Returns a hash of the question. Equal filters have equal hashes in any order. */
 export function questionHash(filters: Filters, sort: Sort): string {
   const set = (ids: readonly number[] | undefined) => ids && [...new Set(ids)].sort((a, b) => a - b);
   const { providers, regions, name } = filters;
@@ -73,7 +72,7 @@ export function questionHash(filters: Filters, sort: Sort): string {
   return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
 }
 
-/** Opaque to whoever gets it, and short. */
+/** Returns the text of a cursor, opaque to clients. */
 export function writeCursor(question: string, { after, version }: Cursor): string {
   const position = Buffer.alloc(POSITION_LENGTH);
   position.writeDoubleBE(after.key, 0);
@@ -82,7 +81,7 @@ export function writeCursor(question: string, { after, version }: Cursor): strin
   return question + version.slice(0, VERSION_LENGTH) + position.toString('base64url');
 }
 
-/** Undefined for what is no cursor of this question. */
+/** Returns the cursor of a text; undefined unless it is of this question. */
 export function readCursor(question: string, text: string): Cursor | undefined {
   const [start, end] = [HASH_LENGTH, HASH_LENGTH + VERSION_LENGTH];
   if (!text.startsWith(question)) return undefined;
@@ -98,5 +97,4 @@ export function readCursor(question: string, text: string): Cursor | undefined {
   return { after, version: text.slice(start, end) };
 }
 
-/** Whether the version is the one that a cursor names. */
 export const isSameVersion = (cursor: Cursor, version: string): boolean => version.startsWith(cursor.version);

@@ -8,39 +8,36 @@ import type { Documents } from '../../snapshot/read/documents.ts';
 import type { Stamps } from '../../snapshot/read/freshness.ts';
 import { type CatalogueIndex, indexBytes, type RegionUpdate, updateIndex } from './catalogue-index.ts';
 
-/** Documents that are read at once, and rows that are put in at once: names take room until they are. */
+/** Concurrent reads of documents, and rows of one merge. Until then their names take memory. */
 const READS_AT_ONCE = 4;
 const ROWS_AT_ONCE = 100_000;
 /** Milliseconds of work between two turns of the event loop. */
 const TURN_MS = 2;
 
-/** No machine can be searched now; the message says why, for the caller. */
+/** Machines cannot be searched now. The message has the reason for the client. */
 export class SearchUnavailable extends Unavailable {}
 
 export class TooLarge extends SearchUnavailable {
   constructor() {
-    super(
-      'Machines cannot be searched here: their index does not fit into what MEMORY_LIMIT leaves for it.',
-      60,
-    );
+    super('Machines cannot be searched here: their index is larger than its part of MEMORY_LIMIT.', 60);
   }
 }
 
-export interface PutOptions {
+export interface MergeOptions {
   readonly documents: Documents;
-  /** Bytes that the index may take. */
+  /** Most bytes of the index. */
   readonly memoryLimit: number;
-  /** True once another lineage has begun: the index will not be used. */
+  /** True after a change of lineage: the index is of no use then. */
   readonly isOver: () => boolean;
 }
 
-/** The version of every region by Postgres, and the stamps that they cover; undefined if Postgres does not answer. */
+/** Reads the version of every region from Postgres, and the stamps that they cover; undefined if Postgres does not answer. */
 export async function storedVersions(
   documents: Documents,
 ): Promise<{ stamps: Stamps; versions: Map<number, number> } | undefined> {
   try {
     return await documents.postgres(async (sql) => {
-      // The server may be a replica that is behind: its own stamps, read first, are true of its versions.
+      // Stamps first, from the same server: it may be a replica that is behind.
       const stamps = await loadFreshness(sql);
       return { stamps, versions: await loadRegionVersions(sql) };
     });
@@ -50,22 +47,22 @@ export async function storedVersions(
   }
 }
 
-/** Every region that readers are shown, with 0 for its version. */
+/** Returns every published region, with version 0. */
 export async function listedRegions(documents: Documents): Promise<Map<number, number>> {
   const { document } = await documents.get({ kind: 'providers' });
   const keys = [...(document?.keys() ?? [])];
   return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
 }
 
-/** Puts these regions into an index, those that have another version there. */
-export async function putRegions(
+/** Returns the index with newer versions of these regions. */
+export async function mergeRegions(
   before: CatalogueIndex,
   wanted: ReadonlyMap<number, number>,
-  { documents, memoryLimit, isOver }: PutOptions,
+  { documents, memoryLimit, isOver }: MergeOptions,
 ) {
   let index = before;
   let ofDisk = false;
-  // Set where nothing confirms what was read: the disk gave it, or a cache that no publisher reaches.
+  // Set if nothing confirms a document: it is from disk, or from a cache that no publisher reaches.
   let knownSince: number | undefined;
   /** Source of a region → the time of the region's document. */
   const read = new Map<string, string>();
@@ -102,12 +99,12 @@ export async function putRegions(
   return { index, ofDisk, knownSince, read };
 }
 
-/** Bytes of an index, by its own count. */
+/** Returns the bytes of an index, by its own count. */
 export function bytesOf({ rows, dictionary, regions }: CatalogueIndex): number {
   return indexBytes(rows.count, dictionary, regions.length);
 }
 
-/** Does the work in turns, so that nothing else waits for long. */
+/** Works in turns, so that other work does not wait long. */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const until = performance.now() + TURN_MS;

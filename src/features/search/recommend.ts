@@ -1,9 +1,8 @@
-/** The cheapest machine of each provider that fits. */
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { Filters } from './question.ts';
 import { select } from './select.ts';
 
-/** @returns row numbers, the cheapest first; at the same price by id */
+/** Returns the row of the cheapest machine of each provider that fits, by price, then id. */
 export function cheapestOfEach(index: CatalogueIndex, filters: Filters): number[] {
   const { rows, regions } = index;
   const { first, end, types, regions: isRegion, kinds } = select(index, filters);

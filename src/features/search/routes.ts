@@ -12,6 +12,7 @@ import {
   invalidParameter,
   listParameter,
   parameter,
+  type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
@@ -37,7 +38,7 @@ const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 const CPUS = [1, 100_000] as const;
 const ram = (description: string, example: string) => decimalParameter(description, 3, example).optional();
 const unit = wordParameter(
-  'How memory is counted. AsSold: each machine in its own unit, so that 8 GB and 8 GiB are both 8. Binary (GiB) and Decimal (GB): every machine in that unit, compared in bytes',
+  'Unit of memory. AsSold: each machine in its own unit, so 8 GB and 8 GiB are both 8. Binary (GiB) and Decimal (GB): every machine in that unit, compared in bytes',
   RAM_UNITS,
   'AsSold',
 ).default('AsSold');
@@ -52,14 +53,10 @@ const shared = {
     example: 'arm64',
     expected: 'a name in lower case, e.g. x86_64',
   }).optional(),
-  cpu_kind: wordParameter(
-    'Whether the cpu is its own, or shared',
-    ['dedicated', 'shared'],
-    'dedicated',
-  ).optional(),
+  cpu_kind: wordParameter('Dedicated or shared cpu', ['dedicated', 'shared'], 'dedicated').optional(),
 };
 const cursor = parameter(z.string().regex(/^[\w-]{1,100}$/), {
-  description: 'Where the page begins: `next` of the one before, with the same other parameters',
+  description: 'Start of the page: `next` of the previous page, with the same other parameters',
   example: 'uX3kR0aZq7YF3nXkPxs1eVJ7',
   expected: '"next" of an answer to the same question',
 }).optional();
@@ -75,7 +72,7 @@ const searchParameters = {
   min_ram_per_cpu: ram('Least memory for each virtual CPU, in `ram_unit`', '2'),
   max_ram_per_cpu: ram('Most memory for each virtual CPU, in `ram_unit`', '8'),
   ...shared,
-  // JSON Schema counts characters, zod's `max` halves of surrogate pairs.
+  // JSON Schema counts characters, zod's `max` counts UTF-16 code units.
   name: parameter(
     z
       .string()
@@ -88,14 +85,14 @@ const searchParameters = {
     },
   ).optional(),
   sort: wordParameter(
-    'What comes first: the least of this, or behind `-` the most. Then the cheapest, then by id',
+    'Sort key, ascending, or descending with `-`. Machines with one key are in the order of price, then id',
     sorts,
     'price',
   ).default('price'),
   limit: countParameter('Most machines of the answer', [1, 500], 50).default(50),
   cursor,
   fields: listParameter(
-    wordParameter('Fields that are shown; all unless given', MACHINE_FIELDS, 'id'),
+    wordParameter('Fields of each machine; all unless given', MACHINE_FIELDS, 'id'),
     MACHINE_FIELDS.length,
   ).optional(),
 };
@@ -105,7 +102,7 @@ const hours = parameter(
     .string()
     .refine((text) => /^\d{1,5}(\.\d{1,2})?$/.test(text) && Number(text) > 0 && Number(text) <= 87_600),
   {
-    description: 'Hours for which it is paid. At most 2 decimals',
+    description: 'Hours of the total. At most 2 decimals',
     example: 730,
     expected: 'a number from 0.01 to 87600, of at most 2 decimals',
   },
@@ -119,11 +116,11 @@ const hours = parameter(
   });
 
 const recommendParameters = {
-  cpu: countParameter('Virtual CPUs that are needed', CPUS, 2),
-  ram: decimalParameter('Memory that is needed, in `ram_unit`', 3, '4'),
+  cpu: countParameter('Needed virtual CPUs', CPUS, 2),
+  ram: decimalParameter('Needed memory, in `ram_unit`', 3, '4'),
   ram_unit: unit,
   hours,
-  disk: ram('Local disk that the machine is known to have, in GB', '80'),
+  disk: ram('Needed local disk, in GB', '80'),
   ...shared,
 };
 
@@ -140,9 +137,9 @@ function searchOperations(reader: SearchReader): Operation[] {
       isStrict: true,
       doc: {
         id: 'searchMachines',
-        summary: 'Machines of all providers and regions by what they have',
+        summary: 'Machines of all providers and regions by filters',
         description:
-          'Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB are both 8. The answer repeats `ram_unit`. A limit that no machine meets finds none. A publication between two pages moves no machine into or out of a page that was read: see `moved`.',
+          'Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB are both 8. The answer repeats `ram_unit`. If no machine meets the filters, the list is empty. After a publication between two pages the next page continues behind its place in the order: see `moved`.',
         answers: searchSchema,
         example: { machines: [MACHINE], next: null, ram_unit: 'AsSold', version: VERSION, moved: false },
         extension: true,
@@ -150,9 +147,14 @@ function searchOperations(reader: SearchReader): Operation[] {
       read: (values) =>
         orProblem(async () => {
           const { sort, limit, cursor: begin, fields } = values;
-          const question = { filters: filtersOf(values), ramUnit: values.ram_unit };
-          const asked = { ...question, sort: sortOf(sort), limit, cursor: begin };
-          const found = await reader.search({ ...asked, fields: fields && inOrder(fields) });
+          const found = await reader.search({
+            filters: filtersOf(values),
+            ramUnit: values.ram_unit,
+            sort: sortOf(sort),
+            limit,
+            cursor: begin,
+            fields: fields && inOrder(fields),
+          });
           return found ?? invalidParameter('query', 'cursor', cursor, begin);
         }),
       shared: true,
@@ -164,7 +166,7 @@ function searchOperations(reader: SearchReader): Operation[] {
       isStrict: true,
       doc: {
         id: 'recommendMachines',
-        summary: 'The cheapest machine of each provider that has what is needed',
+        summary: 'The cheapest machine of each provider that meets the needs',
         description:
           'The cheapest first. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The total is the price times the hours: where the provider caps a month (Hetzner, Linode, DigitalOcean), 730 hours overstate it by up to 22 %.',
         answers: recommendSchema,
@@ -196,7 +198,7 @@ function searchOperations(reader: SearchReader): Operation[] {
   ];
 }
 
-/** Says why nothing can be searched, where that is known. */
+/** Returns a 503 with the reason if machines cannot be searched. */
 async function orProblem(read: () => MaybePromise<Answer | Problem>): Promise<Answer | Problem> {
   try {
     return await read();
@@ -210,51 +212,37 @@ async function orProblem(read: () => MaybePromise<Answer | Problem>): Promise<An
   }
 }
 
-interface Asked {
-  readonly min_cpu?: number | undefined;
-  readonly max_cpu?: number | undefined;
-  readonly min_ram?: string | undefined;
-  readonly max_ram?: string | undefined;
-  readonly ram_unit: RamUnit;
-  readonly max_price?: string | undefined;
-  readonly min_ram_per_cpu?: string | undefined;
-  readonly max_ram_per_cpu?: string | undefined;
-  readonly provider: readonly number[] | undefined;
-  readonly region: readonly number[] | undefined;
-  readonly name?: string | undefined;
-  readonly architecture: string | undefined;
-  readonly cpu_kind: 'dedicated' | 'shared' | undefined;
-  readonly available: 'now' | 'all';
-}
+type Given = Partial<Values<typeof searchParameters>> &
+  Values<typeof shared> & { readonly ram_unit: RamUnit };
 
-function filtersOf(asked: Asked): Filters {
-  const { ram_unit: unit } = asked;
+function filtersOf(given: Given): Filters {
+  const { ram_unit: unit } = given;
   const gigabyte = unit === 'AsSold' ? 1 : GIGABYTE[unit];
   const size = (gigabytes: string | undefined) =>
     gigabytes === undefined ? undefined : thousandths(gigabytes) * gigabyte;
   return {
-    // Without a size the question is the same in every unit, and so are its cursors.
-    isRamAsSold: (unit === 'AsSold' && hasSize(asked)) || undefined,
-    minCpu: asked.min_cpu,
-    maxCpu: asked.max_cpu,
-    minRam: size(asked.min_ram),
-    maxRam: size(asked.max_ram),
-    minRamPerCpu: size(asked.min_ram_per_cpu),
-    maxRamPerCpu: size(asked.max_ram_per_cpu),
-    maxPrice: asked.max_price === undefined ? undefined : Number(asked.max_price),
-    providers: asked.provider,
-    regions: asked.region,
-    name: asked.name,
-    architecture: asked.architecture,
-    cpuKind: asked.cpu_kind,
-    withSoldOut: asked.available === 'all' ? true : undefined,
+    // Without a size the unit does not matter, so cursors are valid in every unit.
+    isRamAsSold: (unit === 'AsSold' && hasSize(given)) || undefined,
+    minCpu: given.min_cpu,
+    maxCpu: given.max_cpu,
+    minRam: size(given.min_ram),
+    maxRam: size(given.max_ram),
+    minRamPerCpu: size(given.min_ram_per_cpu),
+    maxRamPerCpu: size(given.max_ram_per_cpu),
+    maxPrice: given.max_price === undefined ? undefined : Number(given.max_price),
+    providers: given.provider,
+    regions: given.region,
+    name: given.name,
+    architecture: given.architecture,
+    cpuKind: given.cpu_kind,
+    withSoldOut: given.available === 'all' ? true : undefined,
   };
 }
 
-const hasSize = ({ min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu }: Asked): boolean =>
+const hasSize = ({ min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu }: Given): boolean =>
   [min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu].some((size) => size !== undefined);
 
-/** Exact, of a decimal of at most three decimals. */
+/** Returns the exact thousandths of a decimal with at most three decimals. */
 function thousandths(decimal: string): number {
   const [whole = '', fraction = ''] = decimal.split('.');
   return Number(whole) * 1000 + Number(fraction.padEnd(3, '0'));
@@ -265,6 +253,6 @@ function sortOf(text: (typeof sorts)[number]): Sort {
   return { by: text.replace('-', '') as Sort['by'], descending };
 }
 
-/** Each once, in the order in which machines show them. */
+/** Returns each field once, in the order of an answer. */
 const inOrder = (fields: readonly (typeof MACHINE_FIELDS)[number][]) =>
   MACHINE_FIELDS.filter((field) => fields.includes(field));

@@ -13,15 +13,15 @@ export interface Columns {
   readonly regions: Uint32Array;
 }
 
-/** By type or region: its first and last row. The first is `NO_ROW` if it has none. */
+/** The first and last row of each type or region. The first is `NO_ROW` for none. */
 export interface Spans {
   readonly first: Uint32Array;
   readonly last: Uint32Array;
 }
 
-/** The sort keys whose order is not that of the rows. */
+/** The sort keys other than price. Rows themselves are in the order of price. */
 export const SORTED_BY = ['price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
-/** Row numbers, by rising key. Rows of one key are in their own order. */
+/** Row numbers by rising key, then by row. */
 export type Orders = Readonly<Record<(typeof SORTED_BY)[number], Uint32Array>>;
 
 export interface Rows extends Columns {
@@ -31,7 +31,7 @@ export interface Rows extends Columns {
   readonly ofRegion: Spans;
 }
 
-/** Bytes of a row: its columns, and its place in each order. */
+/** Bytes of a row: its columns and its place in each order. */
 export const BYTES_PER_ROW = 8 + 4 + 4 + 4 + 4 * SORTED_BY.length;
 export const NO_ROW = 0xffff_ffff;
 
@@ -67,16 +67,16 @@ export const NO_ROWS: Rows = {
 };
 
 export interface Change {
-  /** The rows of the changed regions, one region after the other, each in the order of price and id. */
+  /** The rows of the changed regions: one region after the other, each in the order of price and id. */
   readonly incoming: Columns;
-  /** By region: 1 if its earlier rows go. */
+  /** By region: 1 if its earlier rows are removed. */
   readonly isChanged: Uint8Array;
   /** By type. */
   readonly kindOf: Uint32Array;
   readonly kinds: readonly ProviderKind[];
 }
 
-/** Returns the rows of before, with the rows of the changed regions replaced. */
+/** Returns the rows with those of the changed regions replaced. */
 export function* mergeRows(
   before: Rows,
   { incoming, isChanged, kindOf, kinds }: Change,
@@ -91,9 +91,9 @@ export function* mergeRows(
   const count = left + sorted.length;
   const columns = emptyColumns(count);
   const [ofType, ofRegion] = [spans(kindOf.length), spans(isChanged.length)];
-  /** By row of before: its row now. */
+  /** By earlier row: its new row. */
   const moved = new Uint32Array(before.count).fill(NO_ROW);
-  /** The rows that come, in their order. */
+  /** The new rows of `incoming`. */
   const added = new Uint32Array(sorted.length);
   let [old, next] = [0, 0];
   for (let row = 0; row < count; row++) {
@@ -142,13 +142,13 @@ interface Moves {
   readonly key: (row: number) => number;
 }
 
-/** Returns the order of before with the rows that go left out and the rows that come at their places. */
+/** Returns the order without removed rows, and with added rows in their places. */
 function* mergeOrder(before: Uint32Array, { moved, added, key }: Moves): Generator<void, Uint32Array> {
-  const kept = new Uint32Array(before.length);
-  let keptCount = 0;
+  const remaining = new Uint32Array(before.length);
+  let count = 0;
   for (let i = 0; i < before.length; i++) {
     const row = moved[before[i] as number] as number;
-    if (row !== NO_ROW) kept[keptCount++] = row;
+    if (row !== NO_ROW) remaining[count++] = row;
     if (i % ROWS_PER_TURN === 0) yield;
   }
   const keys = new Float64Array(added.length);
@@ -158,26 +158,26 @@ function* mergeOrder(before: Uint32Array, { moved, added, key }: Moves): Generat
     const [one, other] = [keys[i] as number, keys[j] as number];
     return one > other || (one === other && i > j);
   });
-  const order = new Uint32Array(keptCount + added.length);
+  const order = new Uint32Array(count + added.length);
   let [old, at] = [0, 0];
   for (let i = 0; i < coming.length; i++) {
     const place = coming[i] as number;
     const row = added[place] as number;
     const rowKey = keys[place] as number;
-    const end = firstWhere(old, keptCount, (other) => {
-      const otherRow = kept[other] as number;
+    const end = firstWhere(old, count, (other) => {
+      const otherRow = remaining[other] as number;
       const otherKey = key(otherRow);
       return otherKey > rowKey || (otherKey === rowKey && otherRow > row);
     });
-    while (old < end) order[at++] = kept[old++] as number;
+    while (old < end) order[at++] = remaining[old++] as number;
     order[at++] = row;
     if (i % 1024 === 0) yield;
   }
-  order.set(kept.subarray(old, keptCount), at);
+  order.set(remaining.subarray(old, count), at);
   return order;
 }
 
-/** Sorts by merging the runs that are in order already, two and two, until one is left. */
+/** Sorts by merging sorted runs in pairs until one is left. */
 function* sortRuns(order: Uint32Array, isAfter: (i: number, j: number) => boolean): Generator<void, void> {
   const scratch = new Uint32Array(order.length);
   let ends: number[] = [];

@@ -1,35 +1,58 @@
-/** Answers of searches, as zod schemas. */
+/** The schemas and types of search answers. */
 import { z } from 'zod';
+import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { documented, machineWithFactsSchema, object, orNull, text } from '../../http/schemas.ts';
-import { RAM_UNITS } from './question.ts';
-import type { RecommendDocument, SearchDocument } from './search-reader.ts';
+import { RAM_UNITS, type RamUnit } from './question.ts';
 
-const version = text('Names the catalogue that was searched');
+const version = text('Version of the searched catalogue');
 const ramUnit = documented(z.enum(RAM_UNITS), {
-  description: 'How the question counted memory: `AsSold` unless the parameter `ram_unit` says otherwise',
+  description:
+    'The unit of memory in the request: `AsSold` unless the parameter `ram_unit` names another one',
 });
+
+export interface SearchDocument {
+  readonly machines: readonly Partial<MachineFactsDocument>[];
+  readonly next: string | null;
+  readonly ram_unit: RamUnit;
+  readonly version: string;
+  readonly moved: boolean;
+}
 
 export const searchSchema = object<SearchDocument>({
   machines: z.array(
     documented(machineWithFactsSchema.exactPartial(), {
-      description: 'Every field, or those that `fields` names',
+      description: 'All fields, or those in `fields`',
     }),
   ),
-  next: orNull(z.string(), 'Cursor of the next page; null: this is the last one'),
+  next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
   ram_unit: ramUnit,
   version,
   moved: documented(z.boolean(), {
-    description: 'The cursor is of another version: the page goes on behind its place in the order',
+    description: 'True if the cursor is of another version. The page continues behind its place in the order',
   }),
 });
 
+interface Recommendation {
+  readonly machine: MachineFactsDocument;
+  readonly hours: number;
+  readonly total: number;
+  readonly computed: string;
+}
+
+export interface RecommendDocument {
+  readonly recommendations: readonly Recommendation[];
+  readonly ram_unit: RamUnit;
+  readonly version: string;
+}
+
 export const recommendSchema = object<RecommendDocument>({
   recommendations: z.array(
-    object<RecommendDocument['recommendations'][number]>({
+    object<Recommendation>({
       machine: machineWithFactsSchema,
-      hours: documented(z.number(), { description: 'For which it is paid' }),
+      hours: documented(z.number(), { description: 'Hours of the total' }),
       total: documented(z.number(), {
-        description: 'What that costs, in the currency that `Fleetbook-Currency` names',
+        description:
+          'Price of these hours, in the currency of `Fleetbook-Currency`, to 12 significant digits',
       }),
       computed: text('How the total was computed'),
     }),

@@ -1,5 +1,4 @@
-/** Answers of searches, as JSON. */
-
+/** Search answers as JSON. */
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { decimal, product } from '../../domain/price.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
@@ -15,6 +14,7 @@ import {
   writeCursor,
 } from './question.ts';
 import { cheapestOfEach } from './recommend.ts';
+import type { RecommendDocument, SearchDocument } from './schema.ts';
 import { search } from './search.ts';
 import type { Searched } from './searchable.ts';
 import { type MachineField, machineOfRow } from './shown.ts';
@@ -36,37 +36,20 @@ export interface RecommendQuestion {
   readonly hours: string;
 }
 
-export interface SearchDocument {
-  readonly machines: readonly Partial<MachineFactsDocument>[];
-  readonly next: string | null;
-  /** How the question counted memory. */
-  readonly ram_unit: RamUnit;
-  readonly version: string;
-  readonly moved: boolean;
-}
+export type SearchReader = ReturnType<typeof searchReader>;
 
-export interface RecommendDocument {
-  readonly recommendations: readonly {
-    readonly machine: MachineFactsDocument;
-    readonly hours: number;
-    /** To 12 significant digits: the price per minute is a rounded one already. */
-    readonly total: number;
-    readonly computed: string;
-  }[];
-  readonly ram_unit: RamUnit;
-  readonly version: string;
-}
-
-/** What the API may ask of all machines together. Each method may reject with `Unavailable`. */
-export interface SearchReader {
-  /** Undefined where the cursor is none of this question. */
-  search(question: SearchQuestion): MaybePromise<Answer | undefined>;
-  recommend(question: RecommendQuestion): MaybePromise<Answer>;
-}
-
-export function searchReader(source: { get(): MaybePromise<Searched> }): SearchReader {
+/** Searches all machines. Its methods may reject with `Unavailable`. */
+export function searchReader(source: { get(): MaybePromise<Searched> }) {
   return {
-    search: ({ filters, ramUnit, sort, limit, cursor, fields }) =>
+    /** Returns undefined for a cursor of another question. */
+    search: ({
+      filters,
+      ramUnit,
+      sort,
+      limit,
+      cursor,
+      fields,
+    }: SearchQuestion): MaybePromise<Answer | undefined> =>
       whenThere(source.get(), (searched) => {
         const { index } = searched;
         const question = questionHash(filters, sort);
@@ -84,7 +67,7 @@ export function searchReader(source: { get(): MaybePromise<Searched> }): SearchR
         return answer(searched, filters, found);
       }),
 
-    recommend: ({ filters, ramUnit, hours }) =>
+    recommend: ({ filters, ramUnit, hours }: RecommendQuestion): MaybePromise<Answer> =>
       whenThere(source.get(), (searched) => {
         const { index } = searched;
         const found: RecommendDocument = {
@@ -114,10 +97,10 @@ function answer(searched: Searched, filters: Filters, document: unknown): Answer
   return { body, tier, asOf, currency: index.regions[0]?.currency };
 }
 
-/** The regions that were searched. */
+/** Returns the places of the searched regions. */
 function placesOf({ regions, regionOf }: CatalogueIndex, filters: Filters): number[] {
-  const asked = filters.regions?.flatMap((id) => regionOf.get(id) ?? []) ?? [...regions.keys()];
+  const regional = filters.regions?.flatMap((id) => regionOf.get(id) ?? []) ?? [...regions.keys()];
   const { providers } = filters;
-  if (!providers) return asked;
-  return asked.filter((place) => providers.includes(regions[place]?.provider.id ?? 0));
+  if (!providers) return regional;
+  return regional.filter((place) => providers.includes(regions[place]?.provider.id ?? 0));
 }

@@ -1,4 +1,4 @@
-/** Answers a search: scans the order of its sort key until the page is full. See docs/decisions/0082. */
+/** Scans the order of the sort key until the page is full. See docs/decisions/0082. */
 import type { CatalogueIndex } from './catalogue-index.ts';
 import { firstWhere, keyOf } from './order.ts';
 import type { Filters, Position, Sort } from './question.ts';
@@ -8,7 +8,7 @@ import { type Selection, select } from './select.ts';
 export interface SearchResult {
   /** Row numbers, in the order of the sort. */
   readonly rows: readonly number[];
-  /** The position of the last of them; undefined if no further row fits. */
+  /** The position of the last row; undefined if no further row fits. */
   readonly next: Position | undefined;
   /** Rows that were tested to fill the page. */
   readonly looked: number;
@@ -26,7 +26,7 @@ export function search(
   const { from, to, rowAt, key, nextFit } = places;
   const rows: number[] = [];
   let looked = 0;
-  /** Takes the rows that fit. @returns whether the page is full and another row fits */
+  /** Takes the rows that fit. Returns true if the page is full and another row fits. */
   const take = (start: number, end: number): boolean => {
     let place = nextFit(start, end, 1);
     for (; place < end && rows.length < limit; place = nextFit(place + 1, end, 1)) rows.push(rowAt(place));
@@ -56,14 +56,13 @@ export function search(
   return { rows, next, looked };
 }
 
-/** The places of an order from `from` to before `to`. All rows that fit are there. */
+/** The places of an order from `from` to before `to`. They have all rows that fit. */
 interface Places {
   readonly from: number;
   readonly to: number;
   rowAt(place: number): number;
-  /** The key of a row. */
   key(row: number): number;
-  /** The first place from `start` to before `stop` whose row fits, in steps of 1 or -1; `stop` if none does. */
+  /** Returns the first place from `start` to before `stop` whose row fits, in steps of 1 or -1; `stop` for none. */
   nextFit(start: number, stop: number, step: 1 | -1): number;
 }
 
@@ -87,7 +86,7 @@ function placesOf(
   return { from, to, rowAt, key, nextFit };
 }
 
-/** The scan itself. It may test every row, so it uses nothing but numbers and arrays. */
+/** The scan. It may test every row, so it uses only numbers and arrays. */
 function nextFitting(
   { types: typeOf, regions: regionOf }: Rows,
   { first, end, types, regions }: Selection,
@@ -99,13 +98,13 @@ function nextFitting(
   for (let place = start; place !== stop; place += step) {
     const row = order ? (order[place] as number) : place;
     if (row < first || row >= end) continue;
-    // The region comes first: it is the cheaper look-up, and the more selective one.
+    // The region first: its lookup is cheaper and more selective.
     if (regions[regionOf[row] as number] === 1 && types[typeOf[row] as number] === 1) return place;
   }
   return stop;
 }
 
-/** The places with the key of a position, and the first of them after the position. */
+/** Returns the places with the key of a position, and the first of them behind the position. */
 function runOf({ prices, ids, count }: Rows, { from, to, rowAt, key }: Places, after: Position) {
   const isAfter = (row: number) =>
     (prices[row] as number) > after.price || (prices[row] === after.price && (ids[row] as number) > after.id);
@@ -115,7 +114,7 @@ function runOf({ prices, ids, count }: Rows, { from, to, rowAt, key }: Places, a
   return { start, end, next: firstWhere(start, end, (place) => rowAt(place) >= rowAfter) };
 }
 
-/** The first place with the key of this one. Most keys have few rows, so the steps begin short. */
+/** Returns the first place with the key of this one. Most keys have few rows, so the first steps are short. */
 function runStart({ from, rowAt, key }: Places, place: number): number {
   const runKey = key(rowAt(place));
   let step = 1;

@@ -9,26 +9,24 @@ import { type CatalogueIndex, emptyIndex } from './catalogue-index.ts';
 import {
   bytesOf,
   listedRegions,
-  putRegions,
+  mergeRegions,
   SearchUnavailable,
   storedVersions,
   TooLarge,
 } from './read-regions.ts';
 
-/** What a search is answered from. */
+/** The state that answers a search. */
 export interface Searched {
   readonly index: CatalogueIndex;
   readonly tier: Tier;
-  /** When the data of these places in `index.regions` was last verified; undefined while that is not known. */
+  /** Returns when the data of these places in `index.regions` was last verified; undefined if unknown. */
   asOf(places: readonly number[]): string | undefined;
 }
 
 export interface SearchCounts {
   readonly machines: number;
-  /** By the index's own count. */
   readonly bytes: number;
   readonly limitBytes: number;
-  /** Times at which the machines could not be read. */
   readonly failures: Readonly<Record<'too-large' | 'failed', number>>;
 }
 
@@ -37,37 +35,37 @@ export interface SearchableOptions {
   readonly subscription: CacheSubscription;
   readonly logger: Logger;
   readonly now?: (() => number) | undefined;
-  /** Bytes that the index may take, out of what documents have. */
+  /** Most bytes of the index, a part of the memory for documents. */
   readonly memoryLimit: number;
-  /** Milliseconds for which the index answers when nobody can say whether it is current. */
+  /** Milliseconds for which an unconfirmed index answers. */
   readonly staleLimitMs: number;
 }
 
-/** Milliseconds that a search waits for an index that is read for the first time. */
+/** Milliseconds that a search waits for the first index. */
 const FIRST_WAIT_MS = 1000;
-/** Milliseconds that one waits for an index that was not compared for a while. */
+/** Milliseconds that a search waits for the comparison of an older index. */
 const WAIT_MS = 250;
-/** Milliseconds for which searches do not wait for what was published: it is being put in. */
+/** Milliseconds for which searches get the earlier index while a publication is merged. */
 const BEHIND_MS = 1000;
-/** Milliseconds until an index that was too large is tried again. */
+/** Milliseconds until the next attempt after an index that is too large. */
 const TOO_LARGE_MS = 60_000;
 /** The epoch of an index that nothing confirms. */
 const NO_EPOCH = -1;
 
 /**
- * The index of all machines, which searches are answered from: read when the first one comes, and kept current by the
- * messages of publications. Many of them at once are one change. Whoever searches meanwhile has the index of before.
+ * The index that answers searches. The first search reads it, and messages of publications update it. Concurrent
+ * publications are one update. Until an update is complete, searches get the earlier index.
  */
 export class Searchable {
   readonly #options: SearchableOptions;
   readonly #now: () => number;
-  /** What was read last. It is shown when all of its prices are in one currency. */
+  /** The newest index. Searches get it if all of its prices are in one currency. */
   #latest = emptyIndex();
   #shown: CatalogueIndex | undefined;
-  /** Regions of which a newer version was published than is in `#latest`. */
-  readonly #heard = new Map<number, number>();
+  /** Regions with a newer published version than in `#latest`, and that version. */
+  readonly #published = new Map<number, number>();
   #behindSince = 0;
-  /** The stamps that the shown index covers: known before its last read, or confirmed until a newer version was published. */
+  /** The stamps that the shown index covers: known before its last read, or confirmed before a newer version was published. */
   #stamps: Stamps = NO_STAMPS;
   #epoch = NO_EPOCH;
   #confirmedAt = Number.NEGATIVE_INFINITY;
@@ -76,7 +74,7 @@ export class Searchable {
   #retryAt = Number.NEGATIVE_INFINITY;
   #failure: Unavailable | undefined;
   readonly #failures = { 'too-large': 0, failed: 0 };
-  /** Rises with each lineage: what was read before is of another history. */
+  /** Rises with each lineage. An index of an earlier lineage is not used. */
   #generation = 0;
 
   constructor(options: SearchableOptions) {
@@ -88,7 +86,7 @@ export class Searchable {
     });
   }
 
-  /** At once while the index is current, or a publication is just being put in. Rejects with `Unavailable`. */
+  /** Returns at once if the index is current, or while a publication is merged. Rejects with `Unavailable`. */
   get(): MaybePromise<Searched> {
     const shown = this.#shown;
     if (shown && this.#isCurrent()) return this.#searched(shown, true);
@@ -98,7 +96,6 @@ export class Searchable {
     return this.#wait(refreshing);
   }
 
-  /** What is measured. */
   get counts(): SearchCounts {
     return {
       machines: this.#latest.rows.count,
@@ -113,12 +110,10 @@ export class Searchable {
     await withTimeout(before ? WAIT_MS : FIRST_WAIT_MS, refreshing);
     const shown = this.#shown;
     if (!shown)
-      throw (
-        this.#failure ?? new SearchUnavailable('The machines are being read for searches; try again soon.')
-      );
+      throw this.#failure ?? new SearchUnavailable('The index of machines is not read yet; try again soon.');
     const isCurrent = this.#isCurrent();
     if (!isCurrent && this.#now() - this.#knownAt() > this.#options.staleLimitMs)
-      throw this.#failure ?? new Unavailable('nobody can say whether the index of machines is current');
+      throw this.#failure ?? new Unavailable('nothing confirms that the index of machines is current');
     return this.#searched(shown, isCurrent);
   }
 
@@ -149,40 +144,40 @@ export class Searchable {
     return linked || this.#now() - this.#knownAt() <= UNLINKED_MAX_AGE_MS;
   }
 
-  /** True if a newer version of a region is known than the shown index has. */
+  /** Returns true if a region has a newer version than the shown index. */
   #isBehind(): boolean {
-    return this.#heard.size > 0 || this.#shown !== this.#latest;
+    return this.#published.size > 0 || this.#shown !== this.#latest;
   }
 
-  /** The stamps that the epoch of the index has confirmed for it. */
+  /** Returns the stamps that the epoch of the index confirmed for it. */
   #confirmed(): Stamps {
     return this.#isBehind() ? NO_STAMPS : this.#options.documents.freshness.confirmed(this.#epoch);
   }
 
-  /** When the index was last known to be what the cache or Postgres had. */
+  /** Returns when the index was last equal to the cache or Postgres. */
   #knownAt(): number {
     return Math.max(this.#confirmedAt, this.#options.subscription.confirmedAt(this.#epoch));
   }
 
   #onPublished(id: string, version: number): void {
     const regionId = /^columns:(\d+)$/.exec(id)?.[1];
-    // Nobody has searched yet.
+    // There was no search yet.
     if (regionId === undefined || (!this.#shown && !this.#refreshing)) return;
-    if (this.#heard.size === 0) {
+    if (this.#published.size === 0) {
       this.#behindSince = this.#now();
       this.#stamps = merged(this.#stamps, this.#confirmed());
     }
-    this.#heard.set(Number(regionId), Math.max(version, this.#heard.get(Number(regionId)) ?? 0));
+    this.#published.set(Number(regionId), Math.max(version, this.#published.get(Number(regionId)) ?? 0));
     void this.#refresh();
   }
 
   #clear(): void {
     this.#generation += 1;
-    this.#heard.clear();
-    this.#forget();
+    this.#published.clear();
+    this.#reset();
   }
 
-  #forget(): void {
+  #reset(): void {
     this.#latest = emptyIndex();
     this.#shown = undefined;
     this.#stamps = NO_STAMPS;
@@ -191,7 +186,7 @@ export class Searchable {
     this.#options.documents.reserve(0);
   }
 
-  /** Never fails: what went wrong is `#failure`. */
+  /** Never fails. The error is in `#failure`. */
   #refresh(): Promise<void> {
     if (this.#now() < this.#retryAt) return Promise.resolve();
     this.#refreshing ??= this.#read()
@@ -203,8 +198,8 @@ export class Searchable {
       )
       .finally(() => {
         this.#refreshing = undefined;
-        // What was published meanwhile.
-        if (this.#heard.size > 0) void this.#refresh();
+        // Versions that were published during the read.
+        if (this.#published.size > 0) void this.#refresh();
       });
     return this.#refreshing;
   }
@@ -214,14 +209,14 @@ export class Searchable {
     this.#retryAt = this.#now() + UNLINKED_MAX_AGE_MS;
     if (error instanceof TooLarge) {
       this.#retryAt = this.#now() + TOO_LARGE_MS;
-      this.#heard.clear();
-      this.#forget();
+      this.#published.clear();
+      this.#reset();
       this.#options.logger.warn({ limit: this.#options.memoryLimit }, error.message);
     }
     if (!(error instanceof Unavailable))
-      this.#options.logger.error({ err: error }, 'machines cannot be searched');
+      this.#options.logger.error({ err: error }, 'the index of machines cannot be read');
     this.#failure =
-      error instanceof Unavailable ? error : new Unavailable('machines cannot be read for searches');
+      error instanceof Unavailable ? error : new Unavailable('the index of machines cannot be read');
   }
 
   async #read(): Promise<void> {
@@ -234,31 +229,31 @@ export class Searchable {
     const stored = isComplete ? undefined : await storedVersions(documents);
     const wanted =
       stored?.versions ?? (isComplete ? new Map<number, number>() : await listedRegions(documents));
-    for (const [region, version] of this.#heard)
+    for (const [region, version] of this.#published)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
-    const { index, ofDisk, knownSince, read } = await putRegions(this.#latest, wanted, {
+    const { index, ofDisk, knownSince, read } = await mergeRegions(this.#latest, wanted, {
       documents,
       memoryLimit: this.#options.memoryLimit,
       isOver: () => generation !== this.#generation,
     });
-    // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
+    // The lineage changed during the read. The first read itself may cause that.
     if (generation !== this.#generation) return this.#read();
     const isSame = index === this.#latest;
-    // It covers what it covered before, and the stamps of the beginning. Without versions each region states its own time.
+    // The index covers its earlier stamps and those of the begin. Without versions each region has its own time.
     this.#stamps = merged(this.#stamps, this.#confirmed());
     const covered = stored ? stored.stamps : isComplete ? stamps.cache : read;
     for (const [region, version] of wanted)
-      if ((this.#heard.get(region) ?? Infinity) <= version) this.#heard.delete(region);
+      if ((this.#published.get(region) ?? Infinity) <= version) this.#published.delete(region);
     if (knownSince === undefined) {
       if (!isComplete) this.#epoch = epoch;
       this.#isOfDisk = false;
       this.#confirmedAt = at;
     } else {
-      // Where the disk had nothing newer, the index is what it was.
+      // If the disk had nothing newer, the index did not change.
       this.#isOfDisk ||= ofDisk && !isSame;
       this.#confirmedAt = isSame ? Math.max(this.#knownAt(), knownSince) : knownSince;
       this.#epoch = NO_EPOCH;
-      // Whether a server answers again is looked at now and then.
+      // The next read checks whether a server answers again.
       this.#retryAt = at + UNLINKED_MAX_AGE_MS;
     }
     this.#latest = index;
@@ -271,7 +266,7 @@ export class Searchable {
   }
 }
 
-/** Prices are compared: in the midst of a conversion, regions are in two currencies. */
+/** Returns true if all prices are in one currency. During a conversion, regions are in two. */
 function isUniform({ regions }: CatalogueIndex): boolean {
   return regions.every(({ currency }) => currency === regions[0]?.currency);
 }

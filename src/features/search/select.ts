@@ -1,4 +1,4 @@
-/** The rows that the filters of a question select, as ranges and marks that a scan tests quickly. */
+/** The rows that filters select, as a range and marks that a scan tests quickly. */
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { ProviderKind } from './dictionary.ts';
 import { firstWhere } from './order.ts';
@@ -64,7 +64,7 @@ export function select(index: CatalogueIndex, filters: Filters): Selection {
   };
 }
 
-/** The providers whose machines may fit; undefined for all. */
+/** Returns the providers whose machines may fit; undefined for all. */
 function providersOf(
   { regions }: CatalogueIndex,
   filters: Filters,
@@ -76,7 +76,7 @@ function providersOf(
   return providers ? providers.intersection(there) : there;
 }
 
-/** Returns the function that gives 1 for a kind with all that the filters require of it, else 0. */
+/** Returns a function that returns 1 for a kind that meets the filters, else 0. */
 function kindFits(filters: Filters, providers: ReadonlySet<number> | undefined) {
   const { minCpu = 0, maxCpu = Infinity, minRam = 0, maxRam = Infinity } = filters;
   const { minRamPerCpu = 0, maxRamPerCpu = Infinity, architecture, cpuKind, minDisk, withSoldOut } = filters;
@@ -99,7 +99,7 @@ function kindFits(filters: Filters, providers: ReadonlySet<number> | undefined) 
   };
 }
 
-/** By type: 1 if its name contains the text. */
+/** Returns a mark for each type: 1 if its name contains the text. */
 function typesNamed({ names: { text, starts } }: CatalogueIndex, name: string): Uint8Array {
   const types = starts.length;
   const found = new Uint8Array(types);
@@ -108,7 +108,7 @@ function typesNamed({ names: { text, starts } }: CatalogueIndex, name: string): 
   for (let at = text.indexOf(part); at !== -1; ) {
     while (type + 1 < types && (starts[type + 1] as number) <= at) type += 1;
     found[type] = 1;
-    // One name may contain it more than once.
+    // Continues at the next name: one name may contain the text twice.
     at = type + 1 < types ? text.indexOf(part, starts[type + 1]) : -1;
   }
   return found;

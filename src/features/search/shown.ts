@@ -1,4 +1,4 @@
-/** Machines as searches show them: as the contract has them, with their facts. */
+/** Machines in search answers: the fields of the contract, and facts. */
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
@@ -13,7 +13,7 @@ interface Row {
   readonly region: IndexedRegion;
 }
 
-/** In the order in which they are shown. */
+/** In the order of the answer. */
 const FIELDS: { readonly [K in MachineField]-?: (row: Row) => MachineFactsDocument[K] } = {
   id: ({ id }) => id,
   name: ({ name }) => name,
@@ -33,7 +33,7 @@ const FIELDS: { readonly [K in MachineField]-?: (row: Row) => MachineFactsDocume
 
 export const MACHINE_FIELDS = Object.keys(FIELDS) as MachineField[];
 
-/** @param fields those that are shown; all unless given */
+/** @param fields of the answer; all unless given */
 export function machineOfRow(
   { rows, dictionary, kindOf, regions }: CatalogueIndex,
   row: number,

@@ -73,7 +73,7 @@ describe('a stored document', () => {
     expect(await other.regions()).toEqual([7]);
   });
 
-  it('has the time of its read, and the stamps of its own stretch', async () => {
+  it('has the time of its read, and only the stamps of its stretch', async () => {
     const copy = await open();
     const asOf = '2026-01-01T00:00:00Z';
     const head = { lineage: LINEAGE, id: 'region:7', version: 3, stretch: 'run-1', readAt: NOW, asOf };

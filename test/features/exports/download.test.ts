@@ -1,4 +1,4 @@
-/** Downloads over real sockets, out of PostgreSQL. */
+/** Downloads from PostgreSQL over real sockets. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -19,7 +19,7 @@ let scene: ExportScene;
 let api: TestApi;
 let port: number;
 let region: number;
-/** The clock of the reader that is asked which files are the newest. */
+/** The reader's clock is this many milliseconds ahead. */
 let ahead = 0;
 
 beforeAll(async () => {
@@ -40,21 +40,21 @@ const ask = (path: string, headers: Record<string, string> = {}, method = 'GET')
   });
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer());
 
-it('answers 503 with a time to come back before the first files were made', async () => {
+it('answers 503 with Retry-After before the first files are made', async () => {
   for (const path of ['/v1/exports', '/v1/exports/machines.csv']) {
     const response = await ask(path);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30']);
   }
 });
 
-describe('once files were made', () => {
+describe('once files are made', () => {
   let stored: readonly StoredExport[];
   const of = (file: ExportFile, coding = 'identity') =>
     stored.find((each) => each.file === file && each.coding === coding) ?? expect.unreachable(file);
 
   beforeAll(async () => {
     region = await addCatalogue(scene.store.sql);
-    // Of text far more than the sockets of a stalled download take in.
+    // Far more text than the sockets of a stalled download buffer.
     await addMany(scene.store.sql, region, 3500, 110);
     expect(await scene.make()).toMatchObject({ outcome: 'made' });
     ahead += 2000;
@@ -62,7 +62,7 @@ describe('once files were made', () => {
     expect(of('machines.csv').bytes).toBeGreaterThan(3 * of('machines.csv').chunkBytes);
   });
 
-  it('lists them, all of one version', async () => {
+  it('lists files of one version', async () => {
     const response = await ask('/v1/exports');
     expect(response.status).toBe(200);
     expect(response.headers.get('fleetbook-currency')).toBe('USD');
@@ -87,7 +87,7 @@ describe('once files were made', () => {
     expect((await ask('/v1/exports', { 'if-none-match': etag })).status).toBe(304);
   });
 
-  it.each(EXPORT_FILES)('gives %s with machines that are sold out where all are asked for', async (file) => {
+  it.each(EXPORT_FILES)('returns %s with sold-out machines for available=all', async (file) => {
     const [one] = await newestExports(scene.store.sql).then((all) =>
       all.filter((each) => each.file === `all-${file}` && each.coding === 'identity'),
     );
@@ -103,7 +103,7 @@ describe('once files were made', () => {
     expect((await ask(`/v1/exports/all-${file}`)).status).toBe(404);
   });
 
-  it.each(EXPORT_FILES)('gives the stored bytes of %s, and says of what they are', async (file) => {
+  it.each(EXPORT_FILES)('returns the stored bytes of %s, and describes them in headers', async (file) => {
     const response = await ask(`/v1/exports/${file}`);
     const { hash, bytes, version } = of(file);
     expect(response.status).toBe(200);
@@ -126,7 +126,7 @@ describe('once files were made', () => {
     ]);
   });
 
-  it('compresses text for whoever accepts gzip, under another tag', async () => {
+  it('compresses text for clients that accept gzip, with another tag', async () => {
     const plain = await bytesOf(await ask('/v1/exports/machines.ndjson'));
     const [sent] = await raw('/v1/exports/machines.ndjson', 'Accept-Encoding: gzip, br');
     expect(sent.headers).toMatchObject({
@@ -140,31 +140,28 @@ describe('once files were made', () => {
     await parquet.body?.cancel();
   });
 
-  it.each(['identity', 'gzip'] as const)(
-    'parts of the %s coding, put together, are the file',
-    async (coding) => {
-      const { bytes, hash, chunkBytes } = of('machines.csv', coding);
-      const parts: Buffer[] = [];
-      const size = coding === 'gzip' ? Math.ceil(bytes / 4) : chunkBytes - 7;
-      for (let start = 0; start < bytes; start += size) {
-        const end = Math.min(start + size, bytes);
-        const [part] = await raw(
-          '/v1/exports/machines.csv',
-          `Accept-Encoding: ${coding}`,
-          `Range: bytes=${start}-${start + size - 1}`,
-          `If-Range: "${hash}"`,
-        );
-        expect(part.status).toBe(206);
-        expect(part.headers['content-range']).toBe(`bytes ${start}-${end - 1}/${bytes}`);
-        expect(part.body.length).toBe(end - start);
-        parts.push(part.body);
-      }
-      expect(parts.length).toBeGreaterThan(3);
-      expect(
-        Buffer.concat(parts).equals(await storedBytes(scene.store.sql, of('machines.csv', coding))),
-      ).toBe(true);
-    },
-  );
+  it.each(['identity', 'gzip'] as const)('the parts of the %s coding make up the file', async (coding) => {
+    const { bytes, hash, chunkBytes } = of('machines.csv', coding);
+    const parts: Buffer[] = [];
+    const size = coding === 'gzip' ? Math.ceil(bytes / 4) : chunkBytes - 7;
+    for (let start = 0; start < bytes; start += size) {
+      const end = Math.min(start + size, bytes);
+      const [part] = await raw(
+        '/v1/exports/machines.csv',
+        `Accept-Encoding: ${coding}`,
+        `Range: bytes=${start}-${start + size - 1}`,
+        `If-Range: "${hash}"`,
+      );
+      expect(part.status).toBe(206);
+      expect(part.headers['content-range']).toBe(`bytes ${start}-${end - 1}/${bytes}`);
+      expect(part.body.length).toBe(end - start);
+      parts.push(part.body);
+    }
+    expect(parts.length).toBeGreaterThan(3);
+    expect(Buffer.concat(parts).equals(await storedBytes(scene.store.sql, of('machines.csv', coding)))).toBe(
+      true,
+    );
+  });
 
   it.each([
     ['bytes=-10', 206, 10],
@@ -187,7 +184,7 @@ describe('once files were made', () => {
     else expect(body.length).toBe(length > 0 ? length : bytes + length);
   });
 
-  it('answers 304 to whoever has the version, in any coding', async () => {
+  it('answers 304 to clients that have the version in any coding', async () => {
     const tags = [of('machines.csv').hash, of('machines.csv', 'gzip').hash];
     for (const tag of tags) {
       const response = await ask('/v1/exports/machines.csv', { 'if-none-match': `"other", W/"${tag}"` });
@@ -199,7 +196,7 @@ describe('once files were made', () => {
     await other.body?.cancel();
   });
 
-  it('refuses as other operations do', async () => {
+  it('rejects requests as other operations do', async () => {
     const status = async (path: string, headers?: Record<string, string>, method?: string) =>
       (await ask(path, headers, method)).status;
     const file = '/v1/exports/machines.csv';
@@ -215,20 +212,20 @@ describe('once files were made', () => {
     expect(await status('/v1/exports?limit=1')).toBe(400);
   });
 
-  it('tells of a download when it has ended', async () => {
+  it('records a download when it ends', async () => {
     const before = api.observed.length;
     await bytesOf(await ask('/v1/exports/machines.sqlite'));
     await until(() => api.observed.length > before);
     expect(api.observed.at(-1)).toMatchObject({ route: '/v1/exports/{file}', status: 200, tier: 'postgres' });
   });
 
-  describe('while downloads are under way', () => {
+  describe('during downloads', () => {
     const slow: Awaited<ReturnType<typeof stalled>>[] = [];
     beforeEach(() => () => {
       for (const each of slow.splice(0)) each.socket.destroy();
     });
 
-    it('an organization takes half of the places, and gives them back', async () => {
+    it('an organization may have half of the places, and frees them', async () => {
       slow.push(await stalled('machines.ndjson'), await stalled('machines.ndjson'));
       const refused = await ask('/v1/exports/prices.csv');
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
@@ -244,7 +241,7 @@ describe('once files were made', () => {
       });
     });
 
-    it('one that began ends with its version, though a new one is there', async () => {
+    it('a download continues with its version after a new one is made', async () => {
       const download = await stalled('machines.ndjson');
       slow.push(download);
       const before = await storedBytes(scene.store.sql, of('machines.ndjson'));
@@ -255,7 +252,7 @@ describe('once files were made', () => {
       expect((await download.rest()).equals(before)).toBe(true);
     }, 240_000);
 
-    it('a part of the version before is answered with all of the new one', async () => {
+    it('a request for a part of the previous version gets the whole new file', async () => {
       const response = await ask('/v1/exports/machines.csv', {
         range: 'bytes=10-20',
         'if-range': `"${of('machines.csv').hash}"`,
@@ -265,7 +262,7 @@ describe('once files were made', () => {
       expect((await bytesOf(response)).length).toBe(newest?.bytes);
     });
 
-    it('one whose token is revoked breaks off', async () => {
+    it('a download ends early if its token is revoked', async () => {
       const bearer = api.tokens.issue();
       const download = await stalled('machines.ndjson', bearer);
       slow.push(download);
@@ -277,7 +274,7 @@ describe('once files were made', () => {
       );
     });
 
-    it('one whose version goes away breaks off, and does not look whole', async () => {
+    it('a download ends early if its version is deleted, and is visibly incomplete', async () => {
       const download = await stalled('machines.ndjson');
       slow.push(download);
       await scene.store.sql`delete from exports`;
@@ -294,7 +291,7 @@ interface Raw {
   readonly body: Buffer;
 }
 
-/** As the bytes come: nothing is decoded. */
+/** Requests a file without decoding its body. */
 async function raw(path: string, ...lines: string[]): Promise<[Raw]> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.write(requestOf(path, ['Connection: close', ...lines]));
@@ -305,7 +302,7 @@ async function raw(path: string, ...lines: string[]): Promise<[Raw]> {
   return [{ status: Number(head[0]?.split(' ')[1]), headers: fieldsOf(head), body }];
 }
 
-/** A download whose client takes nothing after its first bytes, until it asks for the rest. */
+/** Starts a download whose client stops reading after the first bytes, until it requests the rest. */
 async function stalled(file: ExportFile, bearer = api.token) {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.write(requestOf(`/v1/exports/${file}`, ['Connection: close'], bearer));
@@ -316,7 +313,7 @@ async function stalled(file: ExportFile, bearer = api.token) {
   return {
     socket,
     length: Number(fieldsOf(head)['content-length']),
-    /** All of the body that came. */
+    /** The whole received body. */
     async rest() {
       socket.on('data', (chunk: Buffer) => received.push(chunk));
       socket.on('error', () => {});

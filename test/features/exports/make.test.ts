@@ -1,4 +1,4 @@
-/** When files are made, from which state, and what a dead maker leaves. */
+/** When files are made, the state that they have, and what a dead maker leaves. */
 import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Whatever is synced, decided and broken: whoever lists once and follows the changes has what the lists say. */
+/** A client that lists once and follows the changes has the same data as the lists, after any syncs, decisions and faults. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -80,7 +80,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** A world of one run of the property: everything as new. */
+/** The world of one run of the property. */
 async function openWorld(stack: AsyncDisposableStack, engine: Engine, syncs: SyncScene) {
   await engine.catchUp();
   await syncs.reset();
@@ -94,7 +94,7 @@ async function openWorld(stack: AsyncDisposableStack, engine: Engine, syncs: Syn
     scopes: ['machines:read', 'clusters:read'],
   });
   await publisher.publishDirty();
-  /** @returns a client of a server of its own */
+  /** Opens a client with a separate server. */
   const serve = (read: TestReader): (() => Copy) => {
     const app = buildApp({
       ...read,
@@ -113,10 +113,10 @@ async function openWorld(stack: AsyncDisposableStack, engine: Engine, syncs: Syn
   const reader = scene.reader({ ...engine.reader, pollMs: 50 });
   const copy = serve(reader);
   const copies: Copy[] = [];
-  /** What the lists say, once the reader has heard of everything: the cache may be a moment behind. */
+  /** Returns the lists, once the reader has every version: the cache may be a moment behind. */
   const listed = async () => {
     await engine.catchUp();
-    // A reader that has just begun has nothing but what PostgreSQL says.
+    // A new reader has only the data of PostgreSQL.
     const truth = serve(scene.reader({ redisUrl: 'redis://127.0.0.1:1' }))();
     await truth.list();
     const given = copy();
@@ -192,7 +192,7 @@ async function take(world: World, taken: Step): Promise<void> {
       await engine.catchUp();
       return;
     case 'forget':
-      // Lists are seconds old at most, what is forgotten is days old.
+      // Lists are at most seconds old, deleted changes are days old.
       await publisher.publishDirty();
       await world.listed();
       await syncs.sql`update feed_changes set at = at - interval '8 days'`;
@@ -233,7 +233,7 @@ async function take(world: World, taken: Step): Promise<void> {
   }
 }
 
-/** No run begins after so many milliseconds. */
+/** No run begins after this many milliseconds. */
 const ENOUGH_MS = 15_000;
 
 describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
@@ -246,12 +246,12 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
     syncs = closing.use(await openSyncScene(engine.db));
   });
 
-  it('a copy is what the lists say', async () => {
+  it('a copy equals the lists', async () => {
     const begun = performance.now();
     let runs = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30, size: 'max' }), async (steps) => {
-        // On a busy machine there are fewer; none is left half done.
+        // A busy machine makes fewer runs. Each run is complete.
         if (runs > 0 && performance.now() - begun > ENOUGH_MS) return;
         runs += 1;
         await using stack = new AsyncDisposableStack();

@@ -1,4 +1,4 @@
-/** A client that keeps a copy: it lists everything once, and then does as the changes say. */
+/** A client with a copy: it lists everything once, and then applies the changes. */
 interface Entity {
   readonly id: number;
   readonly slug: string;
@@ -19,7 +19,7 @@ export interface Page {
   readonly more: boolean;
 }
 
-/** What a list shows of a machine: changes tell the facts as well. */
+/** Returns the fields of a machine in a list: changes have facts too. */
 const listed = ({
   id,
   name,
@@ -31,7 +31,7 @@ const listed = ({
   region,
 }: Record<string, unknown>): unknown => ({ id, name, ram, cpu, price, ram_unit, provider, region });
 
-/** An answer that a client cannot go on with. */
+/** An answer after which a client cannot continue. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered';
   readonly status: number;
@@ -42,14 +42,14 @@ export class Unanswered extends Error {
   }
 }
 
-/** Asks the API with a token. */
+/** Requests a path of the API with a token. */
 export type AskPath = (path: string) => Promise<{ readonly status: number; readonly body: string }>;
 
 export class Copy {
   readonly machines = new Map<number, unknown>();
   readonly clusters = new Map<string, unknown>();
-  /** How often what came next was not kept, and everything was listed again. */
-  begunAnew = 0;
+  /** How often the client listed everything again because changes were deleted. */
+  relisted = 0;
   next = '';
   readonly #ask: AskPath;
 
@@ -68,10 +68,10 @@ export class Copy {
     return (await this.#ask('/v1/changes')).status === 401;
   }
 
-  /** Takes a cursor, then lists. `between` happens after the cursor was taken. */
+  /** Takes a cursor, then lists. @param between runs after the cursor is taken */
   async begin(between: () => Promise<unknown> = async () => {}): Promise<this> {
     const { changes, next } = await this.#get<Page>('/v1/changes');
-    if (changes.length > 0) throw new Error('a start tells no changes');
+    if (changes.length > 0) throw new Error('a start has no changes');
     await between();
     await this.list();
     this.next = next;
@@ -88,7 +88,7 @@ export class Copy {
           `/v1/machines?provider=${id}&region=${region.id}`,
         ))
           this.machines.set(machine.id, listed(machine));
-    // A token need not see them.
+    // A token may lack the scope.
     const clusters = await this.#get<Entity[]>('/v1/clusters').catch((error: unknown) => {
       if (error instanceof Unanswered && error.status === 403) return [];
       throw error;
@@ -96,7 +96,7 @@ export class Copy {
     for (const cluster of clusters) this.clusters.set(cluster.slug, cluster);
   }
 
-  /** Reads the changes there are, so many at a time, and applies each. Lists anew where they are not kept. */
+  /** Reads all changes in pages, and applies each. Lists everything again if changes were deleted. */
   async follow(limit = 100): Promise<this> {
     for (let more = true; more; ) {
       const path = `/v1/changes?after=${this.next}&limit=${limit}`;
@@ -104,7 +104,7 @@ export class Copy {
       if (status !== 200 && status !== 410) throw new Unanswered(path, status, body);
       const page = JSON.parse(body) as Page;
       if (status === 410) {
-        this.begunAnew += 1;
+        this.relisted += 1;
         await this.list();
       } else {
         for (const change of page.changes) this.apply(change);

@@ -1,5 +1,4 @@
-/** What the feed runs on in the property of copies: each engine that the product knows, as a world of its own. */
-
+/** The engines on which the property of copies runs. */
 import type { ReaderOptions } from '../../snapshot/scene.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
@@ -10,13 +9,13 @@ import { startTestCluster } from '../../support/redis-cluster.ts';
 
 export interface Engine {
   readonly db: TestDatabase;
-  /** The cache as publishers reach it. */
+  /** The cache for publishers. */
   readonly redis: { readonly url: string };
-  /** How readers reach it all. */
+  /** The addresses for readers. */
   readonly reader: Partial<ReaderOptions>;
-  /** Ends the connections that readers have. */
+  /** Ends the connections of readers to the cache. */
   cut(): void;
-  /** What readers read of PostgreSQL stays as it is from now on. */
+  /** Stops the replica of readers. */
   fallBehind(): void;
   catchUp(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** One stream, on a connection of its own; time is what the test says. */
+/** One stream on its own connection, with the clock of the test. */
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -71,7 +71,7 @@ it('has a heartbeat with its cursor every 15 seconds', async () => {
   expect(new Set(pauses)).toEqual(new Set([15]));
 });
 
-it('ends when its token does, and nobody watches the token then', async () => {
+it('ends with its token, and stops watching it', async () => {
   let grant: Grant | undefined = GRANT;
   await using opened = await openStream(() => grant);
   const { stream, seen, unwatched } = opened;

@@ -1,4 +1,4 @@
-/** Readers on a streaming replica: never older than what they gave or heard of, and right while it is behind. */
+/** Readers on a streaming replica: never older than a version that they gave or received, and correct while it is behind. */
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
@@ -30,7 +30,7 @@ let servers: ReplicatedPostgres;
 let redis: TestRedis;
 let scene: Scene;
 let sample: Sample;
-/** Readers' ways to both. */
+/** The proxies between readers and both servers. */
 let toPrimary: FaultProxy;
 let toReplica: FaultProxy;
 const closing = new AsyncDisposableStack();
@@ -54,7 +54,7 @@ afterEach(async () => {
 const region = () => ({ kind: 'region', regionId: sample.region }) as const;
 const open = (options: Partial<ReaderOptions> = {}) =>
   scene.reader({ databaseUrl: toPrimary.url, replicaUrl: toReplica.url, pollMs: 50, ...options });
-/** Linked, with a replica that has everything. */
+/** Opens a linked reader on a replica that has everything. */
 async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
   await servers.caughtUp();
   const reader = open(options);
@@ -66,7 +66,7 @@ const fenced = (reader: TestReader) =>
   [...(reader.replica?.counts.fenced.values() ?? [])].reduce((a, b) => a + b, 0);
 const because = (reader: TestReader, why: 'older' | 'unknown' | 'behind' | 'away') =>
   reader.replica?.counts.fenced.get(why) ?? 0;
-/** Nobody has it but PostgreSQL, and it is no gap. */
+/** Removes a document from the cache. PostgreSQL has it, and messages have no gap. */
 const evict = () => scene.cache.del(scene.keys.document(region()));
 const version = async (reader: TestReader) => {
   const { document, tier } = await reader.documents.get(region());
@@ -74,7 +74,7 @@ const version = async (reader: TestReader) => {
 };
 const LATER = '2026-07-08T09:10:11.121Z';
 const price = () => `0.00${Math.floor(Math.random() * 90_000) + 10_000}`;
-/** A change that the replica does not hear of, and that was published. @returns the region's version */
+/** Makes and publishes a change that the replica lacks. Returns the region's version. */
 async function changeUnheardByReplica(): Promise<number> {
   servers.stream.hang();
   const changed = await reprice(scene.sql, sample.small, price());
@@ -82,8 +82,8 @@ async function changeUnheardByReplica(): Promise<number> {
   return changed;
 }
 
-describe('a replica that is in step', () => {
-  it('answers what neither memory nor Redis has, and the primary only names the version', async () => {
+describe('a replica that is up to date', () => {
+  it('gives documents that memory and Redis lack, and the primary only names the version', async () => {
     await using primary = countingSql(servers.primary.url);
     const reader = await linked({ sql: primary.sql });
     await evict();
@@ -97,7 +97,7 @@ describe('a replica that is in step', () => {
     expect(reader.replica?.counts.lagSeconds).toBeGreaterThanOrEqual(0);
   });
 
-  it('answers what neither memory nor Redis has while the primary hangs', async () => {
+  it('gives documents that memory and Redis lack while the primary hangs', async () => {
     const reader = await linked({ postgresDeadlineMs: 2000 });
     await evict();
     const before = fenced(reader);
@@ -106,7 +106,7 @@ describe('a replica that is in step', () => {
     expect(fenced(reader)).toBe(before);
   });
 
-  it('fills no cache: another reader may know of more', async () => {
+  it('does not fill the cache: another reader may have newer versions', async () => {
     const reader = await linked();
     await evict();
     await version(reader);
@@ -117,7 +117,7 @@ describe('a replica that is in step', () => {
 });
 
 describe('a replica that is behind', () => {
-  it('gives no older version than one that was published', async () => {
+  it('gives no version older than a published one', async () => {
     const reader = await linked();
     const old = await version(reader);
     const changed = await changeUnheardByReplica();
@@ -129,7 +129,7 @@ describe('a replica that is behind', () => {
     await scene.publisher.compare();
   });
 
-  it('gives no older version than one that this reader has given and forgotten', async () => {
+  it('gives no version older than one that this reader gave and evicted', async () => {
     const reader = await linked({ memoryLimit: 1 });
     const changed = await changeUnheardByReplica();
     expect((await version(reader)).version).toBe(changed);
@@ -138,7 +138,7 @@ describe('a replica that is behind', () => {
     await scene.publisher.compare();
   });
 
-  it('is no reason to give an old answer where the primary cannot be asked: there is none', async () => {
+  it('gives no old answer while the primary is unreachable: reads are unavailable', async () => {
     const reader = await linked({ memoryLimit: 1, postgresDeadlineMs: 300 });
     const changed = await changeUnheardByReplica();
     expect((await version(reader)).version).toBe(changed);
@@ -152,7 +152,7 @@ describe('a replica that is behind', () => {
     await scene.publisher.compare();
   });
 
-  it('brings no revoked token back, and keeps no new one out', async () => {
+  it('accepts no revoked token, and rejects no new one', async () => {
     const { db } = scene.store;
     const { token, id } = await createToken(db, { organizationId: sample.a, scopes: ['clusters:read'] });
     await scene.publisher.publishDirty();
@@ -173,7 +173,7 @@ describe('a replica that is behind', () => {
     expect(because(reader, 'unknown')).toBeGreaterThan(0);
   });
 
-  it('is not believed about what was published while nothing was heard', async () => {
+  it('does not hide what was published while no messages arrived', async () => {
     await using way = await faultProxy(redis.url);
     // A primary that answers late, as on a busy machine, leaves the answer to the replica.
     const reader = await linked({ redisUrl: way.url, postgresDeadlineMs: 60_000 });
@@ -183,7 +183,7 @@ describe('a replica that is behind', () => {
     await evict();
     await way.heal();
     await until(() => reader.link.linked);
-    // What is given now stays: no message comes any more.
+    // No message comes any more, so memory would hold a wrong answer.
     for (let i = 0; i < 10; i++) {
       expect((await version(reader)).version).toBe(changed);
       await reader.link.poll();
@@ -191,14 +191,14 @@ describe('a replica that is behind', () => {
     await scene.publisher.compare();
   });
 
-  it('names no time at which it had another version', async () => {
+  it('states no time at which it had another version', async () => {
     const reader = await linked({ memoryLimit: 1 });
     servers.stream.hang();
     const changed = price();
     await verify(scene.sql, 'cloud', LATER);
     await reprice(scene.sql, sample.small, changed);
     await evict();
-    // The document is nowhere, and nobody has heard of it; the time alone has arrived.
+    // No tier has the document, and no message named it. Only the time has arrived.
     for (const id of ['cloud', `cloud/${sample.region}`])
       await scene.cache.hset(scene.keys.verified, id, `catalogue ${LATER}`);
     const confirmed = () => reader.documents.freshness.confirmed(reader.link.epoch);
@@ -209,7 +209,7 @@ describe('a replica that is behind', () => {
     await scene.publisher.publishDirty();
   });
 
-  it('gives no version that was replaced and not yet published', async () => {
+  it('gives no version that was replaced and is not published yet', async () => {
     const reader = await linked({ memoryLimit: 1 });
     servers.stream.hang();
     const changed = await reprice(scene.sql, sample.small, price());
@@ -219,7 +219,7 @@ describe('a replica that is behind', () => {
     await scene.publisher.publishDirty();
   });
 
-  it('is not read for what has no version', async () => {
+  it('is not read for data without a version', async () => {
     const reader = await linked();
     servers.stream.hang();
     const changed = await reprice(scene.sql, sample.small, price());
@@ -231,7 +231,7 @@ describe('a replica that is behind', () => {
   });
 });
 
-describe('when one of both is away', () => {
+describe('when one server is down', () => {
   it('the primary answers for the replica', async () => {
     const reader = await linked({ postgresDeadlineMs: 500 });
     await toReplica.refuse();
@@ -241,17 +241,17 @@ describe('when one of both is away', () => {
     await scene.publisher.compare();
   });
 
-  it('the replica answers for the primary, also a reader that has just begun', async () => {
+  it('the replica answers for the primary, also for a new reader', async () => {
     await servers.caughtUp();
     await toPrimary.refuse();
     await evict();
     const reader = open({ postgresDeadlineMs: 500 });
-    // A busy machine may be late: it is asked again.
+    // A busy machine may be late, so the test tries again.
     expect(await until(() => version(reader))).toMatchObject({ tier: 'postgres' });
     await scene.publisher.compare();
   });
 
-  it('the replica is not believed about tokens for longer than known ones are', async () => {
+  it('the replica confirms tokens no longer than known tokens are valid', async () => {
     const { token } = await createToken(scene.store.db, {
       organizationId: sample.a,
       scopes: ['clusters:read'],
@@ -266,7 +266,7 @@ describe('when one of both is away', () => {
     await expect(reader.tokens.verify(token)).rejects.toBeInstanceOf(Unavailable);
   });
 
-  it('the replica names no later time than that of the last transaction that it has', async () => {
+  it('the replica states no time later than its last transaction', async () => {
     await servers.caughtUp();
     const reader = await linked({ memoryLimit: 1, postgresDeadlineMs: 500 });
     await version(reader);
@@ -285,7 +285,7 @@ describe('when one of both is away', () => {
     await scene.publisher.compare();
   });
 
-  it('the replica gives nothing of which a newer version may be forgotten', async () => {
+  it('the replica gives no document whose newer version may be forgotten', async () => {
     await servers.caughtUp();
     const reads = (url: string) =>
       new PostgresReads({
@@ -315,7 +315,7 @@ describe('when one of both is away', () => {
     await expect(read()).rejects.toBeInstanceOf(Unavailable);
   });
 
-  it('a new lineage of which the replica has not heard is followed, and not left again', async () => {
+  it('the reader follows a new lineage that the replica lacks, and does not leave it again', async () => {
     const reader = await linked({ memoryLimit: 1, postgresDeadlineMs: 500 });
     await version(reader);
     servers.stream.hang();

@@ -23,7 +23,7 @@ async function search(api: TestApi, query: string): Promise<Found> {
 const ids = ({ machines }: Found) => machines.map(({ id }) => id);
 
 describe('/v1/machines/search', () => {
-  it('shows machines with their facts, and what every answer says', async () => {
+  it('returns machines with their facts, and the headers of every answer', async () => {
     await using api = await testApi();
     const response = await get(api, '/v1/machines/search?limit=1&region=3');
     expect(response.json()).toEqual({
@@ -61,7 +61,7 @@ describe('/v1/machines/search', () => {
     expect(again.statusCode).toBe(304);
   });
 
-  it('goes through all machines by its cursors', async () => {
+  it('reaches all machines by cursors', async () => {
     await using api = await testApi();
     const found: number[] = [];
     for (let next: string | null = ''; next !== null; ) {
@@ -98,7 +98,7 @@ describe('/v1/machines/search', () => {
     expect(ids(await search(api, query))).toEqual(wanted);
   });
 
-  it('shows the fields that are asked for, in its own order', async () => {
+  it('returns the requested fields, in the order of the schema', async () => {
     await using api = await testApi();
     const { machines } = await search(api, 'fields=price,id,id&limit=1');
     expect(JSON.stringify(machines)).toBe('[{"id":300,"price":0.000103791666666667}]');
@@ -139,7 +139,7 @@ describe('/v1/machines/search', () => {
     ]);
   });
 
-  it('refuses the cursor of another question', async () => {
+  it('rejects the cursor of another question', async () => {
     await using api = await testApi();
     const { next } = await search(api, 'limit=1&sort=cpu');
     const response = await get(api, `/v1/machines/search?limit=1&sort=ram&cursor=${next}`);
@@ -147,7 +147,7 @@ describe('/v1/machines/search', () => {
     expect(ids(await search(api, `limit=2&sort=cpu&cursor=${next}`))).toEqual([400, 301]);
   });
 
-  it('refuses what it does not know, for whoever may ask', async () => {
+  it('rejects unknown parameters, after authentication', async () => {
     await using api = await testApi();
     const response = await get(api, '/v1/machines/search?max_prize=1');
     expect([response.statusCode, response.json()]).toMatchObject([
@@ -179,7 +179,7 @@ describe('/v1/machines/recommend', () => {
     return get(api, `/v1/machines/recommend?${query}`);
   };
 
-  it('names the cheapest that fits, and what it costs', async () => {
+  it('returns the cheapest machine that fits, and its price', async () => {
     const response = await recommend('cpu=3&ram=4&ram_unit=Decimal&hours=1.5&disk=40');
     expect([response.statusCode, response.json()]).toMatchObject([
       200,
@@ -210,19 +210,19 @@ describe('/v1/machines/recommend', () => {
   });
 
   it.each(['cpu=1&ram=1&disk=40.001', 'cpu=79&ram=1&region=3', 'cpu=1&ram=1&provider=1'])(
-    'has none for %s',
+    'returns none for %s',
     async (query) => {
       expect((await recommend(query)).json().recommendations).toEqual([]);
     },
   );
 
-  it.each(['ram', 'cpu'])('needs %s', async (name) => {
+  it.each(['ram', 'cpu'])('requires %s', async (name) => {
     const response = await recommend(name === 'cpu' ? 'ram=1' : 'cpu=1');
     expect([response.statusCode, response.json().parameter]).toEqual([400, name]);
     expect(response.json().detail).toContain('must be given once');
   });
 
-  it.each(['0', '0.00', '0.001', '87600.01', '1e3'])('refuses %s hours', async (hours) => {
+  it.each(['0', '0.00', '0.001', '87600.01', '1e3'])('rejects %s hours', async (hours) => {
     expect((await recommend(`cpu=1&ram=1&hours=${hours}`)).json().parameter).toBe('hours');
   });
 });

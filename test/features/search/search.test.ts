@@ -22,7 +22,7 @@ const CHEAPEST: Sort = { by: 'price', descending: false };
 
 const idsOf = (index: CatalogueIndex, rows: readonly number[]) => rows.map((row) => index.rows.ids[row]);
 
-/** Pages from the first to the last, each by the position that the one before ended with. */
+/** Returns all pages, each from the position at the end of the previous one. */
 function pages(index: CatalogueIndex, filters: Filters, sort: Sort, limit: number) {
   let { rows, next } = search(index, filters, sort, limit);
   const found = [...idsOf(index, rows)];
@@ -35,7 +35,7 @@ function pages(index: CatalogueIndex, filters: Filters, sort: Sort, limit: numbe
 }
 
 describe('a search', () => {
-  it('finds what looking at every machine finds, in that order, page by page', () => {
+  it('finds the same machines as a full scan, in the same order, page by page', () => {
     fc.assert(
       fc.property(
         worlds.world,
@@ -52,7 +52,7 @@ describe('a search', () => {
     );
   });
 
-  it('goes on behind its place in the order, whatever was published between two pages', () => {
+  it('continues behind its place in the order after any publication between two pages', () => {
     const changes = fc.array(
       fc
         .constantFrom(...worlds.REGIONS)
@@ -79,7 +79,7 @@ describe('a search', () => {
             const wanted = worlds.naive(now, filters, sort, first.next).slice(0, limit);
             expect(idsOf(after, rows)).toEqual(wanted.map(({ id }) => id));
           }
-          // Who still has the index of before searches what was then.
+          // A search of the earlier index finds the earlier machines.
           expect(search(before, filters, sort, limit)).toEqual(first);
         },
       ),
@@ -101,7 +101,7 @@ describe('a search', () => {
   });
 });
 
-/** 40,000 machines of 8 groups in 4 regions; the first region's are the dearest. One name is there once. */
+/** 40,000 machines of 8 groups in 4 regions. The first region is the dearest. One name occurs once. */
 function large(): CatalogueIndex {
   const facts = { architecture: null, generation: null, cpuKind: null, localDisk: null, network: null };
   const world = new Map(
@@ -129,7 +129,7 @@ describe('the cost of a search', () => {
 
   it.each<[string, Filters, number]>([
     ['nothing but an order', {}, 50],
-    // Every second machine has them.
+    // Every second machine matches.
     ['sizes', { minCpu: 2, maxCpu: 3 }, 100],
     ['a price that none has', { maxPrice: 0.5 }, 0],
     ['a name of one machine', { name: 'NEEDLE' }, 1],
@@ -149,7 +149,7 @@ describe('the cost of a search', () => {
     expect([rows.length, looked]).toEqual([50, 50]);
   });
 
-  it('finds the dearest all the same', () => {
+  it('finds the dearest machine too', () => {
     expect(cheapest({ regions: [1] }).rows.map((row) => index.rows.prices[row])).toEqual(
       Array.from({ length: 50 }, (_, i) => 100 + i / 10_000),
     );
@@ -157,7 +157,7 @@ describe('the cost of a search', () => {
 });
 
 describe('an index', () => {
-  it('has the same version for the same content, whatever came first, and another one for another', () => {
+  it('has the same version for the same content in any order, and another version for other content', () => {
     fc.assert(
       fc.property(worlds.world, worlds.machinesOf(9), (world, more) => {
         const one = worlds.indexOf(emptyIndex(), world);
@@ -171,7 +171,7 @@ describe('an index', () => {
     );
   });
 
-  it('gives others a turn every few thousand rows while it is made', () => {
+  it('yields every few thousand rows while it is built', () => {
     const work = updateIndex(large(), [worlds.updateOf(9, [])]);
     let turns = 0;
     while (!work.next().done) turns += 1;
@@ -190,7 +190,7 @@ describe('an index', () => {
 describe('a cursor', () => {
   const question = questionHash({ minCpu: 2, regions: [2, 1, 1], name: 'A' }, CHEAPEST);
 
-  it('says where a page ended, and of which version', () => {
+  it('has the end of a page, and the version', () => {
     const price = fc.double({ noNaN: true, noDefaultInfinity: true });
     fc.assert(
       fc.property(price, fc.nat(2_147_483_647), (at, id) => {
@@ -207,7 +207,7 @@ describe('a cursor', () => {
     );
   });
 
-  it('is of its question alone, however that is written', () => {
+  it('is valid for its question only, in any spelling', () => {
     const same = { name: 'a', regions: [1, 2], minCpu: 2, maxCpu: undefined };
     expect(questionHash(same, CHEAPEST)).toBe(question);
     const others: [Filters, Sort][] = [
@@ -222,12 +222,12 @@ describe('a cursor', () => {
       expect(readCursor(questionHash(filters, sort), text)).toBeUndefined();
   });
 
-  it.each(['', 'x', 'xxxxxxxxabcdefgh', '\u0000', 'é'])('is no other text: "%s"', (rest) => {
+  it.each(['', 'x', 'xxxxxxxxabcdefgh', '\u0000', 'é'])('rejects other text: "%s"', (rest) => {
     expect(readCursor(question, question + rest)).toBeUndefined();
     expect(readCursor(question, rest)).toBeUndefined();
   });
 
-  it('has numbers', () => {
+  it('rejects a position without numbers', () => {
     const text = writeCursor(question, { after: { key: Number.NaN, price: 1, id: 1 }, version: 'abcdefgh' });
     expect(readCursor(question, text)).toBeUndefined();
   });

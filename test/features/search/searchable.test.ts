@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { SearchDocument } from '../../../src/features/search/search-reader.ts';
+import type { SearchDocument } from '../../../src/features/search/schema.ts';
 import type { Answer } from '../../../src/snapshot/document/answer.ts';
 import { announce } from '../../../src/snapshot/publish/fence.ts';
 import { addMachine, addMachines, reprice, verify } from '../../snapshot/rows.ts';
@@ -32,11 +32,11 @@ async function search(
 
 const cheapest = async (reader: TestReader) => (await search(reader)).machines[0];
 
-/** Until the reader finds this price. */
+/** Waits until the reader finds this price. */
 const finds = (reader: TestReader, price: number) =>
   until(async () => (await cheapest(reader))?.price === price);
 
-it('finds what was published, with its currency and age', async () => {
+it('finds published machines, with their currency and age', async () => {
   const reader = await scene.linkedReader();
   expect(await search(reader)).toMatchObject({
     machines: [{ id: scene.sample.small, price: 0.0001 }, { id: scene.sample.big }, {}],
@@ -46,7 +46,7 @@ it('finds what was published, with its currency and age', async () => {
   });
 });
 
-it('is kept current by messages, and asks nobody meanwhile', async () => {
+it('is current by messages, and reads nothing from PostgreSQL', async () => {
   await using counting = countingSql(scene.db.url);
   const reader = await scene.linkedReader({ sql: counting.sql });
   const before = await search(reader);
@@ -59,11 +59,11 @@ it('is kept current by messages, and asks nobody meanwhile', async () => {
   expect(after.machines[1]).toEqual({ id: scene.sample.small, price: 0.00005 });
   expect(after.version).not.toBe(before.version);
   expect(counting.statements.length).toBe(asked);
-  // Another reader names the same catalogue by the same version.
+  // Another reader has the same version for the same catalogue.
   expect((await search(await scene.linkedReader())).version).toBe(after.version);
 });
 
-it('tells of what was verified since', async () => {
+it('states a later verification', async () => {
   const reader = await scene.linkedReader({ pollMs: 20 });
   await search(reader);
   await verify(scene.sql, 'cloud', '2026-02-02T00:00:00.000Z');
@@ -72,7 +72,7 @@ it('tells of what was verified since', async () => {
   expect((await cheapest(reader))?.price).toBe(0.0001);
 });
 
-it('states a time that it covers, also after a link that lasted for a moment', async () => {
+it('states a time that it covers, also after a short link', async () => {
   await using cache = await faultProxy(scene.redis.url);
   await cache.refuse();
   const time = Date.now();
@@ -90,7 +90,7 @@ it('states a time that it covers, also after a link that lasted for a moment', a
   expect([machines[0]?.price, asOf]).toEqual([0.00005, '2026-02-02T00:00:00.000Z']);
 });
 
-it('states no later time from the first newer version on, while that cannot be read', async () => {
+it('states no later time while a newer version cannot be read', async () => {
   const { region, emptyRegion } = scene.sample;
   await using database = await faultProxy(scene.db.url);
   const reader = await scene.linkedReader({ databaseUrl: database.url });
@@ -111,7 +111,7 @@ it('states no later time from the first newer version on, while that cannot be r
   expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
 });
 
-it('is read from PostgreSQL where the cache has lost everything, and again after a gap', async () => {
+it('is read from PostgreSQL if the cache is empty, and again after a gap', async () => {
   const reader = await scene.linkedReader({ pollMs: 20 });
   await scene.cache.flushall();
   expect((await cheapest(reader))?.price).toBe(0.0001);
@@ -120,7 +120,7 @@ it('is read from PostgreSQL where the cache has lost everything, and again after
   await finds(reader, 0.00005);
 });
 
-it('goes on without the cache, compared with PostgreSQL, and with it again', async () => {
+it('is compared with PostgreSQL without the cache, and uses the cache again later', async () => {
   const clock = new TestClock();
   const reader = await scene.linkedReader({ pollMs: 20, now: clock.now });
   await search(reader);
@@ -132,7 +132,7 @@ it('goes on without the cache, compared with PostgreSQL, and with it again', asy
   expect((await search(reader)).tier).toBe('memory');
 });
 
-it('answers for a while when neither answers, and then not', async () => {
+it('answers until STALE_LIMIT if neither server answers', async () => {
   await using proxy = await faultProxy(scene.db.url);
   const clock = new TestClock();
   const reader = await scene.linkedReader({
@@ -152,7 +152,7 @@ it('answers for a while when neither answers, and then not', async () => {
   await expect(search(reader)).rejects.toMatchObject({ name: 'Unavailable' });
 });
 
-it('is not there where it does not fit, and says so; the rest goes on', async () => {
+it('is unavailable with a reason if it does not fit; the rest works', async () => {
   const reader = await scene.linkedReader({ searchLimit: 3000 });
   await expect(search(reader)).rejects.toThrow(/MEMORY_LIMIT/);
   await expect(search(reader)).rejects.toMatchObject({ retryAfterSeconds: 60 });
@@ -160,7 +160,7 @@ it('is not there where it does not fit, and says so; the rest goes on', async ()
   expect((await reader.catalogue.machine(scene.sample.small))?.tier).toBeDefined();
 });
 
-it('takes its room from documents', async () => {
+it('takes its memory from documents', async () => {
   const reader = await scene.linkedReader({ memoryLimit: 300_000, searchLimit: 80_000 });
   const region = () => reader.catalogue.machines(scene.sample.provider, scene.sample.region);
   await region();
@@ -175,7 +175,7 @@ it('never compares prices in two currencies', async () => {
   await scene.sql`update lineage set currency = 'EUR'`;
   await reprice(scene.sql, scene.sample.small, '0.00005');
   await scene.publisher.publishDirty();
-  // The other region is still in the currency of before.
+  // The other region is still in the earlier currency.
   expect(await search(reader)).toMatchObject({ currency: 'USD', machines: [{ price: 0.0001 }, {}, {}] });
   await scene.sql`update regions set version = version + 1 where id = ${scene.sample.emptyRegion}`;
   await scene.publisher.publishDirty();

@@ -1,4 +1,4 @@
-/** Catalogues in memory, a naive search over them, and indexes made of them as a reader does. */
+/** Catalogues in memory, a naive search of them, and their indexes. */
 import fc from 'fast-check';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import {
@@ -21,7 +21,7 @@ export type World = ReadonlyMap<number, readonly Machine[]>;
 
 export const providerOf = (region: number): number => (region <= 3 ? 1 : 2);
 
-/** Takes all turns of a generator at once. */
+/** Runs a generator to its end. */
 function atOnce<T>(work: Generator<void, T>): T {
   for (;;) {
     const turn = work.next();
@@ -52,7 +52,7 @@ export function indexOf(before: CatalogueIndex, world: World): CatalogueIndex {
 
 const ramBytes = ({ ram, ramUnit }: MachineWithFacts): number => ram * GIGABYTE[ramUnit];
 
-/** The key by which machines are sorted, as the contract says it. */
+/** Returns the sort key of a machine by the contract. */
 function keyOf(machine: Machine, { by }: Sort): number {
   switch (by) {
     case 'price':
@@ -68,7 +68,7 @@ function keyOf(machine: Machine, { by }: Sort): number {
   }
 }
 
-/** Every machine that fits, in order: what the index has to agree with. */
+/** Returns every machine that fits, in order. The index must agree. */
 export function naive(world: World, filters: Filters, sort: Sort, after?: Position): Machine[] {
   const sign = sort.descending ? -1 : 1;
   const compare = (a: Position, b: Position) => sign * (a.key - b.key) || a.price - b.price || a.id - b.id;
@@ -104,7 +104,7 @@ function fits(machine: Machine, filters: Filters): boolean {
   );
 }
 
-/** Few values, so that many machines are alike, cost the same and have parts of names in common. */
+/** Few values, so that many machines have equal facts, prices and parts of names. */
 const facts: fc.Arbitrary<MachineFacts> = fc.record({
   architecture: fc.constantFrom(null, 'x86_64', 'arm64'),
   generation: fc.constantFrom(null, '7'),
@@ -123,7 +123,7 @@ const size = fc.record({
   soldOut: fc.constantFrom(false, false, false, true),
 });
 
-/** The machines of a region: a name occurs once. */
+/** The machines of a region. A name occurs once. */
 export const machinesOf = (region: number): fc.Arbitrary<Machine[]> =>
   fc
     .uniqueArray(fc.tuple(fc.nat(NAMES.length - 1), size), { selector: ([name]) => name, maxLength: 10 })

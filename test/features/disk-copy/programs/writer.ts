@@ -24,7 +24,7 @@ for (let version = Number(first); ; version++) {
     print(`${region} ${version} ${Date.now()}`);
     copy.store(`region:${region}`, document, read());
   }
-  // The copy stores bytes. Any content will do.
+  // The content is arbitrary: the copy stores bytes.
   const { document } = encoding(regionContent(...regionOf(1, 1)));
   copy.given(tokenOf(version), document);
   copy.store(tokenOf(version), document, read());
