@@ -1,4 +1,4 @@
-/** Carries out what a history is made of. */
+/** Carries out the operations of a history. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createOrganization, deleteOrganization } from '../../src/db/organizations.ts';
@@ -12,7 +12,7 @@ import { SOURCES, type World, WrongAnswer } from './world.ts';
 
 const STATUSES = ['Active', 'Stopped', 'Updating', 'Failed'] as const;
 export const FIRST_ORGANIZATIONS = ['acme', 'globex'] as const;
-/** A control plane that lists nothing would be held. */
+/** It is never deleted: a guard would hold an empty list. */
 const ALWAYS_THERE = `${FIRST_ORGANIZATIONS[0]}/primary`;
 
 export class Actions {
@@ -26,7 +26,7 @@ export class Actions {
     this.#model = world.model;
   }
 
-  /** @throws WrongAnswer, or what a broken server fails with */
+  /** @throws WrongAnswer, or the error of a broken server */
   async do({ does, pick, value }: Operation): Promise<void> {
     const { machines, clusters, organizations, tokens } = this.#model;
     const world = this.#world;
@@ -79,14 +79,14 @@ export class Actions {
         await this.makeOrganization(`org-${value}`);
         return;
       case 'delete organization':
-        // The first one stays, so that there is always somebody to ask.
+        // The first organization stays, so that there is always a valid token.
         await this.#deleteOrganization(cyclic(organizations.slice(1), pick));
         return;
       case 'restart reader':
-        // No question is under way then: see the history.
+        // The history restarts it after the round: no request is open then.
         return;
       case 'start from disk':
-        // So that the reader, which starts then, has nothing else.
+        // The reader starts next, and has only its disk.
         servers.hangDatabase();
         await servers.cache.hang();
         return;
@@ -168,13 +168,13 @@ export class Actions {
       organization,
       seesClusters,
       madeAt: performance.now(),
-      // A token that is made while its organization is deleted has its fate.
+      // A token that is made while its organization is deleted is deleted with it.
       revokeBegun: organization.deleteBegun,
       revokedAt: undefined,
     });
   }
 
-  /** Also one that is revoked already, as far as is known. */
+  /** Revokes a token. It may be revoked already. */
   async revoke(token: Token): Promise<void> {
     token.revokeBegun ??= performance.now();
     await revokeToken(this.#world.hand.store.db, token.id);
@@ -190,7 +190,7 @@ export class Actions {
     for (const token of own) token.revokedAt ??= performance.now();
   }
 
-  /** Reads which ids the database has given. @throws WrongAnswer when one is another than an answer has said */
+  /** Reads the ids of the database. @throws WrongAnswer if an answer had another id */
   async learnIds(): Promise<void> {
     const rows = await this.#world.hand.store.sql<
       { id: number; region: string; regionId: number; name: string }[]

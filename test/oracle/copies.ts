@@ -1,4 +1,4 @@
-/** Clients that list once and then do as `/v1/changes` says: whatever happens, they have what the lists say. */
+/** Clients that list once and then apply `/v1/changes`: they always have the same data as the lists. */
 import { isDeepStrictEqual } from 'node:util';
 import { Copy, Unanswered } from '../features/feed/copy.ts';
 import { until } from '../support/until.ts';
@@ -9,7 +9,7 @@ export class Copies {
   readonly #copies = new Map<Token, Copy>();
   #reader: Reader | undefined;
 
-  /** One for each of the tokens. Everything is well. */
+  /** Begins a copy for each token. No server is broken. */
   async begin(reader: Reader, tokens: readonly Token[]): Promise<void> {
     this.#reader = reader;
     if (!reader.hasFeed) return;
@@ -19,7 +19,7 @@ export class Copies {
     }
   }
 
-  /** As far as this reader answers. Nothing here is forgotten, and there is one lineage: no cursor is ever gone. */
+  /** Follows as far as this reader answers. No change is deleted and the lineage stays, so no cursor may be gone. */
   async follow(reader: Reader): Promise<void> {
     if (!reader.hasFeed) return;
     this.#reader = reader;
@@ -27,7 +27,7 @@ export class Copies {
       try {
         await copy.follow(3);
         if (copy.relisted > 0)
-          throw new WrongAnswer(`a cursor of token ${token.id} is gone, and nothing was forgotten`);
+          throw new WrongAnswer(`a cursor of token ${token.id} is gone, and no change was deleted`);
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error;
         const { status } = error;
@@ -38,7 +38,7 @@ export class Copies {
     }
   }
 
-  /** In the end, when the reader shows what is true. @throws WrongAnswer */
+  /** Compares the copies with the lists at the end of a history. @throws WrongAnswer */
   async agree(reader: Reader): Promise<void> {
     if (!reader.hasFeed) return;
     for (const [token, copy] of this.#copies) {
@@ -50,7 +50,7 @@ export class Copies {
           await this.follow(reader);
           return isDeepStrictEqual(copy.state, lists.state);
         },
-        { timeoutMs: 10_000, everyMs: 100, what: 'a copy to be what the lists say' },
+        { timeoutMs: 10_000, everyMs: 100, what: 'a copy to equal the lists' },
       ).catch(() => {
         throw new WrongAnswer(
           `a copy with token ${token.id} has ${JSON.stringify(copy.state)}, the lists ${JSON.stringify(lists.state)}`,

@@ -1,10 +1,10 @@
-/** What an upstream says, state after state. */
+/** The states of an upstream, in order. */
 
 export interface State<T> {
   readonly rows: ReadonlyMap<string, T>;
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** Somebody has read it: it may have become true. */
+  /** True if a worker read it, so that it may be published. */
   wasServed: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Feed<T> {
     return state;
   }
 
-  /** From now on the upstream says this of one row; undefined takes the row away. */
+  /** Adds a state with another row; undefined removes the row. */
   set(key: string, row: T | undefined): void {
     const rows = new Map(this.rows);
     if (row === undefined) rows.delete(key);
@@ -37,13 +37,13 @@ export class Feed<T> {
     this.states.push({ rows, since: Date.now(), wasServed: false });
   }
 
-  /** Hands out the newest state. */
+  /** Serves the newest state. Returns its index. */
   serve(): number {
     this.at(this.newest).wasServed = true;
     return this.newest;
   }
 
-  /** The state that was in force at an instant, in milliseconds since the epoch. Of two within one, the earlier. */
+  /** Returns the state at an instant, in milliseconds since the epoch. Of two in one millisecond, the earlier. */
   inForceAt(instant: number): number {
     return Math.max(
       0,
@@ -51,7 +51,7 @@ export class Feed<T> {
     );
   }
 
-  /** The last state up to `index` that somebody has read and that has the row; -1 for none. */
+  /** Returns the last served state up to `index` that has the row; -1 for none. */
   lastWith(key: string, index: number): number {
     return this.states.slice(0, index + 1).findLastIndex(({ rows, wasServed }) => wasServed && rows.has(key));
   }

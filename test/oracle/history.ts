@@ -1,4 +1,4 @@
-/** One history from its beginning to its end. */
+/** One history from start to end. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../src/lib/timeout.ts';
@@ -13,12 +13,12 @@ import type { Servers } from './servers.ts';
 import { openUpstream } from './upstream.ts';
 import { type Reader, World, WrongAnswer } from './world.ts';
 
-/** Questions of a round to each reader, and how many of them at once. */
+/** Requests of a round to each reader, and how many of them concurrently. */
 const ROUND = 14;
 const LANES = 2;
-/** An operation that meets a broken server goes on beside those that follow. */
+/** Milliseconds after which an operation on a broken server continues in the background. */
 const OPERATION_MS = 4000;
-/** Good runs that miss a cluster before it is gone. */
+/** Successful runs without a cluster until it is removed. */
 const RUNS_UNTIL_GONE = 3;
 
 export interface Tally {
@@ -33,7 +33,7 @@ const count = (counts: Record<string, number>, what: string | number): void => {
   counts[what] = (counts[what] ?? 0) + 1;
 };
 
-/** Why a history failed, and what had happened until then. */
+/** The reason of a failure, and the operations until then. */
 export class HistoryFailed extends Error {
   override readonly name = 'HistoryFailed';
   readonly steps: readonly string[];
@@ -46,7 +46,7 @@ export class HistoryFailed extends Error {
 
 /**
  * Runs the history of a seed.
- * @param only indices of the operations that are done; all of them unless given
+ * @param only indices of the operations to run; all unless given
  * @throws HistoryFailed
  */
 export async function runHistory(
@@ -73,7 +73,7 @@ class History {
   #rounds = 0;
   readonly #model = new Model(FIRST_ORGANIZATIONS);
   readonly #copies = new Copies();
-  /** Operations that a broken server keeps. */
+  /** Operations that wait for a broken server. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(servers: Servers, seed: number, tally: Tally, steps: string[]) {
@@ -115,7 +115,7 @@ class History {
     await work();
   }
 
-  /** What takes too long goes on beside what follows. What a broken server fails with is no failure of the history. */
+  /** A slow operation continues in the background. An error of a broken server is no failure of the history. */
   async #bounded(work: Promise<void>): Promise<void> {
     const { wellSince } = this.#servers.health;
     const done = work.catch((error: unknown) => {
@@ -131,7 +131,7 @@ class History {
     await Promise.race([done, sleep(OPERATION_MS)]);
   }
 
-  /** Everything is stored, published and known to the model before the first reader starts. */
+  /** Stores and publishes the first states before a reader starts. */
   async #begin(world: World, actions: Actions): Promise<void> {
     for (const slug of FIRST_ORGANIZATIONS) await actions.makeOrganization(slug);
     await world.sync('machines');
@@ -140,11 +140,11 @@ class History {
     await world.publish();
     world.worker.start();
     await Promise.all(world.readers.map((reader) => reader.start()));
-    // The one with a copy has something to keep then.
+    // The reader with a disk copy writes its first documents.
     await this.#copies.begin(world.readerWithCopy, this.#model.tokens);
   }
 
-  /** Asks every reader, some questions at once. Each lane's questions are those of the seed. */
+  /** Sends requests to every reader, some of them concurrently. The seed decides the requests of each lane. */
   async #round(world: World): Promise<void> {
     this.#rounds += 1;
     const lanes = world.readers.flatMap((reader, r) =>
@@ -160,12 +160,12 @@ class History {
         }
       }),
     );
-    // Nothing is left behind that would be judged when the history is over.
+    // No request may be open when the history ends.
     for (const result of await Promise.allSettled(lanes))
       if (result.status === 'rejected') throw result.reason;
   }
 
-  /** All is well again: within one comparison every reader agrees with the model. */
+  /** Waits, after all servers are healed, until every reader agrees with the model within one comparison. */
   async #end(world: World, actions: Actions): Promise<void> {
     await this.#servers.heal();
     world.worker.start();
@@ -182,12 +182,12 @@ class History {
       },
       { ...publishing, what: 'a comparison' },
     );
-    // A run of the worker's own may raise a version between two comparisons.
+    // A scheduled run of the worker may raise a version between two comparisons.
     await until(async () => (await world.hand.publisher.compare()).published === 0, {
       ...publishing,
-      what: 'the cache holds what the database does',
+      what: 'the cache to equal the database',
     });
-    // Whether these were revoked nobody has heard.
+    // The outcome of these revocations is unknown.
     const unsure = this.#model.tokens.filter(
       ({ revokeBegun, revokedAt }) => revokeBegun !== undefined && revokedAt === undefined,
     );
@@ -197,7 +197,7 @@ class History {
     for (const reader of world.readers) await this.#copies.agree(reader);
   }
 
-  /** Waits until the reader shows what the model says, to every token. */
+  /** Waits until the reader gives every token the answers of the model. */
   async #agrees(reader: Reader): Promise<void> {
     let wrong: WrongAnswer | undefined;
     const isShown = async () => {

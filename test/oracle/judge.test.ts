@@ -1,4 +1,4 @@
-/** The oracle's judge: each kind of wrong answer is told from a right one. */
+/** The oracle's judge finds each kind of wrong answer, and accepts right ones. */
 import { readFile } from 'node:fs/promises';
 import { performance } from 'node:perf_hooks';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -60,7 +60,7 @@ const reprice = (price: number) => {
 };
 
 describe('an answer', () => {
-  it('is right when an upstream has said so, in whatever state since the last one given', () => {
+  it('is right if it is any state of an upstream since the last answer', () => {
     const before = region();
     reprice(7);
     expect(judged(REGION, answer(before))).toBeUndefined();
@@ -69,14 +69,14 @@ describe('an answer', () => {
     expect(judged(clusters(), answer(`[${model.cluster('acme/primary', 0)}]`))).toBeUndefined();
   });
 
-  it('is wrong when nobody has ever said so, or nobody has read it', () => {
+  it('is wrong if no upstream had this state, or no worker read it', () => {
     expect(judged(REGION, answer(region().replace('0.001', '0.002')))).toMatch('never true');
     expect(judged(REGION, answer(` ${region()}`))).toMatch('never true');
     model.machines.set('r0/m1', { price: 7, isListed: true });
     expect(judged(REGION, answer(region()))).toMatch('never true');
   });
 
-  it('is wrong when it goes back behind one that was given before it was asked for', () => {
+  it('is wrong if it is older than an answer before the request', () => {
     const before = region();
     reprice(7);
     const early = judge.begin(REGION, token);
@@ -85,11 +85,11 @@ describe('an answer', () => {
     expect(judge.end(early, answer(before))).toBeUndefined();
   });
 
-  it('is wrong when it is another organization’s', () => {
+  it('is wrong if it is of another organization', () => {
     expect(judged(clusters(), answer(`[${model.cluster('globex/primary', 0)}]`))).toMatch('never true');
   });
 
-  it('is wrong when it is older than it says', () => {
+  it('is wrong if it is older than it states', () => {
     const before = region();
     reprice(7);
     const { since } = model.machines.at(1);
@@ -97,13 +97,13 @@ describe('an answer', () => {
     expect(judged(REGION, answer(before, { asOf: since + 5 }))).toMatch('it is older than it says');
   });
 
-  it('is wrong when nothing is broken and it is behind', () => {
+  it('is wrong if no server is broken and it is behind', () => {
     const before = region();
     reprice(7);
     committed.push({ feed: 'machines', index: 1, at: performance.now() - 20_000 });
     expect(judged(REGION, answer(before))).toBeUndefined();
     health = { wellSince: LONG_AGO, databaseWellSince: LONG_AGO };
-    // A reader that has only just started may be behind.
+    // A new reader may be behind.
     expect(judged(REGION, answer(before))).toBeUndefined();
     judge = new Judge(model, committed, () => health, LONG_AGO);
     expect(judged(REGION, answer(before))).toMatch('it is behind: state 0, though 1 was committed');
@@ -112,7 +112,7 @@ describe('an answer', () => {
     );
   });
 
-  it('of a reader that has started again is bound by what it gave a second before its stop, and may come late', () => {
+  it('after a restart is no older than the answers a second before the stop, and may be late', () => {
     const before = region();
     reprice(7);
     expect(judged(REGION, answer(region()))).toBeUndefined();
@@ -125,7 +125,7 @@ describe('an answer', () => {
     expect(judged(REGION, answer(region().replace('0.001', '0.002')))).toMatch('never true');
   });
 
-  it('of a reader that has started again never undoes a revocation', () => {
+  it('after a restart never undoes a revocation', () => {
     expect(judged(REGION, answer(region()))).toBeUndefined();
     token.revokeBegun = performance.now();
     expect(judged(REGION, answer('', { status: 401 }))).toBeUndefined();
@@ -133,14 +133,14 @@ describe('an answer', () => {
     expect(judged(REGION, answer(region()))).toMatch('had been refused as revoked');
   });
 
-  it('is wrong as an error that no fault tells of', () => {
+  it('is wrong as an error without a fault', () => {
     expect(judged(REGION, answer('', { status: 500 }))).toMatch('the status is 500');
     expect(judged(REGION, answer('', { status: 404 }))).toMatch('a list was not found');
     expect(judged(REGION, answer('', { status: 503 }))).toMatch('503 without Retry-After');
     expect(judged(REGION, answer('', { status: 503, retryAfter: '1' }))).toBeUndefined();
   });
 
-  it('shows a cluster that the control plane has dropped for a while, and never again', () => {
+  it('shows a dropped cluster for a while, and never again', () => {
     const all = `[${model.cluster('acme/primary', 0)}]`;
     model.clusters.set('acme/primary', undefined);
     model.clusters.serve();
@@ -149,7 +149,7 @@ describe('an answer', () => {
     expect(judged(clusters(), answer(all))).toMatch('it went back');
   });
 
-  it('shows a dropped cluster as it was when it was last read, whatever was said of it since', () => {
+  it('shows a dropped cluster in the state of its last read', () => {
     const read = `[${model.cluster('acme/primary', 0)}]`;
     model.clusters.set('acme/primary', { name: 'never read', status: 'Stopped', shards: 2 });
     const neverRead = `[${model.cluster('acme/primary', 1)}]`;
@@ -161,13 +161,13 @@ describe('an answer', () => {
 });
 
 describe('a token', () => {
-  it('that is good is not refused, once it was known', () => {
+  it('that is valid is not refused once it was accepted', () => {
     expect(judged(REGION, answer('', { status: 401 }))).toBeUndefined();
     expect(judged(REGION, answer(region()))).toBeUndefined();
     expect(judged(REGION, answer('', { status: 401 }))).toMatch('a good token was refused');
   });
 
-  it('is refused for good', () => {
+  it('is refused for ever', () => {
     expect(judged(REGION, answer(region()))).toBeUndefined();
     token.revokeBegun = performance.now();
     expect(judged(REGION, answer(region()))).toBeUndefined();
@@ -175,7 +175,7 @@ describe('a token', () => {
     expect(judged(REGION, answer(region()))).toMatch('had been refused as revoked');
   });
 
-  it('is not believed for longer after its revocation than is promised', () => {
+  it('is accepted no longer after its revocation than documented', () => {
     token.revokeBegun = LONG_AGO;
     token.revokedAt = performance.now() - 60_000;
     expect(judged(REGION, answer(region()))).toBeUndefined();
@@ -192,12 +192,12 @@ describe('a token', () => {
   });
 });
 
-it('the operations of a seed are always the same, and another seed has others', () => {
+it('a seed always has the same operations, and another seed has others', () => {
   expect(operationsOf(7)).toEqual(operationsOf(7));
   expect(operationsOf(7)).not.toEqual(operationsOf(8));
 });
 
-it('the defects that it is tried with can be made: what they replace is in the product, once', async () => {
+it('every defect replaces a text that the product has once', async () => {
   const root = new URL('../../', import.meta.url);
   for (const { name, file, find } of MUTATIONS) {
     const source = await readFile(new URL(file, root), 'utf8');

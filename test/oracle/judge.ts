@@ -1,34 +1,34 @@
 /**
- * Whether a reader may have given an answer:
+ * Decides whether an answer of a reader is right:
  *
- * - it is a state that an upstream has said, whole, and the organization's own;
- * - it is no older than what this reader has given before, and than `Fleetbook-As-Of` says that it is; a restart may lose
- *   what was given in the last second before the stop;
- * - while nothing is broken, it is no older than a few seconds, and no error;
- * - its token was good, or revoked no longer ago than is promised; what was refused as revoked stays so.
+ * - it is a whole state of an upstream, and of the token's organization;
+ * - it is no older than earlier answers of this reader, and no older than its `Fleetbook-As-Of`. A restart may lose the
+ *   answers of the last second before the stop;
+ * - if no server is broken, it is at most a few seconds old, and no error;
+ * - its token is valid, or was revoked within the documented time. A token that was refused stays refused.
  */
 import { performance } from 'node:perf_hooks';
 import type { Feed } from './feed.ts';
 import { type Model, SLUGS, type Token } from './model.ts';
 import type { Answer, Question } from './question.ts';
 
-/** Generous for a busy machine: publishing (2 s), the look at the cache (1 s), and time to be scheduled. */
+/** Publishing (2 s), a read of the cache (1 s), and time for a busy machine. */
 const WELL_BOUND_MS = 8000;
-/** For so long a reader that does not hear from the cache believes a token, with time to be scheduled. */
+/** A reader without messages accepts a token for this time. Includes time for a busy machine. */
 const TOKEN_BOUND_MS = 14_000;
 
-/** What a reader with a copy has given for so long before its stop, it gives after its start. */
+/** An answer this long before a stop is still valid after the start of a reader with a disk copy. */
 const LOST_MS = 1000;
 
-/** What is broken now, and since when nothing is, in milliseconds of `performance.now()`. */
+/** Since when no server is broken, in milliseconds of `performance.now()`. */
 export interface Health {
-  /** Undefined while anything is broken. */
+  /** Undefined while a server is broken. */
   readonly wellSince: number | undefined;
   /** The same of PostgreSQL alone. */
   readonly databaseWellSince: number | undefined;
 }
 
-/** A state that is known to be committed. */
+/** A committed state. */
 export interface Committed {
   readonly feed: 'machines' | 'clusters';
   readonly index: number;
@@ -44,13 +44,13 @@ export interface Ticket {
   readonly floor: number;
   readonly wasAccepted: boolean;
   readonly wasRefused: boolean;
-  /** Clusters that this reader has shown as gone, with the state in which they were. */
+  /** Clusters that this reader did not show any more, and their last state. */
   readonly gone: ReadonlyMap<string, number>;
 }
 
 type Range = { readonly oldest: number; readonly newest: number };
 
-/** Values that only rise, each with the time (ms) at which it was reached. */
+/** Rising values, each with its time (ms). */
 class Rising {
   readonly #values = new Map<string, { readonly value: number; readonly at: number }[]>();
 
@@ -78,7 +78,7 @@ class Rising {
   }
 }
 
-/** One reader from its start to its end, and to its next start where it has a copy on disk: what it has given binds it. */
+/** One reader from start to end, or over restarts with a disk copy. Its answers limit its later answers. */
 export class Judge {
   readonly #model: Model;
   readonly #committed: readonly Committed[];
@@ -102,7 +102,7 @@ export class Judge {
     this.#health = health;
   }
 
-  /** The reader has started again. It knows what it knew a second before it stopped, and every revocation. */
+  /** Notes a restart. The reader knows what it knew a second before its stop, and every revocation. */
   startedAgain(stoppedAt: number): void {
     this.#since = performance.now();
     this.#floors.forgetSince(stoppedAt - LOST_MS);
@@ -121,7 +121,7 @@ export class Judge {
     };
   }
 
-  /** What is wrong with the answer; undefined for a right one. */
+  /** Returns the fault of an answer; undefined for a right one. */
   end(ticket: Ticket, answer: Answer): string | undefined {
     const { question, token } = ticket;
     const { status } = answer;
@@ -170,7 +170,7 @@ export class Judge {
     return undefined;
   }
 
-  /** The states of which the answer may be; text where there is none. */
+  /** Returns the states that the answer may show, or the fault as text. */
   #machines({ question, floor }: Ticket, { status, body }: Answer): Range | string {
     const model = this.#model;
     const isOfRegion = question.asks === 'region' || question.asks === 'search';
@@ -204,7 +204,7 @@ export class Judge {
       slugs.every((slug) => this.#fits(`${organization.slug}/${slug}`, index, shown.get(slug), gone));
     const range = rangeOf(this.#model.clusters, floor, fits);
     if (!range) {
-      // Nothing of a deleted organization is shown, as long as its tokens are believed.
+      // The lists of a deleted organization are empty while its tokens are still accepted.
       if (shown.size > 0 || organization.deleteBegun === undefined)
         return this.#never(this.#model.clusters, floor, fits, body);
       this.#gone.raise(organization.slug, Number.POSITIVE_INFINITY);
@@ -218,7 +218,7 @@ export class Judge {
     return range;
   }
 
-  /** One that the control plane does not list any more is shown until it was missed in several runs, and never again. */
+  /** A cluster that the control plane does not list any more is shown until several runs miss it, and never again. */
   #fits(key: string, index: number, shown: string | undefined, gone: Ticket['gone']): boolean {
     const listed = this.#model.cluster(key, index);
     if (listed !== undefined) return shown === listed;
@@ -250,12 +250,12 @@ export class Judge {
   }
 }
 
-/** What is published as one document, and so has one version. */
+/** Returns the document of a question: its answers have one version. */
 function documentOf(question: Question): string {
   switch (question.asks) {
     case 'region':
       return `region ${question.code}`;
-    // The index of all machines takes in what was published a moment later than the list.
+    // The index of all machines gets a publication a moment later than the list.
     case 'search':
       return `search ${question.code}`;
     case 'machine':
@@ -265,7 +265,7 @@ function documentOf(question: Question): string {
   }
 }
 
-/** The oldest and the newest state from `floor` on that was read by anybody and fits. */
+/** Returns the oldest and the newest served state from `floor` on that fits. */
 function rangeOf(feed: Feed<unknown>, floor: number, fits: (index: number) => boolean): Range | undefined {
   let range: Range | undefined;
   for (let index = floor; index <= feed.newest; index++)
@@ -273,7 +273,7 @@ function rangeOf(feed: Feed<unknown>, floor: number, fits: (index: number) => bo
   return range;
 }
 
-/** An id that the model does not know yet is the database's to give: the first answer that names it teaches it. */
+/** The database makes ids. The model learns an unknown one from the first answer with it. */
 function learnIds(model: Model, code: string, body: string): void {
   const listed = parsed(body) as { id?: unknown; name?: unknown }[] | undefined;
   if (!Array.isArray(listed)) return;
@@ -284,7 +284,7 @@ function learnIds(model: Model, code: string, body: string): void {
   }
 }
 
-/** By slug, as JSON; text where the answer is no list of clusters in their order. */
+/** Returns the clusters by slug as JSON, or a text if the answer is no list of clusters in order. */
 function shownClusters(question: Question, body: string): Map<string, string> | string {
   const found = parsed(body);
   const list = (question.asks === 'clusters' ? found : [found]) as { slug?: unknown; created_at?: unknown }[];

@@ -1,17 +1,17 @@
 /**
- * `npm run test:oracle`: random histories against the model, until the time is over or one fails.
+ * `npm run test:oracle`: runs random histories against the model until the time is over or one fails.
  *
- *   --minutes N     so long (5)
- *   --histories N   so many at the most
- *   --seed S        of the first history; those that follow have the next numbers
- *   --having A,B    only histories that have these operations in this order
- *   --only 1,4,7    only these operations of a single history, as a shrunk failure names them
- *   --shrink N      so many minutes to find fewer operations that fail too (10; 0: none)
- *   --beside REV    readers and workers are started of this release and of the one of this commit, by turns
- *   --cluster       the cache is a Redis Cluster, of which a node at a time is killed or hung
+ *   --minutes N     duration (5)
+ *   --histories N   most histories
+ *   --seed S        seed of the first history; later ones have the next numbers
+ *   --having A,B    only histories with these operations in this order
+ *   --only 1,4,7    only these operations of one history, as a shrunk failure names them
+ *   --shrink N      minutes to find fewer operations that also fail (10; 0: none)
+ *   --beside REV    starts readers and workers of this release and of this commit, in turn
+ *   --cluster       the cache is a Redis Cluster; one node at a time is killed or hung
  *   --json          the last line is JSON
- *   --self-test     breaks the product in known ways: each must be found within --histories (25);
- *                   --mutation NAME, once or more, takes these alone
+ *   --self-test     breaks the product in known ways; each must be found within --histories (25).
+ *                   --mutation NAME, once or more, selects them
  */
 import { randomInt } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
@@ -65,7 +65,7 @@ async function testItself(): Promise<void> {
   }
 }
 
-/** @throws Error that names the one that is none */
+/** @throws Error that names an unknown operation */
 function kindsOf(text: string | undefined): readonly Kind[] {
   return (text?.split(',') ?? []).map((name) => {
     if (isKind(name)) return name;
@@ -75,7 +75,7 @@ function kindsOf(text: string | undefined): readonly Kind[] {
   });
 }
 
-/** @throws Error where the clone does not have it */
+/** @throws Error if the clone lacks the commit */
 async function otherRelease(): Promise<Release | undefined> {
   const { beside } = values;
   if (beside === undefined) return undefined;

@@ -1,13 +1,13 @@
 /**
- * What the four operations may answer, byte for byte, by what upstreams have said and what was done to tokens and
- * organizations. Nothing of the product is used here: documents are written down as the HTTP contract has them.
+ * The right answers of the four operations, byte for byte, from the states of upstreams, tokens and organizations. It uses
+ * no code of the product: documents follow the HTTP contract.
  */
 import { Feed } from './feed.ts';
 
 export interface MachineRow {
   /** Hundred-thousandths of a USD per minute. */
   readonly price: number;
-  /** It can be ordered. */
+  /** True if it can be ordered. */
   readonly isListed: boolean;
 }
 
@@ -32,32 +32,32 @@ export interface Token {
   readonly madeAt: number;
   /** Milliseconds of `performance.now()`. */
   revokeBegun: number | undefined;
-  /** Since when the revocation is known to be committed. */
+  /** When the commit of the revocation was confirmed. */
   revokedAt: number | undefined;
 }
 
 export const PROVIDER = { id: 1000, name: 'Oracle Cloud' } as const;
 export const REGIONS = ['r0', 'r1', 'r2'] as const;
 const MACHINES = ['m0', 'm1', 'm2', 'm3', 'm4'] as const;
-/** These are there from the beginning. */
+/** Machines of each region at the start. */
 const FIRST_MACHINES = 3;
 export const MACHINE_KEYS = REGIONS.flatMap((region) => MACHINES.map((name) => `${region}/${name}`));
 export const SLUGS = ['primary', 'events', 'metrics', 'test'] as const;
 const CREATED_AT = '2022-02-14T10:11:26.56771';
 
-/** Cpu and memory follow from the name, so that a mix-up of machines shows. */
+/** Cpu and memory follow from the name, so that swapped machines are found. */
 export const shapeOf = (name: string): { cpu: number; ram: number } => {
   const number = Number(name.slice(1));
   return { cpu: 2 + number, ram: 4 + 2 * number };
 };
-/** Whose cluster it is stands in every text of it. */
+/** Every text of a cluster contains its organization. */
 export const personOf = (organization: string): { first_name: string; last_name: string } => ({
   first_name: 'Ann',
   last_name: `of ${organization}`,
 });
 export const createdAtOf = (slug: string): string =>
   `${CREATED_AT}${SLUGS.indexOf(slug as (typeof SLUGS)[number])}`;
-/** The region in which an organization has the cluster of this slug. */
+/** Returns the region of an organization's cluster with this slug. */
 export const regionOf = (slug: string): string =>
   REGIONS[SLUGS.indexOf(slug as (typeof SLUGS)[number]) % REGIONS.length] ?? 'r0';
 export const regionName = (code: string): string => `Region ${code}`;
@@ -77,7 +77,7 @@ export class Model {
   readonly clusters: Feed<ClusterRow>;
   readonly organizations: Organization[] = [];
   readonly tokens: Token[] = [];
-  /** Ids are the database's own: read from it once, or learned from the first answer that names one. */
+  /** The database makes ids: they are read once, or learned from the first answer with one. */
   readonly machineIds = new Map<string, number>();
   readonly regionIds = new Map<string, number>();
   readonly #texts = new Map<string, string>();
@@ -106,7 +106,7 @@ export class Model {
     return undefined;
   }
 
-  /** The machine as JSON in this state; undefined where readers do not see it, or nobody knows its id yet. */
+  /** Returns the machine as JSON in this state; undefined if it is not published, or its id is unknown. */
   machine(key: string, index: number): string | undefined {
     const row = this.machines.at(index).rows.get(key);
     const id = this.machineIds.get(key);
@@ -125,7 +125,7 @@ export class Model {
     });
   }
 
-  /** The list of a region; undefined while the id of a machine in it is unknown. */
+  /** Returns the list of a region; undefined while the id of a machine is unknown. */
   region(code: string, index: number): string | undefined {
     const rows = [...this.machines.at(index).rows]
       .filter(([key, { isListed }]) => isListed && split(key)[0] === code)
@@ -135,7 +135,7 @@ export class Model {
     return `[${rows.map(({ key }) => this.machine(key, index)).join(',')}]`;
   }
 
-  /** The cluster as JSON; undefined where the control plane does not list it. */
+  /** Returns the cluster as JSON; undefined if the control plane does not list it. */
   cluster(key: string, index: number): string | undefined {
     const row = this.clusters.at(index).rows.get(key);
     if (!row) return undefined;

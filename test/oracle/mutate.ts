@@ -1,4 +1,4 @@
-/** Loaded before anything else where the product is to be broken: `node --import …/mutate.ts`. */
+/** Breaks the product as it loads: `node --import …/mutate.ts`. */
 import { registerHooks } from 'node:module';
 import { MUTATIONS } from './mutations.ts';
 

@@ -1,19 +1,19 @@
-/** Defects that the oracle must find: `--self-test` breaks the product in one of these ways at a time. */
+/** Defects that the oracle must find. `--self-test` adds one at a time. */
 import type { Kind } from './operations.ts';
 
 export interface Mutation {
   readonly name: string;
-  /** Of the product, from its root. */
+  /** Path from the root of the product. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** Operations, in this order, without which it cannot be seen: only histories that have them are run. */
+  /** Operations, in this order, that reveal it. Other histories do not run. */
   readonly having?: readonly Kind[];
 }
 
 export const MUTATIONS: readonly Mutation[] = [
   {
-    name: 'a revoked token is good',
+    name: 'a revoked token is accepted',
     file: 'src/snapshot/read/tokens.ts',
     find: 'record.revoked ||',
     replace: '',
@@ -31,26 +31,26 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: '{1}`',
   },
   {
-    name: 'lost messages go unnoticed',
+    name: 'lost messages are not noticed',
     file: 'src/snapshot/read/cache-subscription.ts',
     find: 'this.#epoch += 1;',
     replace: '',
   },
   {
-    name: 'a reader takes what the cache has, however old',
+    name: 'a reader accepts old documents of the cache',
     file: 'src/snapshot/read/documents.ts',
     find: 'const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);',
     replace: 'const atLeast = 0;',
     having: ['remember cache', 'reprice', 'sync', 'cache goes back'],
   },
   {
-    name: 'memory is believed while nothing is heard',
+    name: 'memory answers without confirmation',
     file: 'src/snapshot/read/consistency.ts',
     find: 'return now() - this.confirmedAt(belief) <= maxAge;',
     replace: 'return true;',
   },
   {
-    name: 'what the cache has is said to be as of now',
+    name: 'documents of the cache state the current time',
     file: 'src/snapshot/read/tiers/cache-tier.ts',
     find: 'timeBy(stamps.cache, id, document.sources)',
     replace: 'new Date().toISOString()',

@@ -1,7 +1,7 @@
-/** What a history is made of: operations in an order that its seed decides. */
+/** The operations of a history, in an order that its seed decides. */
 import { randomOf, wholeNumber } from '../support/random.ts';
 
-/** How often each kind comes, in relation to the others. */
+/** The relative frequency of each kind. */
 const WEIGHTS = {
   reprice: 14,
   withdraw: 6,
@@ -41,7 +41,7 @@ export const isKind = (name: string): name is Kind => Object.hasOwn(WEIGHTS, nam
 
 export interface Operation {
   readonly does: Kind;
-  /** Which of them it concerns, modulo how many there are. What an operation means hangs on nothing that went before. */
+  /** Selects the object, modulo the number of objects. An operation does not depend on earlier ones. */
   readonly pick: number;
   readonly value: number;
 }
@@ -51,7 +51,7 @@ const LONGEST = 28;
 const KINDS = Object.entries(WEIGHTS) as [Kind, number][];
 const ALL = KINDS.reduce((sum, [, weight]) => sum + weight, 0);
 
-/** The operations of a seed: always the same. How they fall in time is the machine's affair. */
+/** Returns the operations of a seed, always the same ones. Their timing varies. */
 export function operationsOf(seed: number): Operation[] {
   const random = randomOf(seed);
   const count = SHORTEST + wholeNumber(random, LONGEST - SHORTEST + 1);
@@ -62,7 +62,7 @@ export function operationsOf(seed: number): Operation[] {
   }));
 }
 
-/** Whether the operations of a seed have these kinds in this order, whatever is between them. */
+/** Returns true if the operations of a seed have these kinds in this order, with any others between them. */
 export function hasInOrder(seed: number, kinds: readonly Kind[]): boolean {
   let found = 0;
   for (const { does } of operationsOf(seed)) if (does === kinds[found]) found += 1;

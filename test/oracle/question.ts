@@ -1,10 +1,10 @@
-/** One request of a client, and what came of it. */
+/** One request of a client, and its answer. */
 import { type Agent, request } from 'node:http';
 import type { Organization, Token } from './model.ts';
 
 export type Question =
   | { readonly asks: 'region'; readonly code: string; readonly path: string }
-  /** The machines of a region by a search. Its answer is told as the list that it found. */
+  /** The machines of a region by a search. The answer is converted to a list. */
   | { readonly asks: 'search'; readonly code: string; readonly path: string }
   | { readonly asks: 'machine'; readonly key: string; readonly path: string }
   | { readonly asks: 'clusters'; readonly organization: Organization; readonly path: string }
@@ -16,10 +16,10 @@ export type Question =
     };
 
 export interface Answer {
-  /** 0 where there was none. */
+  /** 0 without an answer. */
   readonly status: number;
   readonly tier: string | undefined;
-  /** Milliseconds since the epoch; undefined where the answer does not say how old it is. */
+  /** `Fleetbook-As-Of` in milliseconds since the epoch; undefined without it. */
   readonly asOf: number | undefined;
   readonly retryAfter: string | undefined;
   readonly body: string;
@@ -69,7 +69,7 @@ export function get(agent: Agent, url: string, path: string, { text }: Token): P
   return promise;
 }
 
-/** The machines that a search has found, as a list; what is no whole answer of a search stays as it is. */
+/** Returns the machines of a search as a list. Does not change any other text. */
 function foundBy(body: string): string {
   const { machines, next } = JSON.parse(body) as { machines?: unknown; next?: unknown };
   return next === null && Array.isArray(machines) ? JSON.stringify(machines) : body;

@@ -1,9 +1,9 @@
-/** What is asked, and what the model says to it in the end. */
+/** The questions, and their answers at the end of a history. */
 import { cyclic, wholeNumber } from '../support/random.ts';
 import { type Model, PROVIDER, REGIONS, SLUGS, type Token } from './model.ts';
 import type { Question } from './question.ts';
 
-/** A region, by its list or by a search, a machine, or what the token's own organization has. */
+/** Returns a question about a region, a machine, or the clusters of the token's organization. */
 export function questionOf(model: Model, { organization }: Token, random: () => number): Question {
   const share = random();
   const pick = wholeNumber(random, 1000);
@@ -20,7 +20,7 @@ function ofRegion(model: Model, code: string): Question {
   return { asks: 'region', code, path: `/v1/machines?provider=${PROVIDER.id}&region=${region}` };
 }
 
-/** The fields that lists have, in their order. */
+/** The fields of lists, in order. */
 const FIELDS = 'id,name,ram,cpu,price,ram_unit,provider,region';
 
 const ofSearch = (model: Model, code: string): Question => ({
@@ -35,7 +35,7 @@ const ofMachine = (model: Model, key: string): Question => ({
   path: `/v1/machines/${model.machineIds.get(key)}`,
 });
 
-/** Every list that a token may ask for. */
+/** Returns every list that a token may request. */
 export function everyList(model: Model, { organization }: Token): Question[] {
   return [
     ...REGIONS.flatMap((code) => [ofRegion(model, code), ofSearch(model, code)]),
@@ -43,7 +43,7 @@ export function everyList(model: Model, { organization }: Token): Question[] {
   ];
 }
 
-/** The answer when everything that was said has become true. */
+/** Returns the answer after everything is published. */
 export function finalAnswer(
   model: Model,
   question: Question,

@@ -1,4 +1,4 @@
-/** What readers and workers of a history are made of: this release, and perhaps another one beside it. */
+/** The releases of the readers and workers of a history: this one, and perhaps another one. */
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,11 +13,11 @@ export interface OracleRelease {
   readonly composeReader: typeof composeReader;
   readonly readSettings: typeof readSettings;
   readonly buildApp: typeof buildApp;
-  /** Path of the program that works. */
+  /** Path of the worker program. */
   readonly worker: string;
-  /** Searches are not asked of a release that has none. */
+  /** True if the release has searches. */
   readonly hasSearch: boolean;
-  /** Nor for changes one that tells none. */
+  /** True if the release has the changes feed. */
   readonly hasFeed: boolean;
 }
 

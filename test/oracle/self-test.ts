@@ -1,4 +1,4 @@
-/** Breaks the product on purpose, in one way at a time: the oracle must find each of them. */
+/** Breaks the product in one way at a time. The oracle must find each defect. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { MUTATIONS } from './mutations.ts';
@@ -8,13 +8,13 @@ const MUTATE = new URL('./mutate.ts', import.meta.url).href;
 
 export interface Found {
   readonly mutation: string;
-  /** The seed that failed, and what was wrong; undefined where none did. */
+  /** The failed seed and its error; undefined if none failed. */
   readonly by: { readonly seed: number; readonly problem: string } | undefined;
 }
 
 /**
  * @param seed of the first history
- * @param histories at the most, for each defect
+ * @param histories most histories for each defect
  * @param wanted names of the defects; all unless given
  */
 export async function* selfTest(

@@ -1,4 +1,4 @@
-/** The servers that many histories share, one after the other, and what breaks them. */
+/** The servers of all histories, and their faults. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,12 +18,12 @@ const TEMPLATE = 'oracle_template';
 
 export type Broken = 'killed' | 'hung';
 
-/** One Redis, or a Redis Cluster of which one node at a time is broken. */
+/** One Redis, or a Redis Cluster. One node at a time is broken. */
 type Breakable = Pick<TestRedis, 'url' | 'kill' | 'pause' | 'restart'> & {
   resume(): void | Promise<void>;
 };
 
-/** A Redis, and whether it is well. */
+/** A Redis, and whether it is broken. */
 export class BreakableRedis {
   readonly server: Breakable;
   #broken: Broken | undefined;
@@ -58,7 +58,7 @@ export class BreakableRedis {
     return this.#inTurn(() => this.#heal());
   }
 
-  /** An operation that takes long goes on beside the next ones. */
+  /** Runs one operation at a time: a slow one may still run when the history begins the next. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work);
     this.#last = done.catch(() => {});
@@ -76,12 +76,12 @@ export class BreakableRedis {
     this.#remembered = new Map();
   }
 
-  /** Ends every subscription; clients make them anew. */
+  /** Ends every subscription. Clients subscribe again. */
   async silenceSubscribers(): Promise<void> {
     await this.#ask((redis) => endClients(redis, 'pubsub'));
   }
 
-  /** Keeps what is stored now, for `goBack`. */
+  /** Copies the current content for `goBack`. */
   async remember(): Promise<void> {
     this.#remembered = await this.#ask(async (redis) => {
       const values = new Map<string, Buffer>();
@@ -94,7 +94,7 @@ export class BreakableRedis {
     });
   }
 
-  /** Holds what it held then, and every client has to connect anew: a failover to a replica that was behind. */
+  /** Restores the copied content, and ends all connections: a failover to a replica that was behind. */
   async goBack(): Promise<void> {
     await this.#ask(async (redis) => {
       await flushAll(redis);
@@ -119,13 +119,13 @@ async function flushAll(redis: RedisClient): Promise<void> {
   for (const master of mastersOf(redis)) await master.flushall();
 }
 
-/** Everybody's but one's own. */
+/** All connections but this one. */
 async function endClients(redis: RedisClient, type: 'pubsub' | 'normal'): Promise<void> {
   for (const node of isCluster(redis) ? redis.nodes('all') : [redis])
     await node.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
 }
 
-/** What breaks of a cluster is a node, another one each time; its replica takes over. */
+/** A fault breaks one node of a cluster, another one each time. Its replica takes over. */
 async function openCluster(closing: AsyncDisposableStack): Promise<Breakable> {
   const { url, nodes, whole } = closing.use(await startTestCluster());
   let broken = 0;
@@ -148,14 +148,14 @@ async function openCluster(closing: AsyncDisposableStack): Promise<Breakable> {
 }
 
 export interface Database extends AsyncDisposable {
-  /** The database's own, past the proxy. */
+  /** The address of the database, without the proxy. */
   readonly url: string;
-  /** The way of readers and workers, which can hang. */
+  /** The proxy for readers and workers, which can hang. */
   readonly proxiedUrl: string;
 }
 
 export class Servers implements AsyncDisposable {
-  /** What readers and workers are started of, by turns. */
+  /** The releases of readers and workers, in turn. */
   readonly releases: readonly OracleRelease[];
   readonly cache: BreakableRedis;
   readonly queue: BreakableRedis;
@@ -185,15 +185,15 @@ export class Servers implements AsyncDisposable {
   }
 
   /**
-   * @param beside the root of another release's source, to run beside this one
-   * @param withCluster whether the cache is a Redis Cluster
+   * @param beside the source folder of another release that also runs
+   * @param withCluster true for a Redis Cluster as the cache
    */
   static async open(beside?: string, withCluster = false): Promise<Servers> {
     await using closing = new AsyncDisposableStack();
     const releases = [await loadRelease(), ...(beside === undefined ? [] : [await loadRelease(beside)])];
     const folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-oracle-')));
     const server = closing.use(await startTestPostgres(join(folder.path, 'postgres')));
-    // Processes are killed here, never the machine: what is committed is kept without waiting for a disk.
+    // Only processes are killed, never the machine: a commit is safe without a flush to disk.
     await run(server.url, "alter system set fsync = 'off'");
     await run(server.url, 'select pg_reload_conf()');
     await run(server.url, `create database ${TEMPLATE}`);
@@ -204,7 +204,7 @@ export class Servers implements AsyncDisposable {
     return new Servers({ releases, cache, queue, postgres: server, proxy }, closing.move());
   }
 
-  /** A database of one history. Everything is well, and empty, then. */
+  /** Creates the database of one history, and heals and empties all servers. */
   async database(): Promise<Database> {
     await this.heal();
     await Promise.all([this.cache.flush(), this.queue.flush()]);
@@ -230,7 +230,7 @@ export class Servers implements AsyncDisposable {
     this.#proxy.hang();
   }
 
-  /** Every connection of readers and workers breaks off; new ones work. */
+  /** Ends all connections of readers and workers. New ones work. */
   cutDatabase(): void {
     this.#proxy.cut();
     if (this.#database === undefined) this.#databaseWellSince = performance.now();
@@ -246,7 +246,7 @@ export class Servers implements AsyncDisposable {
     this.noteTrouble();
   }
 
-  /** Something was broken until now. */
+  /** Notes that a server was broken until now. */
   noteTrouble(): void {
     this.#wellSince = performance.now();
   }

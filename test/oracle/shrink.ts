@@ -1,21 +1,21 @@
-/** A failing history without the operations that it fails without. */
+/** Finds a shorter history that also fails. */
 import { performance } from 'node:perf_hooks';
 import { emptyTally, HistoryFailed, runHistory } from './history.ts';
 import type { Servers } from './servers.ts';
 
-/** Time is not the seed's: a history that fails once may not fail every time. */
+/** Attempts for each candidate: the timing varies, so a failure may not repeat. */
 const TRIES = 2;
 
 export interface Shrunk {
-  /** Indices of the operations that are left. */
+  /** Indices of the remaining operations. */
   readonly only: readonly number[];
   readonly failure: HistoryFailed;
 }
 
 /**
- * Drops halves, then quarters, and at last single operations, for as long as the rest fails.
+ * Drops halves, then quarters, then single operations, while the rest still fails.
  * @param count of operations in the history
- * @param minutes after which what was found so far is good enough
+ * @param minutes after which it returns the shortest history so far
  */
 export async function shrink(
   servers: Servers,

@@ -1,15 +1,15 @@
-/** The upstreams of a history: a price list and a control plane that say what the model says. */
+/** The upstreams of a history: a price list and a control plane with the states of the model. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Feed } from './feed.ts';
 import { createdAtOf, DISK, type Model, PROVIDER, personOf, regionName, regionOf, shapeOf } from './model.ts';
 
 export interface Upstream extends AsyncDisposable {
-  /** Where the price list and the clusters are. */
+  /** Address of the price list and the clusters. */
   readonly url: string;
 }
 
-/** @param pauseMs how long the next answer takes */
+/** @param pauseMs delay of the next answer (ms) */
 export async function openUpstream(model: Model, pauseMs: () => number): Promise<Upstream> {
   const server = createServer((request, response) => {
     setTimeout(() => {

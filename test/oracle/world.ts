@@ -1,4 +1,4 @@
-/** The processes of one history: readers and what writes by hand in this one, a worker of its own. */
+/** The processes of one history: readers and commands in this process, and a separate worker process. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
@@ -21,9 +21,9 @@ import type { OracleRelease } from './release.ts';
 import type { Database, Servers } from './servers.ts';
 
 const silent = pino({ level: 'silent' });
-/** Its latest slot stays the same for as long as a history runs. */
+/** Once a year, so that no slot is due during a history. */
 const YEARLY = '0 0 1 1 *';
-/** Histories are about readers: whatever an upstream says passes the guards. */
+/** Guards accept every state: histories test readers. */
 const LAX = {
   removedShare: 1,
   addedShare: 1000,
@@ -35,12 +35,12 @@ const LAX = {
 };
 export const SOURCES = { machines: 'cloud', clusters: 'plane' } as const;
 
-/** An answer that may not have been given. */
+/** A wrong answer. */
 export class WrongAnswer extends Error {
   override readonly name = 'WrongAnswer';
 }
 
-/** Each start takes the next release: with two of them, a restart is part of a rolling update, or of the way back. */
+/** Each start uses the next release. With two releases, a restart is a step of a rolling update or of a rollback. */
 class Releases {
   readonly #all: readonly OracleRelease[];
   #starts = 0;
@@ -59,7 +59,7 @@ export class Reader {
   readonly #releases: Releases;
   readonly #env: Record<string, string>;
   readonly #judgeOf: () => Judge;
-  /** What it knows outlives it. */
+  /** It survives restarts of the reader. */
   readonly #hasCopy: boolean;
   #judge: Judge | undefined;
   #stoppedAt = 0;
@@ -82,7 +82,7 @@ export class Reader {
     this.#releases = new Releases(releases);
     this.#env = env;
     this.#judgeOf = judgeOf;
-    // Another release may know nothing of the copy.
+    // Another release may have no disk copy.
     this.#hasCopy = env.SNAPSHOT_DIR !== undefined && releases.length === 1;
   }
 
@@ -95,7 +95,7 @@ export class Reader {
       ...reader,
       logger: false,
       version: '0.0.0',
-      // A busy machine is late as well.
+      // A busy machine may be slow.
       limits: { maxEventLoopDelayMs: 0 },
     });
     await app.listen({ host: '127.0.0.1', port: 0 });
@@ -125,7 +125,7 @@ export class Reader {
     await this.start();
   }
 
-  /** False for what its release does not have. */
+  /** False if its release lacks the feature. */
   canAnswer({ asks }: Question): boolean {
     return asks !== 'search' || this.#open?.release.hasSearch === true;
   }
@@ -134,7 +134,7 @@ export class Reader {
     return this.#open?.release.hasFeed === true;
   }
 
-  /** What nobody judges. */
+  /** Requests a path. The judge does not see the answer. */
   get(path: string, token: Token): Promise<Answer> {
     if (!this.#open) throw new Error(`reader ${this.name} is not there`);
     return get(this.#open.agent, this.#open.url, path, token);
@@ -153,7 +153,7 @@ export class Reader {
   }
 }
 
-/** What stops and starts the worker. */
+/** Stops and starts the worker. */
 class WorkerProcess {
   readonly #env: Record<string, string>;
   readonly #releases: Releases;
@@ -168,11 +168,11 @@ class WorkerProcess {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Does not wait until it works. */
+  /** Does not wait for the start to complete. */
   start(): void {
     if (this.isThere) return;
     this.#child = fork(this.#releases.next().worker, { env: this.#env, stdio: 'ignore' });
-    // A worker that is gone takes no message.
+    // A dead worker receives no message.
     this.#child.on('error', () => {});
   }
 
@@ -193,10 +193,10 @@ class WorkerProcess {
 export class World implements AsyncDisposable {
   readonly model: Model;
   readonly readers: readonly Reader[];
-  /** The one of them that has a copy on disk. */
+  /** The reader with a disk copy. */
   readonly readerWithCopy: Reader;
   readonly worker: WorkerProcess;
-  /** What a command has, such as `fleetbook sync`. */
+  /** The resources of a command such as `fleetbook sync`. */
   readonly hand: Worker;
   readonly committed: Committed[] = [];
   readonly #config: Config;
@@ -218,7 +218,7 @@ export class World implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  /** Opens everything but the readers and the worker. */
+  /** Opens all resources except the readers and the worker. */
   static async open(servers: Servers, database: Database, model: Model, upstream: string): Promise<World> {
     const { releases } = servers;
     await using closing = new AsyncDisposableStack();
@@ -246,7 +246,7 @@ export class World implements AsyncDisposable {
     return new World({ model, readers, readerWithCopy, worker, hand, committed, config }, closing.move());
   }
 
-  /** Runs a source as the command does. False where it fails, or another run has taken its place. */
+  /** Runs a source as the command does. Returns false if it fails, or if another run replaced it. */
   async sync(kind: keyof typeof SOURCES): Promise<boolean> {
     const source = this.#config.sources.find(({ id }) => id === SOURCES[kind]);
     if (!source) throw new Error(`there is no source ${SOURCES[kind]}`);
@@ -258,13 +258,13 @@ export class World implements AsyncDisposable {
     return true;
   }
 
-  /** Publishes what a command has changed; what cannot be published now, the worker publishes later. */
+  /** Publishes the changes of a command. If that fails, the worker publishes them later. */
   async publish(): Promise<void> {
     try {
       await redisReady(this.hand.cache, 500);
       await withTimeout(3000, this.hand.publisher.publishDirty());
     } catch {
-      // As with `fleetbook sync`.
+      // `fleetbook sync` ignores it as well.
     }
   }
 
@@ -273,7 +273,7 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** How this program was broken on purpose, for the processes that it starts. */
+/** The options that break the product, for child processes. */
 function mutationOf({ ORACLE_MUTATION }: NodeJS.ProcessEnv): Record<string, string> {
   return ORACLE_MUTATION === undefined ? {} : { ORACLE_MUTATION };
 }

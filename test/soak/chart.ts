@@ -1,4 +1,4 @@
-/** A soak as SVG that reads well on light and on dark: what was answered, and what the processes took. */
+/** Draws a soak as SVG for light and dark backgrounds: answers, and resources of the processes. */
 import type { Sample } from './samples.ts';
 
 export interface Moment {
@@ -73,7 +73,7 @@ ${drawn.join('\n')}
 `;
 
   function perSecond(count: (moment: Moment) => number) {
-    // A sample that was not taken adds its requests to the next one's.
+    // The requests of a missing sample count for the next one.
     return (moment: Moment): number =>
       count(moment) / (moment.at - (moments[moments.indexOf(moment) - 1]?.at ?? 0));
   }

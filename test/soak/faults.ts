@@ -1,4 +1,4 @@
-/** What a soak breaks, one at a time. All of it is well again when `heal` has resolved. */
+/** The faults of a soak, one at a time. `heal` resolves when the server works again. */
 import type { Stack } from '../faults/support/stack.ts';
 
 export interface SoakFault {

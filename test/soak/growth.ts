@@ -1,21 +1,21 @@
-/** Whether something that is sampled for long grows, or only moves. */
+/** Decides whether a series of samples grows or only varies. */
 
 export interface Growth {
-  /** Lower quartiles of the first and of the last third. */
+  /** Lower quartiles of the first and the last third. */
   readonly from: number;
   readonly to: number;
   readonly grows: boolean;
 }
 
-/** What a series may have more of at its end: a share of its beginning, or so much, whichever is more. */
+/** The allowed growth of a series: a share of its first third, or an amount, whichever is larger. */
 export interface Allowance {
   readonly share: number;
   readonly absolute: number;
 }
 
 /**
- * By lower quartiles: what a fault takes is given back, what leaks is not.
- * @param samples in order, warmed up
+ * Compares lower quartiles: a fault takes resources for a while, and a leak for ever.
+ * @param samples in order, after warm-up
  */
 export function growthOf(samples: readonly number[], { share, absolute }: Allowance): Growth {
   const third = Math.floor(samples.length / 3);

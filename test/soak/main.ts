@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- --minutes N [--seed S] [--chart FILE]`: readers and a worker under load, with random faults, one at a
- * time. It fails when an answer was wrong, when readers do not recover, or when memory, handles, keys or connections grow.
+ * `npm run soak -- --minutes N [--seed S] [--chart FILE]`: runs readers and a worker under load, with one random fault at a
+ * time. It fails if an answer is wrong, if readers do not recover, or if memory, handles, keys or connections grow.
  */
 import { writeFile } from 'node:fs/promises';
 import { performance } from 'node:perf_hooks';
@@ -25,10 +25,10 @@ const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
 if (!(minutes >= 2)) give(`--minutes is ${values.minutes}; give a number of 2 or more`);
 if (!Number.isInteger(seed)) give(`--seed is ${values.seed}; give the whole number that a run has printed`);
 
-/** Seconds between two samples, of a fault, and of quiet after one. */
+/** Seconds between two samples, of a fault, and of the pause after a fault. */
 const SAMPLE_EVERY = 10;
 const [SHORTEST, LONGEST, QUIET] = [1, 6, 14];
-/** Share of the time in which memory fills. */
+/** The share of the time for warm-up: memory fills. */
 const WARM_UP = 0.25;
 
 const random = randomOf(seed);
@@ -53,7 +53,7 @@ const sampling = (async () => {
     const p99 = Math.round(times[Math.floor(times.length * 0.99)] ?? 0);
     requests += asked.length;
     errors += failed;
-    // A server that is broken just now is sampled the next time.
+    // A broken server is sampled the next time.
     const taken = await sample(stack).catch(() => undefined);
     if (taken) moments.push({ at: elapsed(), requests: asked.length, errors: failed, p99, sample: taken });
     say(
@@ -78,7 +78,7 @@ await sampling;
 const warm = moments.filter(({ at }) => at > WARM_UP * minutes * 60);
 const grown = Object.keys(warm[0]?.sample ?? {}).flatMap((name) => {
   const allowed = ALLOWED[name.split(' ')[0] ?? ''];
-  if (!allowed) throw new Error(`nobody says by how much ${name} may grow`);
+  if (!allowed) throw new Error(`ALLOWED has no growth for ${name}`);
   const { from, to, grows } = growthOf(
     warm.map((moment) => moment.sample[name] ?? 0),
     allowed,

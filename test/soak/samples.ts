@@ -1,12 +1,12 @@
-/** What the processes and servers of a soak take. */
+/** Samples of the resources of processes and servers of a soak. */
 import { readdir, readFile } from 'node:fs/promises';
 import type { Stack } from '../faults/support/stack.ts';
 import type { Allowance } from './growth.ts';
 
-/** What is sampled → its value: megabytes, or a count. */
+/** Name → megabytes or count. */
 export type Sample = Readonly<Record<string, number>>;
 
-/** Of each kind, by the first word of its name. The pools open their connections, some thirty in all, as they need them. */
+/** The allowed growth by the first word of a name. Pools open up to thirty connections on demand. */
 export const ALLOWED: Readonly<Record<string, Allowance>> = {
   memory: { share: 0.15, absolute: 15 },
   handles: { share: 0.25, absolute: 15 },

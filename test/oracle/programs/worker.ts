@@ -1,4 +1,4 @@
-/** A worker as a process of its own, which can be killed. Each message is the id of a source that is to run. */
+/** A worker in a separate process that can be killed. Each message is the id of a source to run. */
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/config.ts';
 import { latestSlot } from '../../../src/domain/schedule.ts';
