@@ -34,6 +34,10 @@ it.each(PAGES)('%s links to existing files and headings', (page) => {
   }
 });
 
+it('the README has at most 150 lines', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
+});
+
 describe('the index of decisions', () => {
   const folder = 'docs/decisions';
   const records = readdirSync(inPackage(folder)).filter((name) => name !== 'README.md');

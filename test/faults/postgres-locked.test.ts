@@ -5,7 +5,7 @@ import { troubles, underLoad, wrongOrNone } from './support/row.ts';
 it('memory and Redis answer while somebody holds a lock on all machines', async () => {
   await using held = new AsyncDisposableStack();
   const outcome = await underLoad({
-    fault: 'Somebody holds an exclusive lock on the table of machines for {seconds}',
+    fault: 'A client holds an exclusive lock on the table of machines for {seconds}',
     async strike({ postgres: server }) {
       const sql = postgres(server.url, { max: 1, onnotice: () => {} });
       held.defer(() => sql.end({ timeout: 5 }));

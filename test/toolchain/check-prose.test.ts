@@ -1,3 +1,7 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findings, proseLines, RULES } from './check-prose.ts';
 
@@ -60,5 +64,20 @@ describe('the check of prose', () => {
       undefined,
       'a cell |',
     ]);
+  });
+
+  it('fails for a part above its limit, and prints file, line, rule and remedy', () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-prose-'));
+    const check = (content: string) => {
+      writeFileSync(join(folder.path, 'README.md'), content);
+      execFileSync('git', ['add', 'README.md'], { cwd: folder.path });
+      const script = join(import.meta.dirname, 'check-prose.ts');
+      return spawnSync(process.execPath, [script], { cwd: folder.path, encoding: 'utf8' });
+    };
+    execFileSync('git', ['init', '--quiet'], { cwd: folder.path });
+    expect(check('The worker publishes.\n')).toMatchObject({ status: 0, stderr: '' });
+    const failed = check('The worker publishes.\n\nNobody publishes.\n');
+    expect(failed.status).toBe(1);
+    expect(failed.stderr).toContain('README.md:3 nameless actor: Nobody publishes.\n    Name the actor');
   });
 });

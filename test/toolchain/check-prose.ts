@@ -60,6 +60,7 @@ const PARTS: readonly { readonly paths: readonly string[]; readonly limit: numbe
   { paths: ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'examples'], limit: 0 },
   { paths: ['test/docs', 'test/toolchain', 'packages/*/README.md'], limit: 0 },
   { paths: ['docs'], limit: 20 },
+  { paths: ['src/domain', 'src/lib', 'test/domain'], limit: 20 },
 ];
 
 /** Returns the prose of each line: Markdown text or comments, without code and addresses. */
