@@ -2,10 +2,10 @@ import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
 import type { ClientDatabase, Store } from '../src/db/connection/connect.ts';
 import { readLineage } from '../src/db/lineage.ts';
-import { EVERY_MINUTE } from '../src/db/operating.ts';
 import {
   claimSlot,
   databaseNow,
+  EVERY_MINUTE,
   type Slot,
   slotEnqueued,
   slotsToEnqueue,

@@ -62,7 +62,7 @@ async function storeState(
   const started = performance.now();
   const seconds = () => (performance.now() - started) / 1000;
   try {
-    const { outcome, counts, broken } = await worker.runSource(source, { state, asked: { cause: 'watch' } });
+    const { outcome, counts, broken } = await worker.runSource(source, { state, origin: { cause: 'watch' } });
     observe?.(source.id, outcome, seconds());
     const level = outcome === 'unchanged' ? 'debug' : 'info';
     logger[level]({ sourceId: source.id, outcome, ...counts }, 'synced a state that was watched');

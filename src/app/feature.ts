@@ -61,8 +61,8 @@ export interface Feature {
   readonly commands?: (program: Command, context: CommandContext) => void;
   /** Opens the feature's part of the operators' server, in a process with a database for operators: `work` and `up`. */
   readonly operations?: (context: OpsContext) => OpsPart | Promise<OpsPart>;
-  /** Finds open alerts that an operator has acknowledged. */
-  readonly acknowledged?: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
+  /** Reads open alerts. At most one feature has it. */
+  readonly openAlerts?: OpenAlerts;
   /** Queues of the feature. Workers run their jobs. */
   readonly queues?: readonly FeatureQueue[];
   /** Deletes the feature's old rows. Workers call it every minute. */
@@ -93,6 +93,15 @@ export interface FeatureConditions {
   /** Each kind of condition, with when it holds, in words. */
   readonly kinds: Readonly<Record<string, string>>;
   readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
+}
+
+export interface OpenAlerts {
+  /** Finds open alerts that an operator has acknowledged. */
+  acknowledged(sql: Sql): Promise<readonly AcknowledgedAlert[]>;
+  /** Returns when the open alert of a kind opened (RFC 3339); null if none is open. */
+  openSince(sql: Sql, kind: string): Promise<string | null>;
+  /** Returns a text that changes with every open alert and every message. */
+  activity(sql: Sql): Promise<string>;
 }
 
 export interface CopyContext {
@@ -168,8 +177,8 @@ export interface OpsContext {
   readonly closing: Disposer;
   /** Kinds of conditions that features find, with when each holds, in words. */
   readonly kinds: FeatureConditions['kinds'];
-  /** Finds open alerts that an operator has acknowledged. */
-  readonly acknowledged: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
+  /** Undefined in a build without alerts. */
+  readonly openAlerts: OpenAlerts | undefined;
   /** In the worker's role, which sees every organization. */
   readonly store: Store;
   readonly queues: readonly Queue[];

@@ -7,7 +7,7 @@ import type { Store } from '../db/connection/connect.ts';
 import { StatementTimeout, statementTimeout } from '../db/connection/statement-timeout.ts';
 import { type KnownProvider, providerNamed } from '../db/providers.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
-import { type Asked, type BeginOptions, finishRun, type Run, registerSource } from '../db/sync/run.ts';
+import { type BeginOptions, finishRun, type Run, type RunOrigin, registerSource } from '../db/sync/run.ts';
 import { storedValidators } from '../db/sync/validators.ts';
 import { traced } from '../lib/tracer.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
@@ -35,7 +35,7 @@ const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 export interface RunOptions {
   readonly slot?: string | undefined;
   /** Why it begins. */
-  readonly asked?: Asked | undefined;
+  readonly origin?: RunOrigin | undefined;
   readonly progress?: Progress;
   /** True for a job of a worker's queue: the run records whether it is alone in the process. */
   readonly inWorker?: boolean;
@@ -61,10 +61,10 @@ export async function runSource(
   config: Configured,
   store: Store,
   source: SourceConfig,
-  { slot, asked, progress, signal: stops, inWorker = false, retries, state }: RunOptions,
+  { slot, origin, progress, signal: stops, inWorker = false, retries, state }: RunOptions,
 ): Promise<SyncResult> {
   const log = new RequestLog();
-  const options = { slot, asked, signal: stops, inWorker, log };
+  const options = { slot, origin, signal: stops, inWorker, log };
   return recorded(config, store, source, options, async (run, signal) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
@@ -175,11 +175,11 @@ async function recordedRun(
   config: Configured,
   store: Store,
   source: SourceConfig,
-  { slot, asked, signal, inWorker = false, evenIfDisabled = false, log }: RecordedOptions,
+  { slot, origin, signal, inWorker = false, evenIfDisabled = false, log }: RecordedOptions,
   work: Work,
 ): Promise<SyncResult> {
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, asked, inWorker });
+  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, origin, inWorker });
   const run: Run = { ...live.run, ...(log && { requests: () => log.summary() }) };
   addLogFields({ run: run.id });
   try {

@@ -15,7 +15,7 @@ export async function migrateCommand(
   const { directUrl: url } = databaseUrls(config);
   const { applied, isLater } = await migrate(url, {
     decider: decider(config, options),
-    tell: (line) => printAside(`fleetbook: ${line}`),
+    notify: (line) => printAside(`fleetbook: ${line}`),
   });
   const where = describeDatabase(url);
   if (options.json) printJson({ migrated: true, applied, isLater, database: where });

@@ -1,5 +1,5 @@
-import { acknowledgedAlerts } from '../app/acknowledged-alerts.ts';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
+import { openAlerts } from '../app/open-alerts.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
@@ -84,7 +84,7 @@ async function readStatus(
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const stored = new Map(statuses.map((status) => [status.id, status]));
   const missing = await missingRates(sql);
-  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), ({ source }) => source);
+  const acknowledged = Map.groupBy((await openAlerts?.acknowledged(sql)) ?? [], ({ source }) => source);
   const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
     needed: kind !== 'rates' || isRateNeeded,
     missingRates: missing.get(id) ?? [],

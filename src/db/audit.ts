@@ -1,23 +1,20 @@
-/** The audit log: who changed what. Each row is written in the transaction that makes the change. */
-import type { Decider, Way } from '../domain/operator.ts';
+/** The audit log. The transaction of each change writes its row. */
+import type { Decider } from '../domain/operator.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { type SQL, sql } from './connection/drizzle.ts';
-import { insertInto } from './connection/statements.ts';
+import { insertInto, instant } from './connection/statements.ts';
 import { auditLog } from './schema.ts';
 
 export interface AuditEntry {
-  /** What was done, e.g. `token.revoke`. */
+  /** E.g. `token.revoke`. */
   readonly action: string;
   readonly subject: { readonly kind: string; readonly id: number | string };
-  /** What the action changed, never a secret; an expression where the statement itself finds it. */
+  /** What the action changed, without secrets; SQL if only the statement itself knows it. */
   readonly details?: Readonly<Record<string, unknown>> | SQL;
 }
 
-/**
- * The insert of one row, without its end: what follows says from where, e.g. ` from decided`. An action that changed
- * nothing leaves no row then.
- */
+/** Returns the insert of one row, without `from`: an action that changed nothing selects from no row. */
 export function auditRow(decider: Decider, { action, subject, details = {} }: AuditEntry): SQL {
   return insertInto(auditLog, {
     by: decider.by,
@@ -32,46 +29,33 @@ export function auditRow(decider: Decider, { action, subject, details = {} }: Au
   });
 }
 
-/** Records an action. @param db the transaction that carries it out */
+const isSql = (details: NonNullable<AuditEntry['details']>): details is SQL => 'getSQL' in details;
+
+/** Records an action. @param db the transaction of the action */
 export async function audit(db: Database, decider: Decider, entry: AuditEntry): Promise<void> {
   await db.execute(auditRow(decider, entry));
 }
 
-const isSql = (details: NonNullable<AuditEntry['details']>): details is SQL => 'getSQL' in details;
+type Stored = Omit<typeof auditLog.$inferSelect, 'subjectKind' | 'subjectId' | 'details'>;
 
-export interface AuditRecord {
-  readonly id: number;
-  /** RFC 3339, to the second. */
-  readonly at: string;
-  readonly by: string;
-  readonly how: Way;
-  /** The operator token of the request, or of its session; null without one. */
-  readonly tokenId: number | null;
-  /** The remote address, or `user@host` of a command's process. */
-  readonly address: string | null;
-  /** e.g. `hold.approve` */
-  readonly action: string;
+/** `at` is RFC 3339, to the second. */
+export interface AuditRecord extends Readonly<Stored> {
   readonly subject: { readonly kind: string; readonly id: string };
-  readonly reason: string | null;
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 export interface AuditQuery {
-  /** The earliest instant. */
   readonly since?: Date | undefined;
-  /** Only what concerns this one. */
   readonly subject?: { readonly kind: string; readonly id?: string | undefined } | undefined;
-  /** Only what this person did. */
   readonly by?: string | undefined;
-  /** Only actions of this name. */
   readonly action?: string | undefined;
-  /** Only rows before this id: the next page after the last row of one. */
+  /** Only rows before this id: the last one of the previous page. */
   readonly before?: number | undefined;
   /** undefined for all */
   readonly limit?: number | undefined;
 }
 
-/** Actions, the newest first, and how many there are on all pages. */
+/** Returns one page of actions, the newest first, and the number of actions on all pages. */
 export async function auditRecords(
   sql: Sql,
   query: AuditQuery,
@@ -83,12 +67,11 @@ export async function auditRecords(
   return { total: counted?.total ?? 0, rows };
 }
 
-/** Actions, the newest first, without a count of those on other pages. */
+/** Returns one page of actions, the newest first, without a count. */
 export async function auditPage(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
   const { before, limit } = query;
   return sql<AuditRecord[]>`
-    select id::float8 as id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, by, how,
-      token_id as "tokenId", address, action,
+    select id::float8 as id, ${instant(sql, 'at')} as at, by, how, token_id as "tokenId", address, action,
       jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, reason, details
     from audit_log where ${matching(sql, query)} ${before === undefined ? sql`` : sql`and audit_log.id < ${before}`}
     order by audit_log.id desc limit ${limit ?? null}`;
@@ -101,7 +84,7 @@ function matching(sql: Sql, { since, subject, by, action }: AuditQuery) {
     ${by === undefined ? sql`` : sql`and by = ${by}`} ${action === undefined ? sql`` : sql`and action = ${action}`}`;
 }
 
-/** What the audit log can be filtered by: each in the order of its letters. */
+/** Values of the filters, sorted. */
 export interface AuditTerms {
   readonly people: readonly string[];
   readonly actions: readonly string[];
@@ -109,10 +92,9 @@ export interface AuditTerms {
   readonly kinds: readonly string[];
 }
 
-/** More would be no list to choose from. */
-const TERMS = 500;
+const MOST_TERMS = 500;
 
-/** One lookup of an index for each of them, however long the log is. */
+/** Finds each value with one index lookup, however long the log is. */
 export async function auditTerms(sql: Sql): Promise<AuditTerms> {
   const distinct = async (column: 'by' | 'action' | 'subject_kind') => {
     const name = sql(column);
@@ -123,7 +105,7 @@ export async function auditTerms(sql: Sql): Promise<AuditTerms> {
         select (select ${name} from audit_log where ${name} > f.term order by 1 limit 1)
         from found f where f.term is not null
       )
-      select term from found where term is not null limit ${TERMS}`;
+      select term from found where term is not null limit ${MOST_TERMS}`;
     return rows.map(({ term }) => term).sort();
   };
   const [people, actions, kinds] = await Promise.all([

@@ -1,20 +1,19 @@
-/** Clusters for operators: those of every organization, searched, sorted and paged; and one of them whole. */
+/** Clusters of all organizations, for operators. */
 
 import type { DiskSizeUnit } from '../domain/cluster.ts';
 import type { MemoryUnit } from '../domain/machine.ts';
-import { instant } from './changes.ts';
 import type { Sql } from './connection/client.ts';
+import { instant } from './connection/statements.ts';
 
 export const CLUSTER_SORTS = ['name', 'organization', 'provider', 'status', 'created'] as const;
 export type ClusterSort = (typeof CLUSTER_SORTS)[number];
 
 export interface ClusterSearch {
-  /** Part of the cluster's name or slug, or of its organization's; letters of either case. */
+  /** Part of the name or slug of the cluster or its organization, in upper or lower case. */
   readonly text?: string | undefined;
-  /** The organization's slug, whole. */
+  /** The organization's whole slug. */
   readonly organization?: string | undefined;
   readonly providerId?: number | undefined;
-  /** As its control plane states it, whole. */
   readonly status?: string | undefined;
   readonly retired: 'no' | 'yes' | 'all';
   readonly sort: ClusterSort;
@@ -23,7 +22,7 @@ export interface ClusterSearch {
   readonly offset: number;
 }
 
-/** Instants as RFC 3339. */
+/** Times are RFC 3339. Status and `createdAt` are as the control plane states them. */
 export interface FoundCluster {
   readonly id: number;
   readonly name: string;
@@ -39,27 +38,25 @@ export interface FoundCluster {
     readonly ram: number;
     readonly ramUnit: MemoryUnit;
   };
-  /** As its control plane states it. */
   readonly status: string;
   readonly shards: number;
   readonly replicas: number;
-  /** As its control plane states it. */
   readonly createdAt: string;
-  /** When it was last changed or added, as far as changes are kept; null before. */
+  /** When it was last changed or added; null if that change is deleted. */
   readonly changedAt: string | null;
   readonly retiredAt: string | null;
 }
 
 export interface FoundClusters {
   readonly rows: readonly FoundCluster[];
-  /** How many there are on all pages. */
+  /** Clusters on all pages. */
   readonly total: number;
 }
 
 export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<FoundClusters> {
   const { limit, offset } = search;
   const [rows, [counted]] = await Promise.all([
-    // The page is found by as few columns as its order needs; all else is looked up for its rows alone.
+    // The inner statement finds the page by the columns of its order. The outer one reads the rest for its rows only.
     sql<FoundCluster[]>`
       with f as (
         select c.id from clusters c ${joinOfOrder(sql, search)} where ${conditions(sql, search)}
@@ -77,7 +74,7 @@ export interface ClusterDisk {
   readonly size: number;
   readonly unit: DiskSizeUnit;
   readonly autoscaling: boolean;
-  /** As the source states it, exact. */
+  /** Exactly as the source states it. */
   readonly sourceAmount: string;
   readonly sourcePer: 'minute' | 'hour' | 'month';
   readonly sourceCurrency: string;
@@ -85,19 +82,19 @@ export interface ClusterDisk {
 
 export interface ClusterDetails extends FoundCluster {
   readonly source: string;
-  /** What identifies it at its source. */
+  /** The cluster's id at its source. */
   readonly key: string;
   readonly regionName: string;
-  /** Who made it, as shown to readers; empty for nobody known. */
+  /** The creator's name, or empty. */
   readonly user: string;
   readonly disks: readonly ClusterDisk[];
-  /** Good runs in a row that did not list it. */
+  /** Consecutive good runs that did not report it. */
   readonly missedRuns: number;
-  /** When its source was last read well; null where it never was. */
+  /** Freshness of its source; null without a good run. */
   readonly verifiedAt: string | null;
 }
 
-/** One cluster, also one that is retired. */
+/** Returns a cluster, retired or not. */
 export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetails | undefined> {
   const [row] = await sql<ClusterDetails[]>`
     select ${fields(sql)}, c.source_id as source, c.source_key as key, r.name as "regionName",
@@ -107,21 +104,20 @@ export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetai
           'sourceCurrency', t.source_currency) order by k.position), '[]')
         from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
         where k.organization_id = c.organization_id and k.cluster_id = c.id) as disks,
-      ${instant(sql, sql`s.verified_at`)} as "verifiedAt"
+      ${instant(sql, 's.verified_at')} as "verifiedAt"
     from clusters c ${places(sql)} ${machineAndChange(sql)} join sources s on s.id = c.source_id
     join users u on u.organization_id = c.organization_id and u.id = c.user_id
     where c.id = ${id}`;
   return row;
 }
 
-/** What clusters can be searched by; of those that are not retired. */
+/** Values of the filters, from clusters that are not retired. */
 export interface ClusterTerms {
   readonly providers: readonly { readonly id: number; readonly name: string }[];
   readonly statuses: readonly string[];
 }
 
-/** More would be no list to choose from. */
-const STATUSES = 200;
+const MOST_STATUSES = 200;
 
 export async function clusterTerms(sql: Sql): Promise<ClusterTerms> {
   const [providers, statuses] = await Promise.all([
@@ -131,12 +127,12 @@ export async function clusterTerms(sql: Sql): Promise<ClusterTerms> {
         where r.provider_id = p.id and c.retired_at is null)
       order by p.name collate "C"`,
     sql<{ status: string }[]>`
-      select status from clusters where retired_at is null group by 1 order by status collate "C" limit ${STATUSES}`,
+      select status from clusters where retired_at is null group by 1 order by status collate "C" limit ${MOST_STATUSES}`,
   ]);
   return { providers, statuses: statuses.map(({ status }) => status) };
 }
 
-/** The organization `o`, the region `r` and the provider `p` of clusters `c`. */
+/** Joins the organization `o`, the region `r` and the provider `p` of clusters `c`. */
 const places = (sql: Sql) => sql`
   join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id
   join providers p on p.id = r.provider_id`;
@@ -158,10 +154,10 @@ function fields(sql: Sql) {
     json_build_object('id', p.id, 'name', p.name) as provider, r.code as region,
     json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit) as machine,
     c.status, c.shards, c.replicas, to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
-    ${instant(sql, sql`h.changed_at`)} as "changedAt", ${instant(sql, sql`c.retired_at`)} as "retiredAt"`;
+    ${instant(sql, 'h.changed_at')} as "changedAt", ${instant(sql, 'c.retired_at')} as "retiredAt"`;
 }
 
-/** What clusters `c` are sorted by, where it is not their own. */
+/** Joins the tables that the order of clusters `c` needs. */
 function joinOfOrder(sql: Sql, { sort }: ClusterSearch) {
   if (sort === 'organization') return sql`join organizations o on o.id = c.organization_id`;
   if (sort !== 'provider') return sql``;
@@ -185,7 +181,7 @@ function order(sql: Sql, { sort, descending }: ClusterSearch) {
   }
 }
 
-/** Of a cluster `c`. Organizations and regions are found first: they are fewer. */
+/** Conditions on clusters `c`. Subqueries find the organizations and regions first, since they are fewer. */
 function conditions(sql: Sql, { text, organization, providerId, status, retired }: ClusterSearch) {
   const isRetired = { no: sql`c.retired_at is null`, yes: sql`c.retired_at is not null`, all: sql`true` };
   const search = text?.toLowerCase() ?? '';

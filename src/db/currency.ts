@@ -1,10 +1,11 @@
 /**
- * The currency of every published price in this database, `lineage.currency`. Null says that it is not known: before the
- * first run, and in a database of an earlier release until its prices have been computed anew.
+ * The published currency, `lineage.currency`, and exchange rates. The currency is null before the first run, and in a database of
+ * an earlier release until all prices are computed again.
  */
 
 import type { RateChange } from '../domain/changes.ts';
-import { isRateNeeded, type PricedSource, type ReferenceRates } from '../domain/exchange-rates.ts';
+import type { ReferenceRates } from '../domain/exchange-rates.ts';
+import { isRateNeeded, type PricedSource } from '../domain/exchange-rates.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
@@ -15,11 +16,9 @@ import {
   eq,
   isNotNull,
   isNull,
-  numeric,
   pgTable,
   type SQL,
   sql,
-  text,
 } from './connection/drizzle.ts';
 import {
   array,
@@ -29,7 +28,8 @@ import {
   nameOf,
   type RowOf,
 } from './connection/statements.ts';
-import { minutePrice } from './schema/columns.ts';
+import { lockOrganizations } from './organizations.ts';
+import { minutePrice } from './schema/shared-columns.ts';
 import {
   diskTypes,
   exchangeRates,
@@ -40,34 +40,32 @@ import {
   regions,
 } from './schema.ts';
 import type { SourceStatus } from './sources.ts';
-import { lockOrganizations } from './sync/lock-organizations.ts';
 
-/** The currency of every published price; undefined while it is not known. */
+/** Returns the published currency; undefined while unknown. */
 export async function storedCurrency(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
   return row?.currency ?? undefined;
 }
 
-/** Whether a source of exchange rates did not end its last run well. */
-const isRatesInTrouble = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean =>
+const isFailingRates = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean =>
   kind === 'rates' && (verifiedAt === null || ['failed', 'interrupted'].includes(lastEnded?.outcome ?? ''));
 
 /**
- * Returns false if no price needs the exchange rates of a source that fails: an operator then has nothing to do.
- * @param statuses of every stored source
+ * Returns false if a source of exchange rates fails and no price needs its rates.
+ * @param statuses all stored sources
  */
 export async function areRatesNeeded(
   sql: Sql,
   configured: readonly PricedSource[],
   statuses: readonly SourceStatus[],
 ): Promise<boolean> {
-  if (!statuses.some(isRatesInTrouble)) return true;
+  if (!statuses.some(isFailingRates)) return true;
   const [published, stated] = await Promise.all([storedCurrency(sql), statedCurrencies(sql)]);
   const wellRead = new Set(statuses.filter(({ verifiedAt }) => verifiedAt !== null).map(({ id }) => id));
   return isRateNeeded(configured, { published, stated, wellRead });
 }
 
-/** Returns the currencies of all stated prices. Reads every machine. */
+/** Returns the currencies of all stated prices. It reads every machine. */
 async function statedCurrencies(sql: Sql): Promise<string[]> {
   const rows = await sql<{ currency: string }[]>`
     select distinct source_currency as currency from machines where retired_at is null and source_currency is not null
@@ -75,24 +73,24 @@ async function statedCurrencies(sql: Sql): Promise<string[]> {
   return rows.map(({ currency }) => currency);
 }
 
-/** A price as its source states it, in text that is exact. */
+/** A price exactly as its source states it. */
 export interface StatedPrice {
   readonly amount: string;
   readonly per: 'minute' | 'hour' | 'month';
   readonly currency: string;
 }
 
-/** Each stated price with what it is in the new currency, null where there is no rate. */
-const restatedPrices = pgTable('restated_prices', {
-  amount: numeric('amount').notNull(),
-  per: text('per').notNull(),
-  currency: text('currency').notNull(),
+/** Each stated price, converted to the new currency; null without a rate. */
+const restatedPrices = pgTable('restated_prices', (c) => ({
+  amount: c.numeric('amount').notNull(),
+  per: c.text('per').notNull(),
+  currency: c.text('currency').notNull(),
   price: minutePrice('price'),
-});
+}));
 
 /**
- * Whether prices in this currency may be written; it stays so until the caller's transaction ends. Whoever changes the
- * currency waits for those who write prices, and they for it.
+ * Returns whether prices in this currency may be written, until the end of the transaction: a change of the currency waits for
+ * transactions that write prices, and they wait for it.
  */
 export async function isPublishedCurrency(db: SessionDatabase, currency: string): Promise<boolean> {
   const [row] = await db.select({ currency: lineage.currency }).from(lineage).for('key share');
@@ -102,13 +100,13 @@ export async function isPublishedCurrency(db: SessionDatabase, currency: string)
 export type CurrencyChange =
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'changed'; readonly from: string | undefined; readonly prices: number }
-  /** Nothing was changed: these currencies, in which sources state prices that readers see, have no exchange rate. */
+  /** Nothing changed: these currencies of published prices have no exchange rate. */
   | { readonly outcome: 'no rate'; readonly currencies: readonly string[] };
 
 /**
- * Computes every stored price anew in another currency, out of what its source stated, and gives every document a new
- * version, in one transaction: readers find all prices in the one currency or all in the other.
- * @param priceOf the price per minute in the new currency; undefined where there is no rate
+ * Converts every stated price to another currency and gives every document a new version, in one transaction: readers find all
+ * prices in the same currency.
+ * @param priceOf returns the price per minute in the new currency; undefined without a rate
  */
 export async function changeCurrency(
   db: SessionDatabase,
@@ -149,7 +147,7 @@ export async function changeCurrency(
   return { outcome: 'changed', from: before?.currency ?? undefined, prices: stated.length };
 }
 
-/** Every price that some source has stated, each once. */
+/** Returns the distinct stated prices. */
 async function statedPrices(db: Database): Promise<StatedPrice[]> {
   return await db.execute<RowOf<StatedPrice>>(sql`
     select source_amount::text as amount, source_per as per, source_currency as currency from (
@@ -173,7 +171,7 @@ async function* lines(
   }
 }
 
-/** Joins what was computed to a row that states such a price. */
+/** Joins a converted price to a row with the stated price. */
 function isRestated(t: Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>): SQL {
   const { amount, per, currency } = restatedPrices;
   return sql`(${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency}) = (${amount}, ${per}, ${currency})`;
@@ -182,7 +180,7 @@ function isRestated(t: Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', C
 const { currency, perEuro, asOf } = exchangeRates;
 const given = alias(exchangeRates, 'excluded');
 
-/** The newest reference rates that were stored; undefined before the first. */
+/** Returns the latest reference rates; undefined before the first. */
 export async function storedRates(db: Database): Promise<ReferenceRates | undefined> {
   const rows = await db
     .select()
@@ -196,11 +194,11 @@ export async function storedRates(db: Database): Promise<ReferenceRates | undefi
 export interface RatesWritten {
   readonly added: number;
   readonly changed: number;
-  /** Those that are others now; one that only another day says again is not among them. */
+  /** Rates with another value, not those with only another date. */
   readonly rates: readonly RateChange[];
 }
 
-/** Stores the rates of a day, unless those of a later day are there already: a stale mirror takes nothing back. */
+/** Stores the rates of a day, unless later ones are stored: a stale mirror must not restore old rates. */
 export async function writeRates(db: Database, rates: ReferenceRates): Promise<RatesWritten> {
   const currencies = Object.keys(rates.perEuro);
   const units = Object.values(rates.perEuro);

@@ -1,15 +1,13 @@
-/** Documents that differed between the cache and the database, as the comparison last found them. */
-
+/** Differences between the cache and PostgreSQL. */
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { lt, sql } from './connection/drizzle.ts';
-import { increment } from './connection/statements.ts';
+import { increment, instant } from './connection/statements.ts';
 import { cacheDifferences } from './schema.ts';
 
-/** Days for which differences are kept. */
-const KEPT_DAYS = 90;
+const DAYS_STORED = 90;
 
-/** Stores what the comparison found of a document, in place of what it found before. */
+/** Records a difference in place of the document's previous one. */
 export async function noteDifference(
   db: Database,
   found: Pick<typeof cacheDifferences.$inferInsert, 'document' | 'verdict' | 'version' | 'cached'>,
@@ -25,24 +23,16 @@ export async function noteDifference(
 }
 
 export interface FoundDifferences {
-  /** Documents. */
   readonly count: number;
   /** The latest five. */
-  readonly first: readonly {
-    readonly document: string;
-    readonly verdict: string;
-    readonly version: number;
-    readonly cached: number;
-    readonly foundAt: string;
-    readonly times: number;
-  }[];
+  readonly first: readonly (typeof cacheDifferences.$inferSelect)[];
 }
 
 /** Returns the differences of the last hour. */
 export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
   const [found] = await sql<FoundDifferences[]>`
     select count(*)::int as count, coalesce(json_agg(json_build_object('document', document, 'verdict', verdict,
-      'version', version, 'cached', cached, 'foundAt', to_char(found_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      'version', version, 'cached', cached, 'foundAt', ${instant(sql, 'found_at')},
       'times', times) order by place) filter (where place <= 5), '[]') as first
     from (select *, row_number() over (order by found_at desc, document) as place
       from cache_differences where found_at > now() - interval '1 hour') latest`;
@@ -53,5 +43,5 @@ export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
 export async function pruneDifferences(db: Database): Promise<void> {
   await db
     .delete(cacheDifferences)
-    .where(lt(cacheDifferences.foundAt, sql`now() - make_interval(days => ${KEPT_DAYS})`));
+    .where(lt(cacheDifferences.foundAt, sql`now() - make_interval(days => ${DAYS_STORED})`));
 }

@@ -1,26 +1,26 @@
-/** Which history the database is in, and how a new one begins. */
+/** The lineage of the database, and how a new one begins. */
 import type { Decider } from '../domain/operator.ts';
 import { audit } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { ClientDatabase, Database } from './connection/connect.ts';
 import { and, eq, isNull, sql } from './connection/drizzle.ts';
-import type { HistoryLook } from './connection/history.ts';
+import type { HistoryState } from './connection/history.ts';
 import { array, increment } from './connection/statements.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from './schema.ts';
 
-/** The id of this database's history. */
+/** Returns the lineage's id. */
 export async function readLineage(sql: Sql): Promise<string> {
   const [row] = await sql<{ id: string }[]>`select id from lineage`;
   return present(row).id;
 }
 
-/** The lineage, and what shows whether the database is still in it: in one statement, of one instant. */
-export async function readHistory(sql: Sql): Promise<HistoryLook> {
-  const [row] = await sql<(Omit<HistoryLook, 'written'> & { written: string | null })[]>`
+/** Reads the lineage and the state of the database, in one statement. */
+export async function readHistory(sql: Sql): Promise<HistoryState> {
+  const [row] = await sql<(Omit<HistoryState, 'written'> & { written: string | null })[]>`
     select l.id as lineage, l.database_identity as began, h.identity, h.written
     from lineage l cross join database_history() h`;
-  const { written, ...look } = present(row);
-  return { ...look, written: written === null ? null : Number(written) };
+  const { written, ...state } = present(row);
+  return { ...state, written: written === null ? null : Number(written) };
 }
 
 function present<T>(row: T | undefined): T {
@@ -28,23 +28,23 @@ function present<T>(row: T | undefined): T {
   return row;
 }
 
-/** The history of the database, which is noted as the one in which its lineage began if none is noted yet. */
-export async function ownHistory(db: ClientDatabase): Promise<HistoryLook> {
-  const look = await readHistory(db.$client);
-  const { began, identity } = look;
+/** Reads the history. Before the first publication it also records the database's identity as the start of the lineage. */
+export async function ownHistory(db: ClientDatabase): Promise<HistoryState> {
+  const state = await readHistory(db.$client);
+  const { began, identity } = state;
   if (began === null && identity !== null)
     await db.update(lineage).set({ databaseIdentity: identity }).where(isNull(lineage.databaseIdentity));
-  return look;
+  return state;
 }
 
-/** Fences rise by more than runs begin between a backup and its restoration. */
+/** More than the number of runs between a backup and its restoration. */
 const FENCES_AHEAD = 1_000_000;
 
 /**
- * Begins a new lineage. Every document's key changes with it, so that nothing that the old one published is found. No
- * run from before may store anything, and every schedule's latest slot is due again.
- * @param decider the person who says that the database was restored; it has found that itself unless given
- * @returns its id; undefined when `old` is not the current lineage any more: then somebody else has begun a new one
+ * Begins a new lineage. All document keys change, so readers find no document of the old lineage. Earlier runs may not store
+ * anything, and the latest slot of every schedule is due again.
+ * @param decider the operator who reported a restored database; undefined if a process detected it
+ * @returns the id; undefined if `old` is not the current lineage any more, since another process began a new one
  */
 export async function beginLineage(
   db: Database,
@@ -72,14 +72,13 @@ export async function beginLineage(
   });
 }
 
-/** A token as an operator knows it. */
 export interface NamedToken {
   readonly id: number;
   /** The organization's slug. */
   readonly organization: string;
 }
 
-/** Revokes those of these tokens (SHA-256, hexadecimal) that are not revoked. */
+/** Revokes the tokens with these digests (SHA-256, hexadecimal) that are not revoked. */
 export async function revokeAgain(db: Database, hashes: readonly string[]): Promise<NamedToken[]> {
   if (hashes.length === 0) return [];
   return db
@@ -96,7 +95,7 @@ export async function revokeAgain(db: Database, hashes: readonly string[]): Prom
     .returning({ id: tokens.id, organization: organizations.slug });
 }
 
-/** Those of these tokens (SHA-256, hexadecimal) that the database does not know. */
+/** Returns the digests (SHA-256, hexadecimal) of unknown tokens. */
 export async function unknownTokens(db: Database, hashes: readonly string[]): Promise<string[]> {
   if (hashes.length === 0) return [];
   const rows = await db.execute<{ hash: string }>(sql`

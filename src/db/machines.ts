@@ -1,22 +1,23 @@
-/** Machines for operators: published or not, searched and sorted, however many there are. */
+/** Machines for operators, published or not. */
 import type postgres from 'postgres';
 import type { MachineFacts } from '../domain/machine-facts.ts';
-import { type MachineChange, machineHistory } from './changes.ts';
 import type { Sql } from './connection/client.ts';
+import { instant } from './connection/statements.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
+import { type MachineChange, machineHistory } from './runs/machine-changes.ts';
 
 export const MACHINE_SORTS = ['price', 'price_per_cpu', 'price_per_gb', 'cpu', 'ram', 'region'] as const;
 export type MachineSort = (typeof MACHINE_SORTS)[number];
 
 export interface MachineSearch {
-  /** Part of the name; letters of either case. */
+  /** Part of the name, in upper or lower case. */
   readonly text?: string | undefined;
   readonly providerId?: number | undefined;
-  /** Code of a region, whole. */
+  /** A region's whole code. */
   readonly region?: string | undefined;
   readonly minCpu?: number | undefined;
   readonly maxCpu?: number | undefined;
-  /** In the machine's own unit, GB or GiB. */
+  /** In the machine's unit, GB or GiB. */
   readonly minRam?: number | undefined;
   readonly maxRam?: number | undefined;
   readonly published: 'yes' | 'no' | 'all';
@@ -36,33 +37,32 @@ export interface FoundMachine {
   readonly cpu: number;
   readonly ram: number;
   readonly ramUnit: 'Binary' | 'Decimal';
-  /** Per minute, in the published currency; null where there is none. */
+  /** Per minute, in the published currency; null without a price. */
   readonly price: number | null;
   readonly pricePerCpu: number | null;
-  /** For each 10^9 bytes of memory, also where it is counted in GiB. */
+  /** Per 10^9 bytes of memory. */
   readonly pricePerGb: number | null;
-  /** Null when published; see domain/exclusion.ts. */
+  /** Null for a published machine; see domain/exclusion.ts. */
   readonly excludedReason: string | null;
 }
 
 export interface FoundMachines {
   readonly rows: readonly FoundMachine[];
-  /** How many there are, at most `MACHINES_COUNTED`. */
+  /** At most `MACHINES_COUNTED`. */
   readonly total: number;
   readonly isMore: boolean;
 }
 
-/** The largest total that is shown, and the last row that a page may begin after. */
+/** The largest total, and the largest offset of a page. */
 export const MACHINES_COUNTED = 10_000;
-/** A piece of a statement. */
 type Part = postgres.PendingQuery<postgres.Row[]>;
 
-/** Machines that are not retired. */
+/** Returns one page of machines that are not retired. */
 export async function searchMachines(sql: Sql, search: MachineSearch): Promise<FoundMachines> {
   const { limit, offset } = search;
   const order = orderOf(sql, search);
   const places = sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id`;
-  // The outer part computes and reads the other columns, for the rows of the page only.
+  // The outer statement reads the other columns for the rows of the page only.
   const reading = sql<FoundMachine[]>`
     with page as (
       select m.id from machines m ${search.sort === 'region' ? places : sql``}
@@ -82,7 +82,7 @@ const shown = (total: number) => ({
   isMore: total > MACHINES_COUNTED,
 });
 
-/** How many fit. A count of all is one parallel scan; one that stops early is not parallel, and slow if few fit. */
+/** Counts all matches: that is one parallel scan. A count with a limit is not parallel, and slow for few matches. */
 async function countMachines(sql: Sql, search: MachineSearch): Promise<number> {
   const [row] = await sql<
     { n: number }[]
@@ -108,7 +108,7 @@ function fits(sql: Sql, search: MachineSearch): Part {
     ${text === undefined ? sql`` : sql`and ${contains(sql, text)}`}`;
 }
 
-/** Letters of either case. To lower those of other languages takes much longer, so only a text that has some does it. */
+/** Ignores case. The collation "C" is much faster, but only lowers ASCII letters. */
 function contains(sql: Sql, text: string): Part {
   const isAscii = /^\p{ASCII}*$/u.test(text);
   return sql`strpos(lower(m.name ${isAscii ? sql`collate "C"` : sql``}), ${text.toLowerCase()}) > 0`;
@@ -116,7 +116,7 @@ function contains(sql: Sql, text: string): Part {
 
 const gigabytes = (sql: Sql) => sql`(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
 
-/** Machines without a price come last in either direction. */
+/** Machines without a price come last in both directions. */
 function orderOf(sql: Sql, { sort, descending }: MachineSearch): Part {
   const direction = descending ? sql`desc` : sql`asc`;
   const price = sql`m.price ${direction} nulls last, m.id ${direction}`;
@@ -139,11 +139,11 @@ function orderOf(sql: Sql, { sort, descending }: MachineSearch): Part {
 export interface CataloguePlace {
   readonly id: number;
   readonly name: string;
-  /** Codes of the regions that its catalogues list. */
+  /** Codes of the regions in its catalogues. */
   readonly regions: readonly string[];
 }
 
-/** Providers with a catalogue of their own, by name: what machines can be searched by. */
+/** Returns the providers with a catalogue by name, for the filters. */
 export async function cataloguePlaces(sql: Sql): Promise<CataloguePlace[]> {
   return sql<CataloguePlace[]>`
     select p.id, p.name, array_agg(r.code order by r.code collate "C") as regions
@@ -151,7 +151,6 @@ export async function cataloguePlaces(sql: Sql): Promise<CataloguePlace[]> {
     group by p.id order by p.name collate "C"`;
 }
 
-/** Changes of one machine that its page shows. */
 const CHANGES_SHOWN = 100;
 
 export interface MachineDetail extends PriceHistory {
@@ -164,17 +163,18 @@ export interface MachineDetail extends PriceHistory {
   readonly ram: number;
   readonly ramUnit: 'Binary' | 'Decimal';
   readonly facts: MachineFacts;
-  /** RFC 3339; `addedBy` is the run that added it. */
+  /** RFC 3339. */
   readonly createdAt: string;
+  /** The run that added it. */
   readonly addedBy: number | null;
   readonly retiredAt: string | null;
-  /** Good runs in a row that did not list it. */
+  /** Consecutive good runs that did not report it. */
   readonly missedRuns: number;
   /** The newest first. */
   readonly changes: readonly MachineChange[];
 }
 
-/** Undefined for an id that no machine has. */
+/** Returns undefined for an unknown id. */
 export async function machineDetail(sql: Sql, machineId: number): Promise<MachineDetail | undefined> {
   const [history, changes, [row]] = await Promise.all([
     priceHistory(sql, machineId),
@@ -184,9 +184,9 @@ export async function machineDetail(sql: Sql, machineId: number): Promise<Machin
         m.ram::float as ram, m.ram_unit as "ramUnit",
         json_build_object('architecture', m.architecture, 'generation', m.generation, 'cpuKind', m.cpu_kind,
           'localDisk', m.local_disk, 'network', m.network) as facts,
-        to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+        ${instant(sql, 'm.created_at')} as "createdAt",
         (select n.id::float from sync_runs n where n.id = m.added_by) as "addedBy",
-        to_char(m.retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
+        ${instant(sql, 'm.retired_at')} as "retiredAt",
         m.missed_runs as "missedRuns"
       from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
       where m.id = ${machineId}`,
@@ -201,7 +201,7 @@ export interface MachinePlace {
   readonly machineId: number | null;
 }
 
-/** Undefined for a region of the catalogue that is not stored. */
+/** Returns undefined for an unknown region. */
 export async function machinePlace(
   sql: Sql,
   providerId: number,
@@ -215,38 +215,31 @@ export async function machinePlace(
   return place;
 }
 
-export interface MachinePoint {
-  readonly id: number;
-  readonly name: string;
-  readonly provider: string;
-  readonly region: string;
-  readonly cpu: number;
-  readonly ram: number;
-  readonly ramUnit: 'Binary' | 'Decimal';
+export interface MachinePoint
+  extends Omit<FoundMachine, 'providerId' | 'price' | 'pricePerCpu' | 'pricePerGb' | 'excludedReason'> {
   /** Per minute, in the published currency. */
   readonly price: number;
 }
 
 export interface MachinePoints {
   readonly points: readonly MachinePoint[];
-  /** How many machines fit, at most `MACHINES_COUNTED`; of these the ones without a price have no point. */
+  /** Matches, at most `MACHINES_COUNTED`. Machines without a price have no point. */
   readonly total: number;
   readonly isMore: boolean;
-  /** Whether the points are chosen: of each size the cheapest, the dearest, and some between. */
+  /** True for a sample: the cheapest and the dearest machine of each size, and some others. */
   readonly isSample: boolean;
 }
 
-/** To draw more takes long and shows no more. */
-const POINTS = 2000;
+const MOST_POINTS = 2000;
 
-/** Returns the machines of a search as points of price and size. The same machines give the same points. */
+/** Returns the matches as points of price and size. The same machines result in the same points. */
 export async function machinePoints(
   sql: Sql,
   search: MachineSearch,
-  points = POINTS,
+  points = MOST_POINTS,
 ): Promise<MachinePoints> {
   const priced = sql`from machines m where ${fits(sql, search)} and m.price is not null`;
-  // The hash of the id chooses evenly among the machines that are neither the cheapest nor the dearest of their size.
+  // The hash of the id samples the other machines evenly.
   const reading = sql<MachinePoint[]>`
     with chosen as (
       select m.id ${priced}

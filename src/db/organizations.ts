@@ -1,10 +1,10 @@
 /** Organizations. */
 import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/database.ts';
-import { and, eq, isNull, sql } from './connection/drizzle.ts';
+import type { Database, SessionDatabase } from './connection/database.ts';
+import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { increment, instant, inTransaction } from './connection/statements.ts';
 import { clusters, organizations, tokens } from './schema.ts';
-import { recordRetired } from './sync/clusters/changes.ts';
+import { recordRetired } from './sync/clusters/cluster-change-log.ts';
 
 export interface Organization {
   readonly id: number;
@@ -89,6 +89,19 @@ export async function deleteOrganization(db: Database, slug: string) {
       .where(and(eq(tokens.organizationId, organization.id), isNull(tokens.revokedAt)));
     return { ...organization, clusters: retired.count, tokens: revoked.count };
   });
+}
+
+/**
+ * Locks organizations for the rest of the transaction. A transaction that writes rows of organizations (clusters, users, disk types,
+ * slugs, unlisted regions) locks all of them first, in the order of their ids: that avoids deadlocks. Before them it locks the table
+ * of clusters, which the deletion of an organization or a user locks exclusively.
+ * @param ids a query for ids of organizations
+ */
+export async function lockOrganizations(db: SessionDatabase, ids: SQL): Promise<void> {
+  await db.execute(sql`lock table ${clusters} in row exclusive mode`);
+  await db.execute(sql`
+    select from ${organizations} where ${organizations.id} in (${ids})
+    order by ${organizations.id} for no key update`);
 }
 
 /** Returns organizations by slug. @param deletedToo includes deleted ones */

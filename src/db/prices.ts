@@ -1,4 +1,4 @@
-/** Prices beyond the guard's factor that an operator accepts, one machine at a time. */
+/** Price histories, and prices that operators accept. */
 
 import type { ExclusionReason } from '../domain/exclusion.ts';
 import type { Decider } from '../domain/operator.ts';
@@ -7,7 +7,7 @@ import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { sql } from './connection/drizzle.ts';
-import { insertInto } from './connection/statements.ts';
+import { insertInto, instant } from './connection/statements.ts';
 import { acceptedPrices, quarantinedRows } from './schema.ts';
 
 export interface PriceHistory {
@@ -18,9 +18,9 @@ export interface PriceHistory {
   readonly excludedReason: string | null;
   /** Newest first. */
   readonly prices: readonly {
-    /** Per minute, in the published currency; null for one that could not be converted. */
+    /** Per minute, in the published currency; null without an exchange rate. */
     readonly price: number | null;
-    /** Why the price kept the machine from readers in that time; null where it did not. */
+    /** Why readers did not see the machine at this price; null if they did. */
     readonly withdrawn: Extract<ExclusionReason, 'zero_price' | 'no_exchange_rate'> | null;
     readonly sourceAmount: string;
     readonly sourcePer: string;
@@ -31,7 +31,7 @@ export interface PriceHistory {
   }[];
 }
 
-/** The machines of a name in a region, by its code, one of each provider at most. */
+/** Returns the machines of a name in regions of a code: at most one per provider. */
 export async function machinesNamed(
   sql: Sql,
   name: string,
@@ -43,7 +43,7 @@ export async function machinesNamed(
     where r.code = ${region} and m.name = ${name} and r.organization_id is null order by m.id`;
 }
 
-/** What a machine has cost; undefined for an id that no machine has. Published or not: it is an operator's view. */
+/** Returns the prices of a machine, published or not; undefined for an unknown id. */
 export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHistory | undefined> {
   const [row] = await sql<PriceHistory[]>`
     select m.id, m.name, r.code as region, p.name as provider, m.excluded_reason as "excludedReason",
@@ -52,8 +52,8 @@ export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHi
           'withdrawn', case when h.price is null then 'no_exchange_rate' when h.price <= 0 then 'zero_price' end,
           'sourceAmount', h.source_amount::text, 'sourcePer', h.source_per,
           'sourceCurrency', h.source_currency,
-          'from', to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-          'to', to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) order by h.valid_from desc), '[]')
+          'from', ${instant(sql, 'h.valid_from')},
+          'to', ${instant(sql, 'h.valid_to')}) order by h.valid_from desc), '[]')
         from machine_prices h where h.machine_id = m.id) as prices
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     where m.id = ${machineId}`;
@@ -61,14 +61,14 @@ export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHi
 }
 
 export type Acceptance =
-  /** The next run that reads this price stores it. */
+  /** The next run with this price stores it. */
   | { readonly outcome: 'accepted'; readonly price: SourcePrice }
-  /** Another price is quarantined by now. */
+  /** Another price is quarantined. */
   | { readonly outcome: 'other'; readonly price: SourcePrice }
-  /** No price of that row is quarantined. */
+  /** The row has no quarantined price. */
   | { readonly outcome: 'none' };
 
-/** Accepts a quarantined price, if it is the one that the operator names. @param amount a decimal */
+/** Accepts a quarantined price if it equals `amount`, a decimal. */
 export async function acceptPrice(
   db: Database,
   sourceId: string,

@@ -1,4 +1,4 @@
-/** Rows of a source that could not be used: the current state, not a log. */
+/** Quarantined rows and excluded machines of sources. */
 import {
   quarantineKey,
   type RejectedKey,
@@ -8,20 +8,20 @@ import {
 import type { Sql } from './connection/client.ts';
 import type { SessionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
-import { array, insertInto, nameOf } from './connection/statements.ts';
-import { quarantinedRows as kept } from './schema.ts';
+import { array, insertInto, instant, nameOf } from './connection/statements.ts';
+import { quarantinedRows as stored } from './schema.ts';
 
 export interface QuarantinedRow extends RejectedKey {
-  /** RFC 3339: since when it cannot be used. */
+  /** Since when the row is unusable, RFC 3339. */
   readonly since: string;
 }
 
-/** All that is quarantined of a source, a bounded number, in the order of their keys. */
+/** Returns the quarantined rows of a source by key. Their number is limited. */
 export async function quarantinedRows(sql: Sql, sourceId: string): Promise<QuarantinedRow[]> {
   const rows = await sql<(QuarantinedRow & Record<string, unknown>)[]>`
     select case when organization is null then row_key else substr(row_key, length(organization) + 2) end as key,
       code, reason, region_code as "regionCode", name, organization, price,
-      to_char(first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
+      ${instant(sql, 'first_seen_at')} as since
     from quarantined_rows where source_id = ${sourceId} order by row_key collate "C"`;
   return rows.map(
     (row) =>
@@ -31,14 +31,11 @@ export async function quarantinedRows(sql: Sql, sourceId: string): Promise<Quara
   );
 }
 
-const excluded = alias(kept, 'excluded');
-const isSame = sql`((${kept.reason}, ${kept.code}, ${kept.price})
+const excluded = alias(stored, 'excluded');
+const isSame = sql`((${stored.reason}, ${stored.code}, ${stored.price})
   is not distinct from (${excluded.reason}, ${excluded.code}, ${excluded.price}))`;
 
-/**
- * Codes of rows that an approval does not cover. Such a row waits for a setting or for the acceptance of its price;
- * `unlisted` replaces rows that are not kept.
- */
+/** Codes that an approval does not cover: such a row needs a setting or an accepted price. `unlisted` stands for rows beyond the limit. */
 const NEVER_APPROVED: readonly RejectionCode[] = [
   'incomplete',
   'unknown_organization',
@@ -48,7 +45,7 @@ const NEVER_APPROVED: readonly RejectionCode[] = [
   'unlisted',
 ];
 
-/** The rows that an operator has approved under the same key and for the same reason. */
+/** Returns the rejected rows that an operator approved before, with the same key and reason. */
 export async function approvedRows(
   db: SessionDatabase,
   sourceId: string,
@@ -56,9 +53,9 @@ export async function approvedRows(
 ): Promise<ReadonlySet<RejectedKey>> {
   if (rejected.length === 0) return new Set();
   const approved = await db
-    .select({ rowKey: kept.rowKey, code: kept.code, reason: kept.reason })
-    .from(kept)
-    .where(and(eq(kept.sourceId, sourceId), isNotNull(kept.approvedAt)));
+    .select({ rowKey: stored.rowKey, code: stored.code, reason: stored.reason })
+    .from(stored)
+    .where(and(eq(stored.sourceId, sourceId), isNotNull(stored.approvedAt)));
   const known = new Map(approved.map((row) => [row.rowKey, row]));
   const isApproved = (row: RejectedKey) => {
     const found = known.get(quarantineKey(row));
@@ -68,8 +65,8 @@ export async function approvedRows(
 }
 
 /**
- * Makes the quarantine of a source what the last good run said.
- * @param approvedAt when an operator approved these rows, RFC 3339; undefined where no operator did
+ * Replaces the quarantine of a source.
+ * @param approvedAt when an operator approved the rows, RFC 3339
  */
 export async function writeQuarantine(
   db: SessionDatabase,
@@ -77,7 +74,7 @@ export async function writeQuarantine(
   rejected: readonly RejectedKey[],
   approvedAt?: string,
 ): Promise<void> {
-  // Of a row and an unread region under one key the region stays: it says more.
+  // If a row and an unread region have the same key, the region stays.
   const isRegion = ({ code }: RejectedKey) => code === 'unread_region';
   const inOrder = [...rejected.filter((row) => !isRegion(row)), ...rejected.filter(isRegion)];
   const rows = new Map(inOrder.map((row) => [quarantineKey(row), row]));
@@ -86,11 +83,13 @@ export async function writeQuarantine(
     return { ...row, rowKey, code, approvedAt: NEVER_APPROVED.includes(code) ? undefined : approvedAt };
   });
   await db
-    .delete(kept)
-    .where(and(eq(kept.sourceId, sourceId), sql`${kept.rowKey} <> all(${array([...rows.keys()], 'text')})`));
+    .delete(stored)
+    .where(
+      and(eq(stored.sourceId, sourceId), sql`${stored.rowKey} <> all(${array([...rows.keys()], 'text')})`),
+    );
   if (items.length === 0) return;
   await db.execute(sql`
-    ${insertInto(kept, {
+    ${insertInto(stored, {
       sourceId,
       rowKey: sql`w."rowKey"`,
       reason: sql`w.reason`,
@@ -104,12 +103,12 @@ export async function writeQuarantine(
     from jsonb_to_recordset(${JSON.stringify(items)}::text::jsonb)
       w ("rowKey" text, reason text, code text, "regionCode" text, name text, organization text, price jsonb,
         "approvedAt" timestamptz)
-    on conflict (${nameOf(kept.sourceId)}, ${nameOf(kept.rowKey)}) do update
-    set ${nameOf(kept.reason)} = ${excluded.reason}, ${nameOf(kept.code)} = ${excluded.code},
-        ${nameOf(kept.regionCode)} = ${excluded.regionCode}, ${nameOf(kept.name)} = ${excluded.name},
-        ${nameOf(kept.organization)} = ${excluded.organization}, ${nameOf(kept.price)} = ${excluded.price},
-        ${nameOf(kept.approvedAt)} = coalesce(${excluded.approvedAt}, case when ${isSame} then ${kept.approvedAt} end)
-    where not ${isSame} or ${kept.approvedAt} is null and ${excluded.approvedAt} is not null`);
+    on conflict (${nameOf(stored.sourceId)}, ${nameOf(stored.rowKey)}) do update
+    set ${nameOf(stored.reason)} = ${excluded.reason}, ${nameOf(stored.code)} = ${excluded.code},
+        ${nameOf(stored.regionCode)} = ${excluded.regionCode}, ${nameOf(stored.name)} = ${excluded.name},
+        ${nameOf(stored.organization)} = ${excluded.organization}, ${nameOf(stored.price)} = ${excluded.price},
+        ${nameOf(stored.approvedAt)} = coalesce(${excluded.approvedAt}, case when ${isSame} then ${stored.approvedAt} end)
+    where not ${isSame} or ${stored.approvedAt} is null and ${excluded.approvedAt} is not null`);
 }
 
 export interface ExcludedMachine {
@@ -121,7 +120,7 @@ export interface ExcludedMachine {
   readonly cpu: number;
   readonly ram: number;
   readonly ramUnit: string;
-  /** As the source states it; null where it states none. */
+  /** As the source states it; null without a price. */
   readonly amount: string | null;
   readonly per: string | null;
   readonly currency: string | null;
@@ -134,7 +133,7 @@ export interface ExcludedMachines {
   readonly rows: readonly ExcludedMachine[];
 }
 
-/** What is excluded of a source, by reason. @param limit of the rows; undefined for all of them */
+/** Returns the excluded machines of a source by reason. @param limit undefined for all */
 export async function excludedMachines(
   sql: Sql,
   sourceId: string,
@@ -155,20 +154,20 @@ export async function excludedMachines(
 
 export interface SourceReasons {
   readonly id: string;
-  /** Rows by `RejectionCode`, and machines by `ExclusionReason`. */
+  /** Rows by `RejectionCode`. */
   readonly quarantined: Readonly<Record<string, number>>;
+  /** Machines by `ExclusionReason`. */
   readonly excluded: Readonly<Record<string, number>>;
 }
 
-/** Why none of a source's machines are published, or none of its rows stored: the most frequent reasons first. */
 export interface HiddenReason {
   readonly id: string;
   readonly of: 'excluded' | 'quarantined';
-  /** An exclusion reason, or what is wrong with the rows. */
   readonly reason: string;
   readonly count: number;
 }
 
+/** Returns why machines and rows of sources are not published, the most frequent reasons first. */
 export async function hiddenReasons(sql: Sql, sourceIds: readonly string[]): Promise<HiddenReason[]> {
   return sql<HiddenReason[]>`
     select source_id as id, 'excluded' as of, excluded_reason as reason, count(*)::int as count from machines
@@ -180,7 +179,7 @@ export async function hiddenReasons(sql: Sql, sourceIds: readonly string[]): Pro
     order by count desc, reason`;
 }
 
-/** By source, the currencies of the machines that are excluded because no exchange rate is known. */
+/** Returns, by source, the currencies without an exchange rate. Their machines are excluded. */
 export async function missingRates(sql: Sql): Promise<ReadonlyMap<string, readonly string[]>> {
   const rows = await sql<{ id: string; currencies: string[] }[]>`
     select source_id as id, array_agg(distinct source_currency order by source_currency) as currencies
@@ -189,7 +188,7 @@ export async function missingRates(sql: Sql): Promise<ReadonlyMap<string, readon
   return new Map(rows.map(({ id, currencies }) => [id, currencies]));
 }
 
-/** Of every source how many rows are quarantined and machines excluded, by kind of reason. */
+/** Counts quarantined rows and excluded machines of every source by reason. */
 export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
   return sql<SourceReasons[]>`
     select s.id,
@@ -201,18 +200,16 @@ export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
     from sources s order by s.id collate "C"`;
 }
 
-/** A region with many sold-out machines. */
 export interface SoldOutRegion {
   readonly sourceId: string;
   readonly regionCode: string;
   readonly soldOut: number;
   /** Published and sold out together. */
   readonly machines: number;
-  /** The first few names. */
   readonly examples: readonly string[];
 }
 
-/** Regions where at least this share of the machines, and this number of them, is sold out. */
+/** Returns regions in which at least this share and this number of the machines is sold out. */
 export async function soldOutRegions(sql: Sql, share: number, atLeast: number): Promise<SoldOutRegion[]> {
   return sql<SoldOutRegion[]>`
     with sold_out as materialized (

@@ -1,10 +1,9 @@
 /**
- * The database as Drizzle sees it. Roles, grants, row-level security and functions are in
- * `drizzle/0001_roles_and_row_security.sql`, since drizzle-kit emits neither FORCE nor grants.
+ * The tables. Roles, grants, row-level security and functions are in `drizzle/0001_roles_and_row_security.sql`, since
+ * drizzle-kit emits neither FORCE nor grants.
  */
 export * from './schema/alerts.ts';
 export * from './schema/catalogue.ts';
-export * from './schema/changes.ts';
 export * from './schema/clusters.ts';
 export * from './schema/differences.ts';
 export * from './schema/exports.ts';
@@ -12,4 +11,5 @@ export * from './schema/feed.ts';
 export * from './schema/lineage.ts';
 export * from './schema/operators.ts';
 export * from './schema/organizations.ts';
+export * from './schema/run-changes.ts';
 export * from './schema/sources.ts';

@@ -1,6 +1,6 @@
 /**
- * What is shown of machines and clusters, in the changes feed as in the lists, and the facts of machines. Text, since readers'
- * statements and Drizzle's take it alike. The sequencer compares a hash of it: whatever is shown is noticed when it changes.
+ * SQL for machines and clusters as readers see them, in lists and in the changes feed. The feed compares hashes of it, so that it
+ * finds every visible change.
  */
 
 /** A published machine `m` in the region `r` of the provider `p`, as JSON. */
@@ -11,14 +11,14 @@ export const MACHINE_JSON = `json_build_object(
   'architecture', m.architecture, 'generation', m.generation, 'cpu_kind', m.cpu_kind, 'local_disk', m.local_disk,
   'network', m.network)`;
 
-/** Machines `m` that the lists show. */
+/** Machines `m` in the lists. */
 export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';
 
-/** Machines `m` that the lists show, and those that are sold out: what `available=all` shows. */
+/** Machines `m` in the lists with `available=all`. */
 export const IS_PUBLISHED_OR_SOLD_OUT = `coalesce(m.excluded_reason, 'sold_out') = 'sold_out' and m.price > 0
   and m.retired_at is null`;
 
-/** A cluster `c` with what it refers to by `JOIN_OF_CLUSTER`, as JSON. */
+/** A cluster `c` with `JOIN_OF_CLUSTER`, as JSON. */
 export const CLUSTER_JSON = `json_build_object(
   'name', c.name, 'slug', c.slug,
   'region', json_build_object('name', r.name, 'code', r.code),
@@ -34,7 +34,6 @@ export const CLUSTER_JSON = `json_build_object(
     where d.organization_id = c.organization_id and d.cluster_id = c.id),
   'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'))`;
 
-/** What a cluster `c` shows of other tables. */
 export const JOIN_OF_CLUSTER = `join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
   join users u on u.organization_id = c.organization_id and u.id = c.user_id
   join machines m on m.id = c.machine_id`;

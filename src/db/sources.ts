@@ -1,38 +1,43 @@
-/** Which sources are stored, and how fresh their regions are. */
+/** Sources with their state and the freshness of their regions. */
 import type { Disabling } from '../domain/disabled-source.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
-import { INTERRUPTED, IS_UNDER_WAY } from './runs.ts';
-import { lineage } from './schema.ts';
+import { instant } from './connection/statements.ts';
+import { type RunStatus, runError, runOutcome } from './runs/records.ts';
+import { lineage, type sources } from './schema.ts';
 import { IS_PUBLISHED } from './shown-rows.ts';
 
-/** A source as it is stored, without what has to be counted. Times are RFC 3339. */
-export interface StoredSource {
-  readonly id: string;
-  readonly kind: 'catalogue' | 'clusters' | 'rates';
-  readonly adapter: string;
-  /** When it was first known. */
-  readonly registeredAt: string;
-  /** When its last good run began to read; null for one that never succeeded. */
-  readonly verifiedAt: string | null;
-  /** When an operator took its data out of publication. */
-  readonly retiredAt: string | null;
-  /** That an operator has disabled it. */
+type Row = Pick<
+  typeof sources.$inferSelect,
+  'id' | 'kind' | 'adapter' | 'registeredAt' | 'verifiedAt' | 'retiredAt'
+>;
+
+/** Times are RFC 3339. */
+export interface StoredSource extends Readonly<Row> {
   readonly disabled: Disabling | null;
 }
 
-/** Every source that was ever known, in the order of their ids. */
+/** Returns all sources by id, configured or not. */
 export async function storedSources(sql: Sql): Promise<StoredSource[]> {
   return sql<StoredSource[]>`
-    select id, kind, adapter,
-      to_char(registered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "registeredAt",
-      to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
-      to_char(retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
-      case when disabled_at is not null then json_build_object(
-        'at', to_char(disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-        'by', disabled_by, 'reason', disabled_reason) end as disabled
-    from sources order by id collate "C"`;
+    select s.id, s.kind, s.adapter, ${stateColumns(sql)} from sources s order by s.id collate "C"`;
+}
+
+const stateColumns = (sql: Sql) => sql`
+  ${instant(sql, 's.verified_at')} as "verifiedAt", ${instant(sql, 's.registered_at')} as "registeredAt",
+  ${instant(sql, 's.retired_at')} as "retiredAt",
+  case when s.disabled_at is not null then json_build_object(
+    'at', ${instant(sql, 's.disabled_at')}, 'by', s.disabled_by, 'reason', s.disabled_reason) end as disabled`;
+
+/** A region of a catalogue. Times are RFC 3339. */
+export interface RegionStatus {
+  readonly code: string;
+  /** Its freshness; null if no run ever read it. Readers do not see such a region. */
+  readonly verifiedAt: string | null;
+  /** Since when and why runs cannot read it; null if the last good run read it. */
+  readonly unreadSince: string | null;
+  readonly reason: string | null;
 }
 
 export interface RegionsPage {
@@ -40,10 +45,7 @@ export interface RegionsPage {
   readonly rows: readonly RegionStatus[];
 }
 
-/**
- * The freshness of a source's regions: first those that were never read, then the oldest.
- * @param limit of the rows; undefined for all of them
- */
+/** Returns one page of a source's regions: those that were never read first, then the oldest. */
 export async function sourceRegions(
   sql: Sql,
   sourceId: string,
@@ -51,116 +53,62 @@ export async function sourceRegions(
   offset = 0,
 ): Promise<RegionsPage> {
   const rows = await sql<(RegionStatus & { total: number })[]>`
-    with fresh as (
-      select r.code, f.verified_at from region_freshness f join regions r on r.id = f.region_id
-      where f.source_id = ${sourceId}
-    ), unread as (
-      select region_code as code, first_seen_at, reason from quarantined_rows
-      where source_id = ${sourceId} and code = 'unread_region'
-    ), all_of_it as (
-      select coalesce(f.code, u.code) as code, f.verified_at, u.first_seen_at, u.reason
-      from fresh f full join unread u on u.code = f.code
-    ), page as (
-      select * from all_of_it order by verified_at nulls first, code collate "C"
+    with regions_of_source as (${regionsOf(sql, sql`${sourceId}`)}), page as (
+      select * from regions_of_source order by verified_at nulls first, code collate "C"
       limit ${limit ?? null} offset ${offset}
     )
-    select c.total, p.code,
-      to_char(p.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
-      to_char(p.first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "unreadSince", p.reason
-    from (select count(*)::int as total from all_of_it) c left join page p on true
+    select c.total, p.code, ${instant(sql, 'p.verified_at')} as "verifiedAt",
+      ${instant(sql, 'p.first_seen_at')} as "unreadSince", p.reason
+    from (select count(*)::int as total from regions_of_source) c left join page p on true
     order by p.verified_at nulls first, p.code collate "C"`;
   return {
     total: rows[0]?.total ?? 0,
-    rows: rows
-      .filter(({ code }) => code !== null)
-      .map(({ code, verifiedAt, unreadSince, reason }) => ({ code, verifiedAt, unreadSince, reason })),
+    rows: rows.filter(({ code }) => code !== null).map(({ total: _, ...region }) => region),
   };
 }
 
-export interface RunStatus {
-  readonly startedAt: string;
-  readonly finishedAt: string | null;
-  readonly outcome: string;
-  readonly seen: number | null;
-  readonly added: number | null;
-  readonly changed: number | null;
-  readonly retired: number | null;
-  readonly rejected: number | null;
-  readonly withdrawn: number | null;
-  readonly error: string | null;
-}
+/** Selects code, verified_at, first_seen_at and reason of the regions of one source. */
+const regionsOf = (sql: Sql, sourceId: ReturnType<Sql>) => sql`
+  select coalesce(f.code, u.code) as code, f.verified_at, u.first_seen_at, u.reason
+  from (
+    select r.code, x.verified_at from region_freshness x join regions r on r.id = x.region_id
+    where x.source_id = ${sourceId}
+  ) f full join (
+    select q.region_code as code, q.first_seen_at, q.reason from quarantined_rows q
+    where q.source_id = ${sourceId} and q.code = 'unread_region'
+  ) u on u.code = f.code`;
 
-/** A region of a catalogue: one that was read, or that its source lists and that could not be read yet. */
-export interface RegionStatus {
-  readonly code: string;
-  /** How old its data is, RFC 3339; null for one that was never read well: readers do not see it. */
-  readonly verifiedAt: string | null;
-  /** Since when it cannot be read, RFC 3339, and why; null when the last good run has read it. */
-  readonly unreadSince: string | null;
-  readonly reason: string | null;
-}
-
-export interface SourceStatus {
-  readonly id: string;
-  readonly kind: 'catalogue' | 'clusters' | 'rates';
-  /** `running`, or how it ended; `interrupted` when the process that ran it is gone. */
+export interface SourceStatus extends Omit<StoredSource, 'adapter'> {
+  /** The outcome is `running` while it runs, and `interrupted` if its process died. */
   readonly lastRun: RunStatus | null;
-  /** The newest run that came to an end of its own: while the last run is under way, what is known until then. */
+  /** The last finished run, without superseded and cancelled ones. */
   readonly lastEnded: RunStatus | null;
-  /** RFC 3339; null for a source that never succeeded. */
-  readonly verifiedAt: string | null;
-  /** When it was first known, RFC 3339. */
-  readonly registeredAt: string;
-  /** When an operator took its data out of publication, RFC 3339. */
-  readonly retiredAt: string | null;
-  /** That an operator has disabled it: nothing reads it until it is enabled. */
-  readonly disabled: Disabling | null;
-  /** Of a catalogue, by code. */
+  /** Regions of a catalogue, by code. */
   readonly regions: readonly RegionStatus[];
   /** Machines or clusters that are not retired, or currencies. */
   readonly known: number;
-  /** Of those, the ones that readers see. */
+  /** Of them, those that readers see. */
   readonly published: number;
   readonly quarantined: number;
   readonly held: number;
 }
 
-/** Every source that ever ran, with its last run and what it brought. */
+/** Returns all sources by id, with their last runs and counts of their rows. */
 export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
   return sql<SourceStatus[]>`
-    select s.id, s.kind,
-      to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
-      to_char(s.registered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "registeredAt",
-      to_char(s.retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
-      case when s.disabled_at is not null then json_build_object(
-        'at', to_char(s.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-        'by', s.disabled_by, 'reason', s.disabled_reason) end as disabled,
-      (select coalesce(json_agg(json_build_object(
-          'code', coalesce(f.code, u.code),
-          'verifiedAt', to_char(f.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-          'unreadSince', to_char(u.first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-          'reason', u.reason) order by coalesce(f.code, u.code) collate "C"), '[]')
-        from (
-          select r.code, f.verified_at from region_freshness f join regions r on r.id = f.region_id
-          where f.source_id = s.id
-        ) f
-        full join (
-          select q.region_code as code, q.first_seen_at, q.reason from quarantined_rows q
-          where q.source_id = s.id and q.code = 'unread_region'
-        ) u on u.code = f.code) as regions,
+    select s.id, s.kind, ${stateColumns(sql)},
+      (select coalesce(json_agg(json_build_object('code', g.code, 'verifiedAt', ${instant(sql, 'g.verified_at')},
+          'unreadSince', ${instant(sql, 'g.first_seen_at')}, 'reason', g.reason) order by g.code collate "C"), '[]')
+        from (${regionsOf(sql, sql`s.id`)}) g) as regions,
       (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       (select ${runStatus(sql)} from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
-      case s.kind
-        when 'rates' then (select count(*)::int from exchange_rates)
-        else coalesce(counted.known, 0) end as known,
-      case s.kind
-        when 'rates' then (select count(*)::int from exchange_rates)
-        else coalesce(counted.published, 0) end as published,
+      case s.kind when 'rates' then rates.count else coalesce(counted.known, 0) end as known,
+      case s.kind when 'rates' then rates.count else coalesce(counted.published, 0) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
-    from sources s
-    -- In one pass for all sources: looking for the rows of each took seconds where there are a million.
+    from sources s cross join (select count(*)::int as count from exchange_rates) rates
+    -- One pass for all sources: a count per source takes seconds for a million rows.
     left join (
       select source_id, count(*)::int as known, count(*) filter (where excluded_reason is null)::int as published
       from machines where retired_at is null group by source_id
@@ -170,24 +118,41 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
     order by s.id collate "C"`;
 }
 
-/** A run `r`. One that is recorded as running, and that no process runs, was interrupted. */
-function runStatus(sql: Sql) {
-  const isInterrupted = sql`r.outcome = 'running' and not ${sql.unsafe(IS_UNDER_WAY)}`;
-  return sql`json_build_object(
-    'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'finishedAt', to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
-    'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected, 'withdrawn', r.withdrawn,
-    'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end)`;
+/** A `RunStatus` of a run `r` as JSON. */
+const runStatus = (sql: Sql) => sql`json_build_object(
+  'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
+  'outcome', ${runOutcome(sql)}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
+  'rejected', r.rejected, 'withdrawn', r.withdrawn, 'error', ${runError(sql)})`;
+
+export interface SourceTrouble {
+  readonly id: string;
+  /** Failed and interrupted runs since the last good one. */
+  readonly failedRuns: number;
+  /** Since when a batch is held (RFC 3339); null if none is. */
+  readonly heldSince: string | null;
 }
 
-/** Undefined for a source that never ran. */
+/** Returns failed runs and held batches of all sources. */
+export async function sourceTroubles(sql: Sql): Promise<SourceTrouble[]> {
+  return sql<SourceTrouble[]>`
+    select s.id,
+      (select count(*)::int from sync_runs r
+        where r.source_id = s.id and r.outcome in ('failed', 'interrupted') and r.id > coalesce((
+          select good.id from sync_runs good
+          where good.source_id = s.id and good.outcome in ('changed', 'unchanged', 'held')
+          order by good.id desc limit 1), 0)) as "failedRuns",
+      (select ${instant(sql, 'min(h.held_since)')} from held_batches h
+        where h.source_id = s.id and h.status = 'pending') as "heldSince"
+    from sources s order by s.id collate "C"`;
+}
+
+/** Returns the kind of a source; undefined if it never ran. */
 export async function sourceKind(sql: Sql, sourceId: string): Promise<SourceStatus['kind'] | undefined> {
   const [row] = await sql<Pick<SourceStatus, 'kind'>[]>`select kind from sources where id = ${sourceId}`;
   return row?.kind;
 }
 
-/** How many rows the last good run of a source saw. */
+/** Returns how many rows the last good run of a source read. */
 export async function lastSeen(sql: Sql, sourceId: string): Promise<number | undefined> {
   const [row] = await sql<{ seen: number | null }[]>`
     select seen from sync_runs where source_id = ${sourceId} and outcome in ('changed', 'unchanged')
@@ -195,7 +160,7 @@ export async function lastSeen(sql: Sql, sourceId: string): Promise<number | und
   return row?.seen ?? undefined;
 }
 
-/** A region that has machines to show: the one with the most. */
+/** Returns the region with the most published machines. */
 export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId: number } | undefined> {
   const [row] = await sql<{ id: number; providerId: number }[]>`
     select r.id, r.provider_id as "providerId" from regions r join machines m on m.region_id = r.id
@@ -207,8 +172,8 @@ export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId:
 export type Content = 'sample' | 'live';
 
 /**
- * Claims the database for the sample or for live data; the first use decides for good.
- * @throws Error that says what to do when it holds the other kind.
+ * Reserves the database for the sample or for live data. The first use decides.
+ * @throws Error if the database contains the other kind
  */
 export async function claimContent(db: Database, content: Content): Promise<void> {
   await db.update(lineage).set({ content }).where(isNull(lineage.content));

@@ -6,18 +6,17 @@ import { and, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
 import { increment, instant, inTransaction } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
+type Stored = Omit<
+  typeof tokens.$inferSelect,
+  'organizationId' | 'hash' | 'scopes' | 'version' | 'publishedVersion'
+>;
+
 /** Times are RFC 3339, to the second. The last use is to the minute, but not before the token was created. */
-export interface TokenSummary {
-  readonly id: number;
+export interface TokenSummary extends Readonly<Stored> {
   /** The organization's slug. */
   readonly organization: string;
-  readonly name: string | null;
   readonly scopes: readonly string[];
   readonly state: 'good' | 'expired' | 'revoked';
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly revokedAt: string | null;
-  readonly lastUsedAt: string | null;
 }
 
 /** Returns the tokens of one organization, or all tokens, by id. */

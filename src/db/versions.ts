@@ -1,5 +1,6 @@
-/** The versions of documents: what was published, and what is ahead of that. */
+/** Versions of documents, in PostgreSQL and as published. A document is dirty while its published version is lower. */
 import { type DocumentName, type RowName, rowName } from '../domain/document-name.ts';
+import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { eq, lt, type SQL, sql } from './connection/drizzle.ts';
 import { array, nameOf } from './connection/statements.ts';
@@ -11,25 +12,25 @@ export interface VersionedDocument {
 }
 
 export interface StoredVersion extends VersionedDocument {
-  /** The newest version that the cache has had. */
+  /** The latest version in the cache. */
   readonly publishedVersion: number;
 }
 
-/** Kinds of which there are many. */
+/** Kinds with a row per document. */
 export type ManyKind = Exclude<RowName['kind'], 'providers'>;
 
-/** Where the versions of documents stand, by kind; tokens first, since a revocation must not wait behind a catalogue. */
+/** Tables and columns of the versions, by kind. */
 const DOCUMENTS = {
   token: {
     table: tokens,
     id: tokens.id,
-    /** What the document's name has of the row, and as which type. */
+    /** The column in the document's name, and its type. */
     key: tokens.hash,
     keyType: sql`bytea`,
     hash: sql`encode(${tokens.hash}, 'hex')`,
     version: tokens.version,
     published: tokens.publishedVersion,
-    /** Rows that are documents. */
+    /** Selects rows that are documents. */
     isDocument: sql`true`,
   },
   clusters: {
@@ -54,6 +55,7 @@ const DOCUMENTS = {
   },
 } as const;
 
+/** In the order of publication. */
 const KINDS = ['token', 'clusters', 'region'] as const satisfies readonly ManyKind[];
 
 export type DocumentRow = {
@@ -64,26 +66,26 @@ export type DocumentRow = {
   readonly published: string;
 };
 
-/** The documents of a kind as `DocumentRow`s. @param condition and what may follow it */
+/** Selects `DocumentRow`s of a kind. @param condition may end with `order by` and `limit` */
 function documentRows(kind: ManyKind, condition: SQL): SQL {
   const { table, id, hash, version, published, isDocument } = DOCUMENTS[kind];
   return sql`select ${kind}::text as kind, ${id} as id, ${hash}::text as hash, ${version} as version,
     ${published} as published from ${table} where ${isDocument} and ${condition}`;
 }
 
-/** The list of providers as a `DocumentRow`. */
+/** Selects the list of providers as a `DocumentRow`. */
 const PROVIDERS_ROW = sql`select 'providers' as kind, 0 as id, null as hash,
   ${lineage.providersVersion} as version, ${lineage.providersPublishedVersion} as published from ${lineage}`;
 
-/** The document's key among those of its kind, as text. */
+/** Returns the value of the kind's `key` column, as text. */
 function keyOf(name: Exclude<RowName, { kind: 'providers' }>): string {
   if (name.kind === 'token') return `\\x${name.hash}`;
   return String(name.kind === 'clusters' ? name.organizationId : name.regionId);
 }
 
 /**
- * Up to `limit` documents that are ahead of what was published. Tokens come first, since a revocation must not wait
- * behind a catalogue; the list of providers comes last, so that no region is listed before it can be read.
+ * Returns up to `limit` dirty documents. Tokens come first, since a revocation must not wait behind a catalogue. The list of
+ * providers comes last, so that it names no region before the region is readable.
  */
 export async function dirtyDocuments(db: Database, limit: number): Promise<VersionedDocument[]> {
   const dirty = KINDS.map((kind, rank) => {
@@ -101,16 +103,16 @@ export async function dirtyDocuments(db: Database, limit: number): Promise<Versi
   return rows.map(documentOf);
 }
 
-/** Every document there is, in batches of at most `batchSize`. */
-export async function* allVersions(db: Database, batchSize: number): AsyncGenerator<StoredVersion[]> {
+/** Yields all documents. @param pageSize largest number of documents at a time */
+export async function* allVersions(db: Database, pageSize: number): AsyncGenerator<StoredVersion[]> {
   for (const kind of KINDS) {
     const { id } = DOCUMENTS[kind];
     for (let after = 0; ; ) {
-      const page = documentRows(kind, sql`${id} > ${after} order by ${id} limit ${batchSize}`);
+      const page = documentRows(kind, sql`${id} > ${after} order by ${id} limit ${pageSize}`);
       const rows = await db.execute<DocumentRow>(page);
       if (rows.length > 0) yield rows.map(documentOf);
       const last = rows.at(-1);
-      if (last === undefined || rows.length < batchSize) break;
+      if (last === undefined || rows.length < pageSize) break;
       after = last.id;
     }
   }
@@ -118,8 +120,8 @@ export async function* allVersions(db: Database, batchSize: number): AsyncGenera
 }
 
 /**
- * Records that the cache holds these versions; never takes a later record back. It never holds a row while it waits for
- * another one, which a sync or a second publisher may have: they would wait for each other.
+ * Records the versions that the cache holds. Published versions never go down. It never locks a row while it waits for another
+ * one, which a sync or a second publisher may hold: that would be a deadlock.
  */
 export async function markPublished(db: Database, documents: readonly VersionedDocument[]): Promise<void> {
   const marks: Record<ManyKind, Map<string, number>> = {
@@ -143,7 +145,7 @@ export async function markPublished(db: Database, documents: readonly VersionedD
   }
 }
 
-/** Marks the rows that nobody holds, and then, each on its own, those that somebody held: seldom any. */
+/** Updates the unlocked rows at once, then the locked ones, usually none, one by one. */
 async function markRows(db: Database, kind: ManyKind, marks: ReadonlyMap<string, number>): Promise<void> {
   const { table, key, keyType, published } = DOCUMENTS[kind];
   const wanted = sql`
@@ -174,7 +176,7 @@ function documentOf({ kind, id, hash, version, published }: DocumentRow): Stored
   return { name: names[kind], version: Number(version), publishedVersion: Number(published) };
 }
 
-/** The versions now of the rows that count these documents' versions; those that are gone are left out. */
+/** Returns the current versions of documents, without deleted ones. */
 export async function documentVersions(
   db: Database,
   documents: readonly DocumentName[],
@@ -192,8 +194,8 @@ export async function documentVersions(
 }
 
 /**
- * Makes the document dirty under the next version, so that it passes the fence and every reader takes it up. Nothing
- * happens where the version is not `expected` any more: what is newer is published anyway.
+ * Raises a document's version, so that it is published again and replaces the cached one. Does nothing if the version is not
+ * `expected` any more: a newer version is published anyway.
  */
 export async function raiseVersion(db: Database, document: DocumentName, expected: number): Promise<void> {
   const name: RowName = rowName(document);
@@ -208,4 +210,15 @@ export async function raiseVersion(db: Database, document: DocumentName, expecte
   await db.execute(sql`
     update ${table} set ${nameOf(version)} = ${expected + 1}
     where ${key} = ${keyOf(name)}::text::${keyType} and ${version} = ${expected}`);
+}
+
+/** Counts dirty documents by kind. */
+export async function dirtyDocumentCounts(sql: Sql): Promise<Readonly<Record<RowName['kind'], number>>> {
+  const [row] = await sql<[Record<RowName['kind'], number>]>`
+    select
+      (select count(*)::int from tokens where published_version < version) as token,
+      (select count(*)::int from organizations where published_version < clusters_version) as clusters,
+      (select count(*)::int from regions where published_version < version and organization_id is null) as region,
+      (select count(*)::int from lineage where providers_published_version < providers_version) as providers`;
+  return row;
 }

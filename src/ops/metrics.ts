@@ -1,9 +1,9 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../db/connection/connect.ts';
-import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
-import { sourceStatus } from '../db/sources.ts';
+import { sourceStatus, sourceTroubles } from '../db/sources.ts';
+import { dirtyDocumentCounts } from '../db/versions.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';

@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { SourceTrouble } from '../db/operating.ts';
 import type { SourceReasons } from '../db/quarantine.ts';
-import type { RegionStatus, SourceStatus } from '../db/sources.ts';
+import type { RegionStatus, SourceStatus, SourceTrouble } from '../db/sources.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 
 export interface SourceFacts

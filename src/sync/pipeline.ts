@@ -9,10 +9,10 @@
 
 import type { SessionDatabase, Store } from '../db/connection/connect.ts';
 import { sql } from '../db/connection/drizzle.ts';
-import { type BatchDecision, decide, isOpen } from '../db/held.ts';
+import { type BatchDecision, decide, isOpen } from '../db/held-batches.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
 import { stampEveryRegion } from '../db/sync/freshness.ts';
-import { heldReadAt, supersedeHeld } from '../db/sync/held.ts';
+import { heldReadAt, supersedeHeld } from '../db/sync/hold-batch.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
 import {
   finishRun,

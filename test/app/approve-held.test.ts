@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decide, pendingBatches } from '../../src/db/held.ts';
-import { supersedeHeld } from '../../src/db/sync/held.ts';
+import { decide, pendingBatches } from '../../src/db/held-batches.ts';
+import { supersedeHeld } from '../../src/db/sync/hold-batch.ts';
 import { untilWaiting } from '../support/waiting.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { OPERATOR, offers, region } from '../sync/scene.ts';

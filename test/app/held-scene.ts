@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { approveHeld } from '../../src/app/actions/batch.ts';
 import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
-import { type HeldBatch, pendingBatches } from '../../src/db/held.ts';
+import { type BatchRecord, pendingBatches } from '../../src/db/held-batches.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
@@ -12,7 +12,7 @@ export interface HeldScene extends Scene {
   readonly config: Config;
   configured(id: string): SourceConfig;
   /** The one batch that waits. */
-  onlyPending(): Promise<HeldBatch>;
+  onlyPending(): Promise<BatchRecord>;
   approve(id: string, batch: number): Promise<SyncResult>;
 }
 

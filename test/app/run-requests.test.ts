@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { runRequests, sourceRuns } from '../../src/db/runs.ts';
+import { runRequests, sourceRuns } from '../../src/db/runs/records.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';

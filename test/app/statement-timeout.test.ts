@@ -30,7 +30,7 @@ it('a run whose statement takes too long is recorded with the statement, what it
   await other.sql`begin`;
   await other.sql`select from organizations for update`;
   const told =
-    /^PostgreSQL gave up a statement after 1 s \(select from organizations where .*…\); it waited for a row of organizations that another transaction holds\. .* WRITE_STATEMENT_TIMEOUT /;
+    /^PostgreSQL cancelled a statement after 1 s \(select from organizations where .*…\); it waited for a row of organizations that another transaction holds\. .* WRITE_STATEMENT_TIMEOUT /;
   await expect(worker.runSource(source)).rejects.toThrow(told);
   expect(await worker.store.sql`select outcome, error from sync_runs`).toEqual([
     { outcome: 'failed', error: expect.stringMatching(told) },

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { previewHeld, undoApproval } from '../../src/app/actions/batch.ts';
-import { batchRecord, batchRecords, decide, undoRejection } from '../../src/db/held.ts';
+import { batchRecord, batchRecords, decide, undoRejection } from '../../src/db/held-batches.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';
 import { OPERATOR, offer, offers, region, rejected } from '../sync/scene.ts';
 import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';

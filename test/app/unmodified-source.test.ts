@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { approveHeld } from '../../src/app/actions/batch.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { pendingBatches } from '../../src/db/held.ts';
+import { pendingBatches } from '../../src/db/held-batches.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
 import { beginRun } from '../../src/db/sync/run.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';

@@ -99,7 +99,7 @@ describe('a command', () => {
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(
-        /^fleetbook: PostgreSQL at .* was not brought to this release \(.*\): run `fleetbook migrate`\n$/,
+        /^fleetbook: PostgreSQL at .* is not migrated to this release \(.*\): run `fleetbook migrate`\n$/,
       ),
     });
   });

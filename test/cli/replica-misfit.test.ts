@@ -79,7 +79,7 @@ describe('serve, which starts all the same', () => {
 
   it('names a replica without a primary', async () => {
     const without =
-      /: it is a standby, and nobody can be asked .*; name it in READER_DATABASE_URL, and the primary in/;
+      /: it is a standby, and readers do not know its primary, .*; name it in READER_DATABASE_URL, and the primary in/;
     expect(await told({ DATABASE_URL: replica })).toMatch(without);
     expect(await told({ READER_DATABASE_URL: replica })).toMatch(without);
   });

@@ -1,10 +1,10 @@
-/** Every change that a person makes has its row of the audit log, from the same transaction, and rows stay. */
+/** The transaction of each operator's change writes its audit row, and rows stay. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { approveHeld, undoApproval } from '../../src/app/actions/batch.ts';
 import { type Administration, administration } from '../../src/db/administration.ts';
 import { audit, auditRecords } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { decide, undoRejection } from '../../src/db/held.ts';
+import { decide, undoRejection } from '../../src/db/held-batches.ts';
 import { findOrganization } from '../../src/db/organizations.ts';
 import { acceptPrice } from '../../src/db/prices.ts';
 import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 beforeEach(() => scene.reset());
 
 const ADA: Decider = { by: 'ada', how: 'console', address: '192.0.2.7', reason: 'as agreed' };
-/** Whose rows the table refuses: what comes before the row of the audit log has to be taken back. */
+/** The table rejects rows of this operator, so the change before has to be rolled back. */
 const REFUSED: Decider = { ...ADA, how: 'by hand' as Way };
 
 const changes = (by = ADA): Administration => administration(scene.store.db, by);
@@ -34,7 +34,7 @@ const organization = async (slug: string) =>
   (await findOrganization(scene.store.sql, slug)) ?? expect.unreachable(slug);
 
 describe('organizations, their users and their tokens', () => {
-  it('are changed with a row that says who, how, from where, what and why', async () => {
+  it('write a row with who, how, from where, what and why', async () => {
     await changes().createOrganization('acme', 'Acme');
     expect(await log()).toEqual([
       {
@@ -52,7 +52,7 @@ describe('organizations, their users and their tokens', () => {
     ]);
   });
 
-  it('each have their action, and no secret is in any of them', async () => {
+  it('have an action for each change, and rows contain no secret', async () => {
     await changes().createOrganization('acme', 'Acme');
     await changes().renameOrganization('acme', 'Acme Ltd');
     const acme = await organization('acme');
@@ -84,7 +84,7 @@ describe('organizations, their users and their tokens', () => {
     expect(everything).not.toMatch(/Grace|Hopper/);
   });
 
-  it('leave no row where nothing was changed', async () => {
+  it('write no row if nothing changes', async () => {
     await changes().createOrganization('acme', 'Acme');
     const acme = await organization('acme');
     const { id } = await changes().createToken(acme, { scopes: SCOPES });
@@ -99,7 +99,7 @@ describe('organizations, their users and their tokens', () => {
     expect(await log()).toEqual(before);
   });
 
-  it('stay as they are when the row cannot be written', async () => {
+  it('do not change if the row cannot be written', async () => {
     await changes().createOrganization('acme', 'Acme');
     const acme = await organization('acme');
     const { id } = await changes().createToken(acme, { scopes: SCOPES });
@@ -120,7 +120,7 @@ describe('organizations, their users and their tokens', () => {
     expect(await scene.everything()).toEqual(before);
   });
 
-  it('have no row when the change fails after it', async () => {
+  it('have no row if the change fails afterwards', async () => {
     const failing = scene.store.db.transaction(async (tx) => {
       await audit(tx, ADA, { action: 'organization.create', subject: { kind: 'organization', id: 'x' } });
       throw new Error('too late');
@@ -140,7 +140,7 @@ describe('decisions', () => {
   }
   const statuses = () => scene.sql`select status, decided_by from held_batches order by id`;
 
-  it('about a held batch are on record with its source and its guards, and so is what undoes them', async () => {
+  it('about a held batch, and their undo, are recorded with source and guards', async () => {
     const id = await held();
     const { db } = scene.store;
     expect(await decide(db, id, 'rejected', ADA)).toBe(true);
@@ -166,7 +166,7 @@ describe('decisions', () => {
     expect(approval).toMatchObject({ how: 'cli', address: 'ada@desk', details: { source: 'linode' } });
   });
 
-  it('are not taken when the row cannot be written, and nothing of the batch is stored then', async () => {
+  it('about a held batch fail if the row cannot be written, and store nothing', async () => {
     const id = await held();
     const { db } = scene.store;
     await expect(decide(db, id, 'rejected', REFUSED)).rejects.toMatchObject({ cause: { code: '23514' } });
@@ -178,7 +178,7 @@ describe('decisions', () => {
     expect(await statuses()).toEqual([{ status: 'pending', decided_by: null }]);
     expect(await log()).toEqual([]);
   });
-  it('about one price are on record once', async () => {
+  it('about one price are recorded once', async () => {
     await scene.catalogue(whole, LINODE);
     const many = [region('a'), offer('a', 'm1', { amount: '0.6' }), ...offers('a', 10).slice(1)];
     await scene.catalogue(many, LINODE);
@@ -192,7 +192,7 @@ describe('decisions', () => {
     expect((await log())[0]?.details).toEqual({ machine: row_key, price });
   });
 
-  it('to disable a source and to enable it again are on record, and are not taken without that', async () => {
+  it('to disable and to enable a source are recorded, and fail if the row cannot be written', async () => {
     await scene.catalogue(whole, LINODE);
     const { db } = scene.store;
     const before = await scene.everything();
@@ -208,7 +208,7 @@ describe('decisions', () => {
     ]);
   });
 
-  it('to retire a source are on record with what went, and are not taken without that', async () => {
+  it('to retire a source are recorded with what it removed, and fail if the row cannot be written', async () => {
     await scene.catalogue(whole, LINODE);
     const now = scene.now().toISOString();
     const before = await scene.everything();
@@ -229,7 +229,7 @@ describe('the log', () => {
     'update audit_log set id = default where false',
   ];
 
-  it.each(STATEMENTS)('is only ever added to, by the worker as by the owner: %s', async (statement) => {
+  it.each(STATEMENTS)('rejects changes of rows, by the worker and by the owner: %s', async (statement) => {
     await changes().createOrganization('acme', 'Acme');
     const before = await scene.rows('audit_log');
     for (const sql of [scene.store.sql, scene.sql]) {
@@ -238,7 +238,7 @@ describe('the log', () => {
     expect(await scene.rows('audit_log')).toEqual(before);
   });
 
-  it('is closed to readers, and so are the operators', async () => {
+  it('is not readable for readers, and neither are the operators', async () => {
     await using reader = openStore({ url: scene.db.url, role: 'reader' });
     for (const statement of [
       'select from audit_log',
@@ -250,7 +250,7 @@ describe('the log', () => {
     }
   });
 
-  it('is read by pages, since a time, and for one subject', async () => {
+  it('has pages, and filters by time and subject', async () => {
     for (const slug of ['a', 'b', 'c']) await changes().createOrganization(slug, slug);
     await changes().renameOrganization('b', 'B');
     const { sql } = scene.store;

@@ -1,9 +1,8 @@
 /** Runs that an operator cancels. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
-import { sourceTroubles } from '../../src/db/operating.ts';
-import { runRecord } from '../../src/db/runs.ts';
-import { sourceStatus } from '../../src/db/sources.ts';
+import { runRecord } from '../../src/db/runs/records.ts';
+import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import { claimSlot } from '../../src/db/sync/slots.ts';
@@ -24,18 +23,18 @@ const cancel = (run?: number) => cancelRun(scene.store.db, 'acme', run, OPERATOR
 const trouble = async () => (await sourceTroubles(scene.store.sql))[0]?.failedRuns;
 const status = async () => (await sourceStatus(scene.store.sql))[0];
 
-describe('a run that is cancelled', () => {
-  it('writes nothing any more, and is recorded with who and why', async () => {
+describe('a cancelled run', () => {
+  it('writes nothing any more, and is recorded with operator and reason', async () => {
     await scene.catalogue([region('a'), ...offers('a', 2)]);
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const { promise: requested, resolve: request } = Promise.withResolvers<void>();
     async function* items(): AsyncGenerator<CatalogueItem> {
-      ask();
+      request();
       await released;
       yield* [region('a', 'New'), ...offers('a', 5)];
     }
     const late = scene.catalogue(items());
-    await asked;
+    await requested;
     expect(await cancel()).toEqual({ outcome: 'cancelled', run: 2 });
     const before = await scene.rows('machines', 'regions', 'sources', 'sync_runs', 'lineage');
     release();
@@ -61,7 +60,7 @@ describe('a run that is cancelled', () => {
     });
   });
 
-  it('stays cancelled, whatever its process says of its end', async () => {
+  it('stays cancelled, whatever end its process records', async () => {
     const run = await scene.begin();
     await cancel(run.id);
     for (const outcome of ['failed', 'superseded', 'changed'] as const)
@@ -73,7 +72,7 @@ describe('a run that is cancelled', () => {
     });
   });
 
-  it('is no failure, and hides none', async () => {
+  it('does not count as a failure, and does not hide one', async () => {
     const failed = await scene.begin();
     await finishRun(scene.store.db, failed, 'failed', undefined, NOW, 'the upstream is away');
     await scene.begin();
@@ -85,7 +84,7 @@ describe('a run that is cancelled', () => {
     });
   });
 
-  it('leaves its slot done with, and no other', async () => {
+  it('finishes its slot, and no other', async () => {
     const slot = '2026-03-01T10:00:00Z';
     const later = '2026-03-01T11:00:00Z';
     await scene.begin('acme', 'catalogue', slot);
@@ -96,8 +95,8 @@ describe('a run that is cancelled', () => {
   });
 });
 
-describe('nothing is cancelled', () => {
-  it('of a source that is not known, or that has no run under way', async () => {
+describe('a cancellation does nothing', () => {
+  it('for an unknown source, or one without a live run', async () => {
     expect(await cancel()).toEqual({ outcome: 'unknown' });
     await scene.catalogue([region('a'), ...offers('a', 2)]);
     const before = await scene.everything();
@@ -105,13 +104,13 @@ describe('nothing is cancelled', () => {
     expect(await scene.everything()).toEqual(before);
   });
 
-  it('where another run is under way than the one that was named', async () => {
+  it('if another run is live than the given one', async () => {
     const run = await scene.begin();
     expect(await cancel(run.id + 1)).toEqual({ outcome: 'idle' });
     expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'running' });
   });
 
-  it('of a run that is committing', async () => {
+  it('for a run that is committing', async () => {
     const run = await scene.begin();
     await using session = scene.store.session();
     await session.sql`begin`;
@@ -125,7 +124,7 @@ describe('nothing is cancelled', () => {
   });
 });
 
-it('the process of a cancelled run stops it, and no other run', async () => {
+it('the process of a cancelled run aborts that run only', async () => {
   const { liveRuns } = scene.store;
   for (const id of ['acme', 'other'])
     await registerSource(scene.store.db, { id, kind: 'catalogue', adapter: 'test' });

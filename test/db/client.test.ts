@@ -1,4 +1,4 @@
-/** Connections break: servers restart, fail over, end a backend. Nothing that works on others may suffer from it. */
+/** Lost connections, after restarts, failovers and ended backends. Statements on other connections must not fail. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import postgres from 'postgres';
@@ -22,7 +22,7 @@ afterAll(async () => {
   await db[Symbol.asyncDispose]();
 });
 
-/** Ends every connection of that name and waits until they are gone. */
+/** Ends every connection with this application name and waits until they are closed. */
 const cut = (application: string) => admin`
   select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ${application}`;
 const open = (applicationName: string, connections = 2) =>
@@ -43,8 +43,8 @@ const LOSS = {
 };
 
 describe('a server that dies while a connection opens', () => {
-  it('fails what was asked, and nothing else', async () => {
-    // It lets everybody in, and is gone with the first word that comes then.
+  it('fails its statements, and no others', async () => {
+    // It accepts each login, and closes the connection at the next message.
     const server = createServer((socket) => {
       socket.on('error', () => {});
       socket.once('data', () => {
@@ -73,7 +73,7 @@ describe('a server that dies while a connection opens', () => {
 });
 
 describe('arrays', () => {
-  it('come back as they were sent, whatever is in them', async () => {
+  it('come back as they were sent', async () => {
     await using store = open('arrays', 1);
     const texts = ['', 'a', 'NULL', 'null', '{}', '"', '\\', ',', 'ä🚀', 'a\nb', ' '];
     const [row] = await store.sql`
@@ -97,7 +97,7 @@ describe('arrays', () => {
 });
 
 describe('a store', () => {
-  it('leaves busy connections for new ones when it is told that they hang', async () => {
+  it('replaces busy connections on request', async () => {
     await using store = open('renewed', 1);
     const pid = async () => (await store.sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid;
     const before = await pid();
@@ -108,18 +108,18 @@ describe('a store', () => {
     expect(await stuck).toBeInstanceOf(Error);
   });
 
-  it('answers again at once after all its connections were cut while idle', async () => {
+  it('works at once after a loss of all idle connections', async () => {
     await using store = open('idle');
     for (let round = 0; round < 3; round++) {
       await Promise.all([store.sql`select 1`, store.sql`select 2`]);
       await cut('idle');
-      // The first to come may still be sent on a connection of which the loss is not known yet.
+      // The first statement may still go to a lost connection.
       await until(() => store.sql`select 1 as one`.then((rows) => rows.length === 1));
       expect(await store.sql`select 1 as one`).toEqual([{ one: 1 }]);
     }
   });
 
-  it('fails what was under way when its connections are cut, and answers everything after that', async () => {
+  it('fails running statements when its connections are cut, and no later ones', async () => {
     await using store = open('busy');
     const running = failure(store.sql`select pg_sleep(30)`);
     await sleeping('busy');
@@ -155,7 +155,7 @@ describe('a store', () => {
     for (const error of failures) expect(error).toMatchObject(LOSS);
   });
 
-  it('fails a transaction whose connection is cut, in the form of a list and of a function', async () => {
+  it('fails a transaction whose connection is cut, as a list and as a function', async () => {
     await using store = open('tx');
     const list = failure(
       store.sql.begin((sql) => [
@@ -176,7 +176,7 @@ describe('a store', () => {
         entered.resolve();
         await gone.promise;
         steps.push('goes on');
-        // Nothing is said on a connection that is not there, nor on another one.
+        // No statement goes to the lost connection or to another one.
         await failure((async () => sql`insert into providers (id, name) values (8, 'lost too')`)());
         steps.push('was refused');
       }),
@@ -189,7 +189,7 @@ describe('a store', () => {
     expect(await store.sql`select name from providers`).toEqual([]);
   });
 
-  it('fails a transaction of Drizzle whose connection is cut, and runs the rest of it nowhere', async () => {
+  it('fails a transaction of Drizzle whose connection is cut, and does not run the rest of it', async () => {
     await using store = open('drizzle-tx');
     const gone = Promise.withResolvers<void>();
     const rest = Promise.withResolvers<unknown>();
@@ -210,7 +210,7 @@ describe('a store', () => {
     expect(await store.db.select().from(providers)).toEqual([]);
   });
 
-  it('rolls a transaction back and passes on what it failed of', async () => {
+  it('rolls a failed transaction back and throws its error', async () => {
     await using store = open('rollback');
     const own = new Error('no');
     const thrown = store.sql.begin(async (sql) => {
@@ -230,14 +230,14 @@ describe('a store', () => {
     expect(rows).toEqual([{ two: 2 }]);
   });
 
-  it('gives Drizzle a new connection too', async () => {
+  it('opens a new connection for Drizzle too', async () => {
     await using store = open('drizzle');
     expect(await store.db.query.providers.findMany()).toEqual([]);
     await cut('drizzle');
     expect(await until(() => store.db.query.providers.findMany())).toEqual([]);
   });
 
-  it('ends its connections when it is disposed of', async () => {
+  it('closes its connections on disposal', async () => {
     {
       await using store = open('disposed');
       await Promise.all([store.sql`select 1`, store.db.query.providers.findMany()]);
@@ -251,7 +251,7 @@ describe('a store', () => {
 });
 
 describe('a session', () => {
-  it('refuses everything once its connection is lost: no other connection takes over its transaction', async () => {
+  it('refuses everything once its connection is lost: no other connection continues its transaction', async () => {
     await using store = open('session');
     await using session = store.session();
     await session.sql`begin`;
@@ -266,7 +266,7 @@ describe('a session', () => {
     expect(await store.sql`select 1 as one`.catch(() => store.sql`select 1 as one`)).toEqual([{ one: 1 }]);
   });
 
-  it('is one connection, acts in the role of its store, and rolls back what it did not commit', async () => {
+  it('is one connection in the role of its store, and rolls back uncommitted changes', async () => {
     await using store = open('one');
     {
       await using session = store.session();
@@ -293,36 +293,33 @@ describe('copying rows', () => {
     return await session.sql`select count(*)::int, sum(n)::int, count(distinct t)::int as texts from rows`;
   }
 
-  it('takes none, one and many', async () => {
+  it('copies none, one and many', async () => {
     expect(await copied(lines(0))).toEqual([{ count: 0, sum: null, texts: 0 }]);
     expect(await copied(lines(1))).toEqual([{ count: 1, sum: 0, texts: 1 }]);
     expect(await copied(lines(50_000))).toEqual([{ count: 50_000, sum: 1_249_975_000, texts: 50_000 }]);
   });
 
-  it.each([1, 50_000])(
-    'fails when the server refuses one of %i rows, rather than wait for ever',
-    async (count) => {
-      const error = await failure(copied(lines(count, { 0: () => 'seven\tx\n' })));
-      expect(String(error)).toMatch(
-        /took 0 of \d+ rows into rows; its own log says why|invalid input syntax for type integer/,
-      );
-    },
-  );
-
-  it('fails when the text holds a NUL, which Postgres does not know', async () => {
-    expect(String(await failure(copied(lines(3, { 1: () => `1\t${copyField('a\0b')}\n` }))))).toMatch(
-      /took 0 of 3 rows/,
+  it.each([1, 50_000])('fails if the server rejects one of %i rows', async (count) => {
+    const error = await failure(copied(lines(count, { 0: () => 'seven\tx\n' })));
+    expect(String(error)).toMatch(
+      /stored 0 of \d+ rows in rows; the log of PostgreSQL has the cause|invalid input syntax for type integer/,
     );
   });
 
-  it('fails with what the rows fail of', async () => {
+  it('fails if the text contains NUL, which PostgreSQL cannot store', async () => {
+    expect(String(await failure(copied(lines(3, { 1: () => `1\t${copyField('a\0b')}\n` }))))).toMatch(
+      /stored 0 of 3 rows/,
+    );
+  });
+
+  it('throws the error of the rows', async () => {
     const thrown = new Error('the upstream is gone');
     for (const row of [0, 2, 40_000]) {
       expect(await failure(copied(lines(50_000, { [row]: () => Promise.reject(thrown) })))).toBe(thrown);
     }
   });
 
-  it('fails at once when the connection is lost while the next row is waited for', async () => {
+  it('fails at once if the connection is lost while it waits for the next row', async () => {
     const never = Promise.withResolvers<string>();
     const error = failure(
       copied(

@@ -31,7 +31,7 @@ const missing = () => failure(sql`select from no_such_table where slug = ${SECRE
 const setting = (url: string) => ({ setting: 'DATABASE_URL', url });
 
 describe('an error of a query by Drizzle', () => {
-  it('is what PostgreSQL answered, also where others have wrapped it', async () => {
+  it('is the error of PostgreSQL, also inside other errors', async () => {
     const error = await missing();
     for (const each of [error, new Error('outer', { cause: error })]) {
       expect(postgresError(each)).toMatchObject({ name: 'PostgresError', code: '42P01' });
@@ -41,31 +41,31 @@ describe('an error of a query by Drizzle', () => {
     expect(postgresProblem(error, setting(database.url))).toContain('run `fleetbook migrate`');
   });
 
-  it('is logged, shown and stored without the parameters', async () => {
+  it('is logged, printed and stored without parameters', async () => {
     const error = await missing();
     expect(String(error)).toContain(SECRET);
     const stored = await withoutParameters(() => Promise.reject(error))({} as never).catch(String);
     const attempt = new AttemptFailed(error, 1);
-    const told = [
+    const texts = [
       loggableError(error),
       loggableError(new Error('outer', { cause: error })),
       messageOf(error),
       stored,
       [attempt.message, attempt.stack, loggableError(attempt)],
     ];
-    for (const each of told) {
+    for (const each of texts) {
       expect(JSON.stringify(each)).toContain('no_such_table');
       expect(JSON.stringify(each)).not.toContain(SECRET);
     }
   });
 
-  it('is a statement that took too long, told without its parameters', async () => {
+  it('describes a statement that took too long without its parameters', async () => {
     const timeout = statementTimeout(await failure(sql`select pg_sleep(30), ${SECRET}::text`), 0.1);
     expect(timeout?.message).toContain('(select pg_sleep(30), $1::text)');
     expect(loggableError(timeout)).toMatchObject({ name: 'StatementTimeout', message: timeout?.message });
   });
 
-  it('is a connection that is not there', async () => {
+  it('has the code of a refused connection', async () => {
     const url = 'postgres://nobody@127.0.0.1:1/nothing';
     await using nowhere = openStore({ url, role: 'owner' });
     const refused = await failure(sql`select 1`, nowhere);
@@ -74,7 +74,7 @@ describe('an error of a query by Drizzle', () => {
   });
 });
 
-it('leaves other errors as they are', () => {
+it('other errors stay unchanged', () => {
   const error = new RangeError('too much', { cause: new Error('why') });
   expect(driverError(error)).toBe(error);
   expect(loggableError(error)).toMatchObject({ name: 'RangeError', message: 'too much' });

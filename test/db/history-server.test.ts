@@ -1,4 +1,4 @@
-/** A server of its own, that is killed and put back. */
+/** A server that is killed, and whose files are restored. */
 import { cp, mkdtempDisposable, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { until } from '../support/until.ts';
 
-const nobody = () => Promise.resolve(undefined);
+const noMark = () => Promise.resolve(undefined);
 
-it('a server that was killed under load has lost nothing; one whose files were put back has, as both roles see', async () => {
+it('a server that was killed under load has lost nothing; one with restored files has, for both roles', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-history-'));
   const [dataDir, copy] = [join(folder.path, 'data'), join(folder.path, 'copy')];
   const port = await freePort();
@@ -29,15 +29,15 @@ it('a server that was killed under load has lost nothing; one whose files were p
   const worker = opened.use(openStore({ url: server.url, role: 'worker', connections: 4 }));
   const reader = opened.use(openStore({ url: server.url, role: 'reader', connections: 1 }));
   const [ofWorker, ofReader] = [new KnownHistory(), new KnownHistory()];
-  const look = async () => {
-    const byWorker = await ofWorker.look(() => ownHistory(worker.db), nobody);
-    const byReader = await ofReader.look(() => readHistory(reader.sql), nobody);
+  const check = async () => {
+    const byWorker = await ofWorker.check(() => ownHistory(worker.db), noMark);
+    const byReader = await ofReader.check(() => readHistory(reader.sql), noMark);
     return [byWorker.loss, byReader.loss];
   };
   const write = () =>
     worker.sql`insert into organizations (slug, name) values (gen_random_uuid(), repeat('x', 2000))`;
 
-  expect(await look()).toEqual([undefined, undefined]);
+  expect(await check()).toEqual([undefined, undefined]);
   const from = ofReader.mark?.written ?? 0;
   let isOver = false;
   const writing = Promise.all(
@@ -45,27 +45,27 @@ it('a server that was killed under load has lost nothing; one whose files were p
       while (!isOver) await write().catch(() => {});
     }),
   );
-  await until(async () => (await look()) && (ofReader.mark?.written ?? 0) > from + 100_000);
-  // The last that was seen before the server dies.
-  await look();
+  await until(async () => (await check()) && (ofReader.mark?.written ?? 0) > from + 100_000);
+  // The last check before the server dies.
+  await check();
   process.kill(server.pid, 'SIGKILL');
   await server.exited;
   isOver = true;
   await writing;
   await server.stop();
   server = await start();
-  expect(await until(look)).toEqual([undefined, undefined]);
+  expect(await until(check)).toEqual([undefined, undefined]);
 
   await server.stop();
   await rm(dataDir, { recursive: true });
   await cp(copy, dataDir, { recursive: true });
   server = await start();
-  expect(await until(look)).toEqual(['earlier state', 'earlier state']);
-  // By now the log is longer than it ever was.
+  expect(await until(check)).toEqual(['earlier state', 'earlier state']);
+  // Now the WAL is longer than ever before.
   const before = ofReader.mark?.written ?? 0;
   await until(async () => {
     await write();
     return ((await readHistory(reader.sql)).written ?? 0) > before;
   });
-  expect(await look()).toEqual(['earlier state', 'earlier state']);
+  expect(await check()).toEqual(['earlier state', 'earlier state']);
 });

@@ -1,4 +1,4 @@
-/** Row-level security, and the predicates, each without the other. */
+/** Row-level security and the predicates of statements, each without the other. */
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ beforeAll(async () => {
           region: { code: 'dc-7', name: `cellar of ${organization}` },
           machine: { name: `box of ${organization}`, cpu: 3, ram: 5, ramUnit: 'Binary' },
         }),
-        // A machine type that no catalogue lists, in a region that one does.
+        // An unlisted machine type in a listed region.
         cluster('odd', {
           ...common,
           machine: { name: `oddity of ${organization}`, cpu: 3, ram: 5, ramUnit: 'Binary' },
@@ -59,16 +59,16 @@ afterAll(async () => {
 });
 
 const SCOPED = ['organizations', 'users', 'disk_types', 'clusters', 'disks'];
-/** Whatever an organization calls something of its own, here it ends so. */
+/** The suffix of all names of an organization here. */
 const marker = (organization: string) => `of ${organization}`;
 
 interface Table {
   readonly name: string;
-  /** Columns that the reader may select; none for a table that it may not read. */
+  /** Columns that the reader may select. */
   readonly columns: readonly string[];
 }
 
-/** Every table and view there is, as the database itself lists them: a new one cannot be forgotten. */
+/** Every table and view in the catalog of the database, so that the tests include new ones. */
 const tables = () =>
   scene.sql<Table[]>`
     select c.relname as name, array(
@@ -80,7 +80,7 @@ const tables = () =>
     order by 1`;
 
 describe('without any predicate', () => {
-  /** Everything that raw SQL in the reader's role sees of a table, as text. */
+  /** All rows of a table that the reader's role can read, as text. */
   const seen = async (table: Table, organization?: string): Promise<string[]> => {
     const [, rows] = await reader.sql.begin('read only', (sql) => [
       organization === undefined ? sql`select` : sql`select set_config('app.org_id', ${organization}, true)`,
@@ -93,7 +93,7 @@ describe('without any predicate', () => {
   const named = async (name: string): Promise<Table> =>
     (await tables()).find((table) => table.name === name) ?? expect.unreachable(name);
 
-  it('the reader sees of every table there is not a byte of another organization, and all of its own', async () => {
+  it('the reader sees in every table all rows of its organization, and no byte of another one', async () => {
     const found = await readable();
     expect(found.map(({ name }) => name)).toEqual(
       expect.arrayContaining([...SCOPED, 'machines', 'providers']),
@@ -114,8 +114,8 @@ describe('without any predicate', () => {
         expect(rows.split(marker(slug)).length > 1, table.name).toBe(own > 0);
         if (own > 0) withMarkers.push(table.name);
       }
-      for (const nobody of [undefined, '', '999999']) {
-        expect((await seen(table, nobody)).join('\n'), table.name).not.toMatch(/of (one|two)/);
+      for (const unknown of [undefined, '', '999999']) {
+        expect((await seen(table, unknown)).join('\n'), table.name).not.toMatch(/of (one|two)/);
       }
     }
     expect(new Set(withMarkers)).toEqual(
@@ -123,7 +123,7 @@ describe('without any predicate', () => {
     );
   });
 
-  it('row security is forced on every table with rows that belong to an organization', async () => {
+  it('row-level security is forced on every table with rows of organizations', async () => {
     const loose = await scene.sql`
       select distinct c.relname from pg_class c
       left join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
@@ -133,7 +133,7 @@ describe('without any predicate', () => {
     expect(loose).toEqual([]);
   });
 
-  it('the reader may call what runs as the owner for three purposes only', async () => {
+  it('the reader may call only three kinds of functions that run as the owner', async () => {
     const functions = await scene.sql`
       select proname as name from pg_proc
       where pronamespace = 'public'::regnamespace and prosecdef
@@ -146,13 +146,13 @@ describe('without any predicate', () => {
     ]);
   });
 
-  it.each(SCOPED)('the reader sees nothing of %s before it says for whom it reads', async (table) => {
+  it.each(SCOPED)('the reader sees nothing of %s before it sets its organization', async (table) => {
     expect(await seen(await named(table))).toEqual([]);
     expect(await seen(await named(table), '')).toEqual([]);
     expect(await reader.sql`select from ${reader.sql(table)}`).toHaveLength(0);
   });
 
-  it.each(SCOPED)('the reader sees of %s the rows of its organization alone', async (table) => {
+  it.each(SCOPED)('the reader sees only rows of its organization in %s', async (table) => {
     const key = table === 'organizations' ? 'id' : 'organization_id';
     const owned = { name: table, columns: [key] };
     for (const id of Object.values(organizations)) {
@@ -179,7 +179,7 @@ describe('without any predicate', () => {
     expect(await names()).toEqual(['A']);
   });
 
-  it('the reader sees the changes that concern everybody, and those of its own organization', async () => {
+  it('the reader sees changes for every organization, and those of its own', async () => {
     const changes: Table = { name: 'feed_changes', columns: ['organization_id', 'region_id', 'slugs'] };
     expect((await seen(changes)).join()).not.toContain('cluster-');
     expect(await seen(changes)).not.toEqual([]);
@@ -188,14 +188,14 @@ describe('without any predicate', () => {
     expect(one).not.toContain('cluster-of-two');
   });
 
-  it('the organization is forgotten with the transaction, on every connection of the pool', async () => {
+  it('the setting of the organization ends with the transaction, on every connection of the pool', async () => {
     const clusters = await named('clusters');
     await Promise.all(Array.from({ length: 8 }, () => seen(clusters, String(organizations.one))));
     const after = await Promise.all(Array.from({ length: 8 }, () => reader.sql`select from clusters`));
     expect(after.map((rows) => rows.length)).toEqual(Array(8).fill(0));
   });
 
-  it('what is no organization’s id is an error and no row', async () => {
+  it('an invalid id of an organization is an error and returns no row', async () => {
     const clusters = await named('clusters');
     await expect(seen(clusters, "1' or 'a'='a")).rejects.toMatchObject({ code: '22P02' });
     await expect(seen(clusters, '1 or true')).rejects.toMatchObject({ code: '22P02' });
@@ -209,7 +209,7 @@ describe('tokens', () => {
     }
   });
 
-  it('lead to their organization by the whole hash only', async () => {
+  it('lead to their organization only by the whole digest', async () => {
     const hash = Buffer.from(hashToken(token), 'hex');
     const found = (bytes: Buffer) =>
       reader.sql`select organization_id, scopes, revoked from authenticate_token(${bytes})`;
@@ -240,7 +240,7 @@ describe('the reader', () => {
     await expect(reader.sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('cannot read what is the operators’, nor the tokens: whatever was not granted to it', async () => {
+  it('cannot read tables without a grant, e.g. those of operators and tokens', async () => {
     const closed = (await tables()).filter(({ columns }) => columns.length === 0).map(({ name }) => name);
     expect(closed).toEqual(
       expect.arrayContaining([
@@ -258,7 +258,7 @@ describe('the reader', () => {
     }
   });
 
-  it('can note that tokens were used, and changes nothing but that by it', async () => {
+  it('can record the use of tokens, and changes nothing else by that', async () => {
     const but = () => scene.sql`
       select id, organization_id, hash, scopes, created_at, expires_at, revoked_at, version, published_version
       from tokens order by id`;
@@ -271,7 +271,7 @@ describe('the reader', () => {
     for (const odd of [null, []]) await reader.sql`select note_token_use(${odd}::int[], null)`;
   });
 
-  it('sees of sources only what readers are shown', async () => {
+  it('sees only the public columns of sources', async () => {
     expect(await reader.sql`select id, kind from sources order by id`).toHaveLength(2);
     await expect(reader.sql`select fence from sources`).rejects.toMatchObject({ code: '42501' });
   });
@@ -319,7 +319,7 @@ describe('by the predicates alone', () => {
     },
   );
 
-  it('a region that an organization’s clusters named is no document of the catalogue', async () => {
+  it('a region that only clusters name is no document of the catalogue', async () => {
     const cellars = await scene.sql<
       { id: number }[]
     >`select id from regions where organization_id is not null`;
@@ -332,7 +332,7 @@ describe('by the predicates alone', () => {
     expect(providers?.body.toString()).not.toContain('cellar');
   });
 
-  it('a deleted organization has an empty document and its token no use', async () => {
+  it('a deleted organization has an empty document, and its token does not work', async () => {
     await scene.sql`update organizations set deleted_at = now() where slug = 'two'`;
     for (const sql of [unbound, reader.sql]) {
       const name = { kind: 'clusters', organizationId: organizations.two } as const;
@@ -362,7 +362,7 @@ describe('the database itself', () => {
     await expect(scene.sql.unsafe(statement)).rejects.toMatchObject({ code: '23503' });
   });
 
-  it('takes no unpriced, free or broken machine for a published one', async () => {
+  it('rejects published machines without a price, with price 0 or with a fraction of memory', async () => {
     for (const fields of ['price = null', 'price = 0', 'ram = 1.5']) {
       await expect(
         scene.sql.unsafe(`update machines set excluded_reason = null, ${fields}`),

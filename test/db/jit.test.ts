@@ -1,6 +1,6 @@
 /**
- * A stock PostgreSQL compiles each statement whose estimate is high (JIT), which takes a second. No connection allows it,
- * and the estimates of frequent statements are low, also while the tables have no statistics.
+ * A stock PostgreSQL compiles each statement with a high estimate (JIT), which takes a second. No connection allows it, and the
+ * estimates of frequent statements are low even without statistics.
  */
 import postgres from 'postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -79,7 +79,7 @@ describe('without statistics the estimate is low', () => {
   });
 });
 
-/** What PostgreSQL expects each statement to cost. */
+/** PostgreSQL's estimate of each statement. */
 async function costsOf(read: (sql: Sql) => Promise<unknown>): Promise<number[]> {
   const statements: { text: string; parameters: unknown[] }[] = [];
   const sql = postgres(db.url, {

@@ -21,19 +21,19 @@ describe('leases', () => {
     select distinct pid from pg_locks l join pg_database d on d.oid = l.database
     where l.locktype = 'advisory' and d.datname = current_database()`;
 
-  it('are held by one at a time, each apart, and stay with whoever has them', async () => {
+  it('have one holder each, and stay with their holder', async () => {
     await using one = open();
     await using other = open();
     expect(await one.claim(['a', 'b'])).toEqual(new Set(['a', 'b']));
     expect(await other.claim(['a', 'b', 'c'])).toEqual(new Set(['c']));
     expect(await one.claim(['a', 'b', 'c'])).toEqual(new Set(['a', 'b']));
     await one.release();
-    // PostgreSQL frees them a moment after the connection was closed.
+    // PostgreSQL releases them shortly after the end of the connection.
     await until(async () => (await other.claim(['a', 'b', 'c'])).size === 3);
     expect(await one.claim(['a'])).toEqual(new Set());
   });
 
-  it('are free as soon as their holder’s session ends, and it learns that with its next claim', async () => {
+  it('are free when their holder’s connection ends, and the holder notices it with its next claim', async () => {
     await using one = open();
     await using other = open();
     await one.claim(['a']);
@@ -44,7 +44,7 @@ describe('leases', () => {
     expect(await one.claim(['a', 'b'])).toEqual(new Set(['b']));
   });
 
-  it('are taken by Postgres from a holder that says nothing for too long', async () => {
+  it('are lost by a holder whose connection is idle for too long', async () => {
     await using silent = new Leases(() => store.session(), 2000);
     await using other = open();
     await silent.claim(['a']);

@@ -23,8 +23,8 @@ const statusOf = async (id: string) =>
   (await sourceStatus(sql)).find((source) => source.id === id) ?? expect.unreachable(`no source ${id}`);
 const NOW = '2026-03-01T10:20:30.456Z';
 
-describe('a run that is under way', () => {
-  it('is running for everybody from its beginning to its end, as others begin and end beside it', async () => {
+describe('a live run', () => {
+  it('is `running` from its begin to its end, while others begin and end', async () => {
     const one = await scene.store.liveRuns.begin('s', undefined);
     const other = await scene.store.liveRuns.begin('t', undefined);
     expect((await statusOf('s')).lastRun).toMatchObject({ outcome: 'running', error: null });
@@ -49,7 +49,7 @@ describe('a run that is under way', () => {
     ]);
   });
 
-  it('stays so when the session that marks it is lost, and others begin at that moment', async () => {
+  it('stays live if the connection of its lock is lost while others begin', async () => {
     await using _one = await scene.store.liveRuns.begin('s', undefined);
     await scene.sql`
       select pg_terminate_backend(l.pid, 5000) from pg_locks l
@@ -60,15 +60,15 @@ describe('a run that is under way', () => {
     expect((await statusOf('t')).lastRun?.outcome).toBe('running');
   });
 
-  it('does not begin for a source that is not registered, and leaves no session behind', async () => {
+  it('does not begin for an unregistered source, and leaves no connection open', async () => {
     await expect(scene.store.liveRuns.begin('nobody', undefined)).rejects.toThrow('nobody is not registered');
     await using _run = await scene.store.liveRuns.begin('s', undefined);
     expect((await statusOf('s')).lastRun?.outcome).toBe('running');
   });
 });
 
-describe('a run whose process is gone', () => {
-  it('is interrupted at once when the process was killed, and recorded so by the next one', async () => {
+describe('a run whose process ended', () => {
+  it('is interrupted at once after a kill, and the next run records that', async () => {
     await using program = await startProgram(new URL('programs/running.ts', import.meta.url).pathname, [
       scene.db.url,
     ]);
@@ -96,7 +96,7 @@ describe('a run whose process is gone', () => {
     });
   });
 
-  it('is one that the store closed on, too', async () => {
+  it('is interrupted too if only its store was closed', async () => {
     await using store = openStore({ url: scene.db.url, role: 'worker' });
     await store.liveRuns.begin('s', undefined);
     await store[Symbol.asyncDispose]();

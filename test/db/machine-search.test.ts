@@ -21,7 +21,7 @@ beforeAll(async () => {
   const made = await store.sql<{ id: number }[]>`
     insert into providers (name, listed) values ('One', true), ('Two', true) returning id`;
   providers = made.map(({ id }) => id);
-  // One organization has a region of its own.
+  // One organization has its own region.
   await store.sql`
     with own as (insert into organizations (slug, name) values ('own', 'Own') returning id)
     insert into regions (provider_id, code, name, organization_id)
@@ -64,7 +64,7 @@ interface Stored extends FoundMachine {
   readonly place: number;
 }
 
-/** What a search must find: the whole table, filtered and sorted here. */
+/** The expected result: the whole table, filtered and sorted here. */
 async function expected(search: MachineSearch): Promise<Stored[]> {
   const stored = await store.sql<Stored[]>`
     select m.id, m.name, p.name as provider, p.id as "providerId", r.code as region, m.cpu, m.ram::float as ram,
@@ -107,7 +107,7 @@ function keysOf({ id, price, cpu, ram, ramUnit, place }: Stored, sort: MachineSo
   }
 }
 
-/** What is null comes last in either direction. */
+/** Nulls come last in both directions. */
 function compare(a: (number | null)[], b: (number | null)[], descending: boolean): number {
   for (const [i, one] of a.entries()) {
     const other = b[i] ?? null;
@@ -136,7 +136,7 @@ describe('machines are found', () => {
         }
       });
 
-  it('by what the whole table says', async () => {
+  it('as in the whole table', async () => {
     const found = await searchMachines(store.sql, { ...WIDE, limit: 1000, text: 'über', published: 'yes' });
     const fitting = await store.sql<{ id: number }[]>`
       select id from machines where retired_at is null and excluded_reason is null and name like 'ÜBER%'
@@ -145,7 +145,7 @@ describe('machines are found', () => {
     expect(found.total).toBe(fitting.length);
   });
 
-  it('by names that come with new machines, in whichever statement they are added', async () => {
+  it('by names of new machines, whichever statement adds them', async () => {
     const [region] = await store.sql<{ id: number }[]>`select id from regions order by id limit 1`;
     for (const name of ['Quite-New', 'Quite-New', 'quite-other'])
       await store.sql`
@@ -163,7 +163,7 @@ describe('machines are found', () => {
 describe('points of price against size', () => {
   const ids = (found: { points: readonly { id: number }[] }) => found.points.map(({ id }) => id);
 
-  it('are all machines with a price, where they are few', async () => {
+  it('are all machines with a price, if they are few', async () => {
     const found = await machinePoints(store.sql, WIDE);
     const priced = await store.sql<{ id: number }[]>`
       select id from machines where retired_at is null and price is not null order by id`;
@@ -171,7 +171,7 @@ describe('points of price against size', () => {
     expect(found.isSample).toBe(false);
   });
 
-  it('are no more than so many, the same each time', async () => {
+  it('are limited, and the same each time', async () => {
     for (const [what, more] of searches()) {
       const search: MachineSearch = { ...WIDE, limit: 1000, ...more, offset: 0 };
       const all = (await searchMachines(store.sql, search)).rows.filter(({ price }) => price !== null);
@@ -181,7 +181,7 @@ describe('points of price against size', () => {
       const known = new Set(all.map(({ id }) => id));
       for (const { id } of found.points) expect(known.has(id), what).toBe(true);
       if (!found.isSample) continue;
-      // Of each size the cheapest and the dearest.
+      // The cheapest and the dearest of each size.
       const sizes = Map.groupBy(all, ({ cpu, ram, ramUnit }) => `${cpu} ${ram} ${ramUnit}`);
       const shown = Map.groupBy(found.points, ({ cpu, ram, ramUnit }) => `${cpu} ${ram} ${ramUnit}`);
       for (const [size, machines] of sizes) {

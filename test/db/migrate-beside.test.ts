@@ -19,7 +19,7 @@ async function older() {
     undo.defer(() => sql.end({ timeout: 1 }));
     return sql;
   };
-  /** A transaction of another program that holds a lock of the table until `end` is called. */
+  /** Locks a table in a transaction of another program, until the returned function is called. */
   const hold = async (table: 'machines' | 'clusters') => {
     const begun = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
@@ -39,19 +39,19 @@ async function older() {
   return { db, release, client, hold, [Symbol.asyncDispose]: () => undo.disposeAsync() };
 }
 
-it('wait for a lock again and again, tell who holds it, and let everybody else at the table meanwhile', async () => {
+it('wait for a lock repeatedly, report who holds it, and let other statements use the table', async () => {
   await using scene = await older();
   const end = await scene.hold('machines');
-  const told: string[] = [];
+  const messages: string[] = [];
   const patience = { lockTimeoutMs: 50, giveUpAfterMs: 20_000 };
-  const migrating = migrate(scene.db.url, { tell: (line) => told.push(line), patience });
-  // Awaited below; when something before that fails, this test says what, and not what became of the migration.
+  const migrating = migrate(scene.db.url, { notify: (line) => messages.push(line), patience });
+  // Awaited below. An earlier failure of the test must not become an unhandled rejection.
   migrating.catch(() => {});
   const reader = scene.client('reader');
   await reader`set statement_timeout = '2s'`;
-  await until(() => told.length > 0);
+  await until(() => messages.length > 0);
   for (let read = 0; read < 20; read++) await reader`select count(*) from machines`;
-  expect(told).toEqual([
+  expect(messages).toEqual([
     expect.stringMatching(
       /^the migration 0013_changes waits for a lock: the oldest open transactions are process .* of \w+ \(a long report\), /,
     ),
@@ -62,12 +62,12 @@ it('wait for a lock again and again, tell who holds it, and let everybody else a
   expect(applied.length).toBeGreaterThan(10);
 });
 
-it('are given up when the lock never comes: what was applied stays, and the next call goes on there', async () => {
+it('fail without their lock: earlier ones stay, and the next call continues', async () => {
   await using scene = await older();
   const end = await scene.hold('clusters');
   const patience = { lockTimeoutMs: 20, giveUpAfterMs: 100 };
   await expect(migrate(scene.db.url, { patience })).rejects.toThrow(
-    /^the migration 0013_changes got no lock for \d+ s: .*\(a long report\).*; nothing of it was applied, those before it are/,
+    /^the migration 0013_changes got no lock for \d+ s: .*\(a long report\).*; it changed nothing, the migrations before it are applied/,
   );
   const [state] = await scene.client('owner')`
     select to_regclass('machine_changes') is null as lacks, count(*)::int as migrations
@@ -77,7 +77,7 @@ it('are given up when the lock never comes: what was applied stays, and the next
   expect((await migrate(scene.db.url)).applied[0]).toBe('0013_changes');
 });
 
-it('leave everything before a broken one, and nothing of it: the next call goes on there', async () => {
+it('keep everything before a broken one, and nothing of it: the next call continues', async () => {
   await using scene = await older();
   await using broken = await migrationsOf({
     before: BEFORE,
@@ -90,31 +90,33 @@ it('leave everything before a broken one, and nothing of it: the next call goes 
     name: 'MigrationFailed',
     migration: '0014_broken',
     message:
-      'the migration 0014_broken failed: division by zero; nothing of it was applied, those before it are, and the ' +
-      'release that ran until now can go on running: mend the cause and run `fleetbook migrate` again',
+      'the migration 0014_broken failed: division by zero; it changed nothing, the migrations before it are applied, ' +
+      'and the previous release still works: correct the cause and run `fleetbook migrate` again',
   });
   const sql = scene.client('owner');
   expect(
     await sql`select to_regclass('good') is not null as good, to_regclass('half') is null as no_half`,
   ).toEqual([{ good: true, no_half: true }]);
-  await using mended = await migrationsOf({
+  await using fixed = await migrationsOf({
     before: BEFORE,
     more: { '0013_good': 'create table good (id int)', '0014_broken': 'create table half (id int)' },
   });
-  expect((await migrate(scene.db.url, { folder: mended.path })).applied).toEqual(['0014_broken']);
+  expect((await migrate(scene.db.url, { folder: fixed.path })).applied).toEqual(['0014_broken']);
 });
 
-it('are applied by one process at a time; the others say what they wait for, and find nothing left to do', async () => {
+it('run in one process at a time; the others report that they wait, and find nothing left to do', async () => {
   await using scene = await older();
   const end = await scene.hold('machines');
-  const told: string[][] = [[], []];
+  const messages: string[][] = [[], []];
   const patience = { lockTimeoutMs: 20, giveUpAfterMs: 20_000 };
-  const both = told.map((lines) => migrate(scene.db.url, { tell: (line) => lines.push(line), patience }));
+  const both = messages.map((lines) =>
+    migrate(scene.db.url, { notify: (line) => lines.push(line), patience }),
+  );
   for (const each of both) each.catch(() => {});
-  await until(() => told.every((lines) => lines.length > 0));
+  await until(() => messages.every((lines) => lines.length > 0));
   await end();
   const applied = (await Promise.all(both)).map((result) => result.applied.length);
   expect(Math.min(...applied)).toBe(0);
   expect(Math.max(...applied)).toBeGreaterThan(10);
-  expect(told.flat()).toContain('another process migrates this database: waiting until it has ended');
+  expect(messages.flat()).toContain('another process migrates this database: waiting for its end');
 });

@@ -5,7 +5,7 @@ import { migrationsOf } from '../support/older-migrations.ts';
 import { createDatabase } from '../support/postgres.ts';
 
 describe('the migrations', () => {
-  it('run once, however many processes start them at the same moment, and again without effect', async () => {
+  it('run once, however many processes start them at once, and have no effect again', async () => {
     await using db = await createDatabase({ migrated: false });
     await Promise.all(Array.from({ length: 4 }, () => migrate(db.url)));
     const sql = postgres(db.url, { max: 1 });
@@ -20,13 +20,13 @@ describe('the migrations', () => {
     await sql.end();
   });
 
-  it('give regions of an older release the age that is known of them, and publish them anew', async () => {
+  it('give regions of an older release their known freshness, and publish them again', async () => {
     await using db = await createDatabase({ migrated: false });
     await using older = await migrationsOf({ before: '_region_freshness' });
     await migrate(db.url, { folder: older.path });
     const sql = postgres(db.url, { max: 1, onnotice: () => {} });
     try {
-      // Good runs at 1, 2 and 3 o'clock; b cannot be read since the second.
+      // Good runs at 1, 2 and 3 o'clock. The second and third could not read b.
       await sql`insert into sources (id, kind, adapter, verified_at) values ('s', 'catalogue', 'x', '2026-01-01T03:00:30Z')`;
       await sql`insert into providers (id, name, listed) values (1, 'P', true)`;
       await sql`insert into regions (id, provider_id, code, name) values (1, 1, 'a', 'A'), (2, 1, 'b', 'B'), (3, 1, 'c', 'C')`;
@@ -58,7 +58,7 @@ describe('the migrations', () => {
     }
   });
 
-  it('force row security on every table that holds an organization’s data', async () => {
+  it('force row-level security on every table with data of organizations', async () => {
     await using db = await createDatabase();
     const sql = postgres(db.url, { max: 1 });
     const scoped = await sql<{ name: string; forced: boolean }[]>`

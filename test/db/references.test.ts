@@ -17,12 +17,12 @@ beforeEach(async () => {
 const VIOLATION = '23503';
 const machines = () => scene.sql`select id, region_id, source_id from machines order by id`;
 
-describe('what machines and prices refer to', () => {
+describe('a reference of machines and prices', () => {
   const machine = (regionId: unknown, source: string | null) => sql`
     insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason, source_id)
     select ${regionId as number}, n::text, 1, 1, 'Binary', 'unlisted', ${source} from generate_series(1, 3) n`;
 
-  it('is there: a region', async () => {
+  it('needs an existing region', async () => {
     await expect(machine(999_999, null)).rejects.toMatchObject({
       code: VIOLATION,
       message: 'machines.region_id: there is no region 999999',
@@ -31,7 +31,7 @@ describe('what machines and prices refer to', () => {
     await expect(sql`update machines set region_id = 999999`).rejects.toMatchObject({ code: VIOLATION });
   });
 
-  it('is there: a source, where one is named', async () => {
+  it('needs an existing source, or null', async () => {
     const [found] = await machines();
     await expect(machine(found?.region_id, 'nobody')).rejects.toMatchObject({
       code: VIOLATION,
@@ -42,7 +42,7 @@ describe('what machines and prices refer to', () => {
     expect(await machines()).toHaveLength(5);
   });
 
-  it('is there: a machine', async () => {
+  it('needs an existing machine', async () => {
     await expect(sql`
       insert into machine_prices (machine_id, valid_from, source_amount, source_per, source_currency)
       values (999999, now(), 1, 'hour', 'USD')`).rejects.toMatchObject({
@@ -54,14 +54,14 @@ describe('what machines and prices refer to', () => {
     ).rejects.toMatchObject({ code: VIOLATION });
   });
 
-  it('stays there', async () => {
+  it('cannot be deleted', async () => {
     for (const table of ['regions', 'sources', 'machines']) {
       await expect(scene.sql`delete from ${scene.sql(table)}`).rejects.toMatchObject({ code: VIOLATION });
     }
     expect(await machines()).toHaveLength(2);
   });
 
-  it('keeps its id', async () => {
+  it('cannot change its id', async () => {
     for (const [table, id] of [
       ['regions', '7777'],
       ['machines', '7777'],
@@ -73,7 +73,7 @@ describe('what machines and prices refer to', () => {
     }
   });
 
-  it('is kept from deletion while a transaction that refers to it is under way', async () => {
+  it('cannot be deleted while a transaction that refers to it is open', async () => {
     const [other] = await scene.sql<{ id: number }[]>`
       insert into regions (provider_id, code, name) select provider_id, 'b', 'B' from regions limit 1 returning id`;
     const writing = scene.store.session();
@@ -94,7 +94,7 @@ describe('what machines and prices refer to', () => {
     });
   });
 
-  it('may go when nothing refers to it any more', async () => {
+  it('can be deleted when nothing refers to it any more', async () => {
     await scene.sql`insert into regions (provider_id, code, name) select provider_id, 'c', 'C' from regions limit 1`;
     const gone = await scene.sql`delete from regions where code = 'c' returning id`;
     expect(gone).toHaveLength(1);

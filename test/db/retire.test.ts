@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { writeRates } from '../../src/db/currency.ts';
-import { pendingBatches } from '../../src/db/held.ts';
+import { pendingBatches } from '../../src/db/held-batches.ts';
 import { previewRetirement, retireSource } from '../../src/db/sync/retire.ts';
 import { finishRun, registerSource } from '../../src/db/sync/run.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
@@ -26,10 +26,10 @@ const versions = async () => {
 const listed = async () =>
   JSON.parse(String((await loadContent(scene.store.sql, { kind: 'providers' }))?.body));
 
-describe('a catalogue that is retired', () => {
+describe('a retired catalogue', () => {
   const whole = [region('a'), ...offers('a', 3), offer('a', 'old', { excluded: 'deprecated' }), region('b')];
 
-  it('is out of publication at once, as the preview says, and keeps its history', async () => {
+  it('is unpublished at once, as in the preview, and keeps its history', async () => {
     await scene.catalogue(whole);
     const preview = await previewRetirement(scene.store.db, 'acme');
     expect(preview).toMatchObject({
@@ -60,7 +60,7 @@ describe('a catalogue that is retired', () => {
     expect(await scene.sql`select from machine_prices`).toHaveLength(8);
   });
 
-  it('takes nothing of another source of the same region, whose document is asked for anew', async () => {
+  it('does not change another source of the same region, whose payload is read again', async () => {
     await scene.catalogue([region('a'), offer('a', 'x'), offer('a', 'shared')]);
     await scene.catalogue([region('a'), offer('a', 'y')], { source: 'other' });
     await scene.sql`
@@ -72,7 +72,7 @@ describe('a catalogue that is retired', () => {
     expect(await scene.sql`select from source_validators`).toHaveLength(0);
   });
 
-  it('has a run that is under way store nothing, and a held batch wait no longer', async () => {
+  it('stops its live run from storing, and ends its held batch', async () => {
     await scene.catalogue([region('a'), ...offers('a', 10)]);
     await scene.catalogue([region('a'), ...offers('a', 2)]);
     expect(await pendingBatches(scene.store.sql)).toHaveLength(1);
@@ -85,7 +85,7 @@ describe('a catalogue that is retired', () => {
     expect(await scene.sql`select from machines where retired_at is null`).toHaveLength(0);
   });
 
-  it('may be retired twice, and one that is not known cannot be', async () => {
+  it('can be retired twice, and an unknown one cannot', async () => {
     await scene.catalogue(whole);
     await retire('acme');
     const before = await scene.rows('machines', 'machine_prices', 'regions');
@@ -98,7 +98,7 @@ describe('a catalogue that is retired', () => {
   });
 });
 
-it('clusters that are retired are out of publication for each organization, and come back under their ids', async () => {
+it('retired clusters are unpublished for each organization, and come back with their ids', async () => {
   for (const slug of ['org', 'other']) await scene.organization(slug);
   const all = [cluster('one'), cluster('two'), cluster('three', { organization: 'other' })];
   await scene.clusters(all);
@@ -124,7 +124,7 @@ it('clusters that are retired are out of publication for each organization, and 
   ).toEqual(ids);
 });
 
-it('exchange rates are retired with the only source that renews them', async () => {
+it('exchange rates are retired with the only source that updates them', async () => {
   const read = async (id: string) => {
     await registerSource(scene.store.db, { id, kind: 'rates', adapter: 'ecb' });
     await using session = scene.store.session();
@@ -142,7 +142,7 @@ it('exchange rates are retired with the only source that renews them', async () 
   expect(await scene.sql`select from exchange_rates`).toHaveLength(0);
 });
 
-it('a source stays retired until a run of it ends well', async () => {
+it('a source stays retired until a good run', async () => {
   const outcomes = ['failed', 'held', 'unchanged'] as const;
   await scene.begin();
   await retire('acme');

@@ -1,4 +1,4 @@
-/** A connection that is lost while its rows are taken one by one or by a cursor. */
+/** A connection that is lost during a read, row by row or by a cursor. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ afterAll(() => closing.disposeAsync());
 
 const ROWS = 20;
 
-/** Each row is a packet. @param pause how long PostgreSQL waits after the tenth (s) */
+/** Each row is a packet. @param pause how long PostgreSQL waits after the tenth row (s) */
 async function readAll(
   sql: Pick<Sql, 'unsafe'>,
   { onFirst = () => {}, pause = 0 }: { onFirst?: () => void; pause?: number } = {},
@@ -33,7 +33,7 @@ async function readAll(
   });
   return count;
 }
-/** The same by a cursor. */
+/** Does the same by a cursor. */
 async function readParts(sql: Pick<Sql, 'unsafe'>, onFirst = () => {}, pause = 0): Promise<number> {
   let count = 0;
   const rows = sql.unsafe(`
@@ -47,7 +47,7 @@ async function readParts(sql: Pick<Sql, 'unsafe'>, onFirst = () => {}, pause = 0
 
 const cutOnFirst = { onFirst: () => way.cut(), pause: 30 };
 
-it('all rows come', async () => {
+it('a read returns all rows', async () => {
   expect(await readAll(pool.sql)).toBe(ROWS);
   expect(await readParts(pool.sql)).toBe(ROWS);
 });
@@ -61,7 +61,7 @@ it('a connection that is lost between two parts of a cursor fails the read', asy
 
 it('a connection that is lost between two rows fails the read', async () => {
   await expect(readAll(pool.sql, cutOnFirst)).rejects.toThrow();
-  // The pool goes on.
+  // The pool still works.
   expect(await until(() => readAll(pool.sql))).toBe(ROWS);
 });
 
@@ -70,22 +70,22 @@ it('a connection that is lost in a transaction between two rows fails the read',
   expect(await until(() => readAll(pool.sql))).toBe(ROWS);
 });
 
-it('a consumer that fails leaves connections that work', async () => {
+it('a consumer that throws leaves working connections', async () => {
   const onFirst = () => {
     throw new Error('no room');
   };
-  // More often than there are connections.
+  // More failures than connections.
   for (let i = 0; i < 5; i += 1) await expect(readAll(pool.sql, { onFirst })).rejects.toThrow('no room');
   expect(await readAll(pool.sql)).toBe(ROWS);
 });
 
-it('a statement that fails, fails the read', async () => {
+it('a failed statement fails the read', async () => {
   await expect(pool.sql`select 1 / 0 as n`.forEach(() => {})).rejects.toThrow('division by zero');
 });
 
 /**
- * The iterator of a cursor ends as if all rows had come when its connection is lost between two parts. After a consumer that
- * throws, the next statement of the connection has rows too many.
+ * If the connection is lost between two parts, the iterator of a cursor ends as if it had returned all rows. After a consumer that
+ * throws, the next statement of the connection returns additional rows.
  */
 it('one statement reads by a cursor, with a consumer that neither waits nor throws', () => {
   const users = globSync(`${import.meta.dirname}/../../{src,workers}/**/*.ts`).filter((file) =>

@@ -1,9 +1,9 @@
-/** Why a run began, and who asked for it. */
+/** Why a run began, and who requested it. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
-import { sourceRuns } from '../../src/db/runs.ts';
+import { sourceRuns } from '../../src/db/runs/records.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
-import { type Asked, beginRun, registerSource } from '../../src/db/sync/run.ts';
+import { beginRun, type RunOrigin, registerSource } from '../../src/db/sync/run.ts';
 import { causeInWords } from '../../src/domain/run.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
   await registerSource(scene.store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
 });
 
-const begin = (asked?: Asked, slot?: string) => beginRun(scene.store.db, 's', slot, { asked });
+const begin = (origin?: RunOrigin, slot?: string) => beginRun(scene.store.db, 's', slot, { origin });
 /** The causes of all runs in words, the newest first. */
 const causes = async () =>
   (await sourceRuns(scene.store.sql, 's', { limit: undefined })).rows.map(causeInWords);
@@ -44,7 +44,7 @@ it('a slot of a source that never ran is its first run, its second run a retry, 
   expect(await audited()).toEqual([]);
 });
 
-it('a run that a command asks for is in the audit log with its number, once it begins', async () => {
+it('a run that a command requests is in the audit log with its id, once it begins', async () => {
   const { id } = await begin({ cause: 'hand', decider: OPERATOR });
   expect(await causes()).toEqual(['by hand, by ada@desk']);
   expect(await audited()).toMatchObject([
@@ -61,13 +61,13 @@ it('a run that a command asks for is in the audit log with its number, once it b
   expect((await audited()).map(({ action }) => action)).toEqual(['source.disable', 'source.run']);
 });
 
-it('a run that the console asked for names who, and is not written twice', async () => {
+it('a run that the console requests names the operator, and has one audit row only', async () => {
   await begin({ cause: 'hand', by: 'vera' });
   expect(await causes()).toEqual(['by hand, by vera']);
   expect(await audited()).toEqual([]);
 });
 
-it('of a run of an earlier release only its slot or its decision is known', async () => {
+it('a run of an earlier release has a cause only by its slot or its decision', async () => {
   await begin(undefined, SLOT);
   await begin();
   const { id } = await begin();

@@ -30,12 +30,12 @@ const NOW = '2026-03-01T10:20:30.456Z';
 const COUNTS = { seen: 5, added: 1, changed: 2, retired: 3, rejected: 4, withdrawn: 5 };
 
 describe('a run', () => {
-  it('of a source that nobody registered does not begin', async () => {
+  it('of an unregistered source does not begin', async () => {
     await expect(beginRun(db, 'nobody', undefined)).rejects.toThrow('source nobody is not registered');
     expect(await sql`select from sync_runs`).toHaveLength(0);
   });
 
-  it('has a fence of its own, however many begin at once', async () => {
+  it('has a unique fence, however many begin at once', async () => {
     await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
     const runs = await Promise.all(Array.from({ length: 12 }, () => beginRun(db, 's', undefined)));
     const fences = runs.map(({ fence }) => fence).sort((a, b) => a - b);
@@ -43,7 +43,7 @@ describe('a run', () => {
     expect(new Set(runs.map(({ id }) => id)).size).toBe(12);
   });
 
-  it('that nobody runs any more is interrupted when the next one of its source begins, and of no other', async () => {
+  it('whose process died is interrupted when the next run of its source begins, not of another one', async () => {
     for (const id of ['s', 't']) await registerSource(db, { id, kind: 'catalogue', adapter: 'x' });
     await beginRun(db, 's', undefined);
     await beginRun(db, 't', undefined);
@@ -78,7 +78,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('that has ended does not end again', async () => {
+  it('ends once', async () => {
     await registerSource(db, { id: 's', kind: 'clusters', adapter: 'x' });
     const run = await beginRun(db, 's', undefined);
     await finishRun(db, run, 'superseded', undefined, NOW);
@@ -88,7 +88,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('changes the list of providers when it is the first good one of a catalogue', async () => {
+  it('changes the list of providers if it is the first good one of a catalogue', async () => {
     const version = async () => Number((await sql`select providers_version as v from lineage`)[0]?.v);
     const finished = async (id: string, kind: 'catalogue' | 'clusters', outcome: 'unchanged' | 'failed') => {
       await registerSource(db, { id, kind, adapter: 'x' });
@@ -102,7 +102,7 @@ describe('a run', () => {
     expect(await finished('t', 'catalogue', 'unchanged')).toBe(3);
   });
 
-  it('is waited for until one of each source has ended, well or not', async () => {
+  it('counts as awaited until each source has a finished run, good or bad', async () => {
     for (const id of ['s', 't']) await registerSource(db, { id, kind: 'catalogue', adapter: 'x' });
     const never = (...ids: string[]) => anyNeverRan(db, ids);
     expect([await never(), await never('s', 't'), await never('unknown')]).toEqual([false, true, true]);
@@ -112,7 +112,7 @@ describe('a run', () => {
     expect([await never('s'), await never('s', 't')]).toEqual([false, true]);
   });
 
-  it('finds its source as it was last registered', async () => {
+  it('finds its source as last registered', async () => {
     await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
     await beginRun(db, 's', undefined);
     const before = await scene.rows('sources');
@@ -132,7 +132,7 @@ describe('a slot', () => {
       where schedule = ${schedule} and slot = ${slot(time).slot}`;
   };
 
-  it('is claimed by one of many that try at once', async () => {
+  it('has one claim among many concurrent ones', async () => {
     const claims = await Promise.all(Array.from({ length: 20 }, () => claimSlot(db, slot('10:00'))));
     expect(claims.filter(Boolean)).toHaveLength(1);
     expect(await claimSlot(db, slot('10:00'))).toBe(false);
@@ -141,7 +141,7 @@ describe('a slot', () => {
     expect(await claimSlot(db, slot('10:00', 'other'))).toBe(true);
   });
 
-  it('that never reached the queue is found again, until it does', async () => {
+  it('that never reached the queue is found again until it does', async () => {
     await claim('10:00');
     expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
     expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
@@ -149,7 +149,7 @@ describe('a slot', () => {
     expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
   });
 
-  it('that is overdue is found again though it reached the queue, until it is done with', async () => {
+  it('that is overdue is found again although it reached the queue, until it is finished', async () => {
     await claim('10:00');
     await slotEnqueued(db, slot('10:00'));
     const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
@@ -164,7 +164,7 @@ describe('a slot', () => {
     expect(await isLatestSlotOpen(db, 's')).toBe(false);
   });
 
-  it('that is overdue is given up for a later one', async () => {
+  it('that is overdue is finished if a later one is claimed', async () => {
     await claim('10:00');
     await slotEnqueued(db, slot('10:00'));
     await setSlotDue(db, slot('10:00'), new Date(Date.now() - 3_600_000));
@@ -176,7 +176,7 @@ describe('a slot', () => {
     expect(open).toHaveLength(1);
   });
 
-  it('waits for as long as an upstream asked of an earlier one', async () => {
+  it('waits as long as an upstream requested of an earlier one', async () => {
     await claim('10:00');
     expect(await slotsWaitUntil(db, 's')).toBeUndefined();
     const until = new Date(Date.now() + 7_200_000);
@@ -187,14 +187,14 @@ describe('a slot', () => {
     expect(await slotsWaitUntil(db, 't')).toBeUndefined();
   });
 
-  it('that was just claimed is left to the worker that claimed it', async () => {
+  it('with a recent claim is not found again', async () => {
     await claim('10:00', 's', '59 seconds');
     await claim('10:00', 't', '61 seconds');
     expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00', 't')]);
     expect(await slotsToEnqueue(db, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
   });
 
-  it('is given up for a later one of its schedule', async () => {
+  it('is finished if a later one of its schedule is claimed', async () => {
     for (const time of ['10:00', '10:10', '10:20']) await claim(time);
     await claim('10:00', 't');
     expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:20'), slot('10:00', 't')]);
@@ -203,7 +203,7 @@ describe('a slot', () => {
     expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
   });
 
-  it('is given up also for a later one that is in the queue already, or about to be', async () => {
+  it('is finished also if the later one is in the queue, or about to be', async () => {
     await claim('10:00');
     await claim('10:10');
     await slotEnqueued(db, slot('10:10'));
@@ -213,7 +213,7 @@ describe('a slot', () => {
     expect(await slotsToEnqueue(db, 0)).toEqual([slot('11:10', 't')]);
   });
 
-  it('is forgotten after a week, but for the last one of its schedule', async () => {
+  it('is deleted after a week, except for the last one of its schedule', async () => {
     for (const time of ['10:00', '10:10']) await claim(time, 's', '8 days');
     for (const time of ['10:00', '10:10']) await claim(time, 't', '6 days');
     await pruneSlots(db);
@@ -228,7 +228,7 @@ describe('a slot', () => {
 });
 
 describe('the status', () => {
-  it('shows every source that is registered, and of what never ran that it did not', async () => {
+  it('shows every registered source, also those that never ran', async () => {
     await registerSource(db, { id: 'b', kind: 'clusters', adapter: 'x' });
     await registerSource(db, { id: 'a', kind: 'catalogue', adapter: 'x' });
     const nothing = {
@@ -252,7 +252,7 @@ describe('the status', () => {
     expect(await exampleRegion(sql)).toBeUndefined();
   });
 
-  it('counts what is known, published, quarantined and held, and shows the last run', async () => {
+  it('counts known, published, quarantined and held rows, and shows the last run', async () => {
     await scene.organization('org');
     const items = [
       region('a'),
@@ -306,7 +306,7 @@ describe('providers', () => {
     { id: 5, name: 'Hetzner' },
   ];
 
-  it('that adapters name have their ids from the beginning, and are not listed before their catalogue', async () => {
+  it('of adapters have fixed ids from the start, and are not listed before their catalogue', async () => {
     await Promise.all([seedProviders(db, known), seedProviders(db, known.toReversed())]);
     expect(await sql`select id, name, listed from providers order by id`).toEqual(
       known.map((provider) => ({ ...provider, listed: false })),
@@ -321,7 +321,7 @@ describe('providers', () => {
     ]);
   });
 
-  it('that clusters had named before keep their clusters and regions under the known id', async () => {
+  it('that clusters named before move to the fixed id, with clusters and regions', async () => {
     await scene.organization('org');
     await scene.organization('other');
     await scene.clusters([
@@ -340,7 +340,7 @@ describe('providers', () => {
       select p.id, p.name from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
       where c.source_key = 'one'`,
     ).toEqual([{ id: 5, name: 'Hetzner' }]);
-    // The search of the release before finds the clusters' machines by these.
+    // The previous release searches the clusters' machines by these.
     expect(await sql`select name from machine_names where provider_id = 5`).toEqual(
       await sql`select distinct m.name from machines m join regions r on r.id = m.region_id where r.provider_id = 5`,
     );
@@ -348,7 +348,7 @@ describe('providers', () => {
       ['AWS', 'Elsewhere', 'Hetzner'].map((name) => ({ name })),
     );
     expect(await versions()).toEqual([{ version: String(Number(one?.version) + 1) }, other]);
-    // The clusters say nothing new, and a catalogue may come.
+    // The clusters do not change, and a catalogue can be added.
     expect(
       await scene.clusters([
         cluster('one', { provider: 'hetzner' }),
@@ -360,7 +360,7 @@ describe('providers', () => {
     ).toMatchObject({ outcome: 'changed' });
   });
 
-  it('are made once for a name, however it is written and however many ask at once', async () => {
+  it('are created once per name, in upper or lower case, also by concurrent calls', async () => {
     const made = await Promise.all(['Own', 'Own', 'Own', 'Own'].map((name) => providerNamed(db, name)));
     expect(new Set(made.map(({ id }) => id)).size).toBe(1);
     expect(await providerNamed(db, 'oWn')).toEqual(made[0]);
@@ -368,7 +368,7 @@ describe('providers', () => {
 });
 
 describe('the content', () => {
-  it('of a database is decided by its first use, and of two at once by one', async () => {
+  it('of a database depends on its first use; of two concurrent uses one decides', async () => {
     const claims = await Promise.allSettled([claimContent(db, 'live'), claimContent(db, 'sample')]);
     expect(claims.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     const [{ content } = expect.unreachable()] = await sql<

@@ -30,7 +30,7 @@ beforeAll(async () => {
   };
 });
 
-it('makes temporary tables with the declared columns, which end as they are told to', async () => {
+it('create temporary tables with the declared columns, until the end of the session or transaction', async () => {
   await using session = store.session();
   const { db } = session;
   await db.execute(createTemporary(source, 'session'));
@@ -43,7 +43,7 @@ it('makes temporary tables with the declared columns, which end as they are told
   await expect(db.select().from(copy)).rejects.toMatchObject({ cause: { code: '42P01' } });
 });
 
-it('inserts the columns that it is given from a select, and makes a table of another', async () => {
+it('insert given columns from a select, and create a table from another one', async () => {
   await using session = store.session();
   const { db } = session;
   await db.execute(createTemporary(source, 'session'));
@@ -61,7 +61,7 @@ it('inserts the columns that it is given from a select, and makes a table of ano
   ]);
 });
 
-it('raises a number, counts what meets a condition, and leaves out what is retired', async () => {
+it('increment a number, count rows by a condition, and omit retired rows', async () => {
   await using session = store.session();
   const { db } = session;
   const rows = pgTable('rows', {
@@ -83,7 +83,7 @@ it('raises a number, counts what meets a condition, and leaves out what is retir
   expect(await db.select(counted).from(rows)).toEqual([{ raised: 1, high: 0 }]);
 });
 
-it('takes numbers, dates and lists as they are, whatever Drizzle does to its client', async () => {
+it('send numbers, dates and lists unchanged, whatever Drizzle does to its client', async () => {
   await using session = store.session();
   const at = new Date('2026-03-01T04:17:02.114Z');
   for (const client of [store.sql, session.sql]) {

@@ -17,8 +17,8 @@ const worker = (more: Partial<StoreOptions> = {}) => openStore({ url: db.url, ro
 const update = (sql: Session['sql'] | ReturnType<typeof worker>['sql']) =>
   sql`update lineage set providers_version = providers_version + 1`;
 
-describe('what writes', () => {
-  it('gives up a statement that takes too long, and what it waited for is there for the next one', async () => {
+describe('a worker', () => {
+  it('cancels a statement that takes too long; the next one gets the lock', async () => {
     await using store = worker();
     await using hasty = worker({ statementTimeoutMs: 100 });
     await using holder = store.session();
@@ -29,8 +29,8 @@ describe('what writes', () => {
     expect((await update(hasty.sql)).count).toBe(1);
   });
 
-  it('may copy for as long as the rows take to come, and has its limit again after that', async () => {
-    // Only who owns the connections sees what they do.
+  it('may copy as long as the rows take, and has its limit again afterwards', async () => {
+    // Only the owner of the connections sees their statements.
     await using owner = worker({ role: 'owner' });
     await using hasty = worker({ statementTimeoutMs: 100 });
     await using session = hasty.session();
@@ -55,7 +55,7 @@ describe('what writes', () => {
     await expect(sql`select pg_sleep(60)`).rejects.toMatchObject({ code: '57014' });
   });
 
-  it('loses its connection when it falls silent amid a transaction, and its rows are free again', async () => {
+  it('loses its connection if it is idle in a transaction, and its locks are free again', async () => {
     await using store = worker();
     await using hasty = worker({ silentInTransactionMs: 100 });
     await using frozen = hasty.session();
@@ -69,7 +69,7 @@ describe('what writes', () => {
     [{}, '15min'],
     [{ WRITE_STATEMENT_TIMEOUT: '5' }, '5s'],
     [{ WRITE_STATEMENT_TIMEOUT: '0' }, '0'],
-  ])('has the limits that are configured: %j', async (more, statement) => {
+  ])('has the configured limits: %j', async (more, statement) => {
     const config = readConfig({ DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1', ...more });
     await using worker = composeWorker(config, pino({ level: 'silent' }));
     await using session = worker.store.session();

@@ -41,7 +41,7 @@ const lastUsed = async () =>
   ).map(({ at }) => at);
 
 describe('the last use of a token', () => {
-  it('is written to the minute, and nothing else of any token is', async () => {
+  it('is written to the minute, and no other column of a token changes', async () => {
     const but = () =>
       scene.sql`select id, hash, scopes, created_at, expires_at, revoked_at, version, published_version from tokens order by id`;
     const before = await but();
@@ -54,7 +54,7 @@ describe('the last use of a token', () => {
     expect(await but()).toEqual(before);
   });
 
-  it('never goes back, and is never ahead of the database’s clock', async () => {
+  it('never goes back, and is never after the time of the database', async () => {
     const [id = 0] = ids;
     await using late = open({ now: () => NOON });
     await using early = open({ now: () => NOON - 3_600_000 });
@@ -92,7 +92,7 @@ describe('the last use of a token', () => {
     expect(statements).toHaveBeenCalledTimes(1);
   });
 
-  it('writes no row again for a use in the same minute', async () => {
+  it('is not written again in the same minute', async () => {
     const [id = 0] = ids;
     await using use = open({ now: () => NOON });
     use.used(id);
@@ -111,7 +111,7 @@ describe('the last use of a token', () => {
     expect(await lastUsed()).toEqual([null, '12:00:00.000000', null]);
   });
 
-  it('waits for nobody: a token that is being changed is passed over, the others are noted', async () => {
+  it('does not wait for locks: it skips a token that another transaction changes', async () => {
     await using use = open({ now: () => NOON });
     for (const id of ids) use.used(id);
     await scene.sql.begin(async (held) => {
@@ -126,7 +126,7 @@ describe('the last use of a token', () => {
 });
 
 describe('while Postgres is away', () => {
-  it('uses are kept, and written when it is back, each with its own minute', async () => {
+  it('uses stay in memory and are written when it is back, each with its own minute', async () => {
     await using proxy = await faultProxy(scene.db.url);
     await using store = openStore({ url: proxy.url, role: 'reader', statementTimeoutMs: 500 });
     let now = NOON;
@@ -146,7 +146,7 @@ describe('while Postgres is away', () => {
     expect(await lastUsed()).toEqual(['12:00:00.000000', '12:01:00.000000', null]);
   });
 
-  it('memory is bounded: tokens beyond go unnoted, those within get their newer uses', async () => {
+  it('memory is bounded: further tokens are dropped, known ones get newer uses', async () => {
     let now = NOON;
     await using use = open({ atMost: 2, now: () => now });
     for (const id of ids) use.used(id);
@@ -156,7 +156,7 @@ describe('while Postgres is away', () => {
     expect(await lastUsed()).toEqual(['12:01:00.000000', '12:01:00.000000', null]);
   });
 
-  it('the process ends in time although nothing answers', async () => {
+  it('the process ends in time without an answer', async () => {
     await using proxy = await faultProxy(scene.db.url);
     const store = openStore({ url: proxy.url, role: 'reader' });
     await store.sql`select 1`;

@@ -20,7 +20,7 @@ describe('a token', () => {
   const inAnHour = () => new Date(Date.now() + 3_600_000);
   const works = (token: string, id = organizationId) => tokenWorks(scene.store.db, token, id);
 
-  it('is stored as its SHA-256 and in no other form', async () => {
+  it('is stored as its SHA-256 only', async () => {
     const { id, token } = await createToken(scene.store.db, { organizationId, scopes: SCOPES });
     expect(isWellFormedToken(token)).toBe(true);
     const [row = expect.unreachable()] = await scene.sql`select * from tokens`;
@@ -54,13 +54,13 @@ describe('a token', () => {
     expect(await works(token)).toBe(false);
   });
 
-  it('works no more when its organization is deleted', async () => {
+  it('does not work any more when its organization is deleted', async () => {
     const { token } = await createToken(scene.store.db, { organizationId, scopes: SCOPES });
     await scene.sql`update organizations set deleted_at = now()`;
     expect(await works(token)).toBe(false);
   });
 
-  it('is revoked once, which leaves a tombstone of a higher version', async () => {
+  it('is revoked once, and leaves a tombstone with a higher version', async () => {
     const [one, two] = [
       await createToken(scene.store.db, { organizationId, scopes: SCOPES }),
       await createToken(scene.store.db, { organizationId, scopes: SCOPES }),
@@ -77,14 +77,14 @@ describe('a token', () => {
     ]);
   });
 
-  it('revoked by many at once is revoked by one of them', async () => {
+  it('has one revocation among many concurrent ones', async () => {
     const { id } = await createToken(scene.store.db, { organizationId, scopes: SCOPES });
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => revokeToken(scene.store.db, id)));
     expect(outcomes.filter((outcome) => outcome === 'revoked')).toHaveLength(1);
     expect(await scene.sql`select version from tokens`).toEqual([{ version: '2' }]);
   });
 
-  it('of an organization that does not exist is not made', async () => {
+  it('needs an existing organization', async () => {
     await expect(createToken(scene.store.db, { organizationId: 4711, scopes: SCOPES })).rejects.toThrow();
     expect(await scene.sql`select from tokens`).toHaveLength(0);
   });
@@ -93,7 +93,7 @@ describe('a token', () => {
 describe('an organization', () => {
   const { slug, name } = { slug: 'org', name: 'Organization' };
 
-  it('is made once, also when many make it at once', async () => {
+  it('is created once, also by concurrent calls', async () => {
     const made = await Promise.all(
       Array.from({ length: 6 }, () => createOrganization(scene.store.db, slug, name)),
     );
@@ -101,7 +101,7 @@ describe('an organization', () => {
     expect(await createOrganization(scene.store.db, slug, 'Other')).toBeUndefined();
   });
 
-  it('is found by its slug, exactly, as long as it is not deleted; its slug is not given again', async () => {
+  it('is found by its exact slug until it is deleted; nobody gets the slug again', async () => {
     expect(await findOrganization(scene.store.sql, slug)).toBeUndefined();
     const made = await createOrganization(scene.store.db, slug, name);
     expect(await findOrganization(scene.store.sql, slug)).toEqual(made);
@@ -112,7 +112,7 @@ describe('an organization', () => {
     expect(await createOrganization(scene.store.db, slug, name)).toBeUndefined();
   });
 
-  it('is the first when it was made first and is still there', async () => {
+  it('is the first if it is the oldest that is not deleted', async () => {
     expect(await firstOrganization(scene.store.db)).toBeUndefined();
     const [one, two] = [
       await createOrganization(scene.store.db, 'one', 'One'),

@@ -23,11 +23,11 @@ const john = { firstName: 'John', lastName: 'Smith' };
 const nobody = { firstName: '', lastName: '' };
 
 type Name = typeof ada;
-/** One cluster for each key, with its creator; what changes besides is its status. */
+/** One cluster per key, with its creator. Its status changes too. */
 const sync = (creators: Record<string, Name>, status = 'Active') =>
   scene.clusters(Object.entries(creators).map(([key, user]) => cluster(key, { user, status })));
 
-/** What documents show: cluster name → first and last name. */
+/** In documents: cluster name → first and last name. */
 async function shown(organizationId = org) {
   const content = await loadContent(scene.store.sql, { kind: 'clusters', organizationId });
   const clusters = JSON.parse(content?.body.toString() ?? '[]') as {
@@ -43,7 +43,7 @@ const idOf = async (name: Name) =>
   )?.id ?? expect.unreachable();
 const version = async () => (await scene.sql`select clusters_version::int as v from organizations`)[0]?.v;
 
-it('the people of an organization are listed by name, with the clusters that show them', async () => {
+it('the users of an organization are listed by name, with the number of their clusters', async () => {
   expect(await users()).toEqual([]);
   await sync({ c1: john, c2: ada, c3: ada, c4: nobody });
   expect(await users()).toMatchObject([
@@ -52,8 +52,8 @@ it('the people of an organization are listed by name, with the clusters that sho
   ]);
 });
 
-describe('a person who is renamed', () => {
-  it('is shown under the new name in every cluster, in a new version of the document', async () => {
+describe('a renamed user', () => {
+  it('has the new name in every cluster, in a new version of the document', async () => {
     await sync({ c1: jon, c2: jon, c3: ada });
     const before = await version();
     expect(await renameUser(scene.store.db, org, await idOf(jon), john)).toMatchObject({
@@ -65,7 +65,7 @@ describe('a person who is renamed', () => {
     expect((await users()).map(({ firstName }) => firstName)).toEqual(['Ada', 'John']);
   });
 
-  it('stays so when a control plane says the old name again, of old clusters and of new ones', async () => {
+  it('keeps the new name if a control plane reports the old one again, for old and new clusters', async () => {
     await sync({ c1: jon });
     await renameUser(scene.store.db, org, await idOf(jon), john);
     await sync({ c1: jon, c2: jon }, 'Stopped');
@@ -73,7 +73,7 @@ describe('a person who is renamed', () => {
     expect(await users()).toMatchObject([{ ...john, clusters: 2 }]);
   });
 
-  it('is one with a person who has that name already', async () => {
+  it('becomes one with a user of the same name', async () => {
     await sync({ c1: jon, c2: john });
     const id = await idOf(john);
     expect(await renameUser(scene.store.db, org, await idOf(jon), john)).toEqual({
@@ -84,7 +84,7 @@ describe('a person who is renamed', () => {
     expect(await users()).toMatchObject([{ id, ...john, clusters: 2 }]);
   });
 
-  it('can be renamed again and back, with everybody who was made one with them', async () => {
+  it('can be renamed again and back, with all users that became one with it', async () => {
     await sync({ c1: jon, c2: ada });
     await renameUser(scene.store.db, org, await idOf(jon), john);
     await renameUser(scene.store.db, org, await idOf(john), ada);
@@ -99,7 +99,7 @@ describe('a person who is renamed', () => {
     expect(chains).toHaveLength(0);
   });
 
-  it('to the name that they have changes nothing', async () => {
+  it('does not change with the same name', async () => {
     await sync({ c1: ada });
     const id = await idOf(ada);
     const before = await scene.everything();
@@ -108,7 +108,7 @@ describe('a person who is renamed', () => {
   });
 });
 
-describe('a person who is deleted', () => {
+describe('a deleted user', () => {
   it('leaves two empty names in every cluster, in a new version of the document', async () => {
     await sync({ c1: ada, c2: john, c3: nobody });
     const before = await version();
@@ -118,7 +118,7 @@ describe('a person who is deleted', () => {
     expect(await users()).toMatchObject([john]);
   });
 
-  it('stays deleted when a control plane says the name again', async () => {
+  it('stays deleted if a control plane reports the name again', async () => {
     await sync({ c1: ada });
     await deleteUser(scene.store.db, org, await idOf(ada));
     await sync({ c1: ada, c2: ada }, 'Stopped');
@@ -127,7 +127,7 @@ describe('a person who is deleted', () => {
     expect((await sync({ c1: ada, c2: ada }, 'Stopped')).outcome).toBe('unchanged');
   });
 
-  it('takes along who had been renamed to them', async () => {
+  it('includes users that were renamed to it', async () => {
     await sync({ c1: jon });
     await renameUser(scene.store.db, org, await idOf(jon), john);
     await deleteUser(scene.store.db, org, await idOf(john));
@@ -135,7 +135,7 @@ describe('a person who is deleted', () => {
     expect(await shown()).toEqual({ c1: ' ', c2: ' ' });
   });
 
-  it('is not shown by a cluster that no longer is, so nothing is published', async () => {
+  it('of retired clusters only causes no publication', async () => {
     await sync({ c1: ada });
     await scene.sql`update clusters set retired_at = now()`;
     const before = await version();
@@ -144,7 +144,7 @@ describe('a person who is deleted', () => {
   });
 });
 
-it('nobody of another organization, nobody replaced and not the nameless one can be renamed or deleted', async () => {
+it('users of another organization, replaced users and the nameless user cannot be renamed or deleted', async () => {
   const other = await scene.organization('other');
   await sync({ c1: ada, c2: nobody, c3: jon });
   const id = await idOf(ada);
@@ -165,7 +165,7 @@ it('nobody of another organization, nobody replaced and not the nameless one can
   expect(await scene.everything()).toEqual(before);
 });
 
-it('who stands in for somebody is of the same organization: the database refuses anybody else', async () => {
+it('the database rejects a replacement by a user of another organization', async () => {
   const other = await scene.organization('other');
   await sync({ c1: ada });
   await scene.sql`insert into users (organization_id, first_name, last_name) values (${other}, 'X', 'Y')`;
@@ -175,7 +175,7 @@ it('who stands in for somebody is of the same organization: the database refuses
   await expect(scene.sql`update users set replaced_by = id`).rejects.toMatchObject({ code: '23514' });
 });
 
-it('a sync that is under way names nobody who is deleted meanwhile', async () => {
+it('a running sync does not write a user that is deleted at the same time', async () => {
   await sync({ c1: ada });
   const id = await idOf(ada);
   const session = scene.store.session();

@@ -41,7 +41,7 @@ function named(name: RowName): string {
       return 'providers';
   }
 }
-/** The third organization is deleted: what is told of it is an empty list. */
+/** The third organization is deleted. Its document is an empty list. */
 const EVERYTHING = [
   'token 64 1',
   'clusters 1 2',
@@ -56,13 +56,13 @@ const dirty = async (limit = 100) => (await dirtyDocuments(db, limit)).map(shown
 describe('documents', () => {
   beforeEach(someOfEach);
 
-  it('are ahead of what was published: tokens first, the list of providers last, those of deleted organizations as well', async () => {
+  it('are dirty before their publication: tokens first, the list of providers last, also those of deleted organizations', async () => {
     expect(await dirty()).toEqual(EVERYTHING);
     expect(await dirty(1)).toEqual(['token 64 1']);
     expect(await dirty(4)).toEqual(EVERYTHING.slice(0, 4));
   });
 
-  it('are not ahead any more once these versions are published', async () => {
+  it('are not dirty once these versions are published', async () => {
     const documents = await dirtyDocuments(db, 100);
     await markPublished(db, documents.slice(0, 4));
     expect(await dirty()).toEqual(EVERYTHING.slice(4));
@@ -71,18 +71,18 @@ describe('documents', () => {
     await markPublished(db, []);
   });
 
-  it('are ahead again with the next change, and only those that changed', async () => {
+  it('are dirty again with the next change, but only changed ones', async () => {
     const before = await dirtyDocuments(db, 100);
     await markPublished(db, before);
     await revokeToken(scene.store.db, 1);
     await scene.catalogue([region('a'), region('b'), offer('a', 'x', { amount: '0.07' })]);
     expect(await dirty()).toEqual(['token 64 2', 'region 1 3']);
-    // Who published the older ones late takes nothing back.
+    // A late publication of older versions does not lower the published versions.
     await markPublished(db, before);
     expect(await dirty()).toEqual(['token 64 2', 'region 1 3']);
   });
 
-  it('that were published in a later version stay so, whoever reports an older one', async () => {
+  it('keep their published version if an older one is reported', async () => {
     const [token, , , , first] = await dirtyDocuments(db, 100);
     if (!token || !first) expect.unreachable();
     await markPublished(db, [
@@ -98,7 +98,7 @@ describe('documents', () => {
     ).toEqual([{ region: '9', token: '9', providers: '9' }]);
   });
 
-  it('are marked one by one where a sync holds some of them, so that none waits for the other', async () => {
+  it('are marked one by one if a sync locks some of them, so that there is no deadlock', async () => {
     await markPublished(db, await dirtyDocuments(db, 100));
     const documents = [1, 2].map((organizationId) => ({
       name: { kind: 'clusters', organizationId } as const,
@@ -125,7 +125,7 @@ describe('documents', () => {
     }
   });
 
-  it('that a sync holds are marked by their names: a token by its hash', async () => {
+  it('that a sync locks are marked by their names: a token by its digest', async () => {
     const [token] = await dirtyDocuments(db, 1);
     if (!token) expect.unreachable();
     await using sync = scene.store.session();
@@ -138,7 +138,7 @@ describe('documents', () => {
     expect((await dirty())[0]).toBe('clusters 1 2');
   });
 
-  it('are all told, published or not, in batches of any size', async () => {
+  it('are all listed, published or not, in pages of any size', async () => {
     await markPublished(db, await dirtyDocuments(db, 3));
     for (const batchSize of [1, 2, 100]) {
       const batches: string[][] = [];
@@ -153,7 +153,7 @@ describe('documents', () => {
 });
 
 describe('the lineage', () => {
-  it('is the same for as long as the database lives, and missing before the migration', async () => {
+  it('is the same as long as the database exists, and missing before the migration', async () => {
     expect(await readLineage(sql)).toBe(await readLineage(sql));
     await scene.sql`delete from lineage`;
     await expect(readLineage(sql)).rejects.toThrow('run `fleetbook migrate`');

@@ -35,7 +35,7 @@ const outcomes = async (source = 's') =>
   ).map(({ outcome }) => outcome);
 
 describe('the runs of a watched source', () => {
-  it('that changed nothing are one, beside those of the schedule and those that changed something', async () => {
+  it('that changed nothing leave one run, besides those of the schedule and those with changes', async () => {
     await ran('t', 'unchanged');
     await ran('s', 'unchanged', NOW);
     await ran('s', 'unchanged');
@@ -48,7 +48,7 @@ describe('the runs of a watched source', () => {
     expect(await outcomes('t')).toEqual(['unchanged']);
   });
 
-  it('tell of a watch that failed, without a fence that would stop a run under way', async () => {
+  it('include a failed watch, which does not raise the fence of a live run', async () => {
     const run = await beginRun(db, 's', undefined);
     await recordFailedWatch(db, 's', 'no answer');
     await recordFailedWatch(db, 'nobody', 'no answer');
@@ -61,7 +61,7 @@ describe('the runs of a watched source', () => {
 });
 
 describe('old runs', () => {
-  it('are forgotten beyond the newest two thousand of their source, but for those of a held batch', async () => {
+  it('are deleted beyond the latest two thousand of their source, except for those of a held batch', async () => {
     await sql`insert into sync_runs (source_id, fence, outcome) select 's', n, 'changed' from generate_series(1, 2003) n`;
     await ran('t', 'changed');
     const [oldest] = await sql<{ id: string }[]>`select min(id) as id from sync_runs where source_id = 's'`;

@@ -1,4 +1,4 @@
-/** What PostgreSQL has of a statement when the process that sends it stops. */
+/** PostgreSQL has a whole statement, or nothing of it, when its process stops. */
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ClientDatabase, openStore, type Sql } from '../../src/db/connection/connect.ts';
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const open = (url: string, applicationName: string) =>
   openStore({ url, role: 'worker', connections: 1, applicationName });
-/** Until a transaction of that name waits for its next statement. */
+/** Waits until a transaction with this application name is idle. */
 const untilIdle = (application: string) =>
   until(
     async () => {
@@ -33,7 +33,7 @@ const untilIdle = (application: string) =>
     { timeoutMs: 3000, what: 'a statement that PostgreSQL has run' },
   );
 
-describe('a transaction of which the process stops hearing answers', () => {
+describe('a transaction whose process stops receiving answers', () => {
   it.each([
     [
       'of the driver',
@@ -43,7 +43,7 @@ describe('a transaction of which the process stops hearing answers', () => {
       'of Drizzle',
       (tx: ClientDatabase) => tx.execute(sql`update providers set listed = ${true} where name = ${'one'}`),
     ],
-  ])('has its statement %s run, in a session', async (_, update) => {
+  ])('runs its statement %s, on a single connection', async (_, update) => {
     await using proxy = await faultProxy(db.url);
     await using store = open(proxy.url, 'mute session');
     await using session = store.session();
@@ -56,7 +56,7 @@ describe('a transaction of which the process stops hearing answers', () => {
     await session.db.execute(sql`rollback`);
   });
 
-  it.each(['the driver', 'Drizzle'])('has its statement of %s run, on the pool', async (by) => {
+  it.each(['the driver', 'Drizzle'])('runs its statement of %s, on the pool', async (by) => {
     await using proxy = await faultProxy(db.url);
     await using store = open(proxy.url, 'mute pool');
     const run = async (first: () => Promise<unknown>, update: () => PromiseLike<unknown>) => {
@@ -83,7 +83,7 @@ describe('a transaction of which the process stops hearing answers', () => {
   });
 });
 
-describe('what is sent without asking for types', () => {
+describe('a value that is sent without a request for types', () => {
   const given = () => ({
     text: 'ä"\\{}',
     whole: 7,
@@ -104,10 +104,10 @@ describe('what is sent without asking for types', () => {
     big: String(2n ** 62n),
   };
 
-  it.each(['first', 'second'])('arrives as it was given, the %s time', async (time) => {
+  it.each(['first', 'second'])('arrives unchanged, the %s time', async (time) => {
     await using store = open(db.url, 'types');
     const [row] = await store.sql.begin(async (tx) => {
-      const ask = () => {
+      const query = () => {
         const g = given();
         return tx`
           select ${g.text}::text as text, ${g.whole}::int as whole, ${g.broken}::float8 as broken, ${g.flag} as flag,
@@ -115,17 +115,17 @@ describe('what is sent without asking for types', () => {
             ${g.bytes}::bytea as bytes, ${g.texts}::text[] as texts, ${g.numbers}::float8[] as numbers,
             ${g.big as never}::bigint as big`;
       };
-      if (time === 'second') await ask();
-      return ask();
+      if (time === 'second') await query();
+      return query();
     });
     expect(row).toEqual(found);
   });
 
-  it('takes a text for JSON as it is', async () => {
+  it('may be text for JSON', async () => {
     await using store = open(db.url, 'types');
     const rows = await store.sql.begin(async (tx) => {
-      const ask = () => tx<{ a: number }[]>`select (${'{"a":1}'}::jsonb ->> 'a')::int as a`;
-      return [...(await ask()), ...(await ask())];
+      const query = () => tx<{ a: number }[]>`select (${'{"a":1}'}::jsonb ->> 'a')::int as a`;
+      return [...(await query()), ...(await query())];
     });
     expect(rows).toEqual([{ a: 1 }, { a: 1 }]);
   });

@@ -127,7 +127,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     await using owner = openStore({ url: pooler.url, role: 'owner' });
     const facts = await postgresFacts(owner.sql);
     expect(poolerMisfit(facts, server)).toEqual({
-      what: 'a pooler stands there',
+      what: 'it is a pooler',
       remedy: 'add pool_mode=transaction to DATABASE_URL, and name the server itself in DIRECT_DATABASE_URL',
     });
     expect(poolerMisfit(facts, { ...server, setting: 'DIRECT_DATABASE_URL' })?.remedy).toBe(

@@ -1,10 +1,10 @@
 /** What each run changed about clusters is kept, for each organization. */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ChangeScope } from '../../src/db/changes.ts';
-import { type ClusterChange, type ClusterState, clusterChanges } from '../../src/db/cluster-changes.ts';
 import { deleteOrganization } from '../../src/db/organizations.ts';
-import { sourceRuns } from '../../src/db/runs.ts';
+import { type ClusterChange, type ClusterState, clusterChanges } from '../../src/db/runs/cluster-changes.ts';
+import type { ChangeScope } from '../../src/db/runs/machine-changes.ts';
+import { sourceRuns } from '../../src/db/runs/records.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { deleteUser } from '../../src/db/users.ts';
 import { CLUSTER_FIELDS } from '../../src/domain/changes.ts';

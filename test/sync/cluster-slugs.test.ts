@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decide, heldItems, pendingBatches } from '../../src/db/held.ts';
+import { decide, heldItems, pendingBatches } from '../../src/db/held-batches.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { cluster, disk } from './cluster-rows.ts';

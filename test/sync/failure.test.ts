@@ -93,7 +93,7 @@ describe('a run that fails', () => {
     const error = await changesNothing('catalogue', (run) =>
       scene.catalogue([...OTHER, ...offers('a', 13, { cpu: 2 ** 31 }).slice(12)], { run }),
     );
-    expect(error).toMatchObject({ message: expect.stringMatching(/^PostgreSQL took 0 of 22 rows/) });
+    expect(error).toMatchObject({ message: expect.stringMatching(/^PostgreSQL stored 0 of 22 rows/) });
   });
 
   it('because the control plane fails midway changes nothing', async () => {

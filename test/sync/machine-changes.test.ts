@@ -8,8 +8,8 @@ import {
   type MachineState,
   machineChanges,
   pruneChanges,
-} from '../../src/db/changes.ts';
-import { runRecord, sourceRuns } from '../../src/db/runs.ts';
+} from '../../src/db/runs/machine-changes.ts';
+import { runRecord, sourceRuns } from '../../src/db/runs/records.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { pruneRuns } from '../../src/db/sync/run.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';

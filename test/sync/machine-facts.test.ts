@@ -1,8 +1,8 @@
 /** What a source says of a machine besides its size and price: stored, compared, told. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { machineChanges } from '../../src/db/changes.ts';
-import { heldItems, pendingBatches } from '../../src/db/held.ts';
-import { sourceRuns } from '../../src/db/runs.ts';
+import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
+import { machineChanges } from '../../src/db/runs/machine-changes.ts';
+import { sourceRuns } from '../../src/db/runs/records.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { previewCatalogue } from '../../src/sync/catalogue/catalogue.ts';

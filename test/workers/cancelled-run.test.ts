@@ -1,8 +1,7 @@
 /** Runs that an operator cancels, with real workers. */
 import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
-import { sourceTroubles } from '../../src/db/operating.ts';
-import { sourceStatus } from '../../src/db/sources.ts';
+import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { syncProcessor } from '../../workers/processors/sync.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { IS_UNDER_WAY } from '../../src/db/runs.ts';
+import { IS_LIVE } from '../../src/db/runs/records.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { enableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { evaluateAlerts } from '../../src/features/alerts/evaluate.ts';
@@ -70,7 +70,7 @@ async function openScene(sources: Record<string, Behaviour>) {
   const file = join(folder.path, 'sources.json');
   await writeFile(file, JSON.stringify({ catalogues }));
   const runsUnderWay = async () => {
-    const isUnderWay = store.sql.unsafe(IS_UNDER_WAY);
+    const isUnderWay = store.sql.unsafe(IS_LIVE);
     return (await store.sql`select from sync_runs r where ${isUnderWay}`).length;
   };
   const closing = opened.move();

@@ -95,10 +95,10 @@ it('an attempt that fails late, after another worker has read its slot, does not
   await store.sql`insert into sources (id, kind, adapter) values ('late', 'catalogue', 'price-list')`;
   const slot = { schedule: 'late', slot: '2026-01-01T00:00:00Z' };
   await claimSlot(store.db, slot);
-  const hung = await beginRun(store.db, 'late', slot.slot, { asked: { cause: 'slot' } });
+  const hung = await beginRun(store.db, 'late', slot.slot, { origin: { cause: 'slot' } });
   await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));
   expect(await dueIn('late')).toBeGreaterThan(0);
-  const next = await beginRun(store.db, 'late', slot.slot, { asked: { cause: 'slot' } });
+  const next = await beginRun(store.db, 'late', slot.slot, { origin: { cause: 'slot' } });
   await finishRun(store.db, next, 'changed', NO_COUNTS, new Date().toISOString());
   await setSlotDue(store.db, slot, undefined);
   await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));

@@ -4,7 +4,7 @@ import { inLogContext } from '../../src/app/log-context.ts';
 import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { wasCancelledSince } from '../../src/db/sync/live-runs.ts';
-import { type Asked, anyNeverRan } from '../../src/db/sync/run.ts';
+import { anyNeverRan, type RunOrigin } from '../../src/db/sync/run.ts';
 import {
   isLatestSlotOpen,
   isSlotCovered,
@@ -103,7 +103,7 @@ function jobProcessor(dependencies: SyncDependencies) {
         throw new DelayedError();
       }
       using _turn = await suspects.admit(worker.store.db, sourceId, logger, signal);
-      const begin = { slot: ownSlot?.slot, asked: askedOf(job), signal, inWorker: true };
+      const begin = { slot: ownSlot?.slot, origin: originOf(job), signal, inWorker: true };
       const result = await worker.runSource(source, begin);
       observe?.(sourceId, result.outcome, seconds());
       const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
@@ -150,7 +150,7 @@ function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): S
 }
 
 /** Why a job runs. Who asked for a run has written that into the audit log before it was enqueued. */
-function askedOf({ data: { isAdditional, askedBy } }: Job<SyncJob>): Asked {
+function originOf({ data: { isAdditional, askedBy } }: Job<SyncJob>): RunOrigin {
   if (askedBy !== undefined) return { cause: 'hand', by: askedBy };
   return { cause: isAdditional ? 'follow' : 'slot' };
 }

@@ -2,7 +2,13 @@
 import type { SourceConfig } from '../../config/config.ts';
 import type { Configured } from '../../config/settings.ts';
 import type { Store } from '../../db/connection/connect.ts';
-import { type BatchDecision, type BatchRecord, decide, heldItems, undoRejection } from '../../db/held.ts';
+import {
+  type BatchDecision,
+  type BatchRecord,
+  decide,
+  heldItems,
+  undoRejection,
+} from '../../db/held-batches.ts';
 import type { RunCounts } from '../../db/sync/run.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import type { Decider } from '../../domain/operator.ts';
@@ -96,8 +102,8 @@ async function storeDecided(
   source: SourceConfig,
   decision: BatchDecision,
 ): Promise<SyncResult> {
-  const asked = { cause: 'decision', by: decision.decider.by } as const;
-  return recorded(config, store, source, { evenIfDisabled: true, asked }, async (run) => {
+  const origin = { cause: 'decision', by: decision.decider.by } as const;
+  return recorded(config, store, source, { evenIfDisabled: true, origin }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;

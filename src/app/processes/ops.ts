@@ -8,11 +8,11 @@ import { exportMetrics } from '../../ops/collect.ts';
 import type { OpsPart } from '../../ops/part.ts';
 import { buildOps } from '../../ops/server.ts';
 import { answerParent } from '../../processes/ipc.ts';
-import { acknowledgedAlerts } from '../acknowledged-alerts.ts';
 import type { Disposer } from '../disposer.ts';
 import type { OpsContext } from '../feature.ts';
 import { FOUND_KINDS } from '../feature-settings.ts';
 import { FEATURES } from '../features.ts';
+import { openAlerts } from '../open-alerts.ts';
 import { composeWriter, type Writer } from '../writer.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
@@ -39,7 +39,7 @@ export interface OpenedParts {
 
 /** Opens what features add to the operators' server. What it opens, `closing` closes. */
 export async function openParts(
-  given: Omit<OpsContext, 'openWriter' | 'kinds' | 'acknowledged'>,
+  given: Omit<OpsContext, 'openWriter' | 'kinds' | 'openAlerts'>,
 ): Promise<OpenedParts> {
   const { config, logger, closing, store } = given;
   let writer: Writer | undefined;
@@ -47,7 +47,7 @@ export async function openParts(
     writer ??= closing.use(composeWriter(config, logger));
     return writer;
   };
-  const context = { ...given, openWriter, kinds: FOUND_KINDS, acknowledged: acknowledgedAlerts };
+  const context = { ...given, openWriter, kinds: FOUND_KINDS, openAlerts };
   const opened = FEATURES.flatMap(({ operations }) => operations?.(context) ?? []);
   return { parts: await Promise.all(opened), db: store.db };
 }

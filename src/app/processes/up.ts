@@ -93,7 +93,7 @@ async function start(
 ): Promise<void> {
   const supervisor = closing.use(new Supervisor({ log: logger }));
   const servers = await startServers(config, home.folder, { supervisor, say: print });
-  await migrate(servers.databaseUrl, { tell: print });
+  await migrate(servers.databaseUrl, { notify: print });
   const store = closing.use(openStore({ url: servers.databaseUrl, role: 'worker', connections: 2 }));
   await claimContent(store.db, content);
   const { organization, token } = await organizationAndToken(

@@ -1,6 +1,6 @@
 /** Which batch an operator names, and what to say where it is not the one to decide about. */
 import type { Sql } from '../../db/connection/connect.ts';
-import { type BatchRecord, batchRecord, pendingBatches } from '../../db/held.ts';
+import { type BatchRecord, batchRecord, pendingBatches } from '../../db/held-batches.ts';
 import { readId } from '../terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 

@@ -1,7 +1,7 @@
 /** What a held batch would change, as text. */
 
 import type { Preview } from '../../app/actions/batch.ts';
-import type { BatchRecord } from '../../db/held.ts';
+import type { BatchRecord } from '../../db/held-batches.ts';
 import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import type { ClusterPreviewRow } from '../../db/sync/clusters/preview.ts';
 import { hourly } from '../../lib/quantities.ts';

@@ -10,8 +10,8 @@ import {
   batchRecords,
   batchTrail,
   pendingBatches,
-} from '../../db/held.ts';
-import { runRecord } from '../../db/runs.ts';
+} from '../../db/held-batches.ts';
+import { runRecord } from '../../db/runs/records.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import { openWorker } from '../open-worker.ts';
 import { lineWidth } from '../runs/change-rows.ts';

@@ -1,14 +1,14 @@
 /** What runs have changed, as text. */
 
+import type { Sql } from '../../db/connection/client.ts';
+import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/runs/cluster-changes.ts';
 import {
   type ChangeScope,
   type MachineChange,
   type MachineChanges,
   type MachineState,
   machineChanges,
-} from '../../db/changes.ts';
-import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/cluster-changes.ts';
-import type { Sql } from '../../db/connection/client.ts';
+} from '../../db/runs/machine-changes.ts';
 import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/changes.ts';
 import { factsChange } from '../../domain/machine-facts.ts';
 import { alignedLines, moreLine, wrapped } from '../terminal/table.ts';

@@ -1,8 +1,8 @@
 import type { Environment } from '../../config/config.ts';
-import { changesKeptSince, type MachineChanges } from '../../db/changes.ts';
-import type { ClusterChanges } from '../../db/cluster-changes.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { providerNames } from '../../db/providers.ts';
+import type { ClusterChanges } from '../../db/runs/cluster-changes.ts';
+import { changesKeptSince, type MachineChanges } from '../../db/runs/machine-changes.ts';
 import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';

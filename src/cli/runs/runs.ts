@@ -1,8 +1,8 @@
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
-import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../db/runs.ts';
+import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../db/runs/records.ts';
+import { isKept, type RunDiff, unshown } from '../../db/runs/timeline.ts';
 import { sourceKind } from '../../db/sources.ts';
-import { isKept, type RunDiff, unshown } from '../../db/timeline.ts';
 import type { Naming } from '../../domain/changes.ts';
 import { type Caused, causeInWords } from '../../domain/run.ts';
 import { knownSource } from '../sources/rejected.ts';

@@ -39,12 +39,12 @@ async function syncOne(config: Config, worker: Worker, sourceId: string, by: Dec
         : `no source is configured; give e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
     );
   }
-  const asked = { cause: 'hand', decider: by } as const;
+  const origin = { cause: 'hand', decider: by } as const;
   await claimContent(worker.store.db, config.content);
   const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
   const result = await worker
-    .runSource(source, { asked, progress: bar.update })
+    .runSource(source, { origin, progress: bar.update })
     .finally(bar.end)
     // What is wrong with an upstream is said in sentences.
     .catch((error: unknown) => {

@@ -1,18 +1,17 @@
 /**
- * The choice between several servers. postgres.js 3.4.9 has one (`target_session_attrs`). It takes a standby for read-write, repeats
- * for ever when no host is suitable, waits for a host that hangs, and stays on a server that was demoted (postgres-hosts.test.ts).
+ * Chooses between several hosts. `target_session_attrs` of postgres.js 3.4.9 does not suffice: it takes a standby for read-write,
+ * repeats forever if no host is suitable, waits for a host that hangs, and stays on a demoted server (postgres-hosts.test.ts).
  */
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { PostgresAddress, PostgresHost, SessionTarget } from '../../lib/postgres-address.ts';
 
-/** What a server says of itself. */
 export interface ServerState {
   readonly isStandby: boolean;
-  /** It takes no writes: a standby, or a server that is set to read only. */
+  /** True for a standby, and for a server that is set to read only. */
   readonly isReadOnly: boolean;
-  /** Rises with every promotion. 0 of a standby. */
+  /** Rises with every promotion; 0 for a standby. */
   readonly timeline: number;
 }
 
@@ -45,15 +44,15 @@ export function describeState({ isStandby, isReadOnly }: ServerState): string {
   return isReadOnly ? 'is set to read only' : 'is a primary';
 }
 
-/** Time for a host to state what it is (ms). */
-const ANSWER_WITHIN_MS = 2000;
-/** Time for the other hosts once one is suitable: a later one of the list may be the better one (ms). */
-const OTHERS_WITHIN_MS = 300;
-const AGAIN_AFTER_MS = 200;
+/** Timeout for the state of a host (ms). */
+const STATE_TIMEOUT_MS = 2000;
+/** Timeout for the other hosts once one is suitable (ms). One of them may be better. */
+const OTHERS_TIMEOUT_MS = 300;
+const RETRY_AFTER_MS = 200;
 /** Time between two checks of the chosen host (ms). */
 const CHECK_EVERY_MS = 5000;
 
-/** The choice of one client, made when it first connects. */
+/** The choice of one client. It chooses when the client first connects. */
 export class HostChoice implements Disposable {
   readonly #address: PostgresAddress;
   readonly #patienceMs: number;
@@ -62,9 +61,8 @@ export class HostChoice implements Disposable {
   #chosen: Promise<PostgresHost> | undefined;
 
   /**
-   * @param patienceMs how long to wait for a suitable host, e.g. while a standby is promoted ("statements go to the promoted
-   *   standby")
-   * @param onUnfit runs when another host is more suitable ("a server that hangs is left", "no connection stays")
+   * @param patienceMs how long to wait for a suitable host, e.g. during a promotion ("statements go to the promoted standby")
+   * @param onUnfit called when another host is more suitable ("a server that hangs is left", "no connection stays")
    */
   constructor(address: PostgresAddress, patienceMs: number, onUnfit: () => void) {
     this.#address = address;
@@ -72,13 +70,13 @@ export class HostChoice implements Disposable {
     this.#onUnfit = onUnfit;
   }
 
-  /** For the driver's option `socket`. */
+  /** The driver's option `socket`. */
   async socket(): Promise<Socket> {
     try {
       this.#chosen ??= this.#choose();
       return connectTo(await this.#chosen);
     } catch (error) {
-      // The driver keeps a connection that never opens unless it gets a socket ("names each host and its cause").
+      // Without a socket the driver would wait forever ("names each host and its cause").
       const socket = new Socket();
       setImmediate(() => socket.destroy(error as Error));
       return socket;
@@ -93,8 +91,8 @@ export class HostChoice implements Disposable {
         this.#watch(host).catch(() => {});
         return host;
       } catch (error) {
-        if (this.#closing.signal.aborted || performance.now() + AGAIN_AFTER_MS > until) throw error;
-        await sleep(AGAIN_AFTER_MS);
+        if (this.#closing.signal.aborted || performance.now() + RETRY_AFTER_MS > until) throw error;
+        await sleep(RETRY_AFTER_MS);
       }
     }
   }
@@ -104,7 +102,7 @@ export class HostChoice implements Disposable {
     const { signal } = this.#closing;
     for (let best = chosen; best === chosen; ) {
       await sleep(CHECK_EVERY_MS, undefined, { signal, ref: false });
-      // All connections stay while no host is suitable.
+      // Connections stay if no host is suitable.
       best = await chooseHost(this.#address, chosen).catch(() => chosen);
     }
     if (!signal.aborted) this.#onUnfit();
@@ -116,7 +114,7 @@ export class HostChoice implements Disposable {
 }
 
 /**
- * A socket without Nagle's algorithm, which delays each COPY by 40 ms. TLS checks the server's name by `host`.
+ * Opens a socket without Nagle's algorithm, which delays each COPY by 40 ms. TLS compares the server's name with `host`.
  * @param to a host, or the path of a Unix socket
  */
 export function connectTo(to: PostgresHost | string): Socket {
@@ -126,20 +124,20 @@ export function connectTo(to: PostgresHost | string): Socket {
 }
 
 /**
- * All hosts are asked at once: one that hangs costs no time ("a host that hangs costs no connection its time").
- * @param present the host in use; it has the preference, and every host gets its full time
+ * Reads the states of all hosts at once and returns the best host ("a host that hangs costs no connection its time").
+ * @param present the host in use. It wins a tie, and every host gets the full timeout.
  * @throws NoHost
  */
 export async function chooseHost(address: PostgresAddress, present?: PostgresHost): Promise<PostgresHost> {
   const { promise: decided, resolve: decide } = Promise.withResolvers<void>();
-  const timers = [setTimeout(decide, 2 * ANSWER_WITHIN_MS)];
+  const timers = [setTimeout(decide, 2 * STATE_TIMEOUT_MS)];
   const found = address.hosts.map((host) => ({
     host,
     state: new Error('does not answer') as Found['state'],
   }));
   const answers = found.map(async (each) => {
-    each.state = await askState(address, each.host).catch((error: Error) => error);
-    if (!present && rank(address.target, each.state) > 0) timers.push(setTimeout(decide, OTHERS_WITHIN_MS));
+    each.state = await readState(address, each.host).catch((error: Error) => error);
+    if (!present && rank(address.target, each.state) > 0) timers.push(setTimeout(decide, OTHERS_TIMEOUT_MS));
   });
   await Promise.race([Promise.all(answers), decided]);
   for (const timer of timers) clearTimeout(timer);
@@ -150,8 +148,8 @@ export async function chooseHost(address: PostgresAddress, present?: PostgresHos
 }
 
 /**
- * 0 for an unsuitable server. Of several primaries the one that was promoted last counts most: the other one came back after a
- * failover and does not know of it ("a former primary that comes back").
+ * Returns 0 for an unsuitable server. Of several primaries the last promoted one ranks highest: the others returned after a
+ * failover ("a former primary that comes back").
  */
 function rank(target: SessionTarget, state: ServerState | Error): number {
   if (state instanceof Error) return 0;
@@ -173,18 +171,18 @@ function rank(target: SessionTarget, state: ServerState | Error): number {
 }
 
 /** @throws the error of the driver or the server */
-async function askState(address: PostgresAddress, { host, port }: PostgresHost): Promise<ServerState> {
+async function readState(address: PostgresAddress, { host, port }: PostgresHost): Promise<ServerState> {
   const client = postgres(address.url, {
     host,
     port,
     max: 1,
     fetch_types: false,
-    connect_timeout: ANSWER_WITHIN_MS / 1000,
+    connect_timeout: STATE_TIMEOUT_MS / 1000,
     onnotice: () => {},
-    connection: { application_name: 'fleetbook looks for its server' },
+    connection: { application_name: 'fleetbook chooses a host' },
   });
   try {
-    // In one packet, without preparing anything: a pooler may stand between.
+    // One packet without a prepared statement, because of poolers.
     const [state] = await client.unsafe<[ServerState]>(`
       select pg_is_in_recovery() as "isStandby",
         pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly",

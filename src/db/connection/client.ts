@@ -13,15 +13,15 @@ type Steps = (sql: TransactionSql) => unknown;
 type Begin = (...given: [Steps] | [string, Steps]) => Promise<unknown>;
 
 export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>> & {
-  /** How long to wait for a suitable server, e.g. while a standby is promoted (ms). The default is 0. */
+  /** How long to wait for a suitable server, e.g. during a promotion (ms); 0 by default. */
   readonly patienceMs?: number;
 };
 
-/** Seconds that running statements may take to finish after their client has lost another connection. */
+/** Time for running statements after their client has lost another connection (s). */
 const GRACE_S = 3;
 
 /**
- * A pool of connections that survives the loss of each of them. It replaces the whole client of postgres.js at the first loss: a
+ * A pool of connections that survives the loss of any of them. It replaces the whole client of postgres.js at the first loss: a
  * lost connection of postgres.js never sends again (client.test.ts, "goes on under load while its connections are cut").
  */
 export class Pool implements AsyncDisposable {
@@ -51,12 +51,12 @@ export class Pool implements AsyncDisposable {
     );
   }
 
-  /** Adds a listener that runs after a loss, when new connections may lead to another server. */
+  /** Adds a listener. It runs after a loss: new connections may lead to another server. */
   onLost(listener: () => void): void {
     this.#onLost.push(listener);
   }
 
-  /** Replaces all connections, e.g. after a failover that closed none of them. */
+  /** Replaces all connections, e.g. after a failover that closed none. */
   renew(): void {
     this.#replace(this.#client);
   }
@@ -75,14 +75,14 @@ export class Pool implements AsyncDisposable {
 }
 
 /**
- * A client of one connection, for temporary tables and long transactions. It connects with the first statement. After a loss every
- * statement fails: a new connection would run the rest of a transaction alone (client.test.ts, "refuses everything once").
+ * Opens a client of one connection, for temporary tables and long transactions. It connects with the first statement. After a loss
+ * every statement fails: a new connection would run the rest of a transaction alone (client.test.ts, "refuses everything once").
  */
 export function openClient(url: string, options: ClientOptions): Sql {
   const address = postgresAddress(url);
   if (address.isPooled)
     throw new Error(
-      'a session cannot go through a pooler in transaction mode; name the server itself in DIRECT_DATABASE_URL',
+      'temporary tables and long transactions do not work through a pooler in transaction mode; set DIRECT_DATABASE_URL to the address of the server itself',
     );
   const client = open(address, { ...options, max: 1 }, () => void client.close(0));
   const current = () => client.sql;
@@ -101,7 +101,7 @@ interface Opened {
   close(graceS: number): Promise<void>;
 }
 
-/** @param onLost runs when a connection is lost or its server is no longer the wanted one */
+/** @param onLost called when a connection is lost or its server is no longer suitable */
 function open(
   address: PostgresAddress,
   { patienceMs = 0, ...options }: ClientOptions,
@@ -114,9 +114,9 @@ function open(
     onclose: onLost,
     // A connection that closes for its age counts as lost.
     max_lifetime: null,
-    // The driver does not handle a failure of this query (client.test.ts, "a server that dies while a connection opens").
+    // The driver ignores a failure of this query (client.test.ts, "a server that dies while a connection opens").
     fetch_types: false,
-    // The type of the driver's options lacks it.
+    // Missing in the driver's types.
     socket: choice
       ? () => choice.socket()
       : ({ host: [host = ''], port: [port = 5432], path }: Server) => connectTo(path || { host, port }),
@@ -132,9 +132,9 @@ function open(
 }
 
 /**
- * A stable client in front of the present one. Drizzle overwrites the parsers and serializers of its client, so it gets a copy
- * (client.test.ts, "come back as they were sent").
- * @param each gets each statement before it is sent
+ * Returns a stable client in front of the current one. Drizzle overwrites the parsers and serializers of its client, so it gets a
+ * copy (client.test.ts, "come back as they were sent").
+ * @param each called with each statement before it is sent
  */
 function facade<Client extends Sql | TransactionSql>(
   current: () => Client,
@@ -159,16 +159,16 @@ function facade<Client extends Sql | TransactionSql>(
 }
 
 /**
- * Transactions that send nothing on a lost connection: a statement or a `rollback` there ends the process
+ * Returns a `begin` that sends nothing on a lost connection: a statement or a `rollback` there ends the process
  * (porsager/postgres#1154, #1208; client.test.ts, "fails a transaction").
- * @param local statements that each transaction begins with
+ * @param local statements at the start of each transaction
  */
 function transactions(current: () => Sql, local?: string): Begin {
   return async (...given) => {
     const [options, steps] = given.length === 1 ? ['', given[0]] : given;
     let lost: unknown;
     const work = current().begin(options, (transaction) => {
-      // Goes out with the first step. If it fails, the steps fail too.
+      // Sent with the first step. If it fails, the steps fail too.
       if (local !== undefined) transaction.unsafe(local).catch(() => {});
       const sql = facade(
         () => transaction,
@@ -196,7 +196,7 @@ const unlessLost = (results: Promise<unknown>) =>
     return new Promise(() => {});
   });
 
-/** A statement of postgres.js, as far as it is used here. */
+/** Internals of a statement of postgres.js. */
 interface Query {
   handler: (query: Query) => void;
   resolve(result?: unknown): void;
@@ -208,39 +208,39 @@ function isQuery(value: unknown): value is Query {
 }
 
 /**
- * Sends a statement with parameters in one message. postgres.js asks for their types first, unless this is false; a worker that
- * hangs between the two keeps its locks for minutes (whole-statements.test.ts, decision 79). On the pool, such statements
- * would wait behind a slow one.
+ * Sends a statement with parameters in one message. By default postgres.js first requests their types. A worker that hangs between
+ * the two messages holds its locks for minutes (whole-statements.test.ts, decision 79). The pool does not use it: there such
+ * statements would wait behind a slow one.
  */
 function sendWhole(query: Query): void {
   Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} });
 }
 
-/** Parameters of a connection that every pooler keeps for each of its clients. */
-const KEPT = ['application_name', 'TimeZone'];
+/** Parameters that every pooler preserves for each client. */
+const PRESERVED = ['application_name', 'TimeZone'];
 
-/** A pooler in transaction mode keeps nothing else, so each transaction sets the rest (pgbouncer.test.ts, "acts in its role"). */
+/** A pooler in transaction mode loses all other parameters. Each transaction sets them (pgbouncer.test.ts, "acts in its role"). */
 function forPooler(given: object = {}) {
   const entries = Object.entries(given);
   return {
     prepare: false,
-    connection: Object.fromEntries(entries.filter(([name]) => KEPT.includes(name))),
-    // `select set_config` would be a query, and the isolation of a transaction is set before its first query.
+    connection: Object.fromEntries(entries.filter(([name]) => PRESERVED.includes(name))),
+    // Not `select set_config`: a transaction sets its isolation before its first query.
     local:
       entries
-        .filter(([name]) => !KEPT.includes(name))
+        .filter(([name]) => !PRESERVED.includes(name))
         .map(([name, value]) => `set local ${name} ${name === 'role' ? '' : '= '}'${value}'`)
         .join('; ') || 'select',
   };
 }
 
-/** Sends a statement by the handler of a transaction. Its caller gets the result after the commit. */
+/** Runs a statement in a transaction of its own. The caller gets the result after the commit. */
 function runInTransaction(query: Query, begin: Begin): void {
   const { resolve, reject } = query;
   sendWhole(query);
   query.handler = () => {
     begin(async (transaction) => {
-      // The statements that the transaction begins with go first.
+      // The statements at the start of the transaction go first.
       await undefined;
       const inner: unknown = transaction``;
       return new Promise((done, failed) => {
@@ -251,11 +251,11 @@ function runInTransaction(query: Query, begin: Begin): void {
   };
 }
 
-/** A Date would drop the microseconds of a time. Drizzle wants times as text as well, and it writes JSON itself. */
+/** A Date would drop microseconds. Drizzle also expects times as text, and serializes JSON itself. */
 const asText = (text: string) => text;
 const jsonOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Arrays are among them because no connection fetches their types (client.test.ts, "come back as they were sent"). */
+/** Includes arrays because connections do not fetch their types (client.test.ts, "come back as they were sent"). */
 const TYPES = {
   unknown: { to: 0, from: [], serialize: textOf, parse: asText },
   time: { to: 1184, from: [1082, 1114, 1184], serialize: textOf, parse: asText },
@@ -273,7 +273,7 @@ function arrayOf(types: [number, ...number[]], parse: (text: string) => string |
 /** A brace, a quoted element or a plain one. */
 const TOKEN = /[{}]|"((?:[^"\\]|\\.)*)"|[^{},"]+/gs;
 
-/** Reads `{a,"b,c",NULL}` by way of JSON. Bounds other than from 1 precede it: `[0:1]={a,b}`. */
+/** Parses `{a,"b,c",NULL}` by way of JSON. Unusual bounds precede it: `[0:1]={a,b}`. */
 function parseArray(text: string, parse: (text: string) => unknown): unknown {
   const json = text.replace(/^[^{]*=/, '').replaceAll(TOKEN, (token, quoted?: string) => {
     if (token === '{') return '[';
@@ -284,9 +284,9 @@ function parseArray(text: string, parse: (text: string) => unknown): unknown {
   return JSON.parse(json);
 }
 
-/** A value as PostgreSQL reads it for any type: a whole statement does not know its types (whole-statements.test.ts). */
+/** Returns text that PostgreSQL parses for any type: types are unknown before a whole statement is sent. */
 function textOf(value: unknown): string {
-  if (value === undefined) throw new TypeError('an array for PostgreSQL holds undefined');
+  if (value === undefined) throw new TypeError('an array for PostgreSQL contains undefined');
   if (Array.isArray(value)) return `{${value.map(elementOf).join(',')}}`;
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;

@@ -5,7 +5,7 @@ import { type ClientDatabase, databaseOn, openSession, type Session } from './da
 export type { Sql } from './client.ts';
 export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
 
-/** `owner` migrates; `worker` writes for every organization; `reader` serves, and row-level security holds it. */
+/** `owner` migrates; `worker` writes for every organization; `reader` serves under row-level security. */
 export type StoreRole = 'owner' | 'worker' | 'reader';
 
 const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
@@ -14,40 +14,37 @@ const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
   reader: 'fleetbook_reader',
 };
 
-/** Connections that all act in one role. `await using` closes them. */
+/** Connections in one role. `await using` closes them. */
 export interface Store extends AsyncDisposable {
-  /** For what readers serve with: postgres.js names and prepares its statements, so each takes one round trip. Drizzle's take two. */
+  /** Prepares its statements, so each takes one round trip. Statements of Drizzle take two. */
   readonly sql: Sql;
   readonly db: ClientDatabase;
   /** The runs of this process. */
   readonly liveRuns: LiveRuns;
-  /** Opens a session; it connects when it is first used. */
+  /** Opens a connection for temporary tables. It connects with the first statement. */
   session(): Session;
-  /** Leaves connections that nothing comes back on, e.g. after a failover that closed none, for new ones. */
+  /** Replaces all connections, e.g. after a failover that closed none. */
   renew(): void;
-  /** Adds a listener that hears when connections were lost and are made anew: the server may be another one by then. */
+  /** Adds a listener. It runs after a loss: new connections may lead to another server. */
   onLost(listener: () => void): void;
 }
 
 export interface StoreOptions {
   readonly url: string;
-  /** Where sessions are opened, if there is a pooler at `url` that has none. */
+  /** For `session`, if `url` is a pooler. */
   readonly directUrl?: string | undefined;
   readonly role: StoreRole;
-  /** Connections of the pool; they open when first used. */
+  /** Largest number of connections in the pool; 4 by default. */
   readonly connections?: number;
-  /** Milliseconds after which Postgres itself gives a statement up. */
+  /** `statement_timeout` (ms). */
   readonly statementTimeoutMs?: number;
-  /**
-   * Milliseconds of silence amid a transaction after which Postgres itself ends the connection: one whose holder is
-   * frozen would keep its rows from everybody else.
-   */
+  /** `idle_in_transaction_session_timeout` (ms): a frozen process must not hold its locks. */
   readonly silentInTransactionMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
 }
 
-/** Milliseconds for which what writes waits until one of several servers takes writes: a standby is being promoted. */
+/** How long workers wait for a host that accepts writes, e.g. during a promotion (ms). */
 const PATIENCE_MS = 10_000;
 
 function clientOptions(options: StoreOptions): ClientOptions {
@@ -56,13 +53,13 @@ function clientOptions(options: StoreOptions): ClientOptions {
   return {
     max: options.connections ?? 4,
     connect_timeout: 5,
-    // A reader does not wait: it has other tiers.
+    // Readers have other tiers.
     patienceMs: options.role === 'reader' ? 0 : PATIENCE_MS,
     onnotice: () => {},
     connection: {
       application_name: options.applicationName ?? `fleetbook ${options.role}`,
       TimeZone: 'UTC',
-      // A statement takes milliseconds and compiling it a second. `doctor` alone has no role: it must get through any pooler.
+      // See decision 13. `doctor` has no role, since some poolers reject it.
       ...(role === undefined ? {} : { role, jit: 'off' }),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       ...(silentInTransactionMs === undefined
@@ -72,7 +69,7 @@ function clientOptions(options: StoreOptions): ClientOptions {
   };
 }
 
-/** Connects lazily: nothing is opened before the first query. */
+/** Opens connections lazily: the first query connects. */
 export function openStore(options: StoreOptions): Store {
   const client = clientOptions(options);
   const pool = new Pool(options.url, client);

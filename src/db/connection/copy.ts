@@ -3,17 +3,14 @@ import { setImmediate } from 'node:timers/promises';
 import type { SessionDatabase } from './connect.ts';
 import { codeOf } from './errors.ts';
 
-/** Characters in one packet: a packet for each row would cost more than the row. */
+/** Characters per packet: one packet per row is slow. */
 const CHUNK = 65_536;
 
 /**
- * Copies rows into a table of the session and analyzes it. `lines` are whole rows in COPY's text format, one or many at
- * a time, each with its line feed; `copyField` makes their fields. The statement timeout does not apply: the rows come as
- * fast as their source sends them, and reading a source has its own deadlines.
- *
- * postgres.js 3.4 does not report a COPY that fails after its end was sent, neither a refused row nor a lost connection.
- * So the rows are counted afterwards.
- * @throws what the lines throw, with nothing copied; Error when the server did not take every row
+ * Copies rows into a temporary table and analyzes it. The statement timeout does not apply, since the source determines the speed
+ * and has deadlines. postgres.js 3.4 does not report a COPY that fails after its end was sent, so this counts the rows.
+ * @param lines one or several whole rows in COPY's text format, each with its line feed; see `copyField`
+ * @throws errors of `lines`, with nothing copied; Error if the server did not store every row
  */
 export async function copyLines(
   { $client: sql }: SessionDatabase,
@@ -30,7 +27,9 @@ export async function copyLines(
   await sql`analyze ${sql(table)}`;
   const [row] = await sql<{ taken: number }[]>`select count(*)::int as taken from ${sql(table)}`;
   if (row?.taken === sent) return;
-  throw new Error(`PostgreSQL took ${row?.taken} of ${sent} rows into ${table}; its own log says why`);
+  throw new Error(
+    `PostgreSQL stored ${row?.taken} of ${sent} rows in ${table}; the log of PostgreSQL has the cause`,
+  );
 }
 
 interface Chunk {
@@ -53,14 +52,14 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Chunk, un
   return undefined;
 }
 
-/** Counts line feeds: within a field they are escaped. */
+/** Counts line feeds. Fields contain them escaped only. */
 function countRows(lines: string): number {
   let rows = 0;
   for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) rows += 1;
   return rows;
 }
 
-/** Sends every chunk. Gives up at once when the copy fails, even while it waits for the next chunk. */
+/** Sends every chunk. Stops at once if the copy fails, even while it waits for the next chunk. */
 async function send(
   copy: Writable,
   chunks: AsyncGenerator<Chunk, undefined>,
@@ -76,13 +75,13 @@ async function send(
     }
   } catch (error) {
     copy.destroy(error instanceof Error ? error : new Error(String(error)));
-    // Not awaited: the producer of the rows may be waiting for an upstream.
+    // Not awaited: the producer may be waiting for an upstream.
     chunks.return(undefined).catch(() => {});
     throw error;
   }
 }
 
-/** Repeats the statement until the copy's end has gone out: until then the connection takes none. */
+/** Repeats the statement until the end of the copy is sent: before, the connection rejects it. */
 async function afterCopy(statement: () => PromiseLike<unknown>): Promise<void> {
   for (;;) {
     await setImmediate();
@@ -97,10 +96,10 @@ async function afterCopy(statement: () => PromiseLike<unknown>): Promise<void> {
 
 const ESCAPES: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** A field that is null. */
+/** A null field. */
 export const COPY_NULL = '\\N';
 
-/** Text as COPY's text format wants it. NUL, which Postgres cannot hold, is refused by the adapters' schemas. */
+/** Escapes text for COPY's text format. The adapters' schemas reject NUL, which PostgreSQL cannot store. */
 export function copyField(text: string): string {
   return text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? character);
 }

@@ -1,23 +1,23 @@
 import postgres from 'postgres';
 import { driverError, messageOf } from '../../lib/driver-error.ts';
 
-/** The SQLSTATE, or the driver's or Node's own code; undefined for an error without one. */
+/** Returns the SQLSTATE, or the code of the driver or Node; undefined for an error without a code. */
 export function codeOf(error: unknown): string | undefined {
-  const told = driverError(error);
-  return told instanceof Error && 'code' in told ? String(told.code) : undefined;
+  const cause = driverError(error);
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
 }
 
-/** What PostgreSQL itself answered; undefined for what the driver or anybody else says. */
+/** Returns the error that PostgreSQL sent; undefined for other errors. */
 export function postgresError(error: unknown): postgres.PostgresError | undefined {
-  const told = driverError(error);
-  return told instanceof postgres.PostgresError ? told : undefined;
+  const cause = driverError(error);
+  return cause instanceof postgres.PostgresError ? cause : undefined;
 }
 
-/** The connection is gone: either the server has ended it, or the driver or Node have found it closed. */
+/** Returns true if the connection is gone: the server ended it, or the driver or Node found it closed. */
 export function isLostConnection(error: unknown): boolean {
   const answer = postgresError(error);
   if (answer) return answer.severity === 'FATAL';
   const code = codeOf(error);
-  // An error of the driver about a value begins with its code, e.g. `UNDEFINED_VALUE: …`.
+  // The driver's errors about values start with their code, e.g. `UNDEFINED_VALUE: …`.
   return code !== undefined && !messageOf(error).startsWith(`${code}: `);
 }

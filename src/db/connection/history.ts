@@ -1,104 +1,101 @@
-/** Whether a database is still in the history that it was in, or has gone back to an earlier state. */
+/** Detects whether a database is still in its lineage's history, or went back to an earlier state. */
 
-/** What PostgreSQL says of it at one instant. */
-export interface HistoryLook {
+/** The state that PostgreSQL reports. */
+export interface HistoryState {
   /** The lineage's id. */
   readonly lineage: string;
-  /** The identity of the database in which the lineage began; null until something is published under it. */
+  /** `database_identity()` at the start of the lineage; null until the first publication. */
   readonly began: string | null;
-  /** The identity of the database that was asked, see `database_identity()`; null of a standby. */
+  /** `database_identity()` now; null on a standby. */
   readonly identity: string | null;
-  /** Bytes of log that are safely written; null where the server does not say, and of a standby. */
+  /** Bytes of WAL that are safely written; null if the server does not report them, and on a standby. */
   readonly written: number | null;
 }
 
-/** How far a lineage's database was known to be. */
+/** The farthest known state of a lineage's database. */
 export interface HistoryMark {
   readonly lineage: string;
   readonly identity: string;
-  /** Bytes of log, as `HistoryLook` has them. */
   readonly written: number;
 }
 
 /**
- * - `another database`: not the one in which the lineage began: a dump that was restored, a copy, a recovery to a point in
- *   time, a standby that was promoted;
- * - `earlier state`: the same, with less log than it had: its files were put back.
+ * - `another database`: not the one in which the lineage began, e.g. a restored dump, a copy, a recovery to a point in time or a
+ *   promoted standby;
+ * - `earlier state`: the same database with less WAL than before, e.g. from a backup of its files.
  */
 export type Loss = 'another database' | 'earlier state';
 
-export interface SeenHistory extends HistoryLook {
-  /** Why the lineage does not hold any more; undefined while it does. */
+export interface CheckedHistory extends HistoryState {
+  /** Why the lineage is not valid any more; undefined while it is. */
   readonly loss: Loss | undefined;
-  /** A standby that does not know yet of the lineage that followed: what it says is no news. */
+  /** A standby that has not received the next lineage yet: ignore its state. */
   readonly isLate: boolean;
 }
 
-/**
- * Where somebody else has seen the lineage's database, if that is known: e.g. another process, in the cache. It never fails.
- */
-export type ToldMark = (lineage: string) => Promise<HistoryMark | undefined>;
+/** Returns the mark of a lineage that other processes stored, e.g. in the cache. It never rejects. */
+export type SharedMark = (lineage: string) => Promise<HistoryMark | undefined>;
 
-/** What one process knows of the history. A look at it costs one statement. */
+/** What one process knows of the history. */
 export class KnownHistory {
   #mark: HistoryMark | undefined;
   #lineage: string | undefined;
   /**
-   * Lineages that another one has followed, and one that was seen in an earlier state: the log that it lacks is soon
-   * made up for, by other rows.
+   * Lineages that another one followed, and lineages that were seen in an earlier state. The latter stay lost: other rows soon
+   * write as much WAL as was lost.
    */
   readonly #ended = new Set<string>();
 
-  /** The farthest that the current lineage's database was seen. */
+  /** The farthest known state of the current lineage's database. */
   get mark(): HistoryMark | undefined {
     return this.#mark;
   }
 
   /**
-   * One look. What is known is taken before PostgreSQL is asked: it has all of that, and
-   * more, unless it has gone back.
-   * @throws what `read` fails with
+   * Checks the current state. It takes the known mark before it reads the state: PostgreSQL has at least that much, unless it
+   * went back.
+   * @throws errors of `read`
    */
-  async look(read: () => Promise<HistoryLook>, told: ToldMark): Promise<SeenHistory> {
-    let known = this.#mark && farther(this.#mark, await told(this.#mark.lineage));
-    let look = await read();
-    if (known?.lineage !== look.lineage) {
-      known = await told(look.lineage);
-      // It was told after the look, and may be of after the look.
-      if (known && lossOf(known, look) === 'earlier state') look = await read();
+  async check(read: () => Promise<HistoryState>, sharedMark: SharedMark): Promise<CheckedHistory> {
+    let known = this.#mark && farther(this.#mark, await sharedMark(this.#mark.lineage));
+    let state = await read();
+    if (known?.lineage !== state.lineage) {
+      known = await sharedMark(state.lineage);
+      // This mark may be newer than the state.
+      if (known && lossOf(known, state) === 'earlier state') state = await read();
     }
-    const hasEnded = this.#ended.has(look.lineage);
-    const isLate = hasEnded && look.identity === null;
-    const loss = hasEnded && !isLate ? 'earlier state' : lossOf(known, look);
-    if (loss === 'earlier state') this.#ended.add(look.lineage);
-    if (loss === undefined && !isLate) this.#goesOn(look, known);
-    return { ...look, loss, isLate };
+    const hasEnded = this.#ended.has(state.lineage);
+    const isLate = hasEnded && state.identity === null;
+    const loss = hasEnded && !isLate ? 'earlier state' : lossOf(known, state);
+    if (loss === 'earlier state') this.#ended.add(state.lineage);
+    if (loss === undefined && !isLate) this.#advance(state, known);
+    return { ...state, loss, isLate };
   }
 
-  #goesOn(look: HistoryLook, known: HistoryMark | undefined): void {
-    if (this.#lineage !== undefined && this.#lineage !== look.lineage) this.#ended.add(this.#lineage);
-    this.#lineage = look.lineage;
-    // Of two looks at once the one that began first may end last.
-    this.#mark = farther(farther(markOf(look), known), this.#mark);
+  #advance(state: HistoryState, known: HistoryMark | undefined): void {
+    if (this.#lineage !== undefined && this.#lineage !== state.lineage) this.#ended.add(this.#lineage);
+    this.#lineage = state.lineage;
+    // Of two concurrent checks, the one that began first may end last.
+    this.#mark = farther(farther(markOf(state), known), this.#mark);
   }
 }
 
-/** @param known of any lineage, from before the look */
-function lossOf(known: HistoryMark | undefined, look: HistoryLook): Loss | undefined {
-  const { lineage, began, identity, written } = look;
+/** @param known a mark of any lineage, from before the state was read */
+function lossOf(known: HistoryMark | undefined, state: HistoryState): Loss | undefined {
+  const { lineage, began, identity, written } = state;
   if (identity === null) return undefined;
   if (began !== null && !isSameDatabase(began, identity)) return 'another database';
   if (!known || known.lineage !== lineage || !isSameDatabase(known.identity, identity)) return undefined;
   return written !== null && written < known.written ? 'earlier state' : undefined;
 }
 
-/** By the parts that both sides tell: `-` stands for one that a server keeps to itself. */
+/** Compares identities by the parts that both have; `-` is a part that a server does not reveal. */
 export function isSameDatabase(a: string, b: string): boolean {
   const others = b.split(' ');
   return a.split(' ').every((part, i) => part === others[i] || part === '-' || others[i] === '-');
 }
 
-function markOf({ lineage, identity, written }: HistoryLook): HistoryMark | undefined {
+function markOf({ lineage, identity, written }: HistoryState): HistoryMark | undefined {
   return identity === null || written === null ? undefined : { lineage, identity, written };
 }
 
@@ -107,12 +104,12 @@ function farther(a: HistoryMark | undefined, b: HistoryMark | undefined): Histor
   return b.written > a.written ? b : a;
 }
 
-/** As it is kept in the cache. */
+/** Serializes a mark for the cache. */
 export function markText({ written, identity }: HistoryMark): string {
   return `${written} ${identity}`;
 }
 
-/** Undefined for what is no mark. */
+/** Parses a serialized mark; undefined for any other text. */
 export function readMark(lineage: string, text: string | null | undefined): HistoryMark | undefined {
   const [, written, identity] = /^(\d{1,15}) (\S+(?: \S+)*)$/.exec(text ?? '') ?? [];
   return written && identity ? { lineage, identity, written: Number(written) } : undefined;

@@ -1,37 +1,35 @@
-/** A PostgreSQL that answers and is not what its setting takes it for: found at the start rather than by failing statements. */
+/** Checks at the start whether PostgreSQL is what its setting expects. */
 import { OLDEST_POSTGRES } from '../../lib/oldest-servers.ts';
 import { postgresAddress } from '../../lib/postgres-address.ts';
 import type { Misfit } from '../../redis/misfit.ts';
 import type { Sql } from './client.ts';
 import type { ServerSetting } from './server-problem.ts';
 
-/** What a server says of itself and of this connection. */
 export interface PostgresFacts {
   /** E.g. `15.20`. */
   readonly version: string;
-  /** The role that statements are carried out as. */
+  /** The role of statements. */
   readonly role: string;
-  /** It is a standby. */
   readonly isStandby: boolean;
-  /** It refuses writes: as a standby does, or since it is set to. */
+  /** True for a standby, and for a server that is set to read only. */
   readonly isReadOnly: boolean;
-  /** Something that shares connections stands there. */
+  /** True behind a pooler. */
   readonly isPooler: boolean;
 }
 
-/** @throws what PostgreSQL fails with */
+/** Reads what the checks need. @throws errors of PostgreSQL */
 export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
   const rows = await sql<(Omit<PostgresFacts, 'isPooler'> & { pid: number })[]>`
     select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role, pg_is_in_recovery() as "isStandby", pg_backend_pid() as pid,
       current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
   const [row] = rows;
-  if (!row) throw new Error('PostgreSQL answers nothing');
+  if (!row) throw new Error('PostgreSQL returned no row');
   const { pid, ...facts } = row;
-  // A pooler makes up the number by which a client would cancel.
+  // A pooler invents the process id that a client uses to cancel.
   return { ...facts, isPooler: (rows as unknown as { state?: { pid: number } }).state?.pid !== pid };
 }
 
-/** Of any server. @param setting that names it */
+/** Checks any server. @param setting its setting */
 export function versionMisfit(
   { version }: Pick<PostgresFacts, 'version'>,
   setting: string,
@@ -43,7 +41,7 @@ export function versionMisfit(
   };
 }
 
-/** Of the server that is written to. */
+/** Checks the workers' server. */
 export function writerMisfit(facts: PostgresFacts, server: ServerSetting): Misfit | undefined {
   const { setting } = server;
   const old = versionMisfit(facts, setting);
@@ -61,7 +59,7 @@ export function writerMisfit(facts: PostgresFacts, server: ServerSetting): Misfi
   return roleMisfit(facts, 'fleetbook_worker', server);
 }
 
-/** Of the server that readers read. @param hasPrimary whether another one can be asked for what a standby lacks */
+/** Checks the readers' server. @param hasPrimary true if readers also know the primary of a standby */
 export function readerMisfit(
   facts: PostgresFacts,
   server: ServerSetting,
@@ -71,29 +69,29 @@ export function readerMisfit(
   if (old) return old;
   if (facts.isStandby && !hasPrimary)
     return {
-      what: 'it is a standby, and nobody can be asked for what it does not have yet',
+      what: 'it is a standby, and readers do not know its primary, which has the latest data',
       remedy: 'name it in READER_DATABASE_URL, and the primary in DATABASE_URL',
     };
   return roleMisfit(facts, 'fleetbook_reader', server);
 }
 
-/** Row-level security holds a role, and whoever acts as another one passes it. */
+/** Row-level security depends on the role. */
 function roleMisfit({ role }: PostgresFacts, wanted: string, { setting }: ServerSetting): Misfit | undefined {
   if (role === wanted) return undefined;
   return {
     what: `statements act as ${role} and not as ${wanted}`,
-    remedy: `let the pooler that stands there pass \`role\` on, or add pool_mode=transaction to ${setting}`,
+    remedy: `configure the pooler to pass on \`role\`, or add pool_mode=transaction to ${setting}`,
   };
 }
 
-/** A pooler that nobody has told of. One whose sessions are sessions may do; one in transaction mode does not. */
+/** Finds an undeclared pooler. Session mode works; transaction mode does not. */
 export function poolerMisfit(
   { isPooler }: PostgresFacts,
   { setting, url }: ServerSetting,
 ): Misfit | undefined {
   if (!isPooler || postgresAddress(url).isPooled) return undefined;
   return {
-    what: 'a pooler stands there',
+    what: 'it is a pooler',
     remedy:
       setting === 'DIRECT_DATABASE_URL'
         ? 'give the address of the server itself'

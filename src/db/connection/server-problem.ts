@@ -1,23 +1,20 @@
-/** Why a server cannot be used, in words that name the setting, the server and what to do; never a password. */
+/** Messages about unusable servers. They name the setting, the server and what to do, and contain no password. */
 import { driverError } from '../../lib/driver-error.ts';
 import { describeState, type NoHost } from './choose-host.ts';
 import { codeOf } from './errors.ts';
 
-/** How a setting's server is reached. */
 export interface ServerSetting {
-  /** Of the environment, e.g. `DATABASE_URL`. */
+  /** The environment variable, e.g. `DATABASE_URL`. */
   readonly setting: string;
   readonly url: string;
 }
 
 interface Problem {
-  /** What the server does. */
   readonly what: string;
-  /** What to do. */
   readonly remedy: string;
 }
 
-/** `db.example:5432`, as an address says it; several hosts as they are given. */
+/** Returns e.g. `db.example:5432`, or several hosts separated by commas. */
 export function hostOf(url: string): string {
   const [, hosts = ''] = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url) ?? [];
   const port = portOf(url);
@@ -32,24 +29,24 @@ function portOf(url: string): number {
   return /^rediss?(?:\+cluster)?:/i.test(url) ? 6379 : 5432;
 }
 
-/** E.g. `database fleetbook at db.example:5432`. */
+/** Returns e.g. `database fleetbook at db.example:5432`. */
 export function describeDatabase(url: string): string {
   const [, name = ''] = /^[a-z]+:\/\/[^/?#]*\/([^?#]*)/i.exec(url) ?? [];
   return `database ${decodeURIComponent(name) || 'of the user’s name'} at ${hostOf(url)}`;
 }
 
-/** What an operator is told; undefined for an error that is not about reaching or entering PostgreSQL. */
+/** Returns the message for operators; undefined for an error that does not concern the connection to PostgreSQL. */
 export function postgresProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
   const { code, message } = facts(error);
   if (code === 'NO_HOST') return noHost(driverError(error) as NoHost, setting);
-  const problem = inPostgres(code, message, setting) ?? onTheWay(code, message, setting, 'sslmode');
+  const problem = inPostgres(code, message, setting) ?? inNetwork(code, message, setting, 'sslmode');
   return problem && `PostgreSQL at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
 }
 
-/** The same of Redis. */
+/** Does the same for Redis. */
 export function redisProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
   const { code, message } = facts(error);
-  const problem = inRedis(message, setting) ?? onTheWay(code, message, setting, 'redis:// or rediss://');
+  const problem = inRedis(message, setting) ?? inNetwork(code, message, setting, 'redis:// or rediss://');
   return problem && `Redis at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
 }
 
@@ -62,12 +59,11 @@ const WANTED: Readonly<Record<NoHost['target'], string>> = {
   'prefer-standby': 'answers',
 };
 
-/** Each host with its own cause. */
 function noHost({ target, found }: NoHost, setting: string): string {
   const each = found.map(({ host, state }) => {
     if (!(state instanceof Error)) return `${host.host}:${host.port} ${describeState(state)}`;
     const { code, message } = facts(state);
-    const problem = inPostgres(code, message, setting) ?? onTheWay(code, message, setting, 'sslmode');
+    const problem = inPostgres(code, message, setting) ?? inNetwork(code, message, setting, 'sslmode');
     return `${host.host}:${host.port} ${problem?.what ?? message}`;
   });
   return `no host of PostgreSQL ${WANTED[target]} (${each.join(', ')}): start one, or correct the hosts in ${setting}`;
@@ -109,7 +105,7 @@ function inPostgres(code: string, message: string, setting: string): Problem | u
     case '42883':
       return code === '22023' && !/role "fleetbook_/.test(message)
         ? undefined
-        : { what: `was not brought to this release (${message})`, remedy: 'run `fleetbook migrate`' };
+        : { what: `is not migrated to this release (${message})`, remedy: 'run `fleetbook migrate`' };
     case '42501':
       return /set role/.test(message)
         ? {
@@ -142,16 +138,19 @@ function inRedis(message: string, setting: string): Problem | undefined {
     };
   if (/^CLUSTERDOWN/.test(message))
     return {
-      what: `is of a Redis Cluster that is down (${message})`,
-      remedy: 'bring the masters of its slots back, or have replicas take over; CLUSTER INFO tells more',
+      what: `belongs to a Redis Cluster that is down (${message})`,
+      remedy: 'restart the masters of its slots, or let replicas take over; see CLUSTER INFO',
     };
   if (/^ERR DB index|^ERR invalid DB/.test(message))
-    return { what: 'has no database of that number', remedy: `correct what follows the host in ${setting}` };
+    return {
+      what: 'has no database of that number',
+      remedy: `correct the number after the host in ${setting}`,
+    };
   return undefined;
 }
 
-/** Before the server has said a word. */
-function onTheWay(code: string, message: string, setting: string, tls: string): Problem | undefined {
+/** Finds problems before the server's first answer. */
+function inNetwork(code: string, message: string, setting: string, tls: string): Problem | undefined {
   switch (code) {
     case 'ECONNREFUSED':
       return { what: 'refuses connections', remedy: `start it, or correct host and port in ${setting}` };
@@ -164,7 +163,7 @@ function onTheWay(code: string, message: string, setting: string, tls: string): 
     case 'ENETUNREACH':
       return {
         what: 'does not answer',
-        remedy: `look whether it runs, can be reached from here and speaks TLS as ${tls} in ${setting} says`,
+        remedy: `check that it runs, that this machine can reach it, and that ${tls} in ${setting} is right`,
       };
     case 'ECONNRESET':
     case 'EPIPE':
@@ -173,22 +172,22 @@ function onTheWay(code: string, message: string, setting: string, tls: string): 
     case 'CONNECTION_DESTROYED':
       return {
         what: 'closes the connection',
-        remedy: `look at its log, and whether TLS is to be used (${tls} in ${setting})`,
+        remedy: `check its log, and whether it requires TLS (${tls} in ${setting})`,
       };
     default:
       return /CERT|SELF_SIGNED|^ERR_TLS|^ERR_SSL|^EPROTO/.test(code)
         ? {
-            what: `and this program cannot agree on TLS (${message.split('\n')[0]})`,
+            what: `and Fleetbook cannot agree on TLS (${message.split('\n')[0]})`,
             remedy: `correct ${tls} in ${setting}, or give the certificate's authority in NODE_EXTRA_CA_CERTS`,
           }
         : undefined;
   }
 }
 
-/** Node wraps what it met at several addresses. */
+/** Node wraps the errors of several addresses. */
 function facts(error: unknown): { code: string; message: string } {
-  const told = driverError(error);
-  const first: unknown = told instanceof AggregateError && told.message === '' ? told.errors[0] : told;
+  const cause = driverError(error);
+  const first: unknown = cause instanceof AggregateError && cause.message === '' ? cause.errors[0] : cause;
   return first instanceof Error
     ? { code: codeOf(first) ?? '', message: first.message }
     : { code: '', message: '' };

@@ -1,19 +1,18 @@
 import { postgresError } from './errors.ts';
 
-/** PostgreSQL gave up a statement for its time limit; the message says which, what it waited for, and the setting. */
+/** PostgreSQL cancelled a statement for `statement_timeout`. */
 export class StatementTimeout extends Error {
   override readonly name = 'StatementTimeout';
 }
 
-/** SQLSTATE `query_canceled`, of which the time limit is one kind. */
+/** SQLSTATE `query_canceled`. The time limit is one of its causes. */
 const CANCELED = '57014';
 const BY_ITS_LIMIT = /statement timeout/;
 const SHOWN = 60;
 
 /**
- * What to tell an operator of a statement that PostgreSQL gave up; undefined for any other error. Of the statement its
- * first words are told, in which values have no place.
- * @param seconds the limit, which WRITE_STATEMENT_TIMEOUT sets
+ * Returns the error for operators; undefined for other errors. It quotes the start of the statement, which has no values.
+ * @param seconds the limit, as WRITE_STATEMENT_TIMEOUT sets it
  */
 export function statementTimeout(error: unknown, seconds: number): StatementTimeout | undefined {
   const answer = postgresError(error);
@@ -24,7 +23,7 @@ export function statementTimeout(error: unknown, seconds: number): StatementTime
   const waited =
     table === undefined ? '' : `; it waited for a row of ${table} that another transaction holds`;
   return new StatementTimeout(
-    `PostgreSQL gave up a statement after ${seconds} s (${statement})${waited}. Nothing of this run is stored. Look for what holds or slows the database, or raise WRITE_STATEMENT_TIMEOUT (0: no limit)`,
+    `PostgreSQL cancelled a statement after ${seconds} s (${statement})${waited}. This run stored nothing. Find what locks or slows the database, or raise WRITE_STATEMENT_TIMEOUT (0: no limit)`,
     { cause: answer },
   );
 }

@@ -1,8 +1,7 @@
 /**
- * Set-based statements by the schema's own tables and columns, so that a renamed column is a type error. Drizzle's query
- * builder has an `update … from`, but neither an insert of some columns from a select nor a `create table as`.
+ * Parts of statements that refer to columns of the schema, so that a renamed column is a type error. Drizzle's query builder lacks
+ * an insert of some columns from a select, and `create table as`.
  */
-
 import type { Sql } from './client.ts';
 import type { Database } from './database.ts';
 import {
@@ -17,16 +16,16 @@ import {
   sql,
 } from './drizzle.ts';
 
-/** What a column gets: an expression, a column of another table, or a value that becomes a parameter. */
+/** An expression, a column of another table, or a value that becomes a parameter. */
 type Expression = SQLWrapper | string | number | boolean | null;
 type ColumnsOf<Table extends PgTable> = Table['_']['columns'];
 
-/** A column's bare name: what stands in the column list of `on conflict` and left of `=`. */
+/** Returns a column's bare name, for `on conflict (…)` and `set … =`. */
 export function nameOf(column: Column): SQL {
   return sql`${sql.identifier(column.name)}`;
 }
 
-/** `insert into table (columns) select expressions`; what follows says from where. */
+/** Returns `insert into table (columns) select expressions`, without `from`. */
 export function insertInto<Table extends PgTable>(
   table: Table,
   values: { readonly [Key in keyof ColumnsOf<Table>]?: Expression },
@@ -37,7 +36,7 @@ export function insertInto<Table extends PgTable>(
   return sql`insert into ${table} (${sql.join(names, sql`, `)}) select ${sql.join(expressions, sql`, `)}`;
 }
 
-/** `select expression as column, …` for every column of a table, e.g. of a temporary one that is made of it. */
+/** Returns `select expression as column, …` for every column of a table, e.g. for `create table as`. */
 export function selectAs<Table extends PgTable>(
   table: Table,
   values: { readonly [Key in keyof ColumnsOf<Table>]: Expression },
@@ -49,7 +48,7 @@ export function selectAs<Table extends PgTable>(
   )}`;
 }
 
-/** `create temporary table` with the columns that the declaration has. It goes with the session, or with the transaction. */
+/** Returns `create temporary table` for a declared table. @param ends when PostgreSQL drops it */
 export function createTemporary(table: PgTable, ends: 'session' | 'transaction'): SQL {
   const { columns } = getTableConfig(table);
   const definitions = columns.map(
@@ -60,7 +59,7 @@ export function createTemporary(table: PgTable, ends: 'session' | 'transaction')
   return sql`create temporary table ${table} (${sql.join(definitions, sql`, `)})${end}`;
 }
 
-/** A list as one parameter: `sql.param` would write an array out, a parameter for each element. */
+/** Returns a list as one parameter. Drizzle alone would make one parameter per element. */
 export function array(values: readonly unknown[], type: 'text' | 'integer' | 'bigint' | 'numeric'): SQL {
   return sql`${sql.param([...values])}::${sql.raw(type)}[]`;
 }
@@ -76,35 +75,34 @@ function entriesOf<Table extends PgTable>(
   });
 }
 
-/** An instant as RFC 3339, to the second; null for null. */
+/** Returns a time as RFC 3339, to the second; null for null. */
 export function rfc3339(instant: SQLWrapper): SQL<string | null> {
   return sql<string | null>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 }
 
-/** The same for a statement of postgres.js. @param column e.g. `r.started_at` */
-export function instant(sql: Sql, column: string) {
-  return sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+/** Does the same for a statement of postgres.js. @param time SQL, e.g. `r.started_at` */
+export function instant(sql: Sql, time: string) {
+  return sql`to_char(${sql.unsafe(time)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 }
 
-/** The next number, e.g. of a version that rises. */
 export function increment(column: Column): SQL {
   return sql`${column} + 1`;
 }
 
-/** How many rows meet a condition, beside other aggregates. `db.$count` counts rows on their own. */
+/** Counts rows that meet a condition, next to other aggregates. */
 export function countIf(condition: SQLWrapper): SQL<number> {
   return sql<number>`(count(*) filter (where ${sql`${condition}`}))::int`;
 }
 
-/** The shape of a row that `execute` gives, which must not be an interface. */
+/** The row type for `execute`, which rejects interfaces. */
 export type RowOf<Shape> = { [Key in keyof Shape]: Shape[Key] };
 
-/** Rows that a source has brought and that are not retired. */
+/** Selects rows of a source that are not retired. */
 export function notRetired(rows: Record<'sourceId' | 'retiredAt', Column>, sourceId: string): SQL {
   return sql`${rows.sourceId} = ${sourceId} and ${rows.retiredAt} is null`;
 }
 
-/** Carries out steps in one transaction: the one that is under way, where there is one. */
+/** Runs steps in the current transaction, or in a new one. */
 export function inTransaction<T>(db: Database, steps: (tx: Database) => Promise<T>): Promise<T> {
   return is(db, PgTransaction) ? steps(db) : db.transaction(steps);
 }

@@ -1,4 +1,4 @@
-/** One migration, applied beside a release that goes on reading and writing. */
+/** Applies one migration while another release reads and writes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
@@ -12,32 +12,30 @@ export interface Migration extends MigrationMeta {
 }
 
 export interface LockPatience {
-  /** Milliseconds that a statement waits for a lock. Whoever asks for the table meanwhile waits behind it. */
+  /** `lock_timeout` (ms). Later statements on the table wait behind the migration. */
   readonly lockTimeoutMs: number;
-  /** Milliseconds after which a migration that does not get its locks is given up. */
+  /** Time after which a migration without its locks fails (ms). */
   readonly giveUpAfterMs: number;
 }
 
-/** Short enough for a reader's deadline, also where a migration locks several tables. */
+/** Shorter than a reader's deadline, even for several tables. */
 export const LOCK_PATIENCE: LockPatience = { lockTimeoutMs: 500, giveUpAfterMs: 300_000 };
 
-/** Milliseconds between two attempts: so long everybody who had to wait has the tables for themselves. */
+/** Time between two attempts (ms). In this time other statements get their locks. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5000;
 
-/** A lock was not had in time; or two wait for each other. */
+/** SQLSTATE `lock_not_available` and `deadlock_detected`. */
 const LOCKED = new Set(['55P03', '40P01']);
 
-/** What was applied before it stays applied, nothing of it is, and the release that ran before can go on running. */
 class MigrationFailed extends PlainFailure {
   override readonly name = 'MigrationFailed';
-  /** Its name, e.g. `0013_changes`. */
   readonly migration: string;
 
   constructor(migration: string, why: string, cause: unknown) {
     super(
-      `the migration ${migration} ${why}; nothing of it was applied, those before it are, and the release that ran ` +
-        'until now can go on running: mend the cause and run `fleetbook migrate` again',
+      `the migration ${migration} ${why}; it changed nothing, the migrations before it are applied, and the previous ` +
+        'release still works: correct the cause and run `fleetbook migrate` again',
       { cause },
     );
     this.migration = migration;
@@ -45,19 +43,19 @@ class MigrationFailed extends PlainFailure {
 }
 
 /**
- * Applies one migration in a transaction of its own. A lock is waited for only briefly, again and again, since a table
- * that is waited for is locked for everybody who comes later.
- * @param tell hears, once, who keeps the migration waiting
+ * Applies one migration in one transaction. It waits for a lock only briefly and repeats, since other statements on the table
+ * wait behind it.
+ * @param notify called once, with the transactions that the migration waits for
  * @throws MigrationFailed
  */
 export async function applyMigration(
   client: postgres.Sql,
   migration: Migration,
   patience: LockPatience,
-  tell: (line: string) => void,
+  notify: (line: string) => void,
 ): Promise<void> {
   const began = performance.now();
-  let isTold = false;
+  let isNotified = false;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LONGEST_PAUSE_MS, pause * 1.5)) {
     try {
       await applyOnce(client, migration, patience.lockTimeoutMs);
@@ -72,9 +70,9 @@ export async function applyMigration(
           `got no lock for ${seconds} s: ${await oldestTransactions(client)}`,
           error,
         );
-      if (!isTold)
-        tell(`the migration ${migration.tag} waits for a lock: ${await oldestTransactions(client)}`);
-      isTold = true;
+      if (!isNotified)
+        notify(`the migration ${migration.tag} waits for a lock: ${await oldestTransactions(client)}`);
+      isNotified = true;
       await sleep(pause);
     }
   }
@@ -92,7 +90,7 @@ async function applyOnce(client: postgres.Sql, migration: Migration, lockTimeout
   });
 }
 
-/** Whoever holds a lock for long has a transaction that is as old. */
+/** Describes the oldest transactions: a lock that is held for long belongs to one of them. */
 async function oldestTransactions(client: postgres.Sql): Promise<string> {
   const found = await client<{ who: string; state: string; seconds: number }[]>`
     select concat_ws(' ', 'process', pid, 'of', coalesce(usename::text, backend_type), nullif('(' || application_name || ')', '()')) as who,
@@ -100,7 +98,7 @@ async function oldestTransactions(client: postgres.Sql): Promise<string> {
     from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null
     order by xact_start limit 3`.catch(() => []);
-  if (found.length === 0) return 'no transaction is open any more that would hold one';
+  if (found.length === 0) return 'no open transaction holds it any more';
   const shown = found.map(({ who, state, seconds }) => `${who}, ${state}, for ${seconds} s`);
   return `the oldest open transactions are ${shown.join('; ')}`;
 }

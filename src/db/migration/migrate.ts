@@ -10,37 +10,36 @@ import { drizzle } from '../connection/drizzle.ts';
 import * as schema from '../schema.ts';
 import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from './apply-migration.ts';
 
-// Any number that no other program uses as an advisory lock; per database.
+// Advisory locks belong to one database. No other program may use the number.
 const MIGRATION_LOCK = 7_155_237;
 
 export interface Migrated {
-  /** Names of the migrations that were applied by this call, in their order. */
+  /** Names of the migrations that this call applied, in order. */
   readonly applied: readonly string[];
-  /** The database has a migration that this release does not know: a later release has migrated it. */
+  /** A later release has migrated the database. */
   readonly isLater: boolean;
 }
 
 export interface MigrateOptions {
-  /** Who asks for it: what was applied is written into the audit log, after it, since the log itself may be new. */
+  /** Written into the audit log after the migrations, since they may create the log. */
   readonly decider?: Decider | undefined;
-  /** Hears why it takes longer than it should, a line each. */
-  readonly tell?: (line: string) => void;
+  /** Called with a line about each reason to wait. */
+  readonly notify?: (line: string) => void;
   readonly patience?: LockPatience;
-  /** Where the migrations are; those of this release unless given. */
+  /** Folder of the migrations; this release's by default. */
   readonly folder?: string;
 }
 
 /**
- * Brings the database to this release's schema, while another release goes on reading and writing. Each migration is a
- * transaction of its own: after a failure those before it stay, and the next call goes on with the one that failed. Safe to
- * call from several processes at once: they take turns.
- * @throws MigrationFailed · whatever a connection fails with
+ * Migrates the database to this release while another release reads and writes. Each migration is one transaction: after a failure
+ * the earlier ones stay, and the next call continues with the failed one. Concurrent processes take turns.
+ * @throws MigrationFailed, and errors of the connection
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
-  const { decider, tell = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
+  const { decider, notify = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
   const client = openClient(url, { onnotice: () => {}, connect_timeout: 10, patienceMs: 10_000 });
   try {
-    await takeTurn(client, tell);
+    await takeTurn(client, notify);
     await client`create schema if not exists drizzle`;
     await client`
       create table if not exists drizzle.__drizzle_migrations
@@ -50,7 +49,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const applied: string[] = [];
     for (const migration of known) {
       if (migration.folderMillis <= before) continue;
-      await applyMigration(client, migration, patience, tell);
+      await applyMigration(client, migration, patience, notify);
       applied.push(migration.tag);
     }
     if (decider && applied.length > 0) {
@@ -64,22 +63,16 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
-/** One process at a time. The lock is the connection's, and goes with it. */
-async function takeTurn(client: postgres.Sql, tell: (line: string) => void): Promise<void> {
+/** Waits for other processes. The lock ends with the connection. */
+async function takeTurn(client: postgres.Sql, notify: (line: string) => void): Promise<void> {
   const [turn] = await client`select pg_try_advisory_lock(${MIGRATION_LOCK}) as is_mine`;
   if (turn?.is_mine) return;
-  tell('another process migrates this database: waiting until it has ended');
+  notify('another process migrates this database: waiting for its end');
   await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
 }
 
-/** How a database stands to this release, without changing anything. */
-export interface MigrationState {
-  /** Names of the migrations that are to be applied, in their order. */
-  readonly pending: readonly string[];
-  readonly isLater: Migrated['isLater'];
-}
-
-export async function migrationState(url: string): Promise<MigrationState> {
+/** Returns the names of missing migrations in order, and whether a later release has migrated the database. */
+export async function migrationState(url: string) {
   const client = openClient(url, { onnotice: () => {}, connect_timeout: 5 });
   try {
     const last = await lastApplied(client);
@@ -93,7 +86,7 @@ export async function migrationState(url: string): Promise<MigrationState> {
   }
 }
 
-/** Drizzle knows a migration by the time at which it was made, in milliseconds; 0 before the first one. */
+/** Returns the time (ms) that identifies the last applied migration; 0 before the first one. */
 async function lastApplied(client: postgres.Sql): Promise<number> {
   const [exists] = await client`select to_regclass('drizzle.__drizzle_migrations') is not null as is`;
   if (!exists?.is) return 0;
@@ -106,7 +99,7 @@ function journalOf(folder: string): readonly { readonly tag: string; readonly wh
   return (JSON.parse(journal) as { entries: { tag: string; when: number }[] }).entries;
 }
 
-/** In their order. */
+/** Returns the migrations in order. */
 function migrationsIn(folder: string): Migration[] {
   const tags = new Map(journalOf(folder).map(({ when, tag }) => [when, tag]));
   return readMigrationFiles({ migrationsFolder: folder }).map((migration) => ({

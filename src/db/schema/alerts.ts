@@ -1,31 +1,30 @@
-/** What operators are told of, and what was sent to whom. */
-import { bigint, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../connection/drizzle.ts';
-import { instant } from './columns.ts';
+import { index, pgTable, sql, uniqueIndex } from '../connection/drizzle.ts';
+import { instant } from './shared-columns.ts';
 
-/** Something that is wrong for as long as `resolved_at` is null. At most one of a key is open at a time. */
+/** An alert is open while `resolved_at` is null. A key has at most one open alert. */
 export const alerts = pgTable(
   'alerts',
-  {
-    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+  (c) => ({
+    id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     /** Kind and subject: `stale_region:hetzner/fsn1`. */
-    key: text('key').notNull(),
-    kind: text('kind').notNull(),
-    /** What it is about, e.g. the id of a source. */
-    subject: text('subject').notNull(),
-    summary: text('summary').notNull(),
-    details: jsonb('details').notNull(),
+    key: c.text('key').notNull(),
+    kind: c.text('kind').notNull(),
+    /** E.g. the id of a source. */
+    subject: c.text('subject').notNull(),
+    summary: c.text('summary').notNull(),
+    details: c.jsonb('details').notNull(),
     openedAt: instant('opened_at').notNull().defaultNow(),
-    /** When webhooks were last told that it is open; null while it may be over before anybody has to know. */
+    /** When webhooks last received it. Null before: a condition that ends soon causes no message. */
     toldAt: instant('told_at'),
     resolvedAt: instant('resolved_at'),
-    resolution: text('resolution'),
-    /** When an operator acknowledged it, after which no reminders are sent. */
+    resolution: c.text('resolution'),
+    /** An acknowledged alert causes no reminders. */
     acknowledgedAt: instant('acknowledged_at'),
-    acknowledgedBy: text('acknowledged_by'),
-    acknowledgedReason: text('acknowledged_reason'),
-    /** When reminders are sent again; null for an acknowledgement that lasts until the alert ends. */
+    acknowledgedBy: c.text('acknowledged_by'),
+    acknowledgedReason: c.text('acknowledged_reason'),
+    /** When reminders start again. Null: never. */
     snoozedUntil: instant('snoozed_until'),
-  },
+  }),
   (t) => [
     uniqueIndex('one_open_alert_per_key').on(t.key).where(sql`resolved_at is null`),
     index('alerts_by_key').on(t.key),
@@ -33,23 +32,22 @@ export const alerts = pgTable(
   ],
 );
 
-/** The messages of each webhook, in the order in which they are sent: the first that is not done comes next. */
+/** Messages to webhooks. Each webhook receives its messages in the order of their ids. */
 export const alertDeliveries = pgTable(
   'alert_deliveries',
-  {
-    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    webhook: text('webhook').notNull(),
-    /** What the receiver knows the message by; a message that is sent again by hand keeps it. */
-    messageId: text('message_id').notNull(),
-    body: jsonb('body').notNull(),
+  (c) => ({
+    id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    webhook: c.text('webhook').notNull(),
+    /** The receiver's id of the message. A message that an operator sends again keeps it. */
+    messageId: c.text('message_id').notNull(),
+    body: c.jsonb('body').notNull(),
     createdAt: instant('created_at').notNull().defaultNow(),
-    attempts: integer('attempts').notNull().default(0),
+    attempts: c.integer('attempts').notNull().default(0),
     nextAttemptAt: instant('next_attempt_at').notNull().defaultNow(),
     deliveredAt: instant('delivered_at'),
-    /** When it was given up. */
     gaveUpAt: instant('gave_up_at'),
-    lastError: text('last_error'),
-  },
+    lastError: c.text('last_error'),
+  }),
   (t) => [
     index('alert_deliveries_to_send')
       .on(t.webhook, t.id)

@@ -1,46 +1,33 @@
-/** What can be had where, and for how much. */
-import {
-  bigint,
-  boolean,
-  check,
-  date,
-  index,
-  integer,
-  numeric,
-  pgTable,
-  primaryKey,
-  smallint,
-  sql,
-  text,
-  unique,
-} from '../connection/drizzle.ts';
-import { amount, factColumns, instant, minutePrice } from './columns.ts';
+/** Providers, regions, machines and their prices. */
+import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
+import { amount, factColumns, instant, minutePrice } from './shared-columns.ts';
 
-export const providers = pgTable('providers', {
-  id: integer('id').primaryKey().generatedByDefaultAsIdentity({ startWith: 1000 }),
-  name: text('name').notNull().unique(),
-  /** Set by the first catalogue of its own; providers that only a cluster names are not in `/v1/providers`. */
-  listed: boolean('listed').notNull().default(false),
-});
+export const providers = pgTable('providers', (c) => ({
+  id: c.integer('id').primaryKey().generatedByDefaultAsIdentity({ startWith: 1000 }),
+  name: c.text('name').notNull().unique(),
+  /** True once a catalogue lists the provider. `/v1/providers` omits those that only clusters name. */
+  listed: c.boolean('listed').notNull().default(false),
+}));
 
-/** `version` counts what the region's published list has been; it is dirty while `published_version` trails behind. */
+/** `version` is the version of the region's document. The publisher still has to publish it if `published_version` is lower. */
 export const regions = pgTable(
   'regions',
-  {
-    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    providerId: integer('provider_id')
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    providerId: c
+      .integer('provider_id')
       .notNull()
       .references(() => providers.id),
-    code: text('code').notNull(),
-    name: text('name').notNull(),
-    /** Null for a region that a provider's catalogue lists; else the one organization whose clusters named it. */
-    organizationId: integer('organization_id').references(() => organizations.id),
-    version: bigint('version', { mode: 'number' }).notNull().default(1),
-    publishedVersion: bigint('published_version', { mode: 'number' }).notNull().default(0),
-    /** The version of which the changes feed has told; of the first there is nothing to tell. */
-    toldVersion: bigint('told_version', { mode: 'number' }).notNull().default(1),
-  },
+    code: c.text('code').notNull(),
+    name: c.text('name').notNull(),
+    /** Null for a region of a catalogue; otherwise the organization whose clusters are the only ones to name it. */
+    organizationId: c.integer('organization_id').references(() => organizations.id),
+    version: c.bigint('version', { mode: 'number' }).notNull().default(1),
+    publishedVersion: c.bigint('published_version', { mode: 'number' }).notNull().default(0),
+    /** The version that the changes feed has covered. A first version has no changes. */
+    toldVersion: c.bigint('told_version', { mode: 'number' }).notNull().default(1),
+  }),
   (t) => [
     unique('regions_natural_key').on(t.providerId, t.code, t.organizationId).nullsNotDistinct(),
     index('regions_dirty').on(t.id).where(sql`published_version < version`),
@@ -49,40 +36,38 @@ export const regions = pgTable(
 );
 
 /**
- * Every machine type that a source reports, published or not. Natural key: region and name.
- *
- * What `region_id`, `source_id` and `machine_prices.machine_id` name is checked by triggers, once a statement, since a
- * foreign key looks it up once a row: see docs/decisions/0013-references-checked-by-statement.md.
+ * Every machine type that a source reports, published or not. Triggers check `region_id`, `source_id` and
+ * `machine_prices.machine_id` once per statement; a foreign key would check each row. See decision 0013.
  */
 export const machines = pgTable(
   'machines',
-  {
-    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
-    cpu: integer('cpu').notNull(),
-    /** Count of `ram_unit` units; a fraction only where `excluded_reason` says so. */
-    ram: numeric('ram').notNull(),
-    ramUnit: text('ram_unit', { enum: ['Binary', 'Decimal'] }).notNull(),
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    regionId: c.integer('region_id').notNull(),
+    name: c.text('name').notNull(),
+    cpu: c.integer('cpu').notNull(),
+    /** In `ram_unit`. Published machines have an integer. */
+    ram: c.numeric('ram').notNull(),
+    ramUnit: c.text('ram_unit', { enum: ['Binary', 'Decimal'] }).notNull(),
     price: minutePrice('price'),
     sourceAmount: amount('source_amount'),
-    sourcePer: text('source_per', { enum: ['minute', 'hour', 'month'] }),
-    sourceCurrency: text('source_currency'),
-    /** Null when published; see domain/exclusion.ts. */
-    excludedReason: text('excluded_reason'),
-    sourceId: text('source_id'),
-    /** Good runs in a row that did not report it. */
-    missedRuns: smallint('missed_runs').notNull().default(0),
+    sourcePer: c.text('source_per', { enum: ['minute', 'hour', 'month'] }),
+    sourceCurrency: c.text('source_currency'),
+    /** Null for a published machine; see domain/exclusion.ts. */
+    excludedReason: c.text('excluded_reason'),
+    sourceId: c.text('source_id'),
+    /** Consecutive good runs that did not report it. */
+    missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
     createdAt: instant('created_at').notNull().defaultNow(),
-    /** The run that has added it; null for one of an earlier release, and for one that clusters named first. */
-    addedBy: bigint('added_by', { mode: 'number' }),
+    /** The run that added it. Null for machines of an earlier release, and for machines that clusters named first. */
+    addedBy: c.bigint('added_by', { mode: 'number' }),
     ...factColumns,
-  },
+  }),
   (t) => [
     unique('machines_natural_key').on(t.regionId, t.name),
     index('machines_by_source').on(t.sourceId, t.addedBy),
-    // The search of the release before needs these two. A later release drops them, with `machine_names`.
+    // Only the previous release uses these two. A later release drops them and `machine_names`.
     index('machines_by_shape')
       .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
       .where(sql`${t.retiredAt} is null and ${t.excludedReason} is null`),
@@ -96,40 +81,41 @@ export const machines = pgTable(
   ],
 );
 
-/** Names of machines. Only the release before reads them. A trigger adds them; a later release drops both. */
+/** Only the previous release reads it. A trigger fills it. A later release drops both. */
 export const machineNames = pgTable(
   'machine_names',
-  {
-    providerId: integer('provider_id')
+  (c) => ({
+    providerId: c
+      .integer('provider_id')
       .notNull()
       .references(() => providers.id, { onDelete: 'cascade' }),
-    name: text('name').notNull(),
-  },
+    name: c.text('name').notNull(),
+  }),
   (t) => [primaryKey({ columns: [t.providerId, t.name] })],
 );
 
-/** Price history: one row for each time a source's own amount was valid. `valid_to` is null for the current one. */
+/** Price history: one row for each period in which the source's amount stayed the same. `valid_to` is null for the current one. */
 export const machinePrices = pgTable(
   'machine_prices',
-  {
-    machineId: integer('machine_id').notNull(),
+  (c) => ({
+    machineId: c.integer('machine_id').notNull(),
     validFrom: instant('valid_from').notNull(),
     validTo: instant('valid_to'),
     price: minutePrice('price'),
     sourceAmount: amount('source_amount').notNull(),
-    sourcePer: text('source_per', { enum: ['minute', 'hour', 'month'] }).notNull(),
-    sourceCurrency: text('source_currency').notNull(),
-  },
-  // BRIN, since rows come in the order of their times: it costs a sync next to nothing.
+    sourcePer: c.text('source_per', { enum: ['minute', 'hour', 'month'] }).notNull(),
+    sourceCurrency: c.text('source_currency').notNull(),
+  }),
+  // BRIN is cheap for a sync: rows arrive in the order of their times.
   (t) => [
     primaryKey({ columns: [t.machineId, t.validFrom] }),
     index('machine_prices_by_time').using('brin', t.validFrom),
   ],
 );
 
-/** The newest reference rates of the European Central Bank: units of the currency for one euro. */
-export const exchangeRates = pgTable('exchange_rates', {
-  currency: text('currency').primaryKey(),
-  perEuro: numeric('per_euro').notNull(),
-  asOf: date('as_of', { mode: 'string' }).notNull(),
-});
+/** The latest reference rates of the European Central Bank: units of the currency per euro. */
+export const exchangeRates = pgTable('exchange_rates', (c) => ({
+  currency: c.text('currency').primaryKey(),
+  perEuro: c.numeric('per_euro').notNull(),
+  asOf: c.date('as_of', { mode: 'string' }).notNull(),
+}));

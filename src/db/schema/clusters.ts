@@ -1,43 +1,30 @@
-/** What organizations run. What they run it on is in catalogue.ts. */
-import {
-  bigint,
-  boolean,
-  doublePrecision,
-  foreignKey,
-  index,
-  integer,
-  pgTable,
-  primaryKey,
-  smallint,
-  sql,
-  text,
-  timestamp,
-  unique,
-  uniqueIndex,
-} from '../connection/drizzle.ts';
+/** Clusters and their disks. */
+import { foreignKey, index, pgTable, primaryKey, sql, unique, uniqueIndex } from '../connection/drizzle.ts';
 import { machines, regions } from './catalogue.ts';
-import { amount, bytes, instant, minutePrice } from './columns.ts';
 import { organizations, users } from './organizations.ts';
+import { amount, bytes, instant, minutePrice } from './shared-columns.ts';
 import { sources } from './sources.ts';
 
-/** A disk type as one organization pays for it in one region. The price is part of what it is: two prices, two rows. */
+/** A disk type of one organization in one region. Another price is another row. */
 export const diskTypes = pgTable(
   'disk_types',
-  {
-    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    organizationId: integer('organization_id')
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    organizationId: c
+      .integer('organization_id')
       .notNull()
       .references(() => organizations.id),
-    regionId: integer('region_id')
+    regionId: c
+      .integer('region_id')
       .notNull()
       .references(() => regions.id),
-    name: text('name').notNull(),
-    unit: text('unit', { enum: ['Binary', 'Decimal'] }).notNull(),
+    name: c.text('name').notNull(),
+    unit: c.text('unit', { enum: ['Binary', 'Decimal'] }).notNull(),
     price: minutePrice('price').notNull(),
     sourceAmount: amount('source_amount').notNull(),
-    sourcePer: text('source_per', { enum: ['minute', 'hour', 'month'] }).notNull(),
-    sourceCurrency: text('source_currency').notNull(),
-  },
+    sourcePer: c.text('source_per', { enum: ['minute', 'hour', 'month'] }).notNull(),
+    sourceCurrency: c.text('source_currency').notNull(),
+  }),
   (t) => [
     unique('disk_types_natural_key').on(
       t.organizationId,
@@ -54,36 +41,40 @@ export const diskTypes = pgTable(
 
 export const clusters = pgTable(
   'clusters',
-  {
-    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    organizationId: integer('organization_id')
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    organizationId: c
+      .integer('organization_id')
       .notNull()
       .references(() => organizations.id),
-    sourceId: text('source_id')
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    /** What identifies the cluster at its source. */
-    sourceKey: text('source_key').notNull(),
-    /** SHA-256 of what the source reported: equal means that nothing has to be looked at. */
+    /** The cluster's id at its source. */
+    sourceKey: c.text('source_key').notNull(),
+    /** SHA-256 of the reported cluster. A run skips a cluster with the same hash. Empty: do not skip. */
     sourceHash: bytes('source_hash').notNull(),
-    slug: text('slug').notNull(),
-    name: text('name').notNull(),
-    regionId: integer('region_id')
+    slug: c.text('slug').notNull(),
+    name: c.text('name').notNull(),
+    regionId: c
+      .integer('region_id')
       .notNull()
       .references(() => regions.id),
-    machineId: integer('machine_id')
+    machineId: c
+      .integer('machine_id')
       .notNull()
       .references(() => machines.id),
-    userId: integer('user_id').notNull(),
-    status: text('status').notNull(),
-    shards: integer('shards').notNull(),
-    replicas: integer('replicas').notNull(),
-    createdAt: timestamp('created_at', { withTimezone: false, precision: 6, mode: 'string' }).notNull(),
-    missedRuns: smallint('missed_runs').notNull().default(0),
+    userId: c.integer('user_id').notNull(),
+    status: c.text('status').notNull(),
+    shards: c.integer('shards').notNull(),
+    replicas: c.integer('replicas').notNull(),
+    createdAt: c.timestamp('created_at', { withTimezone: false, precision: 6, mode: 'string' }).notNull(),
+    missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
-    /** The run that has added it; null for one of an earlier release. */
-    addedBy: bigint('added_by', { mode: 'number' }),
-  },
+    /** The run that added it; null for clusters of an earlier release. */
+    addedBy: c.bigint('added_by', { mode: 'number' }),
+  }),
   (t) => [
     unique('clusters_natural_key').on(t.sourceId, t.organizationId, t.sourceKey),
     uniqueIndex('clusters_slug').on(t.organizationId, t.slug).where(sql`retired_at is null`),
@@ -91,23 +82,23 @@ export const clusters = pgTable(
     index('clusters_by_machine').on(t.machineId),
     index('clusters_by_region').on(t.regionId),
     index('clusters_by_run').on(t.addedBy),
-    // The creator is one of the same organization's people: the database itself refuses to cross the border.
+    // The creator belongs to the same organization.
     foreignKey({ columns: [t.organizationId, t.userId], foreignColumns: [users.organizationId, users.id] }),
   ],
 );
 
 export const disks = pgTable(
   'disks',
-  {
-    organizationId: integer('organization_id').notNull(),
-    clusterId: integer('cluster_id').notNull(),
+  (c) => ({
+    organizationId: c.integer('organization_id').notNull(),
+    clusterId: c.integer('cluster_id').notNull(),
     /** Order inside the cluster, from 0. */
-    position: smallint('position').notNull(),
-    diskTypeId: integer('disk_type_id').notNull(),
-    size: doublePrecision('size').notNull(),
-    unit: text('unit', { enum: ['GB', 'TB', 'GiB', 'TiB'] }).notNull(),
-    autoscaling: boolean('autoscaling').notNull(),
-  },
+    position: c.smallint('position').notNull(),
+    diskTypeId: c.integer('disk_type_id').notNull(),
+    size: c.doublePrecision('size').notNull(),
+    unit: c.text('unit', { enum: ['GB', 'TB', 'GiB', 'TiB'] }).notNull(),
+    autoscaling: c.boolean('autoscaling').notNull(),
+  }),
   (t) => [
     primaryKey({ columns: [t.organizationId, t.clusterId, t.position] }),
     foreignKey({

@@ -1,20 +1,18 @@
-/** What the comparison of the cache with the database finds. */
-import { bigint, index, integer, pgTable, text } from '../connection/drizzle.ts';
-import { instant } from './columns.ts';
+import { index, pgTable } from '../connection/drizzle.ts';
+import { instant } from './shared-columns.ts';
 
-/** Documents that differed between the cache and the database, as the comparison last found them. */
+/** Documents that differed between the cache and PostgreSQL in the latest comparison that found a difference. */
 export const cacheDifferences = pgTable(
   'cache_differences',
-  {
-    /** As logs name it, e.g. `region:7`. */
-    document: text('document').primaryKey(),
-    verdict: text('verdict').notNull(),
-    /** The version that the database has, and the one that the cache held; 0 for one that cannot be read. */
-    version: bigint('version', { mode: 'number' }).notNull(),
-    cached: bigint('cached', { mode: 'number' }).notNull(),
+  (c) => ({
+    /** E.g. `region:7`. */
+    document: c.text('document').primaryKey(),
+    verdict: c.text('verdict').notNull(),
+    /** The versions in PostgreSQL and in the cache; 0 if the cached one is unreadable. */
+    version: c.bigint('version', { mode: 'number' }).notNull(),
+    cached: c.bigint('cached', { mode: 'number' }).notNull(),
     foundAt: instant('found_at').notNull().defaultNow(),
-    /** How often it was found so far. */
-    times: integer('times').notNull().default(1),
-  },
+    times: c.integer('times').notNull().default(1),
+  }),
   (t) => [index('cache_differences_by_time').on(t.foundAt)],
 );

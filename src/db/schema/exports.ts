@@ -1,46 +1,43 @@
-/** Files of the whole catalogue, ready to be downloaded: see docs/decisions/0052-exports-are-made-once-a-version.md. */
-import { bigint, integer, pgTable, primaryKey, text, unique } from '../connection/drizzle.ts';
-import { bytes, instant } from './columns.ts';
+/** Files of the whole catalogue. See docs/decisions/0052-exports-are-made-once-a-version.md. */
+import { pgTable, primaryKey, unique } from '../connection/drizzle.ts';
+import { bytes, instant } from './shared-columns.ts';
 
-/**
- * One file of one version, in one coding. All files of a version are written in one transaction: readers see all of them
- * or none.
- */
+/** One file of one version, in one coding. One transaction writes all files of a version. */
 export const exports = pgTable(
   'exports',
-  {
-    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    /** Names the state of the catalogue: another state has another version. */
-    version: text('version').notNull(),
-    /** As the API names it, e.g. `machines.parquet`. */
-    file: text('file').notNull(),
-    coding: text('coding', { enum: ['identity', 'gzip'] }).notNull(),
-    /** Of this coding. */
-    bytes: bigint('bytes', { mode: 'number' }).notNull(),
-    /** Machines or prices in it. */
-    rows: bigint('rows', { mode: 'number' }).notNull(),
-    /** Of these bytes, SHA-256 in base64url: the entity tag. */
-    hash: text('hash').notNull(),
-    /** Bytes of each chunk but the last. */
-    chunkBytes: integer('chunk_bytes').notNull(),
-    /** Of the prices in it; null where no price has ever been published. */
-    currency: text('currency'),
-    /** When the catalogue was in this state. */
+  (c) => ({
+    id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    /** Identifies the state of the catalogue. */
+    version: c.text('version').notNull(),
+    /** E.g. `machines.parquet`. */
+    file: c.text('file').notNull(),
+    coding: c.text('coding', { enum: ['identity', 'gzip'] }).notNull(),
+    /** Bytes of the coded file. */
+    bytes: c.bigint('bytes', { mode: 'number' }).notNull(),
+    /** Machines or prices. */
+    rows: c.bigint('rows', { mode: 'number' }).notNull(),
+    /** SHA-256 of the coded file in base64url; the ETag. */
+    hash: c.text('hash').notNull(),
+    /** Bytes of each chunk; the last one may be shorter. */
+    chunkBytes: c.integer('chunk_bytes').notNull(),
+    /** Currency of the prices; null if no price was ever published. */
+    currency: c.text('currency'),
     createdAt: instant('created_at').notNull(),
-  },
+  }),
   (t) => [unique('exports_natural_key').on(t.version, t.file, t.coding)],
 );
 
-/** What a file consists of. PostgreSQL compresses what is not compressed yet. */
+/** Parts of a file. PostgreSQL compresses those of coding `identity`. */
 export const exportChunks = pgTable(
   'export_chunks',
-  {
-    exportId: bigint('export_id', { mode: 'number' })
+  (c) => ({
+    exportId: c
+      .bigint('export_id', { mode: 'number' })
       .notNull()
       .references(() => exports.id, { onDelete: 'cascade' }),
     /** From 0. */
-    position: integer('position').notNull(),
+    position: c.integer('position').notNull(),
     data: bytes('data').notNull(),
-  },
+  }),
   (t) => [primaryKey({ columns: [t.exportId, t.position] })],
 );

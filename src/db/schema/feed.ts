@@ -1,91 +1,77 @@
 /**
- * The changes feed: what the published lists have come to say, in one order, and what it was last told of each of them.
- * See docs/decisions/0051-the-feed-follows-versions-not-writers.md.
- *
- * Nothing here refers to another table by a foreign key: a whole catalogue is told at once.
+ * The changes feed: changes of published lists in one order, and the last state of each list that it covered. See decision
+ * 0051. There are no foreign keys, since one transaction writes changes of a whole catalogue.
  */
-import {
-  bigint,
-  boolean,
-  check,
-  index,
-  integer,
-  numeric,
-  pgTable,
-  primaryKey,
-  sql,
-  text,
-  uuid,
-} from '../connection/drizzle.ts';
-import { instant } from './columns.ts';
+import { check, index, pgTable, primaryKey, sql } from '../connection/drizzle.ts';
+import { instant } from './shared-columns.ts';
 
-/** Where the feed is. Whoever adds to it locks this row: so positions follow each other as they become visible. */
+/** The position of the feed. A writer locks this row, so changes become visible in the order of their positions. */
 export const feedHead = pgTable(
   'feed_head',
-  {
-    singleton: boolean('singleton').primaryKey().default(true),
-    /** Of the newest change. */
-    position: bigint('position', { mode: 'number' }).notNull().default(0),
-    /** Changes up to this position are not kept any more. */
-    pruned: bigint('pruned', { mode: 'number' }).notNull().default(0),
-    /** Of the prices that were told last. */
-    currency: text('currency'),
-    /** Encrypts cursors. Reader processes have it, clients do not. */
-    cursorKey: uuid('cursor_key').notNull().defaultRandom(),
-  },
+  (c) => ({
+    singleton: c.boolean('singleton').primaryKey().default(true),
+    /** Position of the newest change. */
+    position: c.bigint('position', { mode: 'number' }).notNull().default(0),
+    /** Changes up to this position are deleted. */
+    pruned: c.bigint('pruned', { mode: 'number' }).notNull().default(0),
+    /** Currency of the latest prices. */
+    currency: c.text('currency'),
+    /** Encrypts cursors. Readers have it, clients do not. */
+    cursorKey: c.uuid('cursor_key').notNull().defaultRandom(),
+  }),
   (t) => [check('feed_head_has_one_row', sql`${t.singleton}`)],
 );
 
 /**
- * Changes that follow each other, of one region's machines or of one organization's clusters: `kinds` and, beside it,
- * the id or the slug of each. Their positions end with `last`. What they are about is read from its own table.
+ * Consecutive changes of one region's machines or of one organization's clusters, as parallel arrays: `kinds` and the ids or
+ * slugs. `last` is the position of the last one. Readers take the rest from the tables of machines and clusters.
  */
 export const feedChanges = pgTable(
   'feed_changes',
-  {
-    last: bigint('last', { mode: 'number' }).primaryKey(),
-    count: integer('count').notNull(),
+  (c) => ({
+    last: c.bigint('last', { mode: 'number' }).primaryKey(),
+    count: c.integer('count').notNull(),
     at: instant('at').notNull(),
-    /** Whose clusters these are; null where they concern everybody. */
-    organizationId: integer('organization_id'),
-    /** Where these machines are; null for other changes. */
-    regionId: integer('region_id'),
-    kinds: text('kinds').array().notNull(),
-    machineIds: integer('machine_ids').array(),
-    /** Of machines: the price that was told before, and the one now. */
-    before: numeric('before').array(),
-    after: numeric('after').array(),
-    slugs: text('slugs').array(),
-  },
+    /** The clusters' organization; null for changes that every organization sees. */
+    organizationId: c.integer('organization_id'),
+    /** The machines' region; null for other changes. */
+    regionId: c.integer('region_id'),
+    kinds: c.text('kinds').array().notNull(),
+    machineIds: c.integer('machine_ids').array(),
+    /** Prices of machines before and after. */
+    before: c.numeric('before').array(),
+    after: c.numeric('after').array(),
+    slugs: c.text('slugs').array(),
+  }),
   (t) => [
     index('feed_changes_by_organization').on(t.organizationId, t.last),
     index('feed_changes_by_time').on(t.at),
   ],
 );
 
-/** What the feed has told of a region's list: its machines, by id, with a hash of all that is shown of each. */
-export const toldRegions = pgTable('told_regions', {
-  regionId: integer('region_id').primaryKey(),
-  currency: text('currency'),
-  machineIds: integer('machine_ids').array().notNull(),
-  hashes: bigint('hashes', { mode: 'bigint' }).array().notNull(),
-  /** Negative for a machine that the feed last showed as sold out. */
-  prices: numeric('prices').array().notNull(),
-});
+/** The state of a region's list that the feed last covered: machine ids, and a hash of each published machine. */
+export const toldRegions = pgTable('told_regions', (c) => ({
+  regionId: c.integer('region_id').primaryKey(),
+  currency: c.text('currency'),
+  machineIds: c.integer('machine_ids').array().notNull(),
+  hashes: c.bigint('hashes', { mode: 'bigint' }).array().notNull(),
+  /** Negative for a machine that was sold out. */
+  prices: c.numeric('prices').array().notNull(),
+}));
 
-/** What the feed has told of an organization's clusters, by slug. */
-export const toldClusters = pgTable('told_clusters', {
-  organizationId: integer('organization_id').primaryKey(),
-  slugs: text('slugs').array().notNull(),
-  hashes: bigint('hashes', { mode: 'bigint' }).array().notNull(),
-});
+/** The state of an organization's clusters that the feed last covered, by slug. */
+export const toldClusters = pgTable('told_clusters', (c) => ({
+  organizationId: c.integer('organization_id').primaryKey(),
+  slugs: c.text('slugs').array().notNull(),
+  hashes: c.bigint('hashes', { mode: 'bigint' }).array().notNull(),
+}));
 
-/** Each slug that a cluster of the organization has or had. A trigger adds those of new and of renamed clusters. */
+/** Every slug that a cluster of the organization has or had. A trigger adds them. */
 export const clusterSlugs = pgTable(
   'cluster_slugs',
-  {
-    organizationId: integer('organization_id').notNull(),
-    slug: text('slug').notNull(),
-  },
+  (c) => ({
+    organizationId: c.integer('organization_id').notNull(),
+    slug: c.text('slug').notNull(),
+  }),
   (t) => [primaryKey({ columns: [t.organizationId, t.slug] })],
 );

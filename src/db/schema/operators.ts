@@ -1,19 +1,6 @@
-/** Who runs Fleetbook, and what they did. */
-
 import { ROLES, WAYS } from '../../domain/operator.ts';
-import {
-  bigint,
-  boolean,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  sql,
-  text,
-  uniqueIndex,
-} from '../connection/drizzle.ts';
-import { bytes, instant } from './columns.ts';
+import { check, index, pgTable, sql, uniqueIndex } from '../connection/drizzle.ts';
+import { bytes, instant } from './shared-columns.ts';
 
 const oneOf = (values: readonly string[]) =>
   sql.join(
@@ -21,83 +8,83 @@ const oneOf = (values: readonly string[]) =>
     sql`, `,
   );
 
-/** Operators of the console. They are disabled and never deleted, so that a name in the audit log stays theirs. */
+/** Operators are disabled and never deleted: a name in the audit log keeps its meaning. */
 export const operators = pgTable(
   'operators',
-  {
-    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    name: text('name').notNull().unique(),
-    role: text('role', { enum: ROLES }).notNull(),
-    /** The person at which issuer; null for an operator who signs in with tokens, or has not signed in yet. */
-    oidcIssuer: text('oidc_issuer'),
-    oidcSubject: text('oidc_subject'),
-    /** The address that the issuer had verified at the last sign-in. */
-    verifiedAddress: text('verified_address'),
-    /** The person whose verified address is the name gets the account at the next sign-in by OpenID Connect. */
-    awaitsOidc: boolean('awaits_oidc').notNull().default(false),
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    name: c.text('name').notNull().unique(),
+    role: c.text('role', { enum: ROLES }).notNull(),
+    /** Null for an operator who signs in with tokens, or has not signed in yet. */
+    oidcIssuer: c.text('oidc_issuer'),
+    oidcSubject: c.text('oidc_subject'),
+    /** The verified email address at the last sign-in by OpenID Connect. */
+    verifiedAddress: c.text('verified_address'),
+    /** The next sign-in by OpenID Connect with the name as verified address takes the account. */
+    awaitsOidc: c.boolean('awaits_oidc').notNull().default(false),
     createdAt: instant('created_at').notNull().defaultNow(),
     disabledAt: instant('disabled_at'),
-  },
+  }),
   (t) => [
     uniqueIndex('one_operator_per_oidc_subject').on(t.oidcIssuer, t.oidcSubject),
     check('operators_have_a_role', sql`${t.role} in (${oneOf(ROLES)})`),
   ],
 );
 
-/** Tokens of operators, as API tokens: only the SHA-256 is stored, and a revoked token keeps its row. */
+/** Tokens of operators. Only the SHA-256 is stored. A revoked token keeps its row. */
 export const operatorTokens = pgTable(
   'operator_tokens',
-  {
-    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    operatorId: integer('operator_id')
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    operatorId: c
+      .integer('operator_id')
       .notNull()
       .references(() => operators.id),
-    /** Says what uses it; null for a token without a name. */
-    name: text('name'),
+    name: c.text('name'),
     hash: bytes('hash').notNull().unique(),
     createdAt: instant('created_at').notNull().defaultNow(),
     expiresAt: instant('expires_at'),
     revokedAt: instant('revoked_at'),
     /** To the minute. */
     lastUsedAt: instant('last_used_at'),
-  },
+  }),
   (t) => [index('operator_tokens_by_operator').on(t.operatorId)],
 );
 
-/** Sessions of signed-in operators. A sign-out deletes the row. Its times, its token and its operator end it as well. */
-export const operatorSessions = pgTable('operator_sessions', {
+/** Sessions. A sign-out deletes the row; the end of the token or the operator ends the session too. */
+export const operatorSessions = pgTable('operator_sessions', (c) => ({
   /** SHA-256 of the cookie. */
   digest: bytes('digest').primaryKey(),
-  operatorId: integer('operator_id').references(() => operators.id),
-  /** The token that opened it; null for OpenID Connect. */
-  tokenId: integer('token_id').references(() => operatorTokens.id),
+  operatorId: c.integer('operator_id').references(() => operators.id),
+  /** Null for a session by OpenID Connect. */
+  tokenId: c.integer('token_id').references(() => operatorTokens.id),
   beganAt: instant('began_at').notNull(),
   /** To the minute. */
   seenAt: instant('seen_at').notNull(),
-});
+}));
 
-/** Every action that changed something, written by the transaction that did it. Rows are only ever added. */
+/** Actions. The transaction of the action writes the row. Rows are never changed or deleted. */
 export const auditLog = pgTable(
   'audit_log',
-  {
-    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+  (c) => ({
+    id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     at: instant('at').notNull().defaultNow(),
-    /** An operator's name, or what a command was given; no reference, since commands need no account. */
-    by: text('by').notNull(),
-    how: text('how', { enum: WAYS }).notNull(),
+    /** An operator's name, or the name given to a command. No foreign key: commands need no account. */
+    by: c.text('by').notNull(),
+    how: c.text('how', { enum: WAYS }).notNull(),
     /** The operator token of the request, or of its session; null without one. */
-    tokenId: integer('token_id'),
+    tokenId: c.integer('token_id'),
     /** The remote address, or `user@host` of a command's process. */
-    address: text('address'),
-    /** What was done, e.g. `hold.approve`. */
-    action: text('action').notNull(),
-    subjectKind: text('subject_kind').notNull(),
-    /** A number or a name, as the command that changes it takes it. */
-    subjectId: text('subject_id').notNull(),
-    reason: text('reason'),
-    /** What the action changed, without any secret. */
-    details: jsonb('details').notNull().default({}),
-  },
+    address: c.text('address'),
+    /** E.g. `hold.approve`. */
+    action: c.text('action').notNull(),
+    subjectKind: c.text('subject_kind').notNull(),
+    /** The number or name that commands take. */
+    subjectId: c.text('subject_id').notNull(),
+    reason: c.text('reason'),
+    /** Without secrets. */
+    details: c.jsonb('details').notNull().default({}),
+  }),
   (t) => [
     index('audit_log_by_time').on(t.at),
     index('audit_log_by_subject').on(t.subjectKind, t.subjectId, t.id),

@@ -1,57 +1,43 @@
-/** Where everything comes from, and what came of each reading. */
-
+/** Sources, their runs, held batches and quarantined rows. */
 import { RUN_CAUSES } from '../../domain/run.ts';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  sql,
-  text,
-  uniqueIndex,
-} from '../connection/drizzle.ts';
+import { index, pgTable, primaryKey, sql, uniqueIndex } from '../connection/drizzle.ts';
 import { regions } from './catalogue.ts';
-import { amount, instant } from './columns.ts';
+import { amount, instant } from './shared-columns.ts';
 
-/** A configured instance of an adapter. `fence` rises at every start of a run; only its holder may write. */
-export const sources = pgTable('sources', {
-  id: text('id').primaryKey(),
-  kind: text('kind', { enum: ['catalogue', 'clusters', 'rates'] }).notNull(),
-  adapter: text('adapter').notNull(),
-  fence: bigint('fence', { mode: 'number' }).notNull().default(0),
-  /**
-   * When its last good run began to read: the freshness of clusters, exchange rates and the list of providers. That of
-   * machines is kept for each region.
-   */
+/** A configured upstream. Each start of a run raises `fence`; only the run with the current fence may write. */
+export const sources = pgTable('sources', (c) => ({
+  id: c.text('id').primaryKey(),
+  kind: c.text('kind', { enum: ['catalogue', 'clusters', 'rates'] }).notNull(),
+  adapter: c.text('adapter').notNull(),
+  fence: c.bigint('fence', { mode: 'number' }).notNull().default(0),
+  /** Start of the last good run: the freshness of clusters, exchange rates and providers. Regions have their own. */
   verifiedAt: instant('verified_at'),
-  /** When it was first known: the age of a source that never succeeded counts from here. */
   registeredAt: instant('registered_at').notNull().defaultNow(),
-  /** When an operator took its data out of publication; null again after the next good run. */
+  /** When an operator unpublished its data. The next good run sets it to null. */
   retiredAt: instant('retired_at'),
-  /** When an operator disabled it: nothing runs it until it is enabled, and its data stays published. */
+  /** No run starts for a disabled source. Its data stays published. */
   disabledAt: instant('disabled_at'),
-  disabledBy: text('disabled_by'),
-  disabledReason: text('disabled_reason'),
-});
+  disabledBy: c.text('disabled_by'),
+  disabledReason: c.text('disabled_reason'),
+}));
 
 /**
- * The freshness of a catalogue's regions: when the last good run that could read the region began to read. A region that
- * no source has ever read has no row, and is not listed. Readers see the time as `Fleetbook-As-Of`.
+ * Freshness of a catalogue's regions: the start of the last good run that read the region. Readers see it as
+ * `Fleetbook-As-Of`. A region that no source ever read has no row, and the API does not list it.
  */
 export const regionFreshness = pgTable(
   'region_freshness',
-  {
-    sourceId: text('source_id')
+  (c) => ({
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    regionId: integer('region_id')
+    regionId: c
+      .integer('region_id')
       .notNull()
       .references(() => regions.id),
     verifiedAt: instant('verified_at').notNull(),
-  },
+  }),
   (t) => [
     primaryKey({ columns: [t.sourceId, t.regionId] }),
     index('region_freshness_by_region').on(t.regionId),
@@ -59,71 +45,74 @@ export const regionFreshness = pgTable(
 );
 
 /**
- * The versions of its documents that a source's stored rows come from: written with those rows and with nothing else.
- * Under another parse fingerprint (a hash of what turns a payload into rows) they say nothing.
+ * Validators of the payloads that a source's stored rows come from. The transaction that stores the rows writes them. They
+ * count only for the same parse fingerprint, a hash of the code and settings that turn a payload into rows.
  */
 export const sourceValidators = pgTable(
   'source_validators',
-  {
-    sourceId: text('source_id')
+  (c) => ({
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    url: text('url').notNull(),
-    etag: text('etag'),
-    lastModified: text('last_modified'),
-    parseFingerprint: text('reading').notNull(),
-  },
+    url: c.text('url').notNull(),
+    etag: c.text('etag'),
+    lastModified: c.text('last_modified'),
+    parseFingerprint: c.text('reading').notNull(),
+  }),
   (t) => [primaryKey({ columns: [t.sourceId, t.url] })],
 );
 
 export const syncRuns = pgTable(
   'sync_runs',
-  {
-    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    sourceId: text('source_id')
+  (c) => ({
+    id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    fence: bigint('fence', { mode: 'number' }).notNull(),
-    /** The schedule's slot that asked for it; null for a run that none asked for. */
+    fence: c.bigint('fence', { mode: 'number' }).notNull(),
+    /** The slot of the schedule; null for other runs. */
     slot: instant('slot'),
-    /** Why it began; null for a run of a release that did not say. */
-    cause: text('cause', { enum: RUN_CAUSES }),
+    /** Null for runs of an earlier release. */
+    cause: c.text('cause', { enum: RUN_CAUSES }),
     /**
-     * Whether no other run was under way in its worker at any time: if the process ended then, this run is the cause. Null
-     * where that was not recorded, and once an operator has enabled the source again.
+     * True if its worker never had another run at the same time: if the process dies, this run is the cause. Null outside of
+     * workers, and after an operator enabled the source again.
      */
-    alone: boolean('alone'),
-    /** The person who asked for it, as the audit log names them. */
-    askedBy: text('asked_by'),
+    alone: c.boolean('alone'),
+    /** The operator who requested it, as in the audit log. */
+    askedBy: c.text('asked_by'),
     startedAt: instant('started_at').notNull().defaultNow(),
     finishedAt: instant('finished_at'),
-    seen: integer('seen'),
-    added: integer('added'),
-    changed: integer('changed'),
-    retired: integer('retired'),
-    rejected: integer('rejected'),
-    /** Machines that readers saw until then and that it excluded. */
-    withdrawn: integer('withdrawn'),
-    outcome: text('outcome', {
-      enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded', 'interrupted', 'cancelled'],
-    })
+    seen: c.integer('seen'),
+    added: c.integer('added'),
+    changed: c.integer('changed'),
+    retired: c.integer('retired'),
+    rejected: c.integer('rejected'),
+    /** Published machines that the run excluded. */
+    withdrawn: c.integer('withdrawn'),
+    outcome: c
+      .text('outcome', {
+        enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded', 'interrupted', 'cancelled'],
+      })
       .notNull()
       .default('running'),
-    error: text('error'),
-    /** Why rows of its batch could not be used, the most frequent reasons first: `[{code, reason, count, examples}]`. */
-    reasons: jsonb('reasons'),
-    /** Its HTTP requests, as `RunRequests` in domain/run.ts; null for a run that made none. */
-    requests: jsonb('requests'),
-    /** When all that it changed took effect; null for one that changed nothing, and when its changes are kept no more. */
+    error: c.text('error'),
+    /** Reasons of unusable rows, the most frequent first: `[{code, reason, count, examples}]`. */
+    reasons: c.jsonb('reasons'),
+    /** `RunRequests` of domain/run.ts; null for a run without requests. */
+    requests: c.jsonb('requests'),
+    /** When its changes took effect; null for a run without changes, and once its changes are deleted. */
     changedAt: instant('changed_at'),
-    /** Names of regions and of the provider that it changed: `[{region, before, after}]`. */
-    namings: jsonb('namings'),
-    /** Exchange rates that it changed: `[{currency, before, after}]`. */
-    rates: jsonb('rates'),
-    /** The batch whose approval it carried out or took back. No foreign key: batches go before their runs. */
-    decidedBatch: integer('decided_batch'),
-    decision: text('decision', { enum: ['approve', 'undo'] }),
-  },
+    /** Changed names of regions and of the provider: `[{region, before, after}]`. */
+    namings: c.jsonb('namings'),
+    /** Changed exchange rates: `[{currency, before, after}]`. */
+    rates: c.jsonb('rates'),
+    /** The batch that it stored or undid. No foreign key: batches are deleted before their runs. */
+    decidedBatch: c.integer('decided_batch'),
+    decision: c.text('decision', { enum: ['approve', 'undo'] }),
+  }),
   (t) => [
     index('sync_runs_by_source').on(t.sourceId, t.id),
     index('sync_runs_that_changed').on(t.changedAt).where(sql`changed_at is not null`),
@@ -131,98 +120,103 @@ export const syncRuns = pgTable(
 );
 
 /**
- * A batch that broke a guard, kept for an operator's decision. At most one is pending for each source. An undone one
- * was approved, and the approval was taken back; a rejection that is taken back makes the batch pending again.
+ * A batch that broke a guard and waits for an operator's decision. A source has at most one pending batch. `undone`: an
+ * operator approved it and undid the approval. A batch whose rejection is undone is pending again.
  */
 export const heldBatches = pgTable(
   'held_batches',
-  {
-    id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
-    sourceId: text('source_id')
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedAlwaysAsIdentity(),
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    runId: bigint('run_id', { mode: 'number' })
+    runId: c
+      .bigint('run_id', { mode: 'number' })
       .notNull()
       .references(() => syncRuns.id),
-    /** The guards that it broke: `[{guard, limit, found, detail}]`. */
-    broken: jsonb('broken').notNull(),
-    /** The rows that say most about it, see domain/held-sample.ts; null for a batch of an earlier release. */
-    worst: jsonb('worst'),
-    status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })
+    /** Broken guards: `[{guard, limit, found, detail}]`. */
+    broken: c.jsonb('broken').notNull(),
+    /** A `HeldSample` of domain/held-sample.ts; null for a batch of an earlier release. */
+    worst: c.jsonb('worst'),
+    status: c
+      .text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })
       .notNull()
       .default('pending'),
     createdAt: instant('created_at').notNull().defaultNow(),
-    /** When the first batch was held of those that broke the same guards and replaced each other. */
+    /** When the first of successive batches that broke the same guards was held. */
     heldSince: instant('held_since').notNull().defaultNow(),
-    /** When it was read: the freshness of its data if it is approved. */
+    /** When it was read; the freshness of its data once approved. */
     readAt: instant('read_at').notNull().defaultNow(),
     decidedAt: instant('decided_at'),
-    decidedBy: text('decided_by'),
-    reason: text('reason'),
-    /** Whether its items are what takes the decision back: of a rejected one itself, of an approved one the state before. */
-    reversible: boolean('reversible').notNull().default(false),
+    decidedBy: c.text('decided_by'),
+    reason: c.text('reason'),
+    /** True if its items can undo the decision: a rejected batch's own items, or the state before an approval. */
+    reversible: c.boolean('reversible').notNull().default(false),
     /** The source's `verified_at` before the approval. */
     verifiedBefore: instant('verified_before'),
     undoneAt: instant('undone_at'),
-    undoneBy: text('undone_by'),
-    undoneReason: text('undone_reason'),
-  },
+    undoneBy: c.text('undone_by'),
+    undoneReason: c.text('undone_reason'),
+  }),
   (t) => [uniqueIndex('one_pending_batch_per_source').on(t.sourceId).where(sql`status = 'pending'`)],
 );
 
-/** What a held batch consists of: the adapter's items, one a row. After a decision, what undoes it; then nothing. */
+/** Items of a held batch. After a decision, the items that undo it; later none. */
 export const heldItems = pgTable(
   'held_items',
-  {
-    batchId: integer('batch_id')
+  (c) => ({
+    batchId: c
+      .integer('batch_id')
       .notNull()
       .references(() => heldBatches.id, { onDelete: 'cascade' }),
-    position: integer('position').notNull(),
-    item: jsonb('item').notNull(),
-  },
+    position: c.integer('position').notNull(),
+    item: c.jsonb('item').notNull(),
+  }),
   (t) => [primaryKey({ columns: [t.batchId, t.position] })],
 );
 
-/** Rows that the last good run of a source could not use: current state, not a log. */
+/** Unusable rows of the last good run of each source. */
 export const quarantinedRows = pgTable(
   'quarantined_rows',
-  {
-    sourceId: text('source_id')
+  (c) => ({
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    rowKey: text('row_key').notNull(),
-    reason: text('reason').notNull(),
-    /** The kind of reason, one of `REJECTION_CODES` in domain/rejected-rows.ts. */
-    code: text('code').notNull().default('invalid'),
-    /** What is known of whose row it is. */
-    regionCode: text('region_code'),
-    name: text('name'),
-    organization: text('organization'),
-    /** The price that was not taken, `{amount, per, currency}`, where an operator may accept it. */
-    price: jsonb('price'),
+    rowKey: c.text('row_key').notNull(),
+    reason: c.text('reason').notNull(),
+    /** One of `REJECTION_CODES` in domain/rejected-rows.ts. */
+    code: c.text('code').notNull().default('invalid'),
+    regionCode: c.text('region_code'),
+    name: c.text('name'),
+    organization: c.text('organization'),
+    /** A rejected price that an operator can accept: `{amount, per, currency}`. */
+    price: c.jsonb('price'),
     firstSeenAt: instant('first_seen_at').notNull().defaultNow(),
-    /** When an operator approved a batch with this row and reason: the guards do not count the row again. */
+    /** When an operator approved a batch with this row and reason. Guards skip such a row. */
     approvedAt: instant('approved_at'),
-  },
+  }),
   (t) => [primaryKey({ columns: [t.sourceId, t.rowKey] })],
 );
 
-/** Prices beyond the guard's factor that an operator accepted, one machine at a time. */
+/** Prices that exceed the guard's factor and that an operator accepted. */
 export const acceptedPrices = pgTable(
   'accepted_prices',
-  {
-    sourceId: text('source_id')
+  (c) => ({
+    sourceId: c
+      .text('source_id')
       .notNull()
       .references(() => sources.id),
-    regionCode: text('region_code').notNull(),
-    name: text('name').notNull(),
+    regionCode: c.text('region_code').notNull(),
+    name: c.text('name').notNull(),
     amount: amount('amount').notNull(),
-    per: text('per', { enum: ['minute', 'hour', 'month'] }).notNull(),
-    currency: text('currency').notNull(),
+    per: c.text('per', { enum: ['minute', 'hour', 'month'] }).notNull(),
+    currency: c.text('currency').notNull(),
     acceptedAt: instant('accepted_at').notNull().defaultNow(),
-    acceptedBy: text('accepted_by').notNull(),
-    reason: text('reason'),
-  },
+    acceptedBy: c.text('accepted_by').notNull(),
+    reason: c.text('reason'),
+  }),
   (t) => [
     primaryKey({
       name: 'accepted_prices_pk',
@@ -232,19 +226,19 @@ export const acceptedPrices = pgTable(
 );
 
 /**
- * One row for each slot of a schedule that some worker claimed. A slot without `enqueued_at` is picked up again, and so
- * is one that was due a while ago and whose job the queue has lost.
+ * Slots of schedules that a worker claimed. Workers enqueue a slot again if it has no `enqueued_at`, or if it is overdue, since
+ * the queue may have lost its job.
  */
 export const scheduleSlots = pgTable(
   'schedule_slots',
-  {
-    schedule: text('schedule').notNull(),
+  (c) => ({
+    schedule: c.text('schedule').notNull(),
     slot: instant('slot').notNull(),
     claimedAt: instant('claimed_at').notNull().defaultNow(),
     enqueuedAt: instant('enqueued_at'),
-    /** When its job, or the job's next attempt, is to run; null once the slot is done with. */
+    /** When the next attempt of its job is due; null for a finished slot. */
     dueAt: instant('due_at'),
-  },
+  }),
   (t) => [
     primaryKey({ columns: [t.schedule, t.slot] }),
     index('schedule_slots_not_enqueued').on(t.claimedAt).where(sql`enqueued_at is null`),

@@ -1,6 +1,6 @@
 /**
- * How old the data of each region is, for each source that lists it. Times only move forward, and lie beside the
- * versions: that a region was read again makes no new document.
+ * Freshness of regions. Times only move forward. They are separate from versions, so that a new read without changes causes no new
+ * document.
  */
 import { OTHERS, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
@@ -11,11 +11,11 @@ import { catalogueMissing } from './catalogue/compare.ts';
 import type { CatalogueSource } from './catalogue/write.ts';
 import { stagedOffers } from './staged.ts';
 
-/** What a good run of a catalogue has read. */
+/** The regions of a good run. */
 export interface ReadRegions {
-  /** Code → when its data was read, RFC 3339. */
+  /** Code → when the region was read, RFC 3339. */
   readonly times: ReadonlyMap<string, string>;
-  /** Codes of regions that could not be read: they stay as old as they were. */
+  /** Codes of regions that the run could not read. They keep their freshness. */
   readonly unread: Iterable<string>;
   /** When the source was read, RFC 3339. */
   readonly at: string;
@@ -27,10 +27,8 @@ const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
 /**
- * Stamps the regions that were read, all in one statement. A region that the source does not list any more is stamped
- * with them once nothing of the source is left in it: that it is empty is what the source says.
- *
- * The first time of a region makes new documents: the list of providers lists it from now on.
+ * Sets the freshness of the regions that a run read, and of regions that the source no longer lists and in which it has no machine:
+ * these are verified to be empty. The first freshness of a region makes the list of providers include it.
  */
 export async function stampRegions(
   db: SessionDatabase,
@@ -62,7 +60,7 @@ export async function stampRegions(
       where not exists (
         select from ${regionFreshness} f where ${f.sourceId} = ${id} and ${f.regionId} = read.id)
     ), dirtied as (
-      -- With a machine its document is new by that machine.
+      -- A region with machines gets its version from them.
       update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
       where ${regions.id} in (select id from first) and not exists (
         select from ${machines} m
@@ -73,7 +71,7 @@ export async function stampRegions(
       select from first where not exists (select from ${regionFreshness} f where ${f.regionId} = first.id))`);
 }
 
-/** Stamps every region that the source has ever been read for: it said that all of them are as they were. */
+/** Sets the freshness of all regions of a source, after an answer that nothing changed. */
 export async function stampEveryRegion(db: SessionDatabase, sourceId: string, at: string): Promise<void> {
   const { verifiedAt } = regionFreshness;
   await db
@@ -83,8 +81,8 @@ export async function stampEveryRegion(db: SessionDatabase, sourceId: string, at
 }
 
 /**
- * Of these codes, those of the provider's regions of which no staged row can be used although there are rows: nothing is
- * known of them. To be called after the batch was compared with what is stored.
+ * Returns the codes of known regions whose staged rows are all unusable: their state is unknown. Call it after the comparison with
+ * the stored rows.
  */
 export async function regionsOfUnusableRows(
   db: SessionDatabase,
@@ -107,9 +105,8 @@ export async function regionsOfUnusableRows(
 }
 
 /**
- * Makes machines the source's that this batch reports as they are stored and that belong to a source which has been left
- * behind: this one has read their region since. Else they would stay as old as a source that nobody reads any more.
- * To be called before this run stamps its regions.
+ * Moves unchanged machines of the batch to this source if their source is staler: this source has read their region since. Otherwise
+ * they would stay as stale as a source that nothing reads any more. Call it before `stampRegions`.
  */
 export async function adoptMachines(db: SessionDatabase, { id }: CatalogueSource): Promise<void> {
   const mine = alias(regionFreshness, 'mine');

@@ -1,31 +1,28 @@
-/** Leases: one holder at a time, in all processes together. */
 import type { Session } from '../connection/connect.ts';
 
-/** Milliseconds without a claim after which Postgres itself takes the leases from a holder that hangs. */
-const SILENT_AT_MOST_MS = 10_000;
+/** `idle_session_timeout` (ms): a holder that hangs loses its leases. */
+const IDLE_TIMEOUT_MS = 10_000;
 
 /**
- * Leases are advisory locks of one session of their own: they end with it, however their holder ends, and nobody has to
- * wait for a time to run out. A holder that is stopped without being ended (a frozen machine, a blocked event loop) loses
- * them when its session has been silent for too long. What is done under a lease has to be fenced
- * all the same: a holder that loses its lease learns it with the next claim.
+ * Leases with one holder among all processes. They are advisory locks of one connection, so they end with the process. A frozen
+ * holder loses them when its connection was idle for too long, and notices it with the next claim only: work under a lease
+ * needs a fence too.
  */
 export class Leases implements AsyncDisposable {
   readonly #open: () => Session;
-  readonly #silentAtMostMs: number;
+  readonly #idleTimeoutMs: number;
   readonly #held = new Set<string>();
   #session: Session | undefined;
 
-  /** @param open opens a session; it is used for nothing else, and not through a pooler that shares sessions */
-  constructor(open: () => Session, silentAtMostMs = SILENT_AT_MOST_MS) {
+  /** @param open opens a connection for the leases alone, not through a pooler */
+  constructor(open: () => Session, idleTimeoutMs = IDLE_TIMEOUT_MS) {
     this.#open = open;
-    this.#silentAtMostMs = silentAtMostMs;
+    this.#idleTimeoutMs = idleTimeoutMs;
   }
 
   /**
-   * Confirms what is held and takes what is free.
-   * @returns the names that are held now
-   * @throws when the session is lost, and with it every lease; the next call begins anew
+   * Confirms the held leases and takes free ones. Returns the names of all held leases.
+   * @throws if the connection is lost, and with it every lease; the next call opens another one
    */
   async claim(names: readonly string[]): Promise<ReadonlySet<string>> {
     const isNew = this.#session === undefined;
@@ -33,12 +30,12 @@ export class Leases implements AsyncDisposable {
     this.#session = session;
     const { sql } = session;
     try {
-      if (isNew) await sql`select set_config('idle_session_timeout', ${String(this.#silentAtMostMs)}, false)`;
+      if (isNew) await sql`select set_config('idle_session_timeout', ${String(this.#idleTimeoutMs)}, false)`;
       const wanted = names.filter((name) => !this.#held.has(name));
       const taken = await sql<{ name: string }[]>`
         select w.name from unnest(${wanted}::text[]) w (name)
         where pg_try_advisory_lock(hashtextextended('fleetbook ' || w.name, 0))`;
-      if (this.#session !== session) throw new Error('the leases were given up meanwhile');
+      if (this.#session !== session) throw new Error('the leases were released during the claim');
       for (const { name } of taken) this.#held.add(name);
       return new Set(this.#held);
     } catch (error) {
@@ -47,7 +44,7 @@ export class Leases implements AsyncDisposable {
     }
   }
 
-  /** Gives up everything that is held. */
+  /** Releases all leases. */
   async release(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;

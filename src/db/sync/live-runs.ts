@@ -1,4 +1,4 @@
-/** Which runs are really under way: a process that was killed leaves its runs `running` behind. */
+/** Finds out which runs are live: the runs of a killed process keep the outcome `running`. */
 
 import { SourceDisabled } from '../../domain/disabled-source.ts';
 import type { Decider } from '../../domain/operator.ts';
@@ -7,61 +7,58 @@ import type { Sql } from '../connection/client.ts';
 import type { Database, Session } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, sql } from '../connection/drizzle.ts';
 import { increment, nameOf } from '../connection/statements.ts';
-import { IS_UNDER_WAY, markOf } from '../runs.ts';
+import { IS_LIVE, lockKeyOf } from '../runs/records.ts';
 import { scheduleSlots, sources, syncRuns } from '../schema.ts';
 import { notAlone } from './disabled.ts';
 import { type BeginOptions, beginRun, type Run } from './run.ts';
 
-/** Milliseconds between two signs of life, and without one until Postgres itself gives up a session that hangs. */
-const SIGN_EVERY_MS = 3000;
-const SILENT_AT_MOST_MS = 10_000;
+const HEARTBEAT_MS = 3000;
+/** `idle_session_timeout` (ms): a process that hangs loses its locks. */
+const IDLE_TIMEOUT_MS = 10_000;
 
-/** A run, and the end of what shows that it is under way. */
+/** A live run. Disposing it releases its lock. */
 export interface LiveRun extends AsyncDisposable {
   readonly run: Run;
-  /** Aborts within seconds after an operator has cancelled the run. */
+  /** Aborts within seconds after an operator cancelled the run. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The runs of this process. Each is marked by an advisory lock of one session that all of them share, which ends with
- * the process, however that ends: at once where the process died, within ten seconds where the machine did. The lock is
- * for others to look at; what a run may write is decided by its fence.
+ * The runs of this process. Each has an advisory lock on one shared connection. The locks end with the process: at once if it
+ * dies, within ten seconds if its machine dies. They only show which runs are live; the fence decides which run may write.
  */
 export class LiveRuns implements AsyncDisposable {
   readonly #open: () => Session;
   readonly #live = new Map<number, AbortController>();
-  /** Runs that are under way or about to begin: the session is theirs. */
+  /** Runs that are live or about to begin. The session stays open for them. */
   #users = 0;
   #isStopping = false;
   #session: Promise<Session> | undefined;
-  #signs: NodeJS.Timeout | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
 
-  /** @param open opens a session; it is used for nothing else, and not through a pooler that shares sessions */
+  /** @param open opens a connection for the locks alone, not through a pooler */
   constructor(open: () => Session) {
     this.#open = open;
   }
 
-  /**
-   * Begins a run, which is marked before anybody sees it.
-   * @throws SourceDisabled, and what the database fails with
-   */
+  /** Begins a run and takes its lock in the same statement. @throws SourceDisabled, and errors of PostgreSQL */
   async begin(
     sourceId: string,
     slot: string | undefined,
     {
       inWorker = false,
       ...options
-    }: Omit<BeginOptions, 'marked' | 'alone'> & { readonly inWorker?: boolean } = {},
+    }: Omit<BeginOptions, 'isLocked' | 'alone'> & { readonly inWorker?: boolean } = {},
   ): Promise<LiveRun> {
     this.#users += 1;
     try {
       const alone = inWorker ? { alone: this.#users === 1 && !this.#isStopping } : {};
-      const run = await this.#begin(sourceId, slot, { ...options, ...alone, marked: true });
+      const run = await this.#begin(sourceId, slot, { ...options, ...alone, isLocked: true });
       const cancelled = new AbortController();
       this.#live.set(run.id, cancelled);
-      await this.#noteCompany();
-      this.#signs ??= setInterval(() => void this.#sign(), SIGN_EVERY_MS).unref();
+      // If the process dies now, any of its runs may be the cause.
+      if (this.#live.size > 1) await this.#recordNotAlone();
+      this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref();
       return { run, signal: cancelled.signal, [Symbol.asyncDispose]: () => this.#end(run.id) };
     } catch (error) {
       await this.#leave();
@@ -76,21 +73,20 @@ export class LiveRuns implements AsyncDisposable {
       return await begin();
     } catch (error) {
       if (!isShared || error instanceof SourceDisabled) throw error;
-      // The session of another run may have been lost without anybody having noticed.
+      // The shared connection may be lost.
       await this.#close();
       return begin();
     }
   }
 
-  /** The process was asked to stop: if it is killed before it has stopped, no run is the cause. */
+  /** Records that the process is stopping: if it is killed now, no run is the cause. */
   async stopping(): Promise<void> {
     this.#isStopping = true;
-    if (this.#live.size > 0) await notAlone((await this.#current()).db, [...this.#live.keys()]);
+    if (this.#live.size > 0) await this.#recordNotAlone();
   }
 
-  /** If the process ends now, it is not known which of its runs is the cause. */
-  async #noteCompany(): Promise<void> {
-    if (this.#live.size > 1) await notAlone((await this.#current()).db, [...this.#live.keys()]);
+  async #recordNotAlone(): Promise<void> {
+    await notAlone((await this.#current()).db, [...this.#live.keys()]);
   }
 
   #current(): Promise<Session> {
@@ -104,9 +100,9 @@ export class LiveRuns implements AsyncDisposable {
   async #connect(): Promise<Session> {
     const session = this.#open();
     try {
-      await session.sql`select set_config('idle_session_timeout', ${String(SILENT_AT_MOST_MS)}, false)`;
+      await session.sql`select set_config('idle_session_timeout', ${String(IDLE_TIMEOUT_MS)}, false)`;
       for (const id of this.#live.keys())
-        await session.sql`select pg_advisory_lock_shared(${mark(session.sql, id)})`;
+        await session.sql`select pg_advisory_lock_shared(${lockKey(session.sql, id)})`;
       return session;
     } catch (error) {
       await session[Symbol.asyncDispose]();
@@ -114,8 +110,8 @@ export class LiveRuns implements AsyncDisposable {
     }
   }
 
-  /** Replaces a session that was lost, with the marks of what still runs, and aborts cancelled runs. */
-  async #sign(): Promise<void> {
+  /** Aborts cancelled runs. A lost connection is replaced, with the locks of all live runs. */
+  async #beat(): Promise<void> {
     try {
       for (const id of await cancelledRuns((await this.#current()).db, [...this.#live.keys()]))
         this.#live.get(id)?.abort(new Error('an operator has cancelled the run'));
@@ -128,20 +124,20 @@ export class LiveRuns implements AsyncDisposable {
     this.#live.delete(id);
     try {
       const session = await this.#session;
-      if (session) await session.sql`select pg_advisory_unlock_shared(${mark(session.sql, id)})`;
+      if (session) await session.sql`select pg_advisory_unlock_shared(${lockKey(session.sql, id)})`;
     } catch {
-      // With the session its marks are gone; what still runs gets them back with the next sign of life.
+      // The connection is lost with all locks. The next heartbeat takes those of live runs again.
       await this.#close();
     }
     await this.#leave();
   }
 
-  /** A session that nobody uses would be ended for its silence. */
+  /** Closes a connection without runs, since PostgreSQL would end it for idleness. */
   async #leave(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
-    clearInterval(this.#signs);
-    this.#signs = undefined;
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
     await this.#close();
   }
 
@@ -155,27 +151,25 @@ export class LiveRuns implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#signs);
+    clearInterval(this.#heartbeat);
     await this.#close();
   }
 }
 
-/** The advisory lock that marks a run. */
-const mark = (sql: Sql, id: number) => sql.unsafe(markOf(`${id}::text`));
+const lockKey = (sql: Sql, id: number) => sql.unsafe(lockKeyOf(`${id}::text`));
 
 const r = alias(syncRuns, 'r');
 
 export type Cancelled =
   | { readonly outcome: 'cancelled'; readonly run: number }
-  /** No run of the source is under way, or not the one that was named. */
+  /** No run of the source is live, or not the given one. */
   | { readonly outcome: 'idle' }
-  /** There is no such source. */
   | { readonly outcome: 'unknown' };
 
 /**
- * Raises the source's fence and records the run as cancelled, with name and reason. Its slot is done: no attempt follows.
- * The statement waits for a run that is committing, and such a run keeps its outcome.
- * @param runId only this run; undefined for the one that is under way
+ * Raises the source's fence and records the run as cancelled. Its slot is finished: no retry follows. The statement waits for a
+ * run that is committing; such a run keeps its outcome.
+ * @param runId undefined for any live run
  */
 export async function cancelRun(
   db: Database,
@@ -200,7 +194,7 @@ export async function cancelRun(
       with cancelled as (
         update ${syncRuns} ${r} set ${nameOf(r.outcome)} = 'cancelled', ${nameOf(r.error)} = ${error},
           ${nameOf(r.finishedAt)} = clock_timestamp()
-        where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and ${sql.raw(IS_UNDER_WAY)}
+        where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and ${sql.raw(IS_LIVE)}
           and (${runId ?? null}::bigint is null or ${r.id} = ${runId ?? null}::bigint)
         returning ${r.id}, ${r.slot}
       ), raised as (
@@ -215,7 +209,7 @@ export async function cancelRun(
   });
 }
 
-/** Those of these runs that were cancelled. */
+/** Returns the cancelled runs among `ids`. */
 export async function cancelledRuns(db: Database, ids: readonly number[]): Promise<number[]> {
   const rows = await db
     .select({ id: syncRuns.id })
@@ -224,7 +218,7 @@ export async function cancelledRuns(db: Database, ids: readonly number[]): Promi
   return rows.map(({ id }) => id);
 }
 
-/** Returns true if the last run of a source began after an instant and was cancelled. */
+/** Returns true if the last run of a source began after `since` and was cancelled. */
 export async function wasCancelledSince(db: Database, sourceId: string, since: Date): Promise<boolean> {
   const [last] = await db
     .select({

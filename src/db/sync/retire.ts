@@ -1,14 +1,14 @@
-/** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
+/** Unpublishes the data of a removed source. Its history stays. */
 import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
 import type { Database, SessionDatabase, Store } from '../connection/connect.ts';
-import { alias, and, count, eq, isNull, type SQL, sql, unionAll } from '../connection/drizzle.ts';
-import { countIf, increment, nameOf, notRetired } from '../connection/statements.ts';
+import { count, eq, isNull, sql, unionAll } from '../connection/drizzle.ts';
+import { countIf, increment, nameOf, notRetired, rfc3339 } from '../connection/statements.ts';
+import { lockOrganizations } from '../organizations.ts';
 import {
   clusters,
   exchangeRates,
   lineage,
-  machinePrices,
   machines,
   organizations,
   providers,
@@ -19,12 +19,11 @@ import {
   sourceValidators,
   syncRuns,
 } from '../schema.ts';
-import { insertRetired, retiredColumns } from './catalogue/machine-changes.ts';
-import { recordRetired } from './clusters/changes.ts';
-import { supersedeHeld } from './held.ts';
-import { lockOrganizations } from './lock-organizations.ts';
+import { REGIONS_OF_RETIRED, retiring } from './catalogue/machine-change-log.ts';
+import { recordRetired } from './clusters/cluster-change-log.ts';
+import { supersedeRuns } from './disabled.ts';
+import { supersedeHeld } from './hold-batch.ts';
 
-/** What would go from one region or one organization. */
 export interface RetiredPlace {
   /** Provider and region, or the organization's slug. */
   readonly place: string;
@@ -34,31 +33,31 @@ export interface RetiredPlace {
   readonly published: number;
 }
 
-/** A source as far as it is to be retired. */
+/** What a retirement removes. */
 export interface Retirement {
   readonly id: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';
-  /** When its last good run began to read, RFC 3339. */
+  /** Start of its last good run, RFC 3339. */
   readonly verifiedAt: string | null;
-  /** When any run of it began last: whoever began it may still have it configured. */
+  /** Start of its last run. After a recent one, the source may still be configured. */
   readonly lastRunAt: string | null;
-  /** When it was retired before, RFC 3339. */
+  /** Time of an earlier retirement, RFC 3339. */
   readonly retiredAt: string | null;
   readonly places: readonly RetiredPlace[];
-  /** Exchange rates that nobody else would renew. */
+  /** Exchange rates that no other source updates. */
   readonly rates: number;
 }
 
-/** What there is to retire of a source; undefined for one that was never known. */
+/** Returns what a retirement would remove; undefined for an unknown source. */
 export async function previewRetirement(db: Database, sourceId: string): Promise<Retirement | undefined> {
   const [source] = await db
     .select({
       id: sources.id,
       kind: sources.kind,
-      verifiedAt: utc(sql`${sources.verifiedAt}`),
-      lastRunAt: utc(sql`(
+      verifiedAt: rfc3339(sources.verifiedAt),
+      lastRunAt: rfc3339(sql`(
         select max(${syncRuns.startedAt}) from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId})`),
-      retiredAt: utc(sql`${sources.retiredAt}`),
+      retiredAt: rfc3339(sources.retiredAt),
     })
     .from(sources)
     .where(eq(sources.id, sourceId));
@@ -87,10 +86,7 @@ export async function previewRetirement(db: Database, sourceId: string): Promise
   return { ...source, rates, places: places.toSorted((one, other) => (one.place < other.place ? -1 : 1)) };
 }
 
-const utc = (instant: SQL) =>
-  sql<string | null>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-
-/** Whether no other source of exchange rates has brought, or may have brought, those that are stored. */
+/** Returns true if no other source of exchange rates may have stored the current rates. */
 async function isOnlyOfRates(db: Database, sourceId: string): Promise<boolean> {
   const others = sql`${sources.kind} = 'rates' and ${sources.id} <> ${sourceId}
     and ${sources.verifiedAt} is not null and ${sources.retiredAt} is null`;
@@ -98,10 +94,9 @@ async function isOnlyOfRates(db: Database, sourceId: string): Promise<boolean> {
 }
 
 /**
- * Retires everything of a source, in one transaction that a run which is under way cannot outlast: it stores nothing.
- * Machines and clusters keep their ids for the day when the source is configured again and read.
+ * Retires all rows of a source in one transaction. A live run may not store anything afterwards. Machines and clusters keep their
+ * ids, in case the source returns. Returns what it removed; undefined for an unknown source.
  * @param now RFC 3339
- * @returns what went; undefined for a source that was never known
  */
 export async function retireSource(
   store: Store,
@@ -109,20 +104,17 @@ export async function retireSource(
   now: string,
   decider: Decider,
 ): Promise<Retirement | undefined> {
-  // Ending the session is the rollback.
+  // The end of the session without `commit` is the rollback.
   await using session = store.session();
   const { db } = session;
   await db.execute(sql`begin`);
-  // The order in which a run locks: the source, the provider, the rows, the organizations, the lineage.
+  // The same order of locks as in a run: the source, the provider, the rows, the organizations, the lineage.
   const raised = await db
     .update(sources)
     .set({ fence: increment(sources.fence), retiredAt: now })
     .where(eq(sources.id, sourceId));
   if (raised.count === 0) return undefined;
-  await db
-    .update(syncRuns)
-    .set({ outcome: 'superseded', finishedAt: sql`clock_timestamp()` })
-    .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.outcome, 'running')));
+  await supersedeRuns(db, sourceId);
   await supersedeHeld(db, sourceId);
   await db.delete(quarantinedRows).where(eq(quarantinedRows.sourceId, sourceId));
   await db.execute(sql`
@@ -151,8 +143,8 @@ export async function retireSource(
 }
 
 /**
- * Its documents have to be read again when the source comes back, and so have those of other sources of its providers:
- * of a machine that both listed the other one may have found nothing to store.
+ * Deletes validators of the source and of other sources of its providers, so that they read their payloads again: of a machine that
+ * both list, the other source may have had nothing to store.
  */
 async function forgetValidators(db: SessionDatabase, sourceId: string): Promise<void> {
   const { sourceId: of } = sourceValidators;
@@ -162,24 +154,13 @@ async function forgetValidators(db: SessionDatabase, sourceId: string): Promise<
 }
 
 async function retireMachines(db: SessionDatabase, sourceId: string, now: string): Promise<void> {
-  const gone = alias(machines, 'gone');
   await db.execute(sql`
-    with gone as (
-      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} where ${notRetired(machines, sourceId)}
-      returning ${retiredColumns(machines)}, ${machines.regionId}
-    ), closed as (
-      update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from gone
-      where ${machinePrices.machineId} = ${gone.id} and ${machinePrices.validTo} is null
-    ), recorded as (
-      ${insertRetired({ runId: null, sourceId, now }, gone)} from gone
-    ), unstamped as (
+    with ${retiring({ runId: null, sourceId, now }, notRetired(machines, sourceId))}, unstamped as (
       delete from ${regionFreshness} where ${regionFreshness.sourceId} = ${sourceId}
       returning ${regionFreshness.regionId}
     )
     update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-    where ${regions.id} in (
-      select ${gone.regionId} from gone where coalesce(${gone.excludedReason}, 'sold_out') = 'sold_out'
-      union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
+    where ${regions.id} in (${REGIONS_OF_RETIRED} union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
 }
 
 async function retireClusters(db: SessionDatabase, sourceId: string, now: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** What watched sources leave in the list of runs, which states that come by the second must not fill. */
+/** Records runs of sources. */
 
 import type { Naming, RateChange } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled-source.ts';
@@ -9,7 +9,7 @@ import { auditRow } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
-import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../runs.ts';
+import { INTERRUPTED, IS_LIVE, lockKeyOf } from '../runs/records.ts';
 import { heldBatches, lineage, sources, syncRuns } from '../schema.ts';
 import { disablingOf } from './disabled.ts';
 
@@ -21,27 +21,35 @@ export interface RunCounts {
   readonly changed: number;
   readonly retired: number;
   readonly rejected: number;
-  /** Machines that readers saw until then and that the run excluded. */
+  /** Published machines that the run excluded. */
   readonly withdrawn: number;
 }
 
-/** Of a run that has stored nothing. */
 export const NO_COUNTS: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0, withdrawn: 0 };
 
-/** A run that has begun. Its fence is the highest of its source until the next run begins. */
+/** A run. It may write while its fence is that of its source, until the next run begins. */
 export interface Run {
   readonly id: number;
   readonly sourceId: string;
   readonly fence: number;
-  /** The HTTP requests of the run, stored with its end; undefined for a run that made none. */
+  /** Returns the HTTP requests of the run, to store at its end. */
   readonly requests?: () => RunRequests | undefined;
+}
+
+/** The cause of changes. */
+export interface ChangedBy {
+  /** Null if an operator changed the rows without a run. */
+  readonly runId: number | null;
+  readonly sourceId: string;
+  /** When all of them take effect, RFC 3339. */
+  readonly now: string;
 }
 
 const s = alias(sources, 's');
 const before = alias(sources, 'before');
 const r = alias(syncRuns, 'r');
 
-/** Makes known which sources there are. One that is not configured any more keeps its data and is only not run. */
+/** Stores a configured source. A source that is removed from the configuration keeps its data. */
 export async function registerSource(
   db: Database,
   { id, kind, adapter }: Pick<typeof sources.$inferSelect, 'id' | 'kind' | 'adapter'>,
@@ -56,41 +64,36 @@ export async function registerSource(
     });
 }
 
-/** Why a run begins. */
-export interface Asked {
-  /** A run of a slot is the `first` by itself, where there was none before. */
+export interface RunOrigin {
+  /** `slot` becomes `first` for the first run of a source. */
   readonly cause: Exclude<RunCause, 'first' | 'retry'>;
-  /** The person who asked for it. */
   readonly by?: string | undefined;
-  /** Writes `source.run` into the audit log as it begins; absent where who asked has written it before. */
+  /** Causes an audit row `source.run`; absent if the row exists already. */
   readonly decider?: Decider | undefined;
 }
 
 export interface BeginOptions {
-  readonly asked?: Asked | undefined;
-  /** Marks the run as under way by a lock of this session, see live-runs.ts. */
-  readonly marked?: boolean;
-  /** True for the only run of a worker; absent for a run outside of a worker. */
+  readonly origin?: RunOrigin | undefined;
+  /** Takes the lock of a live run on this connection; see live-runs.ts. */
+  readonly isLocked?: boolean;
+  /** True for the only run of a worker; absent outside of workers. */
   readonly alone?: boolean;
-  /** For what an operator decides: it reads nothing of the source, and is stored though the source is disabled. */
+  /** For decisions of operators, which do not read the source. */
   readonly evenIfDisabled?: boolean;
 }
 
-/**
- * Raises the source's fence and records the run; a run that is still under way can write nothing from now on.
- * @throws SourceDisabled when an operator has disabled the source
- */
+/** Raises the source's fence and records the run. An earlier live run may not write any more. @throws SourceDisabled */
 export async function beginRun(
   db: Database,
   sourceId: string,
   slot: string | undefined,
-  { marked = false, evenIfDisabled = false, alone, asked }: BeginOptions = {},
+  { isLocked = false, evenIfDisabled = false, alone, origin }: BeginOptions = {},
 ): Promise<Run> {
-  const isUnderWay = sql.raw(IS_UNDER_WAY);
-  const given = asked?.cause ?? null;
+  const isLive = sql.raw(IS_LIVE);
+  const given = origin?.cause ?? null;
   const cause = sql`case when ${given}::text = 'slot'
     and not exists (select from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId}) then 'first' else ${given} end`;
-  const askedBy = asked?.by ?? asked?.decider?.by ?? null;
+  const askedBy = origin?.by ?? origin?.decider?.by ?? null;
   const begins = {
     sourceId,
     fence: sql`fence`,
@@ -101,8 +104,8 @@ export async function beginRun(
   };
   const subject = { kind: 'source', id: sourceId };
   const details = sql`jsonb_build_object('run', id)`;
-  const audited = asked?.decider
-    ? sql`, audited as (${auditRow(asked.decider, { action: 'source.run', subject, details })} from begun)`
+  const audited = origin?.decider
+    ? sql`, audited as (${auditRow(origin.decider, { action: 'source.run', subject, details })} from begun)`
     : sql``;
   const [row] = await db.execute<{ id: string; fence: string }>(sql`
     with raised as (
@@ -111,14 +114,14 @@ export async function beginRun(
       returning ${sources.fence}
     ), stale as (
       update ${syncRuns} ${r} set ${nameOf(r.finishedAt)} = now(),
-        ${nameOf(r.outcome)} = case when ${isUnderWay} then 'superseded' else 'interrupted' end,
-        ${nameOf(r.error)} = case when ${isUnderWay} then null else ${INTERRUPTED} end
+        ${nameOf(r.outcome)} = case when ${isLive} then 'superseded' else 'interrupted' end,
+        ${nameOf(r.error)} = case when ${isLive} then null else ${INTERRUPTED} end
       where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and exists (select from raised)
     ), begun as (
       ${insertInto(syncRuns, begins)} from raised
       returning ${syncRuns.id}, ${syncRuns.fence}
     )${audited}
-    select id, fence, case when ${marked} then pg_try_advisory_lock_shared(${sql.raw(markOf('id'))}) end from begun`);
+    select id, fence, case when ${isLocked} then pg_try_advisory_lock_shared(${sql.raw(lockKeyOf('id'))}) end from begun`);
   if (!row) {
     const disabling = await disablingOf(db, sourceId);
     throw disabling === undefined
@@ -128,11 +131,11 @@ export async function beginRun(
   return { id: Number(row.id), sourceId, fence: Number(row.fence) };
 }
 
-/** A process that hung for so long that it was taken for dead was not: it learns that a later run has begun. */
+/** A process that hung was recorded as interrupted. When it continues, it records that a later run superseded it. */
 const mayBecome = (outcome: RunOutcome) =>
   outcome === 'superseded' ? (['running', 'interrupted'] as const) : (['running'] as const);
 
-/** Locks the source for the rest of the transaction. False when a later run has begun: then nothing may be written. */
+/** Locks the source for the rest of the transaction. Returns false if the run may not write any more. */
 export async function holdsFence(db: Database, run: Run): Promise<boolean> {
   const [source] = await db
     .select({ fence: sources.fence })
@@ -142,10 +145,7 @@ export async function holdsFence(db: Database, run: Run): Promise<boolean> {
   return source?.fence === run.fence;
 }
 
-/**
- * Records how the run ended. A good one makes the source as fresh as what was read, at `readAt`: freshness moves forward
- * only. That of regions is stamped separately, see freshness.ts.
- */
+/** Records the end of a run. A good run moves the source's freshness forward to `readAt`; regions have their own in freshness.ts. */
 export async function finishRun(
   db: Database,
   run: Run,
@@ -159,14 +159,14 @@ export async function finishRun(
     .update(syncRuns)
     .set({ finishedAt: sql`clock_timestamp()`, outcome, ...counts, error: error ?? null, requests })
     .where(and(eq(syncRuns.id, run.id), inArray(syncRuns.outcome, mayBecome(outcome))));
-  // Another process has recorded its end, as superseded or cancelled. Only this one knows its requests.
+  // Another process recorded the run as superseded or cancelled, without its requests.
   if (ended.count === 0 && requests !== undefined)
     await db
       .update(syncRuns)
       .set({ requests })
       .where(and(eq(syncRuns.id, run.id), isNull(syncRuns.requests)));
   if (outcome !== 'changed' && outcome !== 'unchanged') return;
-  // The list of providers is as old as its oldest source: the first good run of one changes its freshness.
+  // The list of providers is as fresh as its stalest source, so the first good run of a source changes it.
   await db.execute(sql`
     with verified as (
       update ${sources} ${s}
@@ -179,29 +179,26 @@ export async function finishRun(
     where exists (select from verified where first)`);
 }
 
-/** Reasons of rejected rows that a run keeps. */
-const REASONS_KEPT = 20;
+const MOST_REASONS = 20;
 
-/** Records why rows of the run's batch cannot be used. @param reasons the most frequent first */
+/** Records the reasons of unusable rows. @param reasons the most frequent first */
 export async function recordReasons(db: Database, run: Run, reasons: readonly ReasonGroup[]): Promise<void> {
   if (reasons.length === 0) return;
   await db
     .update(syncRuns)
-    .set({ reasons: reasons.slice(0, REASONS_KEPT) })
+    .set({ reasons: reasons.slice(0, MOST_REASONS) })
     .where(eq(syncRuns.id, run.id));
 }
 
-/** What a run did, besides its counts. */
 export interface RunEffect {
-  /** When its changes took effect, RFC 3339; undefined for one that changed nothing. */
+  /** When its changes took effect, RFC 3339; undefined without changes. */
   readonly changedAt: string | undefined;
   readonly namings: readonly Naming[];
   readonly rates: readonly RateChange[];
-  /** What it carried out. */
   readonly decision: { readonly kind: 'approve' | 'undo'; readonly batchId: number } | undefined;
 }
 
-/** Records what the run did. To be called in the transaction that changes the rows. */
+/** Records the effect of a run. Call it in the transaction that changes the rows. */
 export async function recordEffect(
   db: Database,
   run: Run,
@@ -220,7 +217,7 @@ export async function recordEffect(
     .where(eq(syncRuns.id, run.id));
 }
 
-/** Whether one of these sources has not ended a single run yet, good or bad. One that is disabled is not waited for. */
+/** Returns true if one of these sources is enabled and has no finished run yet. */
 export async function anyNeverRan(db: Database, sourceIds: readonly string[]): Promise<boolean> {
   const [row] = await db.execute<{ waiting: boolean }>(sql`
     select exists (
@@ -232,10 +229,9 @@ export async function anyNeverRan(db: Database, sourceIds: readonly string[]): P
   return row?.waiting ?? false;
 }
 
-/** Runs of each source that are kept; older ones go, but for those whose changes or whose held batch are kept. */
-const RUNS_KEPT = 2000;
+const RUNS_PER_SOURCE = 2000;
 
-/** Records that a source could not be watched. It raises no fence: a run that is under way goes on. */
+/** Records a failed watch. It does not raise the fence, so a live run continues. */
 export async function recordFailedWatch(db: Database, sourceId: string, error: string): Promise<void> {
   const finishedAt = sql`clock_timestamp()`;
   const { id, fence } = sources;
@@ -244,7 +240,7 @@ export async function recordFailedWatch(db: Database, sourceId: string, error: s
     from ${sources} where ${id} = ${sourceId}`);
 }
 
-/** After a state that changed nothing: of all that changed nothing and no schedule and no person asked for, only the last run stays. */
+/** Deletes all but the last run of a watched source among those that changed nothing, so that they do not fill the list of runs. */
 export async function foldUnchanged(db: Database, sourceId: string): Promise<void> {
   const ofSource = eq(syncRuns.sourceId, sourceId);
   const latest = db
@@ -264,7 +260,7 @@ export async function foldUnchanged(db: Database, sourceId: string): Promise<voi
     );
 }
 
-/** Forgets all but the newest runs of each source, and those whose changes are kept, and held batches that a younger one superseded a week ago. */
+/** Deletes old runs, unless their changes or held batches are stored, and batches that were superseded a week ago. */
 export async function pruneRuns(db: Database): Promise<void> {
   await db
     .delete(heldBatches)
@@ -275,9 +271,9 @@ export async function pruneRuns(db: Database): Promise<void> {
     delete from ${syncRuns} using (
       select ${sources.id}, (
         select ${syncRuns.id} from ${syncRuns} where ${syncRuns.sourceId} = ${sources.id}
-        order by ${syncRuns.id} desc offset ${RUNS_KEPT - 1} limit 1) as oldest
+        order by ${syncRuns.id} desc offset ${RUNS_PER_SOURCE - 1} limit 1) as oldest
       from ${sources}
-    ) kept
-    where ${syncRuns.sourceId} = kept.id and ${syncRuns.id} < kept.oldest and ${syncRuns.changedAt} is null
+    ) latest
+    where ${syncRuns.sourceId} = latest.id and ${syncRuns.id} < latest.oldest and ${syncRuns.changedAt} is null
       and not exists (select from ${heldBatches} where ${heldBatches.runId} = ${syncRuns.id})`);
 }

@@ -1,6 +1,8 @@
+import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
+
 import { alias, and, desc, eq, gt, max, not, type SQLWrapper, sql } from '../connection/drizzle.ts';
-import { insertInto, nameOf } from '../connection/statements.ts';
+import { insertInto, instant, nameOf } from '../connection/statements.ts';
 import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
 
 export interface Slot {
@@ -11,17 +13,17 @@ export interface Slot {
 
 const later = alias(slots, 'later');
 const claimed = alias(slots, 'claimed');
-/** A later slot of the same schedule was claimed. */
+/** A later slot of the same schedule is claimed. */
 const IS_COVERED = sql`exists (
   select from ${slots} ${later} where ${later.schedule} = ${slots.schedule} and ${later.slot} > ${slots.slot})`;
-/** The schedule is that of a source which an operator has disabled. */
+/** The schedule belongs to a disabled source. */
 const isDisabled = (schedule: SQLWrapper) => sql`exists (
   select from ${sources} where ${sources.id} = ${schedule} and ${sources.disabledAt} is not null)`;
 const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
 
 /**
- * Claims a slot for this worker. False when some worker has it already: any number of them give one run. A slot of a
- * disabled source stays free: once it is enabled, the latest one is claimed.
+ * Claims a slot for this worker. Returns false if another worker has it, or if the source is disabled: when an operator enables it,
+ * a worker claims the latest slot.
  */
 export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise<boolean> {
   const claimed = await db.execute(sql`
@@ -30,7 +32,17 @@ export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise
   return claimed.count > 0;
 }
 
-/** What time it is for every worker alike. */
+/** The schedule that every worker claims each minute. */
+export const EVERY_MINUTE = 'publish-sweep';
+
+/** Returns when a worker last claimed the slot of `EVERY_MINUTE` (RFC 3339); undefined if none ever ran. */
+export async function lastWorkerSign(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ at: string | null }[]>`
+    select ${instant(sql, 'max(claimed_at)')} as at from schedule_slots where schedule = ${EVERY_MINUTE}`;
+  return row?.at ?? undefined;
+}
+
+/** Returns the time of the database, which is the same for all workers. */
 export async function databaseNow(db: Database): Promise<Date> {
   const [row] = await db.execute<{ ms: number }>(
     sql`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`,
@@ -39,20 +51,19 @@ export async function databaseNow(db: Database): Promise<Date> {
   return new Date(row.ms);
 }
 
-/** Records that the slot's job is in the queue. */
 export async function slotEnqueued(db: Database, slot: Slot): Promise<void> {
   await db.update(slots).set({ enqueuedAt: sql`now()` }).where(is(slot));
 }
 
-/** Gives a slot back as if nobody had claimed it: it was not run, since its source is disabled. */
+/** Releases the claim of a slot whose source is disabled. */
 export async function releaseSlot(db: Database, slot: Slot): Promise<void> {
   await db.delete(slots).where(is(slot));
 }
 
 /**
- * Sets when the slot's job is tried again. A slot that was read or cancelled is left alone: an attempt that fails late,
- * after another worker has taken its job, must not make it due again.
- * @param due undefined once the slot is done with: it was read, or is given up
+ * Sets when the slot's next attempt is due, unless a run of the slot succeeded or was cancelled: an attempt that fails late must not
+ * repeat such a slot.
+ * @param due undefined for a finished slot
  */
 export async function setSlotDue(db: Database, slot: Slot, due: Date | undefined): Promise<void> {
   await db
@@ -61,20 +72,20 @@ export async function setSlotDue(db: Database, slot: Slot, due: Date | undefined
     .where(due === undefined ? is(slot) : and(is(slot), not(isSettled(slot))));
 }
 
-/** A run since the slot was claimed has read its source well, stored or held, or was cancelled by an operator. */
+/** A run since the claim succeeded, was held or was cancelled. */
 const isSettled = (slot: Slot) => sql`exists (
   select from ${syncRuns} join ${slots} ${claimed}
     on ${claimed.schedule} = ${syncRuns.sourceId} and ${claimed.slot} = ${syncRuns.slot}
   where ${and(eq(claimed.schedule, slot.schedule), eq(claimed.slot, slot.slot))}
     and ${syncRuns.startedAt} >= ${claimed.claimedAt} and ${syncRuns.outcome} in ('changed', 'unchanged', 'held', 'cancelled'))`;
 
-/** Whether a run of the slot has read its source well: the worker may have died before it could say so to the queue. */
+/** Returns true if a run of the slot is settled. The worker may have died before it could tell the queue. */
 export async function isSlotRead(db: Database, slot: Slot): Promise<boolean> {
   const [row] = await db.execute<{ read: boolean }>(sql`select ${isSettled(slot)} as read`);
   return row?.read ?? false;
 }
 
-/** Whether a later slot of its schedule was claimed, which takes its place. */
+/** Returns true if a later slot of the schedule is claimed, which replaces this one. */
 export async function isSlotCovered(db: Database, { schedule, slot }: Slot): Promise<boolean> {
   const covering = await db
     .select({ slot: slots.slot })
@@ -84,7 +95,7 @@ export async function isSlotCovered(db: Database, { schedule, slot }: Slot): Pro
   return covering.length > 0;
 }
 
-/** Whether the latest slot of a schedule is still to be run, or to be tried again. */
+/** Returns true if the latest slot of a schedule is not finished. */
 export async function isLatestSlotOpen(db: Database, schedule: string): Promise<boolean> {
   const [latest] = await db
     .select({ dueAt: slots.dueAt })
@@ -95,7 +106,7 @@ export async function isLatestSlotOpen(db: Database, schedule: string): Promise<
   return latest?.dueAt != null;
 }
 
-/** Until when the jobs of a schedule are to wait: an upstream asked for more time than was left before the next slot. */
+/** Returns until when jobs of a schedule have to wait, because an upstream requested a pause beyond the next slot. */
 export async function slotsWaitUntil(db: Database, schedule: string): Promise<Date | undefined> {
   const [row] = await db
     .select({ until: max(slots.dueAt) })
@@ -104,14 +115,13 @@ export async function slotsWaitUntil(db: Database, schedule: string): Promise<Da
   return row?.until == null ? undefined : new Date(row.until);
 }
 
-/** A job that is due for so long is looked for: where the queue still has it, nothing happens. */
+/** After this time a due job is enqueued again. If the queue still has it, nothing happens. */
 const OVERDUE = '1 minute';
 
 /**
- * Slots that were claimed and never reached the queue, or that are overdue, so that the queue may have lost their jobs;
- * unless a later one of the same schedule was claimed: that one covers them, and they are given up. Those of a disabled
- * source wait until it is enabled.
- * @param olderThanMs leaves those alone that another worker is about to enqueue
+ * Returns claimed slots that never reached the queue, and overdue slots, since the queue may have lost their jobs. It skips slots of
+ * disabled sources, and finishes those with a later claimed slot.
+ * @param olderThanMs skips newer claims, which another worker is about to enqueue
  */
 export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise<Slot[]> {
   return db.execute<{ schedule: string; slot: string }>(sql`
@@ -127,7 +137,7 @@ export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise
     from open where not covered and not ${isDisabled(sql`open.schedule`)} order by schedule collate "C"`);
 }
 
-/** Forgets slots that are so old that no worker will ask for them again. */
+/** Deletes old slots. */
 export async function pruneSlots(db: Database): Promise<void> {
   await db.delete(slots).where(sql`${slots.claimedAt} < now() - interval '7 days' and ${IS_COVERED}`);
 }

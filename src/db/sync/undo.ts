@@ -1,9 +1,9 @@
-/** What an approval replaces: kept with the batch, until the next run of its source, so that it can be stored again. */
+/** Undoes approvals: an approved batch keeps the state before it, until the next run of its source. */
 import { audit } from '../audit.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
 import { alias, and, eq, type SQL, sql } from '../connection/drizzle.ts';
 import { insertInto, nameOf } from '../connection/statements.ts';
-import type { BatchDecision } from '../held.ts';
+import type { BatchDecision } from '../held-batches.ts';
 import {
   clusters,
   disks,
@@ -19,7 +19,7 @@ import {
   sources,
   users,
 } from '../schema.ts';
-import { offerItem, statedPrice } from './held.ts';
+import { offerItem, statedPrice } from './hold-batch.ts';
 
 const c = alias(clusters, 'c');
 const k = alias(disks, 'k');
@@ -30,7 +30,7 @@ const r = alias(regions, 'r');
 const t = alias(diskTypes, 't');
 const u = alias(users, 'u');
 
-/** Replaces the batch's items by the source's machines as they are stored; to be called before anything is written. */
+/** Replaces the batch's items by the source's stored machines. Call it before the batch is stored. */
 export async function saveCatalogue(
   db: SessionDatabase,
   { batchId }: BatchDecision,
@@ -50,7 +50,7 @@ export async function saveCatalogue(
   );
 }
 
-/** The same for clusters, each with its hash, so that the source finds it unchanged afterwards. */
+/** Does the same for clusters, with their hashes, so that the next run finds them unchanged. */
 export async function saveClusters(
   db: SessionDatabase,
   { batchId }: BatchDecision,
@@ -105,17 +105,17 @@ async function saveItems(db: SessionDatabase, batchId: number, sourceId: string,
     .where(and(eq(heldBatches.id, batchId), eq(sources.id, heldBatches.sourceId)));
 }
 
-/** Makes the source's quarantine, and the freshness of its regions, what they were before the approval. */
+/** Restores the source's quarantine and the freshness of its regions. */
 export async function restoreBefore(
   db: SessionDatabase,
   { batchId }: BatchDecision,
   sourceId: string,
 ): Promise<void> {
-  const kept = [
+  const saved = [
     { table: quarantinedRows, kind: 'quarantined' },
     { table: regionFreshness, kind: 'freshness' },
   ];
-  for (const { table, kind } of kept) {
+  for (const { table, kind } of saved) {
     await db.delete(table).where(eq(table.sourceId, sourceId));
     await db.execute(sql`
       insert into ${table} select (jsonb_populate_record(null::${table}, ${heldItems.item} -> 'row')).*
@@ -123,9 +123,9 @@ export async function restoreBefore(
   }
 }
 
-/** Records that an approval was taken back; the last step of the transaction that stores the earlier state. */
+/** Records the undo. Call it last in the transaction that restores the state. */
 export async function recordUndo(db: SessionDatabase, { batchId, decider }: BatchDecision): Promise<void> {
-  // What readers see now was verified when it was read, and not when the approval was taken back.
+  // The restored data is as fresh as before.
   await db
     .update(sources)
     .set({ verifiedAt: heldBatches.verifiedBefore })

@@ -1,4 +1,4 @@
-/** The validators of the payloads that a source's stored rows come from. */
+/** Validators of payloads, and stored rows of sources that answer "not modified". */
 import type { Database, SessionDatabase } from '../connection/connect.ts';
 import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf, notRetired } from '../connection/statements.ts';
@@ -14,11 +14,9 @@ interface StoredValidator {
 }
 
 /**
- * The validators to ask by, by their address; none where rows would have to be made anew from the same payloads:
- * clusters whose machine or region no catalogue knew, and those whose machine has another size by now.
- *
- * @param parseFingerprint see `parseFingerprintOf` in run-source.ts; validators that were stored under another one are
- *   not given
+ * Returns the validators for requests, by URL. Returns none if the same payloads would result in other rows: for clusters whose
+ * machine or region was in no catalogue, or whose machine has another size now.
+ * @param parseFingerprint see `parseFingerprintOf` in run-source.ts; validators under another one do not count
  */
 export async function storedValidators(
   db: Database,
@@ -46,8 +44,8 @@ export async function storedValidators(
 }
 
 /**
- * Makes these all the validators that are kept of the source. One that is not in use any more must go: the payload may
- * come back, and the stored rows are another one's by then.
+ * Replaces the validators of a source. An unused validator must be deleted: its payload may return when the stored rows come from
+ * another one.
  */
 export async function writeValidators(
   db: SessionDatabase,
@@ -79,7 +77,7 @@ export async function writeValidators(
       is distinct from (${given.etag}, ${given.lastModified}, ${given.parseFingerprint})`);
 }
 
-/** Codes of regions in which something was missed and is not retired yet: it has to be missed again. */
+/** Returns the codes of regions with missed rows that are not retired yet. The next run has to read them. */
 export async function regionsWithMissed(db: SessionDatabase, sourceId: string): Promise<string[]> {
   const missedIn = (t: typeof machines | typeof clusters) =>
     db
@@ -93,19 +91,18 @@ export async function regionsWithMissed(db: SessionDatabase, sourceId: string): 
   return rows.map(({ code }) => code);
 }
 
-/** How many rows of a source readers or operators can see. */
+/** Counts the rows of a source that are not retired. */
 export async function countStored(db: SessionDatabase, sourceId: string): Promise<number> {
   const ofMachines = await db.$count(machines, notRetired(machines, sourceId));
   return ofMachines + (await db.$count(clusters, notRetired(clusters, sourceId)));
 }
 
-/** Names of these regions of a provider as they are stored. */
+/** Returns the stored names of regions by code. */
 export async function storedRegions(
   db: SessionDatabase,
   providerId: number,
   codes: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  if (codes.length === 0) return new Map();
   const rows = await db
     .select({ code: regions.code, name: regions.name })
     .from(regions)
@@ -119,17 +116,12 @@ export async function storedRegions(
   return new Map(rows.map(({ code, name }) => [code, name]));
 }
 
-/**
- * Puts a source's stored machines of these regions beside the staged offers, as they are, so that all that follows
- * takes them for reported.
- * @returns how many there are
- */
+/** Stages the stored machines of these regions, as if the source had reported them. Returns their number. */
 export async function stageStored(
   db: SessionDatabase,
   sourceId: string,
   regionCodes: readonly string[],
 ): Promise<number> {
-  if (regionCodes.length === 0) return 0;
   const { name, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, price } = machines;
   const staged = await db.execute(sql`
     ${insertInto(stagedOffers, {

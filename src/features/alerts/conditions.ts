@@ -3,10 +3,10 @@
 import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
-import { pendingBatches } from '../../db/held.ts';
-import { dirtyDocumentCounts, sourceTroubles } from '../../db/operating.ts';
+import { pendingBatches } from '../../db/held-batches.ts';
 import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
-import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
+import { type SourceStatus, sourceStatus, sourceTroubles } from '../../db/sources.ts';
+import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
 import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled-source.ts';
 import type { PricedSource } from '../../domain/exchange-rates.ts';

@@ -10,7 +10,11 @@ export const alertsFeature: Feature = {
   problems: alertProblems,
   commands: addAlertCommands,
   operations: async (context) => (await import('./console.ts')).alertsPart(context),
-  acknowledged: async (sql) => (await import('./queries.ts')).acknowledgedAlerts(sql),
+  openAlerts: {
+    acknowledged: async (sql) => (await import('./queries.ts')).acknowledgedAlerts(sql),
+    openSince: async (sql, kind) => (await import('./queries.ts')).openSince(sql, kind),
+    activity: async (sql) => (await import('./queries.ts')).alertActivity(sql),
+  },
   queues: [
     {
       name: 'alerts',

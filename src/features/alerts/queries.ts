@@ -97,6 +97,25 @@ export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]>
   return found.map((alert) => ({ ...alert, source: sourceOfAlert(alert) }));
 }
 
+/** Returns when the open alert of a kind opened (RFC 3339); null if none is open. */
+export async function openSince(sql: Sql, kind: string): Promise<string | null> {
+  const [row] = await sql<{ at: string | null }[]>`
+    select to_char(min(opened_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at
+    from alerts where kind = ${kind} and resolved_at is null`;
+  return row?.at ?? null;
+}
+
+/** Returns a text that changes with every open alert and every message. */
+export async function alertActivity(sql: Sql): Promise<string> {
+  const [row] = await sql<{ mark: string }[]>`
+    select md5(concat_ws(',',
+      (select string_agg(concat_ws(':', a.id, a.told_at), ',' order by a.id) from alerts a where a.resolved_at is null),
+      (select max(id) from alert_deliveries),
+      (select concat_ws(':', count(*), sum(d.attempts)) from alert_deliveries d
+        where d.delivered_at is null and d.gave_up_at is null))) as mark`;
+  return row?.mark ?? '';
+}
+
 const isAcknowledged = (sql: Sql) => sql`
   (acknowledged_at is not null and (snoozed_until is null or snoozed_until > coalesce(resolved_at, now())))`;
 

@@ -16,7 +16,7 @@ const STATEMENT_TIMEOUT_MS = 15_000;
 
 /** @param timing of tests */
 export function openConsole(
-  { config, env, closing, queues, syncQueue, openWriter, acknowledged }: OpsContext,
+  { config, env, closing, queues, syncQueue, openWriter, openAlerts }: OpsContext,
   timing: Pick<ConsoleDependencies, 'lookEveryMs'> = {},
 ): OpsPart {
   const { sql } = closing.use(
@@ -40,7 +40,7 @@ export function openConsole(
       return consoleSource({ ...pricedSource(source, config.settings), schedule, maxAge });
     }),
     folder: inPackage('dist', 'console'),
-    acknowledged,
+    openAlerts,
     ...timing,
   });
 }

@@ -3,13 +3,13 @@ import type { Writing } from '../../app/actions/publish.ts';
 import type { OpsContext } from '../../app/feature.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
-import { pendingBatches } from '../../db/held.ts';
-import { activityMark } from '../../db/operating.ts';
+import { pendingBatches } from '../../db/held-batches.ts';
 import { hiddenReasons } from '../../db/quarantine.ts';
-import { sourceStrips } from '../../db/runs.ts';
+import { sourceStrips } from '../../db/runs/records.ts';
 import { sourceStatus } from '../../db/sources.ts';
 import { withTimeout } from '../../lib/timeout.ts';
 import type { OpsPart } from '../../ops/part.ts';
+import { activityMark } from './activity.ts';
 import type { Overview, QueueDepth } from './routes/api.ts';
 import { addAssets } from './routes/assets.ts';
 import { addAudit } from './routes/audit.ts';
@@ -27,7 +27,7 @@ import { addSources } from './routes/sources.ts';
 import { addTokens } from './routes/tokens.ts';
 
 export interface ConsoleDependencies
-  extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'syncQueue' | 'acknowledged'> {
+  extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'syncQueue' | 'openAlerts'> {
   /** In the worker's role, which sees every organization; with the console's statement timeout. */
   readonly sql: Sql;
   /** Opens what changes are written and published with, at the first use. */
@@ -64,14 +64,14 @@ const QUEUES_WITHIN_MS = 1000;
 
 /** The page, and the API behind it. The server checks the role of the operator before. */
 export function consolePart(deps: ConsoleDependencies): OpsPart {
-  const { sql, config, env, sources, queues, syncQueue, openWriter, acknowledged } = deps;
+  const { sql, config, env, sources, queues, syncQueue, openWriter, openAlerts } = deps;
   const now = deps.now ?? (() => new Date());
   const stored = shared(async (): Promise<Stored> => {
     const [status, strips, pending, open] = await Promise.all([
       sourceStatus(sql),
       sourceStrips(sql, STRIP),
       pendingBatches(sql),
-      acknowledged(sql),
+      openAlerts?.acknowledged(sql) ?? [],
     ]);
     const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
     const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
@@ -79,7 +79,7 @@ export function consolePart(deps: ConsoleDependencies): OpsPart {
     return { status, strips, pending, acknowledged: open, hidden, areRatesNeeded: isNeeded };
   }, STORED_MS);
   const feed = changeFeed(
-    () => activityMark(sql),
+    () => activityMark(sql, openAlerts),
     () => stored.forget(),
     deps.lookEveryMs,
   );
@@ -97,7 +97,7 @@ export function consolePart(deps: ConsoleDependencies): OpsPart {
       addSources(api, { sql, sources, stored, syncQueue, openWriter, now });
       addMachines(api, sql);
       addChanges(api, sql, now);
-      addCharts(api, { sql, queues, now });
+      addCharts(api, { sql, queues, openAlerts, now });
       addHeld(api, { sql, config, openWriter, changed });
       addClusters(api, sql);
       addAudit(api, sql, now);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connection/connect.ts';
-import { KnownHistory, markText, readMark, type SeenHistory } from '../../db/connection/history.ts';
+import { type CheckedHistory, KnownHistory, markText, readMark } from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
@@ -252,8 +252,8 @@ export class Publisher {
   }
 
   /** Whether the database is still in its history. */
-  #look(): Promise<SeenHistory> {
-    return this.#history.look(
+  #look(): Promise<CheckedHistory> {
+    return this.#history.check(
       () => ownHistory(this.#db),
       async (lineage) => readMark(lineage, await this.#redis.get(this.#keysOf(lineage).history)),
     );

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/connection/history.ts';
+import { type CheckedHistory, KnownHistory, type Loss, readMark } from '../../db/connection/history.ts';
 import { readHistory } from '../../db/lineage.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
@@ -130,15 +130,15 @@ export class CurrentLineage {
   }
 
   /** A standby may not have heard of the lineage that is followed. Workers name theirs in the cache: that tells. */
-  async #mayBeLate({ identity, lineage }: SeenHistory): Promise<boolean> {
+  async #mayBeLate({ identity, lineage }: CheckedHistory): Promise<boolean> {
     if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
     const named = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
     return named !== lineage;
   }
 
-  #look(run: (read: typeof readHistory) => ReturnType<typeof readHistory>): Promise<SeenHistory> {
+  #look(run: (read: typeof readHistory) => ReturnType<typeof readHistory>): Promise<CheckedHistory> {
     const { subscription } = this.#options;
-    return this.#history.look(
+    return this.#history.check(
       () => run(readHistory),
       async (lineage) => {
         const { history } = new CacheKeys(lineage, subscription.lanes);
@@ -147,7 +147,7 @@ export class CurrentLineage {
     );
   }
 
-  #settle({ lineage, identity, loss, isLate }: SeenHistory): CacheKeys {
+  #settle({ lineage, identity, loss, isLate }: CheckedHistory): CacheKeys {
     const { copy, logger } = this.#options;
     if (this.#keys && (isLate || (loss && this.#lost === lineage))) return this.#keys;
     if (loss) {

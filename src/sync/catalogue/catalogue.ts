@@ -19,7 +19,7 @@ import {
   writeMachines,
   writeRegions,
 } from '../../db/sync/catalogue/write.ts';
-import { holdStaged } from '../../db/sync/held.ts';
+import { holdStaged } from '../../db/sync/hold-batch.ts';
 import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';

@@ -10,7 +10,7 @@ import {
 import { type ClusterPreview, clusterPreview } from '../../db/sync/clusters/preview.ts';
 import { resolveReferences } from '../../db/sync/clusters/references.ts';
 import { setSlugs, slugBatches, writeClusters } from '../../db/sync/clusters/write.ts';
-import { holdStagedClusters } from '../../db/sync/held.ts';
+import { holdStagedClusters } from '../../db/sync/hold-batch.ts';
 import { saveClusters } from '../../db/sync/undo.ts';
 import { countStored } from '../../db/sync/validators.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';

@@ -1,6 +1,6 @@
 /** What a worker that dies, or is stopped and goes on late, may leave behind in PostgreSQL and must not. */
 import type { Store } from '../../../src/db/connection/connect.ts';
-import { IS_UNDER_WAY } from '../../../src/db/runs.ts';
+import { IS_LIVE } from '../../../src/db/runs/records.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 
 /** @returns a line for each kind of thing that nobody will ever end; empty where all is in order and nothing runs */
@@ -8,9 +8,9 @@ export async function leftovers({ sql, db }: Store): Promise<string[]> {
   const [row] = await sql<Record<string, number>[]>`
     select
       (select count(*) from sync_runs r where r.outcome = 'running'
-         and not ${sql.unsafe(IS_UNDER_WAY)})::integer as "runs that seem to run and have no process",
+         and not ${sql.unsafe(IS_LIVE)})::integer as "runs that seem to run and have no process",
       (select count(*) from sync_runs r where r.outcome = 'running'
-         and ${sql.unsafe(IS_UNDER_WAY)})::integer as "runs under way",
+         and ${sql.unsafe(IS_LIVE)})::integer as "runs under way",
       (select count(*) from held_items i join held_batches b on b.id = i.batch_id
          where b.status <> 'pending' and not b.reversible)::integer as "items of held batches that are decided",
       (select count(*) from held_batches b join sync_runs r on r.id = b.run_id

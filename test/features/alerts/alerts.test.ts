@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { noteDifference, pruneDifferences } from '../../../src/db/differences.ts';
-import { decide, pendingBatches } from '../../../src/db/held.ts';
+import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
 import { finishRun } from '../../../src/db/sync/run.ts';
 import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';

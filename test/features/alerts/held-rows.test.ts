@@ -1,7 +1,7 @@
 /** What an alert about a held batch says of its rows. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decide, pendingBatches } from '../../../src/db/held.ts';
+import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { type HeldSampleRow, sampleOf } from '../../../src/domain/held-sample.ts';
 import { deliver } from '../../../src/features/alerts/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pendingBatches } from '../../../src/db/held.ts';
+import { pendingBatches } from '../../../src/db/held-batches.ts';
 import {
   CHROMIUM,
   hasChromium,

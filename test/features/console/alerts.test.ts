@@ -1,13 +1,14 @@
 /** Alerts in the console: rules, what is firing, messages, sent again and tested. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openAlerts } from '../../../src/app/open-alerts.ts';
 import { auditRecords } from '../../../src/db/audit.ts';
-import { activityMark } from '../../../src/db/operating.ts';
 import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/alerts/api.ts';
 import { deliver } from '../../../src/features/alerts/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { ALERT_KINDS } from '../../../src/features/alerts/rules.ts';
 import { alertRules } from '../../../src/features/alerts/settings.ts';
+import { activityMark } from '../../../src/features/console/activity.ts';
 import type { Overview } from '../../../src/features/console/routes/api.ts';
 import { until } from '../../support/until.ts';
 import { type Receiver, receiver } from '../alerts/receiver.ts';
@@ -126,7 +127,7 @@ describe('alerts', () => {
     hook.status = 200;
     await send();
     const [first] = (await deliveries('?state=delivered')).rows;
-    const mark = await activityMark(scene.worker.store.sql);
+    const mark = await activityMark(scene.worker.store.sql, openAlerts);
     expect(await scene.post(`/api/alerts/deliveries/${first?.id}/resend`, {})).toEqual({
       status: 200,
       body: { delivery: first?.id, webhook: 'default' },
@@ -138,9 +139,9 @@ describe('alerts', () => {
       details: { webhook: 'default' },
     });
     // Open pages hear of it.
-    const waiting = await activityMark(scene.worker.store.sql);
+    const waiting = await activityMark(scene.worker.store.sql, openAlerts);
     await send();
-    expect(new Set([mark, waiting, await activityMark(scene.worker.store.sql)]).size).toBe(3);
+    expect(new Set([mark, waiting, await activityMark(scene.worker.store.sql, openAlerts)]).size).toBe(3);
     const ids = hook.taken.map(({ headers }) => headers['webhook-id']);
     expect(ids).toEqual([first?.messageId, first?.messageId]);
     const before = await latest();

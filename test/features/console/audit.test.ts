@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openAlerts } from '../../../src/app/open-alerts.ts';
 import { type AuditTerms, audit } from '../../../src/db/audit.ts';
-import { activityMark } from '../../../src/db/operating.ts';
 import type { Decider } from '../../../src/domain/operator.ts';
+import { activityMark } from '../../../src/features/console/activity.ts';
 import type { AuditAnswer } from '../../../src/features/console/routes/api.ts';
 import { addOrganizations } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
@@ -106,12 +107,12 @@ describe('the audit log', () => {
   });
 
   it('has open pages ask again when it has another row', async () => {
-    const before = await activityMark(scene.worker.store.sql);
-    expect(await activityMark(scene.worker.store.sql)).toBe(before);
+    const before = await activityMark(scene.worker.store.sql, openAlerts);
+    expect(await activityMark(scene.worker.store.sql, openAlerts)).toBe(before);
     await audit(scene.worker.store.db, EVE, {
       action: 'source.disable',
       subject: { kind: 'source', id: 'x' },
     });
-    expect(await activityMark(scene.worker.store.sql)).not.toBe(before);
+    expect(await activityMark(scene.worker.store.sql, openAlerts)).not.toBe(before);
   });
 });

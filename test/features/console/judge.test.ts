@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { BatchRecord } from '../../../src/db/held.ts';
+import type { BatchRecord } from '../../../src/db/held-batches.ts';
 import type { HiddenReason } from '../../../src/db/quarantine.ts';
-import type { RunStatus, SourceStatus } from '../../../src/db/sources.ts';
+import type { RunStatus } from '../../../src/db/runs/records.ts';
+import type { SourceStatus } from '../../../src/db/sources.ts';
 import { consoleSource } from '../../../src/features/console/open.ts';
 import { judgeSources } from '../../../src/features/console/routes/overview.ts';
 

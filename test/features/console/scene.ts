@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { acknowledgedAlerts } from '../../../src/app/acknowledged-alerts.ts';
 import { Disposer } from '../../../src/app/disposer.ts';
 import type { OpsContext } from '../../../src/app/feature.ts';
 import { FOUND_KINDS } from '../../../src/app/feature-settings.ts';
 import { FEATURES } from '../../../src/app/features.ts';
+import { openAlerts } from '../../../src/app/open-alerts.ts';
 import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
@@ -108,7 +108,7 @@ export async function openConsoleScene(
     queues: queues.all,
     syncQueue: queues.sync,
     kinds: FOUND_KINDS,
-    acknowledged: acknowledgedAlerts,
+    openAlerts,
     openWriter: () => worker,
   };
   const app = await buildOps({

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
-import { decide } from '../../../src/db/held.ts';
+import { decide } from '../../../src/db/held-batches.ts';
 import { deciderOf } from '../../../src/ops/access.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../../app/held-scene.ts';
 import { startTestRedis } from '../../support/redis.ts';

@@ -1,101 +1,87 @@
-/** Compares a staged catalogue with what is stored, in one pass, and keeps what differs in temporary tables. */
+/** Compares staged offers with stored machines in one pass. Temporary tables hold the differences until the end of the transaction. */
 import type { RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
-import {
-  alias,
-  boolean,
-  type Column,
-  getTableColumns,
-  integer,
-  jsonb,
-  not,
-  numeric,
-  pgTable,
-  sql,
-  text,
-} from '../../connection/drizzle.ts';
+import { alias, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, createTemporary, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
-import { amount, minutePrice } from '../../schema/columns.ts';
+import { amount, minutePrice } from '../../schema/shared-columns.ts';
 import { machines, regions } from '../../schema.ts';
 import { offerColumns, stagedOffers } from '../staged.ts';
 import { factsDiffer, factsJson } from './machine-facts.ts';
 
-/** New and differing machines: what is to be stored of them, and what was. It lives until the transaction ends. */
-export const catalogueDiff = pgTable('catalogue_diff', {
+/** New and changed machines, with their old and new state. */
+export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
   ...offerColumns,
-  /** Of the batch's region; null for one that is not stored yet. */
-  regionId: integer('region_id'),
-  /** Null, like all that is old, for a machine that was never stored. */
-  machineId: integer('machine_id'),
-  oldRegionId: integer('old_region_id'),
-  oldName: text('old_name'),
-  oldCpu: integer('old_cpu'),
-  oldRam: numeric('old_ram'),
-  oldRamUnit: text('old_ram_unit'),
+  /** Null for a region that is not stored yet. */
+  regionId: c.integer('region_id'),
+  /** Null for a new machine, like all old columns. */
+  machineId: c.integer('machine_id'),
+  oldRegionId: c.integer('old_region_id'),
+  oldName: c.text('old_name'),
+  oldCpu: c.integer('old_cpu'),
+  oldRam: c.numeric('old_ram'),
+  oldRamUnit: c.text('old_ram_unit'),
   oldAmount: amount('old_amount'),
-  oldPer: text('old_per'),
-  oldCurrency: text('old_currency'),
+  oldPer: c.text('old_per'),
+  oldCurrency: c.text('old_currency'),
   oldPrice: minutePrice('old_price'),
-  oldExcludedReason: text('old_excluded_reason'),
-  oldSource: text('old_source'),
-  oldFacts: jsonb('old_facts'),
-  /** False for a machine of the source that the batch lacks; `moveMissing` takes these out. */
-  isReported: boolean('is_reported').notNull(),
-  isOutOfRange: boolean('is_out_of_range').notNull(),
-  isNew: boolean('is_new').notNull(),
-  isAdded: boolean('is_added').notNull(),
-  wasRetired: boolean('was_retired').notNull(),
-  wasPublished: boolean('was_published').notNull(),
-  isPublished: boolean('is_published').notNull(),
-  wasSoldOut: boolean('was_sold_out').notNull(),
-  isSoldOut: boolean('is_sold_out').notNull(),
-  reshaped: boolean('reshaped').notNull(),
-  repriced: boolean('repriced').notNull(),
-  factsChanged: boolean('facts_changed').notNull(),
-  differs: boolean('differs').notNull(),
-  /** The factor by which the published price changes, and whether that is too much; see price-jumps.ts. */
-  ratio: numeric('ratio').notNull(),
-  jumps: boolean('jumps').notNull(),
-});
+  oldExcludedReason: c.text('old_excluded_reason'),
+  oldSource: c.text('old_source'),
+  oldFacts: c.jsonb('old_facts'),
+  /** False for a machine that the batch lacks. `moveMissing` moves such rows. */
+  isReported: c.boolean('is_reported').notNull(),
+  isOutOfRange: c.boolean('is_out_of_range').notNull(),
+  isNew: c.boolean('is_new').notNull(),
+  isAdded: c.boolean('is_added').notNull(),
+  wasRetired: c.boolean('was_retired').notNull(),
+  wasPublished: c.boolean('was_published').notNull(),
+  isPublished: c.boolean('is_published').notNull(),
+  wasSoldOut: c.boolean('was_sold_out').notNull(),
+  isSoldOut: c.boolean('is_sold_out').notNull(),
+  reshaped: c.boolean('reshaped').notNull(),
+  repriced: c.boolean('repriced').notNull(),
+  factsChanged: c.boolean('facts_changed').notNull(),
+  differs: c.boolean('differs').notNull(),
+  /** The factor of a price change, and whether it exceeds the limit; see price-jumps.ts. */
+  ratio: c.numeric('ratio').notNull(),
+  jumps: c.boolean('jumps').notNull(),
+}));
 
-/** Machines that the batch lacks, or whose rows cannot be used (`tolerated`). It lives until the transaction ends. */
-export const catalogueMissing = pgTable('catalogue_missing', {
-  machineId: integer('machine_id').notNull(),
-  regionId: integer('region_id').notNull(),
-  name: text('name').notNull(),
-  regionCode: text('region_code').notNull(),
-  wasPublished: boolean('was_published').notNull(),
-  wasSoldOut: boolean('was_sold_out').notNull(),
-  tolerated: boolean('tolerated').notNull(),
-});
+/** Machines that the batch lacks. `tolerated`: the batch has an unusable row that may be the machine's. */
+export const catalogueMissing = pgTable('catalogue_missing', (c) => ({
+  machineId: c.integer('machine_id').notNull(),
+  regionId: c.integer('region_id').notNull(),
+  name: c.text('name').notNull(),
+  regionCode: c.text('region_code').notNull(),
+  wasPublished: c.boolean('was_published').notNull(),
+  wasSoldOut: c.boolean('was_sold_out').notNull(),
+  tolerated: c.boolean('tolerated').notNull(),
+}));
 
 const o = alias(stagedOffers, 'o');
 const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
-/**
- * Fills `catalogue_diff`, prices out of range and what was not reported included. A price without an exchange rate keeps
- * what was stored: held, not guessed.
- */
+/** Creates `catalogue_diff`, with unreported machines and prices out of range. Without an exchange rate the stored price stays. */
 export async function compare(
   db: SessionDatabase,
   source: { readonly id: string; readonly providerId: number },
   maxPrice: string,
 ): Promise<void> {
-  const keeps = sql`(${o.price} is null and coalesce(${m.price} > 0, false))`;
-  const kept = (old: Column, given: Column) => sql`case when ${keeps} then ${old} else ${given} end`;
-  const sourceAmount = kept(m.sourceAmount, o.sourceAmount);
-  const sourcePer = kept(m.sourcePer, o.sourcePer);
-  const sourceCurrency = kept(m.sourceCurrency, o.sourceCurrency);
-  const price = kept(m.price, o.price);
+  const keepsPrice = sql`(${o.price} is null and coalesce(${m.price} > 0, false))`;
+  const oldOrNew = (column: 'sourceAmount' | 'sourcePer' | 'sourceCurrency' | 'price') =>
+    sql`case when ${keepsPrice} then ${m[column]} else ${o[column]} end`;
+  const sourceAmount = oldOrNew('sourceAmount');
+  const sourcePer = oldOrNew('sourcePer');
+  const sourceCurrency = oldOrNew('sourceCurrency');
+  const price = oldOrNew('price');
   const isReported = sql`${o.name} is not null`;
   const isOutOfRange = sql`coalesce(${o.price} > ${maxPrice}, false)`;
   const wasRetired = sql`${m.retiredAt} is not null`;
   const wasPublished = sql`(${m.id} is not null and not (${wasRetired}) and ${m.excludedReason} is null)`;
   const wasSoldOut = sql`(not (${wasRetired}) and coalesce(${m.excludedReason} = 'sold_out', false))`;
-  // Reasons of stock give way to a missing rate. A machine that could be ordered and cannot now is sold out.
+  // A missing rate outranks missing stock. An unavailable machine that was available before is sold out.
   const excludedReason = sql`case
-    when ${o.price} is null and not ${keeps} and coalesce(${o.excludedReason} in ('sold_out', 'unavailable'), true)
+    when ${o.price} is null and not ${keepsPrice} and coalesce(${o.excludedReason} in ('sold_out', 'unavailable'), true)
       then 'no_exchange_rate'
     when ${o.excludedReason} = 'unavailable' and (${wasPublished} or ${wasSoldOut}) then 'sold_out'
     else ${o.excludedReason} end`;
@@ -159,8 +145,8 @@ export async function compare(
 }
 
 /**
- * Moves what was not reported from `catalogue_diff` to `catalogue_missing`. A rejected row counts as seen, for every
- * machine that it names; one that names nothing may stand for any of them, so that none can be called missing.
+ * Moves unreported machines from `catalogue_diff` to `catalogue_missing`. A rejected row tolerates each machine that it may mean. A
+ * row without name and region may mean any machine: then none counts as missing.
  */
 export async function moveMissing(db: SessionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   const gone = alias(catalogueDiff, 'gone');

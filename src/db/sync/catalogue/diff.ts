@@ -1,22 +1,10 @@
-/** What a staged catalogue would change: computed set by set, before anything is written. */
+/** Computes what a staged catalogue would change. It writes to temporary tables only. */
 
 import type { MemoryUnit } from '../../../domain/machine.ts';
 import { factsChange, type MachineFacts } from '../../../domain/machine-facts.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
-import {
-  and,
-  boolean,
-  type Column,
-  count,
-  desc,
-  jsonb,
-  not,
-  numeric,
-  pgTable,
-  sql,
-  text,
-} from '../../connection/drizzle.ts';
+import { and, type Column, count, desc, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../../connection/statements.ts';
 import { machines } from '../../schema.ts';
 import { stagedOffers } from '../staged.ts';
@@ -25,59 +13,55 @@ import { factsJson } from './machine-facts.ts';
 import { markJumps } from './price-jumps.ts';
 import { type Bounds, type Repeated, rejectUnusable } from './reject.ts';
 
-/** Counts in machines (a type in a region is one). */
+/** Counts of machines. A machine is one type in one region. */
 export interface CatalogueDiff {
   /** Machines of the source that are not retired. */
   readonly known: number;
   readonly added: number;
-  /** Differ in anything that is stored, apart from their being missed before. */
+  /** Machines of which any stored column differs, except `missed_runs`. */
   readonly changed: number;
-  /** The source's own amount, period or currency differs; machines that are sold out now do not count. */
+  /** Machines with another amount, period or currency, without those that are sold out now. */
   readonly repriced: number;
-  /** Not reported, and not among the rejected rows. */
+  /** Neither reported nor tolerated. */
   readonly missing: number;
-  /** The largest factor by which a price that readers see would rise or fall; 1 when none does. See price-jumps.ts. */
+  /** The largest factor of a published price change, up or down; 1 without any. See price-jumps.ts. */
   readonly priceRatio: number;
-  /** Machines whose price goes beyond the batch's `maxRatio`, and how many types these are. */
+  /** Machines whose factor exceeds the batch's `maxRatio`, and the number of their types. */
   readonly jumps: number;
   readonly jumpTypes: number;
-  /** Published until now and excluded by this batch, for another reason than stock. */
+  /** Published before and excluded now, but not sold out. */
   readonly withdrawn: number;
-  /** Published until now and sold out now. */
+  /** Published before and sold out now. */
   readonly soldOut: number;
   /** Known machines with another cpu, memory or memory unit. */
   readonly reshaped: number;
-  /** The most frequent factor between their new and their old memory; 1 when there is none. */
+  /** The most frequent factor between their new and old memory; 1 without any. */
   readonly memoryFactor: number;
 }
 
-/** What is known of a batch beside its staged rows. */
 export interface StagedBatch extends Bounds {
-  /** A published price that rises or falls by more jumps. */
+  /** A published price jumps if it changes by a larger factor. */
   readonly maxRatio: number;
-  /** An operator takes the batch with its prices. */
+  /** An operator approved the batch with its prices. */
   readonly isApproved: boolean;
-  /** How many staged rows there are. */
+  /** Number of staged rows. */
   readonly rows: number;
-  /** Rows that the adapter could not use. */
+  /** Rows that the adapter rejected. */
   readonly rejected: readonly RejectedKey[];
 }
 
 export interface StagedDiff {
   readonly diff: CatalogueDiff;
-  /** Every row that cannot be used, at most one more than are kept. */
+  /** All unusable rows, at most one more than are stored. */
   readonly rejected: readonly RejectedKey[];
-  /** Staged rows that are left. */
+  /** Number of usable staged rows. */
   readonly usable: number;
   readonly repeated: readonly Repeated[];
 }
 
 const d = catalogueDiff;
 
-/**
- * Takes what no catalogue can hold out of the staging table, and compares the rest with what is stored: fills
- * `catalogueDiff` and `catalogueMissing`.
- */
+/** Removes unusable staged rows and compares the rest with the stored machines. Fills `catalogueDiff` and `catalogueMissing`. */
 export async function diffStaged(
   db: SessionDatabase,
   source: { readonly id: string; readonly providerId: number },
@@ -87,7 +71,7 @@ export async function diffStaged(
   let { rows } = batch;
   let rejected = batch.rejected;
   let repeated: readonly Repeated[] = [];
-  // To look for rows that cannot be used takes half as long as to compare them all, which shows whether there are any.
+  // The search for unusable rows takes half as long as the comparison, which shows whether there may be any.
   if (await mayBeUnusable(db, source.id, batch)) {
     const unusable = await rejectUnusable(db, source.providerId, batch);
     if (unusable.rejected.length > 0) {
@@ -106,8 +90,8 @@ export async function diffStaged(
 }
 
 /**
- * False when no staged row has a price out of range or an unknown region, and each is another machine. That is so when
- * there are as many rows as machines of this source that were found again and others, and no two of the others are alike.
+ * Returns false if no staged row has a price out of range, an unknown region or the machine of another row. The rows are distinct
+ * if their number equals that of the source's reported machines plus others, and no two of the others are the same.
  */
 async function mayBeUnusable(db: SessionDatabase, sourceId: string, batch: StagedBatch): Promise<boolean> {
   const isOther = sql`${d.isReported}
@@ -127,7 +111,7 @@ async function mayBeUnusable(db: SessionDatabase, sourceId: string, batch: Stage
   return row.known - row.unreported + row.others !== batch.rows;
 }
 
-/** What is in `catalogueDiff` and `catalogueMissing`. */
+/** Counts the rows of `catalogueDiff` and `catalogueMissing`. */
 export async function countChanges(db: SessionDatabase, sourceId: string): Promise<CatalogueDiff> {
   const changes = not(d.isAdded);
   const [row] = await db
@@ -151,7 +135,7 @@ export async function countChanges(db: SessionDatabase, sourceId: string): Promi
   return row;
 }
 
-/** Why machines that readers saw until now are excluded by the diff, the most frequent reason first. */
+/** Returns why the diff excludes published machines, the most frequent reason first. */
 export async function withdrawnMachines(db: SessionDatabase): Promise<ReasonGroup[]> {
   const reason = sql<string>`${d.excludedReason}`;
   return db
@@ -168,53 +152,51 @@ export async function withdrawnMachines(db: SessionDatabase): Promise<ReasonGrou
     .orderBy(desc(count()), d.excludedReason);
 }
 
-/** In the order in which they are shown. */
+/** In the order of the preview. */
 const CHANGES = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'new'] as const;
 
-/** One machine that a batch would change, for an operator's eyes. Prices are per minute, in the published currency. */
+/** One machine that a batch would change. Prices are per minute, in the published currency. */
 export interface PreviewRow {
   readonly change: (typeof CHANGES)[number];
   readonly regionCode: string;
   readonly name: string;
   readonly oldPrice: number | null;
   readonly newPrice: number | null;
-  /** What readers would see of it; null where they would not see it. */
+  /** Null if readers would not see the machine. */
   readonly shape: { readonly cpu: number; readonly ram: number; readonly ramUnit: MemoryUnit } | null;
-  /** What else there is to say, e.g. `8 GiB → 8192 GiB` or the reason of an exclusion. */
+  /** E.g. `8 GiB → 8192 GiB`, or the reason of an exclusion. */
   readonly detail: string;
 }
 
 export interface CataloguePreview {
-  /** The largest change of price first. */
+  /** The largest price change first. */
   readonly rows: readonly PreviewRow[];
-  /** How many rows there are of each kind of change. */
   readonly totals: Readonly<Partial<Record<PreviewRow['change'], number>>>;
-  /** Machines that change and that readers saw neither before nor after. */
+  /** Changed machines that readers see neither before nor after. */
   readonly unseen: number;
 }
 
-/** Null where nothing is known. */
 interface Facts {
   readonly oldFacts: Partial<MachineFacts> | null;
   readonly facts: Partial<MachineFacts> | null;
 }
 
-const catalogueChanges = pgTable('catalogue_changes', {
-  change: text('change', { enum: CHANGES }).notNull(),
-  isSeen: boolean('is_seen').notNull(),
-  regionCode: text('region_code').notNull(),
-  name: text('name').notNull(),
-  oldPrice: numeric('old_price'),
-  price: numeric('price'),
-  shape: jsonb('shape'),
-  detail: text('detail').notNull(),
-  oldFacts: jsonb('old_facts'),
-  facts: jsonb('facts'),
-});
+const catalogueChanges = pgTable('catalogue_changes', (c) => ({
+  change: c.text('change', { enum: CHANGES }).notNull(),
+  isSeen: c.boolean('is_seen').notNull(),
+  regionCode: c.text('region_code').notNull(),
+  name: c.text('name').notNull(),
+  oldPrice: c.numeric('old_price'),
+  price: c.numeric('price'),
+  shape: c.jsonb('shape'),
+  detail: c.text('detail').notNull(),
+  oldFacts: c.jsonb('old_facts'),
+  facts: c.jsonb('facts'),
+}));
 
 const unitOf = (column: Column) => sql`case ${column} when 'Binary' then 'GiB' else 'GB' end`;
 
-/** What the diff would do to what readers see; at most `limit` rows of each kind, undefined for all. */
+/** Returns what the diff would change for readers. @param limit rows of each kind; undefined for all */
 export async function cataloguePreview(
   db: SessionDatabase,
   limit: number | undefined,

@@ -1,4 +1,4 @@
-/** Prices that readers see and that a batch would change by more than a factor: few of them are set aside. */
+/** Price jumps: published prices that a batch changes by more than a factor. */
 
 import type { SourcePrice } from '../../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
@@ -18,9 +18,8 @@ const d = catalogueDiff;
 const a = acceptedPrices;
 
 /**
- * Gives each row of `catalogue_diff` the factor `ratio` by which the published price changes, 1 where it does not, and
- * marks those beyond `limit` as `jumps`, but for prices that an operator accepted. Factors are those of the source's own
- * amounts, so that an exchange rate is no part of them, unless the currency is another one now.
+ * Sets `ratio` and `jumps` of `catalogue_diff`, except for accepted prices. The ratio compares the source's amounts, so that exchange
+ * rates do not count, unless the source changed the currency.
  */
 export async function markJumps(
   db: SessionDatabase,
@@ -43,7 +42,7 @@ export async function markJumps(
     .set({ ratio, jumps: sql`${ratio} > ${limit}` })
     .where(sql`${mayJump} and ${d.isPublished}`);
   if (isApproved) return;
-  // A sold-out machine keeps its last price, and its batch is not held: the price is compared when it can be ordered.
+  // A sold-out machine that jumps keeps its last price, and its batch is not held. The price counts when it is available again.
   await db
     .update(d)
     .set({
@@ -57,10 +56,8 @@ export async function markJumps(
     .where(sql`${mayJump} and ${d.isSoldOut} and ${ratio} > ${limit}`);
 }
 
-/** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
-function minutes(per: Column) {
-  return sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
-}
+/** As in domain/price.ts. `ratio` multiplies crosswise, since a quotient would be rounded. */
+const minutes = (per: Column) => sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 
 type Jump = SourcePrice & {
   readonly regionCode: string;
@@ -72,7 +69,7 @@ type Jump = SourcePrice & {
   readonly all: number;
 };
 
-/** Takes the rows that jump out of the diff. Their machines count as seen and keep their last good values. */
+/** Removes jumping rows from the diff. Their machines count as seen and keep their last good state. */
 export async function setJumpsAside(db: SessionDatabase, sourceId: string): Promise<SetAside> {
   const gone = alias(d, 'gone');
   const rows = await db.execute<RowOf<Jump>>(sql`

@@ -1,4 +1,4 @@
-/** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
+/** Writes a computed diff in the caller's transaction. */
 import type { Naming } from '../../../domain/changes.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
@@ -14,6 +14,7 @@ import {
   unionAll,
 } from '../../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
+import { lockOrganizations } from '../../organizations.ts';
 import {
   clusters,
   lineage,
@@ -23,10 +24,9 @@ import {
   providers,
   regions,
 } from '../../schema.ts';
-import type { ChangedBy } from '../changed-by.ts';
-import { lockOrganizations } from '../lock-organizations.ts';
+import type { ChangedBy } from '../run.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
-import { insertRetired, recordChanges, retiredColumns } from './machine-changes.ts';
+import { REGIONS_OF_RETIRED, recordChanges, retiring } from './machine-change-log.ts';
 import { factsOf } from './machine-facts.ts';
 
 export interface CatalogueSource {
@@ -37,10 +37,7 @@ export interface CatalogueSource {
 const d = catalogueDiff;
 const missing = catalogueMissing;
 
-/**
- * Locks the provider for the rest of the transaction, before anything is compared: of several sources of one provider
- * each finds what the one before it has left.
- */
+/** Locks the provider for the rest of the transaction. Several sources of one provider compare and write one after the other. */
 export async function lockProvider(db: SessionDatabase, { provider }: CatalogueSource): Promise<void> {
   await db
     .select({ id: providers.id })
@@ -49,16 +46,15 @@ export async function lockProvider(db: SessionDatabase, { provider }: CatalogueS
     .for('no key update');
 }
 
-/** What was not as the batch says. */
 export interface Renamed {
-  /** Anything at all of the provider and its regions. */
+  /** True if any column of the provider or its regions changed. */
   readonly changed: boolean;
-  /** Regions whose documents, and those of their clusters, show another name now: all of a renamed provider's. */
+  /** Regions whose documents show another name now, and whose clusters do: all regions of a renamed provider. */
   readonly regionIds: readonly number[];
   readonly namings: readonly Naming[];
 }
 
-/** Makes the provider and its regions what the batch says; `writeMachines` sees to the documents of clusters. */
+/** Writes the provider and its regions. `writeMachines` raises the versions of clusters that show them. */
 export async function writeRegions(
   db: SessionDatabase,
   { provider }: CatalogueSource,
@@ -88,7 +84,7 @@ export async function writeRegions(
     .from(given)
     .where(sql`${isGiven} and ${regions.name} <> w.name`)
     .returning({ id: regions.id });
-  const told =
+  const changedRegions =
     renamedProvider.count === 0
       ? renamed
       : await db
@@ -99,12 +95,12 @@ export async function writeRegions(
   const changed = renamedProvider.count + listed.count + added.count + renamed.length > 0;
   return {
     changed,
-    regionIds: told.map((region) => region.id),
+    regionIds: changedRegions.map((region) => region.id),
     namings: changed ? differing(before, new Map([[null, name], ...batch])) : [],
   };
 }
 
-/** The names of the provider's regions by code, and its own by null. */
+/** Returns the names of the provider's regions by code, and the provider's name by null. */
 async function namesOf(db: SessionDatabase, providerId: number): Promise<Map<string | null, string>> {
   const { code, name, organizationId } = regions;
   const rows = await unionAll(
@@ -130,9 +126,8 @@ function differing(
 }
 
 /**
- * Applies `catalogueDiff` and `catalogueMissing`. Every document that shows a difference gets a new version; those of
- * several providers come last, so that catalogues wait for each other as briefly as can be.
- * @returns how many machines were retired now
+ * Applies `catalogueDiff` and `catalogueMissing`, and raises the versions of changed documents. Documents of several providers come
+ * last, so that catalogues wait for each other briefly. Returns the number of retired machines.
  */
 export async function writeMachines(
   db: SessionDatabase,
@@ -152,14 +147,14 @@ export async function writeMachines(
     .update(regions)
     .set({ version: increment(regions.version) })
     .where(sql`${regions.id} in (${touchedRegions(source)})`);
-  if (known || renamed.regionIds.length > 0) await tellOrganizations(db, renamed);
+  if (known || renamed.regionIds.length > 0) await raiseOrganizations(db, renamed);
   if (renamed.changed)
     await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
   return retired;
 }
 
-/** Gives the clusters that show a changed machine, region or provider a new version. */
-async function tellOrganizations(db: SessionDatabase, { regionIds }: Renamed): Promise<void> {
+/** Raises the versions of organizations whose clusters show a changed machine, region or provider. */
+async function raiseOrganizations(db: SessionDatabase, { regionIds }: Renamed): Promise<void> {
   const showing = sql`
     select ${clusters.organizationId} from ${clusters} join ${d} on ${d.machineId} = ${clusters.machineId}
     where ${d.reshaped} and ${clusters.retiredAt} is null
@@ -171,7 +166,7 @@ async function tellOrganizations(db: SessionDatabase, { regionIds }: Renamed): P
     .update(organizations)
     .set({ clustersVersion: increment(organizations.clustersVersion) })
     .where(sql`${organizations.id} in (${showing})`);
-  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
+  // A cluster that named only a shape may match another machine now. Without a hash the next sync checks it again.
   await db
     .update(clusters)
     .set({ sourceHash: sql`''` })
@@ -179,7 +174,7 @@ async function tellOrganizations(db: SessionDatabase, { regionIds }: Renamed): P
     .where(sql`${d.machineId} = ${clusters.machineId} and ${d.reshaped} and ${clusters.sourceHash} <> ''`);
 }
 
-/** New machines with their prices. Found by comparison and inserted alone: ON CONFLICT would burn ids of known ones. */
+/** Inserts new machines with their prices. ON CONFLICT with known machines would use up ids. */
 async function addMachines(
   db: SessionDatabase,
   source: CatalogueSource,
@@ -196,7 +191,6 @@ async function addMachines(
     ${insertInto(machinePrices, { machineId: added.id, validFrom: now, ...priceOf(added) })} from added`);
 }
 
-/** What is stored of an offer of the diff. */
 const storedOffer = {
   name: d.name,
   cpu: d.cpu,
@@ -212,7 +206,7 @@ function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<Pric
 }
 type PriceColumn = 'price' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency';
 
-/** Makes machines that are there what the batch says, with their prices. */
+/** Updates known machines and their prices. */
 async function changeMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
   const isCurrent = sql`${machinePrices.machineId} = ${d.machineId} and ${machinePrices.validTo} is null`;
   await db
@@ -223,7 +217,7 @@ async function changeMachines(db: SessionDatabase, source: CatalogueSource, now:
   await db.execute(sql`
     ${insertInto(machinePrices, { machineId: d.machineId, validFrom: now, ...priceOf(d) })}
     from ${d} where ${d.repriced} and not ${d.isNew}`);
-  // Neither an exchange rate nor its absence is a price: the first one found completes what the source said before.
+  // The first exchange rate completes a price that could not be converted before. It is no new price.
   await db
     .update(machinePrices)
     .set({ price: d.price })
@@ -236,14 +230,13 @@ async function changeMachines(db: SessionDatabase, source: CatalogueSource, now:
     .where(eq(machines.id, d.machineId));
 }
 
-/** Counts what was not reported, and retires it when it is due. @returns how many machines that were */
+/** Counts missed runs and retires machines that missed too many. Returns the number of retired machines. */
 async function retireMissing(
   db: SessionDatabase,
   source: CatalogueSource,
   by: ChangedBy,
   runsUntilRetired: number,
 ): Promise<number> {
-  const { now } = by;
   const { id, missedRuns } = machines;
   const missedNow = sql`case when ${missing.tolerated} then 0 else ${increment(missedRuns)} end`;
   await db
@@ -251,27 +244,17 @@ async function retireMissing(
     .set({ missedRuns: missedNow })
     .from(missing)
     .where(sql`${id} = ${missing.machineId} and (not ${missing.tolerated} or ${missedRuns} > 0)`);
-  const retired = alias(machines, 'retired');
+  const isDue = sql`${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}`;
   const [row] = await db.execute<{ count: number }>(sql`
-    with retired as (
-      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} from ${missing}
-      where ${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}
-      returning ${retiredColumns(machines)}, ${machines.regionId}, ${missing.wasPublished} or ${missing.wasSoldOut} as was_shown
-    ), closed as (
-      update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from retired
-      where ${machinePrices.machineId} = ${retired.id} and ${machinePrices.validTo} is null
-    ), recorded as (
-      ${insertRetired(by, retired)} from retired
-    ), dirtied as (
+    with ${retiring(by, isDue, sql`from ${missing}`)}, raised as (
       update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-      where ${regions.id} in (select ${retired.regionId} from retired where was_shown)
-        and ${regions.id} not in (${touchedRegions(source)})
+      where ${regions.id} in (${REGIONS_OF_RETIRED}) and ${regions.id} not in (${touchedRegions(source)})
     )
     select count(*)::int as count from retired`);
   return row?.count ?? 0;
 }
 
-/** Regions whose list or sold-out machines the diff changes, or the sources that their freshness depends on. */
+/** Selects regions whose published or sold-out machines change, or the sources of their freshness. */
 function touchedRegions(source: CatalogueSource): SQL {
   return sql`
     select ${regions.id} from ${d} join ${regions} on ${isRegionOf(source)}
@@ -281,7 +264,7 @@ function touchedRegions(source: CatalogueSource): SQL {
       or ${d.wasPublished} and ${d.isPublished} and ${d.oldSource} is distinct from ${source.id}`;
 }
 
-/** Joins a row of the diff, which may be older than its region, to it. */
+/** Joins a row of the diff to its region, which may be new. */
 function isRegionOf({ provider }: CatalogueSource): SQL {
   return sql`${regions.providerId} = ${provider.id} and ${regions.code} = ${d.regionCode}
     and ${regions.organizationId} is null`;

@@ -1,91 +1,79 @@
-/** What staged clusters would change. See catalogue-diff.ts for the machines' side. */
+/** Computes what staged clusters would change. It writes to temporary tables only. */
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
-import {
-  boolean,
-  integer,
-  jsonb,
-  not,
-  numeric,
-  pgTable,
-  type SQL,
-  sql,
-  text,
-} from '../../connection/drizzle.ts';
+import { not, pgTable, type SQL, sql } from '../../connection/drizzle.ts';
 import { array, countIf, nameOf, notRetired, selectAs } from '../../connection/statements.ts';
-import { bytes } from '../../schema/columns.ts';
+import { bytes } from '../../schema/shared-columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../../schema.ts';
 import { stagedClusters as staged } from '../staged.ts';
 
-/** Staged rows that cannot be stored. */
 export interface RejectedStaged {
-  /** At most a few more than `REJECTED_KEPT` of each kind. */
+  /** Limited to about `REJECTED_KEPT` of each kind. */
   readonly rejected: readonly RejectedKey[];
-  /** How many of all that are rejected wait for an operator. */
+  /** Number of rejected rows that an operator has to act on. */
   readonly waiting: number;
-  /** How many rows are left. */
+  /** Number of the other rows. */
   readonly usable: number;
 }
 
 /**
- * Staged clusters that are new or differ, and those whose machine or region the catalogue did not know so far. What a
- * cluster refers to is set when it is written. Dropped with the transaction.
+ * New and changed clusters, and those whose machine or region was in no catalogue, until the end of the transaction.
+ * `resolveReferences` sets the ids.
  */
-export const clusterDiff = pgTable('cluster_diff', {
-  organizationId: integer('organization_id').notNull(),
-  sourceKey: text('source_key').notNull(),
+export const clusterDiff = pgTable('cluster_diff', (c) => ({
+  organizationId: c.integer('organization_id').notNull(),
+  sourceKey: c.text('source_key').notNull(),
   sourceHash: bytes('source_hash').notNull(),
-  item: jsonb('item').notNull(),
-  clusterId: integer('cluster_id'),
-  oldSlug: text('old_slug'),
-  oldMachineId: integer('old_machine_id'),
-  oldRegionId: integer('old_region_id'),
-  isNew: boolean('is_new').notNull(),
-  differs: boolean('differs').notNull(),
-  wasRetired: boolean('was_retired').notNull(),
-  provider: text('provider').notNull(),
-  regionCode: text('region_code').notNull(),
-  regionName: text('region_name').notNull(),
-  machineName: text('machine_name'),
-  cpu: integer('cpu'),
-  ram: numeric('ram'),
-  ramUnit: text('ram_unit'),
-  firstName: text('first_name').notNull(),
-  lastName: text('last_name').notNull(),
-  providerId: integer('provider_id'),
-  regionId: integer('region_id'),
-  machineId: integer('machine_id'),
-  userId: integer('user_id'),
-  slug: text('slug'),
-});
+  item: c.jsonb('item').notNull(),
+  clusterId: c.integer('cluster_id'),
+  oldSlug: c.text('old_slug'),
+  oldMachineId: c.integer('old_machine_id'),
+  oldRegionId: c.integer('old_region_id'),
+  isNew: c.boolean('is_new').notNull(),
+  differs: c.boolean('differs').notNull(),
+  wasRetired: c.boolean('was_retired').notNull(),
+  provider: c.text('provider').notNull(),
+  regionCode: c.text('region_code').notNull(),
+  regionName: c.text('region_name').notNull(),
+  machineName: c.text('machine_name'),
+  cpu: c.integer('cpu'),
+  ram: c.numeric('ram'),
+  ramUnit: c.text('ram_unit'),
+  firstName: c.text('first_name').notNull(),
+  lastName: c.text('last_name').notNull(),
+  providerId: c.integer('provider_id'),
+  regionId: c.integer('region_id'),
+  machineId: c.integer('machine_id'),
+  userId: c.integer('user_id'),
+  slug: c.text('slug'),
+}));
 
-/** Clusters that are shown and that the source did not report. Dropped with the transaction. */
-export const clusterMissing = pgTable('cluster_missing', {
-  clusterId: integer('cluster_id').notNull(),
-  organizationId: integer('organization_id').notNull(),
-  organization: text('organization').notNull(),
-  sourceKey: text('source_key').notNull(),
-  /** It may be among the rows that were rejected, and so counts as seen. */
-  tolerated: boolean('tolerated').notNull(),
-});
+/** Unreported clusters, until the end of the transaction. */
+export const clusterMissing = pgTable('cluster_missing', (c) => ({
+  clusterId: c.integer('cluster_id').notNull(),
+  organizationId: c.integer('organization_id').notNull(),
+  organization: c.text('organization').notNull(),
+  sourceKey: c.text('source_key').notNull(),
+  /** True if it may be one of the rejected rows. It counts as seen. */
+  tolerated: c.boolean('tolerated').notNull(),
+}));
 
-type Gone = {
+type Removed = {
   readonly organization: string;
   readonly key: string;
-  /** How many there are in all. */
   readonly all: number;
 };
 
 /**
- * Takes rows out of the staging table whose organization does not exist, whose machine is only named and in no
- * catalogue, and those that are there twice.
- * @param namesMachines whether there are machines that are only named
+ * Removes unusable clusters from the staging table: of unknown organizations, duplicates, and those with a machine name that is in
+ * no catalogue.
+ * @param namesMachines true if some machines have a name and no shape
  */
 export async function rejectStagedClusters(
   db: SessionDatabase,
   namesMachines: boolean,
 ): Promise<RejectedStaged> {
-  const orphans = await db.execute<Gone & { deleted: boolean }>(sql`
+  const orphans = await db.execute<Removed & { deleted: boolean }>(sql`
     with gone as (
       delete from ${staged}
       where not exists (
@@ -96,7 +84,7 @@ export async function rejectStagedClusters(
     select organization, source_key as key, ${organizations.id} is not null as deleted, (count(*) over ())::int as all
     from gone left join ${organizations} on ${organizations.slug} = organization
     order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`);
-  const twice = await db.execute<Gone>(sql`
+  const twice = await db.execute<Removed>(sql`
     with twice as (
       select ${staged.organization}, ${staged.sourceKey} from ${staged} group by 1, 2 having count(*) > 1
     ), gone as (
@@ -132,10 +120,10 @@ export async function rejectStagedClusters(
   return { rejected, waiting, usable: await db.$count(staged) };
 }
 
-/** What another control plane said of a type that no catalogue lists holds for nobody else: such a one is unknown, too. */
+/** A type that only another control plane named counts as unknown too. */
 async function rejectUnknownMachines(db: SessionDatabase) {
   const { item } = staged;
-  return db.execute<Gone & { provider: string; region: string; machine: string }>(sql`
+  return db.execute<Removed & { provider: string; region: string; machine: string }>(sql`
     with named as (
       select distinct ${item} ->> 'provider' as provider, ${item} #>> '{region,code}' as region,
         ${item} #>> '{machine,name}' as machine
@@ -228,7 +216,7 @@ async function fillClusterDiff(db: SessionDatabase, sourceId: string): Promise<v
   await db.execute(sql`analyze ${clusterDiff}`);
 }
 
-/** @param known clusters of the source that are shown */
+/** @param known condition on clusters of the source that are not retired */
 async function fillClusterMissing(db: SessionDatabase, known: SQL): Promise<void> {
   await db.execute(sql`
     create temporary table ${clusterMissing} on commit drop as
@@ -266,9 +254,8 @@ async function tolerateRejected(db: SessionDatabase, rejected: readonly Rejected
 }
 
 /**
- * Leaves in the diff what is safe without a removal that waits for an operator: nothing is missed, and what would come
- * under a missing cluster's name or slug waits as well, since it may be the same cluster under another key.
- * @returns what is left
+ * Takes a removal that waits for an operator out of the diff: no cluster is missing, and clusters with the name or slug of a missing
+ * one wait too, since they may be the same cluster with another key. Counts the rest.
  */
 export async function setRemovalAside(db: SessionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
   await db.execute(sql`
@@ -282,7 +269,7 @@ export async function setRemovalAside(db: SessionDatabase): Promise<Pick<Cluster
   return countChanges(db);
 }
 
-/** Forgets what is missing, so that none of it is retired. */
+/** Deletes the missing clusters, so that none is retired. */
 async function tolerateMissing(db: SessionDatabase): Promise<void> {
   await db.delete(clusterMissing).where(not(clusterMissing.tolerated));
 }

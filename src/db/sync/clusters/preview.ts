@@ -1,17 +1,9 @@
-/** What a diff of clusters would change, for an operator's eyes. */
+/** Computes what a diff of clusters would change, for operators. */
 import type { SessionDatabase } from '../../connection/connect.ts';
-import { alias, type Column, desc, eq, integer, pgTable, sql, text } from '../../connection/drizzle.ts';
+import { alias, type Column, desc, eq, pgTable, sql } from '../../connection/drizzle.ts';
 import { countIf, type RowOf, selectAs } from '../../connection/statements.ts';
-import {
-  clusters,
-  disks,
-  diskTypes,
-  machines,
-  organizations,
-  providers,
-  regions,
-  users,
-} from '../../schema.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
+import { clusters, machines, organizations, providers, users } from '../../schema.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
 /** One field of a cluster, as text. */
@@ -21,43 +13,41 @@ export interface FieldChange {
   readonly after: string | null;
 }
 
+const CHANGES = ['gone', 'changed', 'new'] as const;
+
 export interface ClusterPreviewRow {
-  readonly change: 'gone' | 'changed' | 'new';
+  readonly change: (typeof CHANGES)[number];
   readonly organization: string;
-  /** What identifies the cluster at its source. */
+  /** The cluster's id at its source. */
   readonly key: string;
   readonly name: string;
-  /** Those that differ; of a new or missing cluster all of them. */
+  /** The fields that differ; all fields of a new or missing cluster. */
   readonly fields: readonly FieldChange[];
 }
 
-export interface OrganizationChanges {
-  readonly organization: string;
-  readonly gone: number;
-  readonly changed: number;
-  readonly new: number;
-}
+export type OrganizationChanges = { readonly organization: string } & Readonly<
+  Record<ClusterPreviewRow['change'], number>
+>;
 
 export interface ClusterPreview {
   readonly rows: readonly ClusterPreviewRow[];
   /** Those with the most changes first. */
   readonly organizations: readonly OrganizationChanges[];
-  /** How many rows there are of each kind of change. */
   readonly totals: Readonly<Record<ClusterPreviewRow['change'], number>>;
 }
 
-/** Dropped with the transaction, which may write into `cluster_changes` after it. */
-const changes = pgTable('cluster_preview', {
-  change: text('change', { enum: ['gone', 'changed', 'new'] }).notNull(),
-  organization: text('organization').notNull(),
-  key: text('key').notNull(),
-  name: text('name').notNull(),
-  clusterId: integer('cluster_id'),
-});
+/** Temporary until the end of the transaction. */
+const changes = pgTable('cluster_preview', (c) => ({
+  change: c.text('change', { enum: CHANGES }).notNull(),
+  organization: c.text('organization').notNull(),
+  key: c.text('key').notNull(),
+  name: c.text('name').notNull(),
+  clusterId: c.integer('cluster_id'),
+}));
 
 type Fields = Readonly<Record<string, string | null>>;
 
-/** At most `limit` rows of each kind, by organization; undefined for all. To be called after `computeClusterDiff`. */
+/** Call it after `computeClusterDiff`. @param limit rows of each kind, by organization; undefined for all */
 export async function clusterPreview(
   db: SessionDatabase,
   limit: number | undefined,
@@ -99,17 +89,11 @@ export async function clusterPreview(
       from ${changes}
     )
     select x.change, x.organization, x.key, x.name,
-      case when x.change = 'new' then null else ${BEFORE} end as before,
-      case when x.change = 'gone' then null else ${AFTER} end as after
+      case when x.change <> 'new' then ${BEFORE} end as before, case when x.change <> 'gone' then ${AFTER} end as after
     from ranked x
     left join ${d} on ${d.sourceKey} = x.key and x.change <> 'gone'
       and ${d.organizationId} = (
         select ${organizations.id} from ${organizations} where ${organizations.slug} = x.organization)
-    left join ${clusters} on ${clusters.id} = x.cluster_id
-    left join ${regions} on ${regions.id} = ${clusters.regionId}
-    left join ${providers} on ${providers.id} = ${regions.providerId}
-    left join ${machines} on ${machines.id} = ${clusters.machineId}
-    left join ${users} on ${users.organizationId} = ${clusters.organizationId} and ${users.id} = ${clusters.userId}
     where x.rank <= ${limit ?? null}::bigint or ${limit === undefined}
     order by array_position(array['gone', 'changed', 'new'], x.change), x.rank`);
   const sum = (change: ClusterPreviewRow['change']) =>
@@ -121,31 +105,27 @@ export async function clusterPreview(
   };
 }
 
-/** A shape as text, e.g. `4 cpu 16 GiB`. */
+/** Returns e.g. `4 cpu 16 GiB`. */
 const shapeOf = ({ cpu, ram, ramUnit }: Record<'cpu' | 'ram' | 'ramUnit', Column>) =>
   sql`${cpu} || ' cpu ' || trim_scale(${ram}) || case ${ramUnit} when 'Binary' then ' GiB' else ' GB' end`;
 
-/** The stored cluster, in the words in which its source may say it again. */
-const BEFORE = sql`jsonb_build_object(
-  'name', ${clusters.name}, 'slug', ${clusters.slug}, 'provider', ${providers.name}, 'region', ${regions.code},
-  'status', ${clusters.status}, 'shards', ${clusters.shards}::text, 'replicas', ${clusters.replicas}::text,
-  'user', trim(${users.firstName} || ' ' || ${users.lastName}),
-  'machine', case when ${d.sourceKey} is null then ${machines.name} || ', ' || ${shapeOf(machines)} else concat_ws(', ',
-    case when ${d.machineName} is not null then ${machines.name} end,
-    case when ${d.cpu} is not null then ${shapeOf(machines)} end) end,
-  'disks', (
-    select string_agg(${disks.size} || ' ' || ${disks.unit} || ' ' || ${diskTypes.name} || ' at ' ||
-      trim_scale(${diskTypes.sourceAmount}) || ' ' || ${diskTypes.sourceCurrency} || '/' || ${diskTypes.sourcePer} ||
-      case when ${disks.autoscaling} then ', autoscaling' else '' end, '; ' order by ${disks.position})
-    from ${disks} join ${diskTypes} on ${diskTypes.id} = ${disks.diskTypeId}
-    where ${disks.organizationId} = ${clusters.organizationId} and ${disks.clusterId} = ${clusters.id}),
-  'created_at', to_char(${clusters.createdAt}, 'YYYY-MM-DD"T"HH24:MI:SS.US'))`;
+const m = alias(machines, 'm');
+
+/** The stored cluster of the change `x`. Name and shape of its machine are as far as the source states them. */
+const BEFORE = sql`(
+  select ${sql.raw(CLUSTER_STATE)} || jsonb_build_object(
+    'user', trim(u.first_name || ' ' || u.last_name),
+    'machine', case when ${d.sourceKey} is null then m.name || ', ' || ${shapeOf(m)} else concat_ws(', ',
+      case when ${d.machineName} is not null then m.name end,
+      case when ${d.cpu} is not null then ${shapeOf(m)} end) end)
+  from ${clusters} c ${sql.raw(JOIN_OF_STATE)}
+  join ${users} u on u.organization_id = c.organization_id and u.id = c.user_id where c.id = x.cluster_id)`;
 
 const sameName = alias(providers, 'same_name');
 
-/** The cluster as its source says it now. */
+/** The cluster as its source reports it now. */
 const AFTER = sql`jsonb_build_object(
-  'name', ${d.item} ->> 'name', 'slug', coalesce(${d.item} ->> 'slug', ${clusters.slug}),
+  'name', ${d.item} ->> 'name', 'slug', coalesce(${d.item} ->> 'slug', ${d.oldSlug}),
   'provider', coalesce((
     select ${sameName.name} from ${providers} ${sameName} where lower(${sameName.name}) = lower(${d.provider})
     order by ${sameName.id} limit 1), ${d.provider}),

@@ -1,24 +1,23 @@
-/** Finds or makes what the clusters of a diff refer to, in the caller's transaction. */
+/** Finds or creates regions, machines and users of the clusters in a diff, in the caller's transaction. */
 import type { SessionDatabase } from '../../connection/connect.ts';
-import { alias, and, eq, gt, integer, isNull, not, pgTable, sql, text } from '../../connection/drizzle.ts';
+import { alias, and, eq, gt, isNull, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { increment, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
+import { lockOrganizations } from '../../organizations.ts';
 import { clusters, machines, organizations, providers, regions, users } from '../../schema.ts';
-import { lockOrganizations } from '../lock-organizations.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
-/** Where clusters are: each place once for all the clusters that name it. Dropped with the transaction. */
-const places = pgTable('cluster_places', {
-  organizationId: integer('organization_id').notNull(),
-  provider: text('provider').notNull(),
-  regionCode: text('region_code').notNull(),
-  providerId: integer('provider_id').notNull(),
-  name: text('name').notNull(),
-});
+/** The distinct places of the clusters, until the end of the transaction. */
+const places = pgTable('cluster_places', (c) => ({
+  organizationId: c.integer('organization_id').notNull(),
+  provider: c.text('provider').notNull(),
+  regionCode: c.text('region_code').notNull(),
+  providerId: c.integer('provider_id').notNull(),
+  name: c.text('name').notNull(),
+}));
 
 /**
- * Finds, or makes, everything that the clusters refer to, with their organizations locked for the rest of the
- * transaction. New rows are found by anti-join: ids do not burn.
- * @returns how many clusters have another machine or region now although their source says the same as before
+ * Locks the organizations for the rest of the transaction, then finds or creates all references. Anti-joins find new rows, since
+ * conflicts would use up ids. Returns the number of unchanged clusters with another machine or region now.
  */
 export async function resolveReferences(db: SessionDatabase): Promise<number> {
   await lockOrganizations(
@@ -35,7 +34,7 @@ export async function resolveReferences(db: SessionDatabase): Promise<number> {
     group by 1, 2, 3
     on conflict do nothing`);
   await db.update(d).set({ userId: users.id }).from(users).where(isCreator);
-  // A cluster that was only looked at again, and found to be as it was, is no change.
+  // Other clusters without changes leave the diff.
   const moved = await db
     .update(d)
     .set({ differs: true })
@@ -71,7 +70,7 @@ async function resolveRegions(db: SessionDatabase): Promise<void> {
     ) p on p.name = lower(${d.provider})
     group by 1, 2, 3, 4`);
   await db.execute(sql`analyze ${places}`);
-  // A region that no catalogue lists is the organization's own: its name is nobody else's to read.
+  // A region that no catalogue lists belongs to the organization: others must not read its name.
   await db.execute(sql`
     ${insertInto(regions, {
       providerId: places.providerId,
@@ -112,13 +111,12 @@ async function resolveRegions(db: SessionDatabase): Promise<void> {
 }
 
 /**
- * A machine is the type that the source names, and some catalogue has it where no shape is given; else the one it had,
- * while it still fits; else the cheapest of that shape that can be had in the region; else a machine of its own that no
- * catalogue shows.
+ * Finds each cluster's machine: the type that the source names; or the previous machine, if it still has the shape; or the cheapest
+ * available machine of the shape in the region; or a new unlisted machine.
  */
 async function resolveMachines(db: SessionDatabase): Promise<void> {
   await findMachines(db);
-  // Under the name that it was given, where that is free: its id stays when a catalogue comes to list it.
+  // It takes the given name if that is free, so that its id stays when a catalogue lists it later.
   for (const name of [sql`${d.machineName}`, NAME_OF_SHAPE]) {
     const made = await db.execute(sql`
       ${insertInto(machines, {
@@ -141,21 +139,21 @@ async function resolveMachines(db: SessionDatabase): Promise<void> {
   }
 }
 
-/** A name of our own for a shape, e.g. `unlisted 4 cpu 16 GiB`. */
+/** The name of an unlisted machine, e.g. `unlisted 4 cpu 16 GiB`. */
 const NAME_OF_SHAPE = sql`'unlisted ' || ${d.cpu} || ' cpu ' || (${d.item} #>> '{machine,ram}') ||
   case ${d.ramUnit} when 'Binary' then ' GiB' else ' GB' end`;
 
-/** Sets the machine of every cluster that has none yet, where there is one. */
+/** Sets the machine of every cluster without one, if it exists. */
 async function findMachines(db: SessionDatabase): Promise<void> {
   const fits = sql`(${machines.cpu}, ${machines.ram}, ${machines.ramUnit}) = (${d.cpu}, ${d.ram}, ${d.ramUnit})`;
   const isListed = sql`${machines.excludedReason} is distinct from 'unlisted'`;
   const isThere = and(isNull(d.machineId), eq(machines.regionId, d.regionId));
-  // What one control plane says of a type that no catalogue lists holds for nobody else: there the shape must fit, too.
+  // An unlisted type counts only for the control plane that named it, so the shape must fit too.
   const isNamed = and(isThere, eq(machines.name, d.machineName), sql`(${isListed} or ${fits})`);
-  const isKept = and(isThere, eq(machines.id, d.oldMachineId), isListed, fits);
+  const isPrevious = and(isThere, eq(machines.id, d.oldMachineId), isListed, fits);
   await db.update(d).set({ machineId: machines.id }).from(machines).where(isNamed);
-  await db.update(d).set({ machineId: machines.id }).from(machines).where(isKept);
-  // Materialized: else the cheapest would be looked for anew for each cluster.
+  await db.update(d).set({ machineId: machines.id }).from(machines).where(isPrevious);
+  // Materialized: otherwise PostgreSQL searches the cheapest machine for each cluster.
   await db.execute(sql`
     with best as materialized (
       select wanted.*, (

@@ -1,13 +1,13 @@
-/** Writes a computed cluster diff, in the caller's transaction. */
+/** Writes a computed diff of clusters in the caller's transaction. */
 import type { SessionDatabase } from '../../connection/connect.ts';
 import { and, eq, ne, sql } from '../../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
 import { clusters, disks, diskTypes, organizations } from '../../schema.ts';
-import type { ChangedBy } from '../changed-by.ts';
-import { keepStates, recordChanges } from './changes.ts';
+import type { ChangedBy } from '../run.ts';
+import { recordChanges, saveStates } from './cluster-change-log.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
-/** What the source says of a cluster, and what that refers to. */
+/** Columns of a reported cluster. */
 const STATED = {
   sourceHash: d.sourceHash,
   slug: d.slug,
@@ -21,7 +21,7 @@ const STATED = {
   createdAt: sql`(${d.item} ->> 'createdAt')::timestamp`,
 } as const;
 
-/** The disks `k` of a cluster, one a row, in their order. */
+/** The disks `k` of the diff's clusters. */
 const DISKS = sql`${d} cross join lateral (
   select ordinality - 1 as position, disk #>> '{type,name}' as name, disk #>> '{type,unit}' as unit,
     (disk #>> '{type,pricePerMinute}')::numeric as price,
@@ -31,23 +31,23 @@ const DISKS = sql`${d} cross join lateral (
     (disk ->> 'autoscaling')::boolean as autoscaling
   from jsonb_array_elements(${d.item} -> 'disks') with ordinality e (disk, ordinality)) k`;
 
-/** The type of the disk `k`. */
+/** Joins the type of a disk `k`. */
 const IS_TYPE_OF_DISK = sql`${diskTypes.organizationId} = ${d.organizationId} and ${diskTypes.regionId} = ${d.regionId}
   and ${diskTypes.name} = k.name and ${diskTypes.unit} = k.unit and ${diskTypes.sourceAmount} = k.amount
   and ${diskTypes.sourcePer} = k.per and ${diskTypes.sourceCurrency} = k.currency`;
 
-/** Writes the clusters with their disks; slugs have been set. @returns how many clusters were retired now */
+/** Writes the clusters with their disks. Call `setSlugs` before. Returns the number of retired clusters. */
 export async function writeClusters(
   db: SessionDatabase,
   by: ChangedBy,
   runsUntilRetired: number,
 ): Promise<number> {
   const { runId, sourceId, now } = by;
-  await keepStates(db);
-  // First, since their slugs are free then.
+  await saveStates(db);
+  // First, since it frees slugs.
   const retired = await retireMissing(db, now, runsUntilRetired);
   await writeDiskTypes(db);
-  // A slug may pass from one cluster to another within a batch: free them all before they are given.
+  // A slug may move from one cluster to another in the same batch: free all of them before.
   await db
     .update(clusters)
     .set({ retiredAt: sql`coalesce(${clusters.retiredAt}, ${now}::timestamptz)` })
@@ -76,7 +76,7 @@ export async function writeClusters(
   return retired.length;
 }
 
-/** @returns the organization of each cluster that is retired now */
+/** Counts missed runs and retires clusters that missed too many. Returns the organization of each retired cluster. */
 async function retireMissing(db: SessionDatabase, now: string, runsUntilRetired: number): Promise<number[]> {
   await db.execute(sql`
     update ${clusters} set ${nameOf(clusters.missedRuns)} =
@@ -109,7 +109,7 @@ async function writeDiskTypes(db: SessionDatabase): Promise<void> {
     where not exists (select from ${diskTypes} where ${IS_TYPE_OF_DISK})
     group by 1, 2, 3, 4, 5, 6, 7
     on conflict do nothing`);
-  // Another exchange rate makes another price of the same disk type.
+  // An exchange rate changes the price of the same disk type.
   await db.execute(sql`
     update ${diskTypes} set ${nameOf(diskTypes.price)} = k.price
     from ${DISKS} where ${IS_TYPE_OF_DISK} and ${diskTypes.price} <> k.price`);
@@ -140,21 +140,21 @@ export interface SlugRow {
   readonly old: string | null;
 }
 
-/** Organizations whose clusters get their slugs in one go: what memory holds at a time. */
-const SLUGS_AT_ONCE = 2000;
+/** Limits the memory for slugs. */
+const ORGANIZATIONS_PER_READ = 2000;
 
 export interface SlugBatch {
   readonly rows: readonly SlugRow[];
-  /** Slugs of these organizations' clusters that the batch neither touches nor retires. */
+  /** Slugs of the organizations' other clusters, which the batch neither changes nor retires. */
   readonly taken: readonly { readonly organizationId: number; readonly slug: string }[];
 }
 
-/** The clusters that need a slug, in the fixed order in which slugs are given, some organizations at a time. */
+/** Yields the clusters that need a slug, in the fixed order of slugs, some organizations at a time. */
 export async function* slugBatches(db: SessionDatabase, runsUntilRetired: number): AsyncGenerator<SlugBatch> {
   const ids = await db.selectDistinct({ id: d.organizationId }).from(d).orderBy(d.organizationId);
-  for (let from = 0; from < ids.length; from += SLUGS_AT_ONCE) {
+  for (let from = 0; from < ids.length; from += ORGANIZATIONS_PER_READ) {
     const organizationIds = array(
-      ids.slice(from, from + SLUGS_AT_ONCE).map(({ id }) => id),
+      ids.slice(from, from + ORGANIZATIONS_PER_READ).map(({ id }) => id),
       'integer',
     );
     const rows = await db
@@ -182,6 +182,7 @@ export async function* slugBatches(db: SessionDatabase, runsUntilRetired: number
   }
 }
 
+/** Sets the slugs of the diff's clusters. */
 export async function setSlugs(
   db: SessionDatabase,
   slugs: readonly { organizationId: number; sourceKey: string; slug: string }[],

@@ -1,14 +1,13 @@
 /** What the routes of organizations, tokens, clusters and the audit log answer: types alone. See api.ts. */
 
 import type { AuditRecord } from '../../../db/audit.ts';
-import type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
 import type { ClusterDetails } from '../../../db/clusters.ts';
+import type { ClusterHistoryEntry } from '../../../db/runs/cluster-changes.ts';
 import type { TokenPage } from '../../../db/tokens.ts';
 import type { ReplacedUser, User, UserName } from '../../../db/users.ts';
 import type { OperatorSummary } from '../../../domain/operator.ts';
 
 export type { AuditTerms } from '../../../db/audit.ts';
-export type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
 export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../../../db/clusters.ts';
 export type {
   FoundOrganization,
@@ -16,6 +15,7 @@ export type {
   Organization,
   OrganizationSort,
 } from '../../../db/organizations.ts';
+export type { ClusterHistoryEntry } from '../../../db/runs/cluster-changes.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
 export type { OperatorSummary } from '../../../domain/operator.ts';

@@ -1,27 +1,27 @@
 /** What the console's routes answer: types alone, which the browser's code shares. Instants are RFC 3339, UTC. */
 
-import type { BatchRecord, BatchTrail } from '../../../db/held.ts';
+import type { BatchRecord, BatchTrail } from '../../../db/held-batches.ts';
 import type { CataloguePlace, FoundMachines, MachineDetail, MachinePoints } from '../../../db/machines.ts';
 import type { ExcludedMachines, QuarantinedRow } from '../../../db/quarantine.ts';
-import type { RunNeighbours, RunRecord, StripRun } from '../../../db/runs.ts';
+import type { RunNeighbours, RunRecord, StripRun } from '../../../db/runs/records.ts';
+import type { RunDiff, TimelineEntry } from '../../../db/runs/timeline.ts';
 import type { RegionStatus, SourceStatus } from '../../../db/sources.ts';
 import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../../db/sync/catalogue/diff.ts';
 import type { ClusterDiff } from '../../../db/sync/clusters/diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/clusters/preview.ts';
 import type { Retirement } from '../../../db/sync/retire.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';
-import type { RunDiff, TimelineEntry } from '../../../db/timeline.ts';
 import type { Acknowledgement } from '../../../domain/alert.ts';
 import type { Disabling } from '../../../domain/disabled-source.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RunRequests } from '../../../domain/run.ts';
 
-export type { MachineChange, MachineState } from '../../../db/changes.ts';
-export type { ClusterChange } from '../../../db/cluster-changes.ts';
-export type { BatchRecord } from '../../../db/held.ts';
+export type { BatchRecord } from '../../../db/held-batches.ts';
 export type { FoundMachine, MachinePoint, MachineSort } from '../../../db/machines.ts';
 export type { QuarantinedRow } from '../../../db/quarantine.ts';
-export type { StripRun } from '../../../db/runs.ts';
+export type { ClusterChange } from '../../../db/runs/cluster-changes.ts';
+export type { MachineChange, MachineState } from '../../../db/runs/machine-changes.ts';
+export type { StripRun } from '../../../db/runs/records.ts';
 export type * from './api-administration.ts';
 
 /** The kinds of problems that need a person, the most urgent first. */
@@ -90,7 +90,7 @@ export interface Overview {
   readonly queues: readonly QueueDepth[] | null;
 }
 
-export type { TimelineAction, TimelineEntry, TimelineRun } from '../../../db/timeline.ts';
+export type { TimelineAction, TimelineEntry, TimelineRun } from '../../../db/runs/timeline.ts';
 
 export interface ShownRegion extends RegionStatus, Freshness {}
 

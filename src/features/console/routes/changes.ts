@@ -1,11 +1,16 @@
 /** What has changed: by one run, or since a time. */
 import type { FastifyInstance } from 'fastify';
-import { type ChangePage, type ChangeScope, changesKeptSince, machineChanges } from '../../../db/changes.ts';
-import { clusterChanges } from '../../../db/cluster-changes.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
-import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs.ts';
-import { isKept, type RunDiff, unshown } from '../../../db/timeline.ts';
+import { clusterChanges } from '../../../db/runs/cluster-changes.ts';
+import {
+  type ChangePage,
+  type ChangeScope,
+  changesKeptSince,
+  machineChanges,
+} from '../../../db/runs/machine-changes.ts';
+import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs/records.ts';
+import { isKept, type RunDiff, unshown } from '../../../db/runs/timeline.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/changes.ts';
 import { SINCE_FORMS, sinceOf } from '../../../lib/time-span.ts';
 import {

@@ -2,8 +2,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { OpsContext } from '../../../app/feature.ts';
 import type { Sql } from '../../../db/connection/client.ts';
-import { backlog } from '../../../db/operating.ts';
-import { type RunStep, runSteps, type Steps } from '../../../db/runs.ts';
+import { pendingBacklog } from '../../../db/held-batches.ts';
+import { type RunStep, runSteps, type Steps } from '../../../db/runs/records.ts';
+import { dirtyDocumentCounts } from '../../../db/versions.ts';
 import type { ChartsAnswer } from './api.ts';
 import { jobCounts } from './job-counts.ts';
 import { shared } from './shared.ts';
@@ -15,28 +16,32 @@ const READ_MS = 2000;
 /** Milliseconds that the queues' Redis may take. */
 const QUEUES_WITHIN_MS = 1000;
 
-interface Dependencies {
+interface Dependencies extends Pick<OpsContext, 'queues' | 'openAlerts'> {
   readonly sql: Sql;
-  readonly queues: OpsContext['queues'];
   now(): Date;
 }
 
-export function addCharts(api: FastifyInstance, { sql, queues, now }: Dependencies): void {
+export function addCharts(api: FastifyInstance, { sql, queues, openAlerts, now }: Dependencies): void {
   const read = shared(async (): Promise<ChartsAnswer> => {
     // The last step ends with the minute under way, so that it is as long as the others.
     const to = (Math.floor(now().getTime() / 60_000) + 1) * 60;
     const window: Steps = { from: to - STEPS * STEP_S, step: STEP_S, steps: STEPS };
-    const [runs, waiting, jobs] = await Promise.all([
+    const [runs, dirty, behindSince, held, jobs] = await Promise.all([
       runSteps(sql, window),
-      backlog(sql),
+      dirtyDocumentCounts(sql),
+      openAlerts?.openSince(sql, 'publication_behind') ?? null,
+      pendingBacklog(sql),
       jobCounts(queues, window, QUEUES_WITHIN_MS),
     ]);
     return {
       times: Array.from({ length: STEPS }, (_, i) => window.from + i * STEP_S),
       ...linesOf(runs),
       jobs,
-      publication: { documents: waiting.documents, behindSince: waiting.behindSince },
-      held: { batches: waiting.batches, oldest: waiting.oldestBatch },
+      publication: {
+        documents: Object.values(dirty).reduce((sum: number, count: number) => sum + count, 0),
+        behindSince,
+      },
+      held,
     };
   }, READ_MS);
   api.get('/charts', () => read());

@@ -1,6 +1,5 @@
 /** Clusters of every organization, searched and sorted, and what has happened to one. */
 import type { FastifyInstance } from 'fastify';
-import { clusterHistory } from '../../../db/cluster-changes.ts';
 import {
   CLUSTER_SORTS,
   type ClusterTerms,
@@ -10,6 +9,7 @@ import {
   searchClusters,
 } from '../../../db/clusters.ts';
 import type { Sql } from '../../../db/connection/client.ts';
+import { clusterHistory } from '../../../db/runs/cluster-changes.ts';
 import {
   choiceOf,
   idOf,

@@ -5,7 +5,7 @@ import { heldDocument } from '../../../app/actions/held-document.ts';
 import type { Writing } from '../../../app/actions/publish.ts';
 import type { Config, SourceConfig } from '../../../config/config.ts';
 import type { Sql } from '../../../db/connection/client.ts';
-import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held.ts';
+import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held-batches.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   Conflict,

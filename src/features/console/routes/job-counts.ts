@@ -1,6 +1,6 @@
 /** Ended jobs of the queues in steps of time, from BullMQ's own metrics. */
 import type { Queue } from 'bullmq';
-import type { Steps } from '../../../db/runs.ts';
+import type { Steps } from '../../../db/runs/records.ts';
 import { withTimeout } from '../../../lib/timeout.ts';
 import type { JobLines } from './api.ts';
 

@@ -1,8 +1,8 @@
 /** What the overview says: every source with its state, and first what needs a person. */
 
-import type { BatchRecord } from '../../../db/held.ts';
+import type { BatchRecord } from '../../../db/held-batches.ts';
 import type { HiddenReason } from '../../../db/quarantine.ts';
-import type { SourceStrip } from '../../../db/runs.ts';
+import type { SourceStrip } from '../../../db/runs/records.ts';
 import type { SourceStatus } from '../../../db/sources.ts';
 import type { AcknowledgedAlert } from '../../../domain/alert.ts';
 import type { PricedSource } from '../../../domain/exchange-rates.ts';

@@ -4,7 +4,7 @@ import type { Writing } from '../../../app/actions/publish.ts';
 import { requestRun, type SyncQueue } from '../../../app/actions/source.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
-import { sourceTimeline } from '../../../db/timeline.ts';
+import { sourceTimeline } from '../../../db/runs/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import { groupReasons, quarantineKey } from '../../../domain/rejected-rows.ts';
 import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';

@@ -1,4 +1,3 @@
-/** Kinds of columns that several tables have. */
 import { CPU_KINDS } from '../../domain/machine-facts.ts';
 import { customType, integer, numeric, text, timestamp } from '../connection/drizzle.ts';
 
@@ -6,7 +5,7 @@ export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType
 /** Read as text: a JavaScript Date would drop the microseconds. */
 export const instant = (name: string) =>
   timestamp(name, { withTimezone: true, precision: 6, mode: 'string' });
-/** Exactly what a source said. */
+/** Exactly as the source states it. */
 export const amount = (name: string) => numeric(name);
 /** Per minute, in the published currency. */
 export const minutePrice = (name: string) => numeric(name, { precision: 38, scale: 18 });

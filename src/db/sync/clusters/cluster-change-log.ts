@@ -1,23 +1,24 @@
-/** What a run changes about clusters, written in its own transaction; see schema/changes.ts. */
-import { CLUSTER_STATE, JOIN_OF_STATE } from '../../cluster-changes.ts';
+/** Records changes of clusters, in the transaction of the run. */
+
 import type { Database, SessionDatabase } from '../../connection/connect.ts';
-import { integer, jsonb, pgTable, type SQL, sql } from '../../connection/drizzle.ts';
+import { pgTable, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto } from '../../connection/statements.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
 import { clusterChanges, clusters } from '../../schema.ts';
-import type { ChangedBy } from '../changed-by.ts';
+import type { ChangedBy } from '../run.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
-/** Clusters of the diff as they were before it is written. Dropped with the transaction. */
-const before = pgTable('cluster_states', {
-  clusterId: integer('cluster_id').notNull(),
-  state: jsonb('state').notNull(),
-});
+/** States of the diff's clusters before it is written, until the end of the transaction. */
+const before = pgTable('cluster_states', (c) => ({
+  clusterId: c.integer('cluster_id').notNull(),
+  state: c.jsonb('state').notNull(),
+}));
 
 const STATE = sql.raw(CLUSTER_STATE);
 const JOIN = sql.raw(JOIN_OF_STATE);
 
-/** Keeps what `recordChanges` compares with; to be called before the diff is written. */
-export async function keepStates(db: SessionDatabase): Promise<void> {
+/** Stores the states that `recordChanges` compares with. Call it before the diff is written. */
+export async function saveStates(db: SessionDatabase): Promise<void> {
   await db.execute(sql`
     create temporary table ${before} on commit drop as
     select c.id as cluster_id, ${STATE} as state from ${clusters} c ${JOIN}
@@ -26,7 +27,7 @@ export async function keepStates(db: SessionDatabase): Promise<void> {
       union all select ${missing.clusterId} from ${missing} where not ${missing.tolerated})`);
 }
 
-/** What has become of them; one that shows no difference, e.g. since only a price was converted anew, is not among them. */
+/** Records visible changes. A price that only an exchange rate changes is none. */
 export async function recordChanges(db: SessionDatabase, { runId, sourceId, now }: ChangedBy): Promise<void> {
   const values = {
     runId,
@@ -59,10 +60,7 @@ export async function recordChanges(db: SessionDatabase, { runId, sourceId, now 
     order by ${missing.organizationId}, ${missing.sourceKey} collate "C"`);
 }
 
-/**
- * Clusters that an operator retires; to be called before they are.
- * @param condition of clusters `c`
- */
+/** Records clusters that an operator retires. Call it before they are retired. @param condition on clusters `c` */
 export async function recordRetired(db: Database, now: string | SQL, condition: SQL): Promise<void> {
   await db.execute(sql`
     ${insertInto(clusterChanges, {

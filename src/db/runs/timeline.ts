@@ -1,28 +1,22 @@
-/** The runs of a source, the decisions about its batches, and what operators did. */
-import type { Caused } from '../domain/run.ts';
-import type { MachineChanges } from './changes.ts';
+/** The timeline of a source: runs, decisions about its batches, and actions of operators. */
+import { MACHINE_CHANGES } from '../../domain/changes.ts';
+import type { Sql } from '../connection/client.ts';
+import { instant } from '../connection/statements.ts';
+import type { BatchRecord } from '../held-batches.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
-import type { Sql } from './connection/client.ts';
-import { CAUSE, HELD_BATCH, INTERRUPTED, IS_UNDER_WAY, type RunRecord } from './runs.ts';
-import type { RunStatus } from './sources.ts';
+import type { MachineChanges } from './machine-changes.ts';
+import { CAUSE, HELD_BATCH, type RunRecord, type RunStatus, runError, runOutcome } from './records.ts';
 
-export interface TimelineRun extends RunStatus, Caused {
-  readonly id: number;
-  /** The slot of its schedule, RFC 3339; null for a run that none asked for. */
-  readonly slot: string | null;
-  /** The batch that it held, or that it read again. */
-  readonly heldBatch: number | null;
-}
+export interface TimelineRun
+  extends RunStatus,
+    Pick<RunRecord, 'id' | 'slot' | 'cause' | 'askedBy' | 'heldBatch'> {}
 
-export interface TimelineBatch {
-  readonly id: number;
-  readonly status: 'pending' | 'approved' | 'rejected' | 'superseded' | 'undone';
-  /** Of a decision, or of one that was taken back. */
+export interface TimelineBatch extends Pick<BatchRecord, 'id' | 'status' | 'reason'> {
+  /** Who decided, or undid the decision. */
   readonly by: string | null;
-  readonly reason: string | null;
 }
 
-/** What an operator did to the source itself, as the audit log has it. */
+/** An operator's action on the source, from the audit log. */
 export interface TimelineAction {
   readonly action: 'source.disable' | 'source.enable' | 'source.retire' | 'price.accept';
   readonly by: string;
@@ -30,15 +24,15 @@ export interface TimelineAction {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** One thing that happened at an instant, RFC 3339 with microseconds. */
+/** `at` is RFC 3339 with microseconds. */
 export type TimelineEntry = { readonly at: string } & (
   | { readonly kind: 'run'; readonly run: TimelineRun }
-  /** `decided`: the batch was approved or rejected. `undone`: that was taken back. Its run says that it was held. */
+  /** `decided`: an operator approved or rejected the batch. `undone`: an operator undid that. */
   | { readonly kind: 'decided' | 'undone'; readonly batch: TimelineBatch }
   | { readonly kind: 'action'; readonly did: TimelineAction }
 );
 
-/** Of a source's rows of the audit log: runs that were asked for are told by the runs, and decisions by their batches. */
+/** Other actions are on the timeline as runs and decisions. */
 const ACTIONS: readonly TimelineAction['action'][] = [
   'source.disable',
   'source.enable',
@@ -47,20 +41,17 @@ const ACTIONS: readonly TimelineAction['action'][] = [
 ];
 
 export interface TimelinePage {
-  /** Only what happened before this instant, as an entry states it; undefined for the newest. */
+  /** Only entries before this time, as in `TimelineEntry.at`. */
   readonly before: string | undefined;
   readonly limit: number;
 }
 
-/** The newest first. What happened at the same instant is in the order in which it follows from each other. */
+/** Returns entries, the newest first. Entries of the same time are in causal order. */
 export async function sourceTimeline(
   sql: Sql,
   sourceId: string,
   { before, limit }: TimelinePage,
 ): Promise<TimelineEntry[]> {
-  const isInterrupted = sql`r.outcome = 'running' and not ${sql.unsafe(IS_UNDER_WAY)}`;
-  const instant = (column: string, decimals = '') =>
-    sql`to_char(${sql.unsafe(column)} at time zone 'UTC', ${`YYYY-MM-DD"T"HH24:MI:SS${decimals}"Z"`})`;
   const until = before ?? null;
   const batch = (by: string, reason: string) => sql`json_build_object(
     'id', b.id, 'status', b.status, 'by', ${sql.unsafe(by)}, 'reason', ${sql.unsafe(reason)})`;
@@ -73,15 +64,14 @@ export async function sourceTimeline(
   const rows = await sql<
     { kind: TimelineEntry['kind']; at: string; run: TimelineRun; batch: TimelineBatch; did: TimelineAction }[]
   >`
-    select kind, ${instant('happened', '.US')} as at, run, batch, did from (
+    select kind, to_char(happened at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, run, batch, did from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
-          'id', r.id, 'slot', ${instant('r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
-          'startedAt', ${instant('r.started_at')},
-          'finishedAt', ${instant('r.finished_at')},
-          'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
+          'id', r.id, 'slot', ${instant(sql, 'r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
+          'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
+          'outcome', ${runOutcome(sql)},
           'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
           'withdrawn', r.withdrawn, 'heldBatch', ${sql.unsafe(HELD_BATCH)},
-          'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end) as run, null::json as batch, null::json as did
+          'error', ${runError(sql)}) as run, null::json as batch, null::json as did
         from sync_runs r
         where r.source_id = ${sourceId} and r.started_at < coalesce(${until}::timestamptz, 'infinity')
         order by r.id desc limit ${limit})
@@ -100,33 +90,27 @@ export async function sourceTimeline(
   });
 }
 
-/** Changes by kind; of exchange rates the run itself has them. */
+/** Changes by kind. `RunRecord.rates` has those of exchange rates. */
 export type RunDiff =
   | ({ readonly of: 'machines' } & MachineChanges)
   | ({ readonly of: 'clusters' } & ClusterChanges)
   | { readonly of: 'rates' };
 
-/** Whether it is known what the run changed. */
+/** Returns true if the changes of the run are still stored. */
 export function isKept({ changedAt, added, changed, retired }: RunRecord): boolean {
   return changedAt !== null || (added ?? 0) + (changed ?? 0) + (retired ?? 0) === 0;
 }
 
+/** Kinds that a run counts as changed. */
+const CHANGED = MACHINE_CHANGES.filter((kind) => !['added', 'returned', 'retired'].includes(kind));
+
 /**
- * How many were changed in nothing that a diff shows: only in a price that was converted anew.
- * @param diff of the whole run, without a search
+ * Returns how many changed rows the diff does not show: only their converted price changed.
+ * @param diff the whole run's diff, without a search
  */
 export function unshown(run: RunRecord, diff: RunDiff): number {
   if (diff.of === 'rates' || run.changedAt === null) return 0;
   const shown =
-    diff.of === 'clusters'
-      ? diff.totals.changed
-      : diff.totals.withdrawn +
-        diff.totals.sold_out +
-        diff.totals.restocked +
-        diff.totals.reshaped +
-        diff.totals.repriced +
-        diff.totals.excluded +
-        diff.totals.changed +
-        diff.totals.published;
+    diff.of === 'clusters' ? diff.totals.changed : CHANGED.reduce((sum, kind) => sum + diff.totals[kind], 0);
   return Math.max(0, (run.changed ?? 0) - shown);
 }

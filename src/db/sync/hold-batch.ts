@@ -1,4 +1,4 @@
-/** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
+/** Stores held batches. */
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
@@ -9,19 +9,17 @@ import { factsJson } from './catalogue/machine-facts.ts';
 import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 
-/** What a held batch has besides its staged rows. */
+/** The parts of a held batch besides its staged rows. */
 export interface HeldBeside {
   /** When it was read, RFC 3339. */
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
-  /** The rows that say most about it. */
   readonly worst: HeldSample;
 }
 
 /**
- * Keeps what is staged for an operator's decision. It replaces a batch of the same source that waits, unless that one
- * has the same content: see `keepBatch`.
- * @param asOf see `StagedCatalogue` in sync/catalogue/stage.ts; what it says of the whole source is part of `readAt`
+ * Stores the staged offers as a held batch; see `storeBatch`.
+ * @param asOf see `StagedCatalogue` in sync/catalogue/stage.ts; the time of the whole source is part of `readAt`
  */
 export async function holdStaged(
   db: SessionDatabase,
@@ -48,12 +46,12 @@ export async function holdStaged(
   const o = stagedOffers;
   const order = sql`${o.regionCode} collate "C", ${o.name} collate "C"`;
   const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}`;
-  await keepBatch(db, run, broken, { readAt, worst, others, staged, times });
+  await storeBatch(db, run, broken, { readAt, worst, others, staged, times });
 }
 
 type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>;
 
-/** A machine as the item that an adapter yields. @param excluded null where the source itself does not exclude it */
+/** Returns a machine as an adapter's item. @param excluded null unless the source itself excludes the machine */
 export function offerItem(
   machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit', Column> &
     StatedColumns &
@@ -67,13 +65,13 @@ export function offerItem(
     'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded})))`;
 }
 
-/** A price as the source stated it, exactly. */
+/** Returns a price exactly as the source states it. */
 export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedColumns): SQL {
   return sql`jsonb_build_object(
     'amount', ${sourceAmount}::text, 'per', ${sourcePer}, 'currency', ${sourceCurrency})`;
 }
 
-/** The same for staged clusters. */
+/** Stores the staged clusters as a held batch; see `storeBatch`. */
 export async function holdStagedClusters(
   db: SessionDatabase,
   run: Run,
@@ -84,23 +82,22 @@ export async function holdStagedClusters(
   const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
   const order = sql`${c.organization} collate "C", ${c.sourceKey} collate "C"`;
   const staged = sql`select ${item}, row_number() over (order by ${order}) from ${c}`;
-  await keepBatch(db, run, broken, { readAt, worst, others: rejectedItems(rejected), staged, times: [] });
+  await storeBatch(db, run, broken, { readAt, worst, others: rejectedItems(rejected), staged, times: [] });
 }
 
 interface BatchContent extends Pick<HeldBeside, 'readAt' | 'worst'> {
-  /** Items besides the staged rows. */
   readonly others: readonly object[];
-  /** Selects the staged rows' items and their order. */
+  /** Selects the items of the staged rows, and their positions. */
   readonly staged: SQL;
-  /** Items that differ at every read of the same content. */
+  /** Items that differ with every read of the same content. */
   readonly times: readonly object[];
 }
 
 /**
- * Keeps a batch. The one that waits keeps its number if the content is the same: an operator who reads it decides about
- * what was read last. Otherwise the new batch replaces it.
+ * Stores a batch. If the source's pending batch has the same content, it keeps its number and gets the new times, so that an
+ * operator can still decide about it. Otherwise the new batch replaces it.
  */
-async function keepBatch(
+async function storeBatch(
   db: SessionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
@@ -124,7 +121,7 @@ async function keepBatch(
   await appendItems(db, same, times);
 }
 
-/** The source's batch that waits, if it has exactly these items, apart from those of kind `as-of`. */
+/** Returns the source's pending batch if it has the same items, apart from those of kind `as-of`. */
 async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): Promise<number | undefined> {
   const [batch] = await db
     .select({ id: heldBatches.id })
@@ -134,14 +131,14 @@ async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): P
   if (!batch) return undefined;
   const [compared] = await db.execute<{ same: boolean }>(sql`
     with read as materialized (select item from ${content} content),
-    kept as materialized (
+    stored as materialized (
       select item from ${heldItems} where ${heldItems.batchId} = ${batch.id} and item ->> 'kind' <> 'as-of'
     )
-    select not exists (table read except all table kept) and not exists (table kept except all table read) as same`);
+    select not exists (table read except all table stored) and not exists (table stored except all table read) as same`);
   return compared?.same ? batch.id : undefined;
 }
 
-/** Adds items behind those that the batch has. */
+/** Appends items to a batch. */
 async function appendItems(db: SessionDatabase, batchId: number, items: readonly object[]): Promise<void> {
   if (items.length === 0) return;
   const last = sql`(select coalesce(max(${heldItems.position}), 0) from ${heldItems} where ${heldItems.batchId} = ${batchId})`;
@@ -159,7 +156,7 @@ const rejectedItems = (rejected: readonly RejectedKey[]) =>
       : { ...row, kind: 'rejected' },
   );
 
-/** It is held since its source's last batch was, where that one still waits or was undone, and broke the same guards. */
+/** Creates a batch. It takes `heldSince` of the previous batch, if that is pending or undone and broke the same guards. */
 async function newBatch(
   db: SessionDatabase,
   run: Run,
@@ -193,8 +190,8 @@ async function newBatch(
 }
 
 /**
- * Ends the source's batch that waits: a younger one is stored or held. A decision about an older batch cannot be undone
- * from then on, since that would undo the younger one as well.
+ * Supersedes the source's pending batch, because a newer one is stored or held. Operators cannot undo earlier decisions any more:
+ * that would undo the newer batch too.
  */
 export async function supersedeHeld(db: SessionDatabase, sourceId: string): Promise<void> {
   const { id, status, decidedAt, reversible } = heldBatches;
@@ -209,7 +206,7 @@ export async function supersedeHeld(db: SessionDatabase, sourceId: string): Prom
     delete from ${heldItems} where ${heldItems.batchId} in (select id from ended)`);
 }
 
-/** When a batch was read, RFC 3339: an approval makes its data no younger. */
+/** Returns when a batch was read (RFC 3339). An approved batch has this freshness. */
 export async function heldReadAt(db: SessionDatabase, batchId: number): Promise<string> {
   const [batch] = await db
     .select({

@@ -1,37 +1,36 @@
-/** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
+/** Changes of machines by runs, for operators. */
 
-import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/changes.ts';
-import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/connect.ts';
-import { sql } from './connection/drizzle.ts';
-import { nameOf } from './connection/statements.ts';
+import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/changes.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { Sql } from '../connection/client.ts';
+import type { Database } from '../connection/connect.ts';
+import { sql } from '../connection/drizzle.ts';
+import { instant, nameOf } from '../connection/statements.ts';
 import {
   lineage,
   clusterChanges as storedClusterChanges,
   machineChanges as storedMachineChanges,
   syncRuns,
-} from './schema.ts';
+} from '../schema.ts';
 
-/** A machine as one run left it. */
+/** A machine after a run. */
 export interface MachineState {
   readonly cpu: number;
-  /** Count of GiB (`Binary`) or GB (`Decimal`). */
+  /** In GiB (`Binary`) or GB (`Decimal`). */
   readonly ram: number;
   readonly ramUnit: 'Binary' | 'Decimal';
-  /** As the source states it, exact; null where it states none. */
+  /** Exactly as the source states it; null without a price. */
   readonly amount: string | null;
   readonly per: 'minute' | 'hour' | 'month' | null;
   readonly currency: string | null;
-  /** Why readers do not see it, see domain/exclusion.ts; null where they do. */
+  /** Null for a published machine; see domain/exclusion.ts. */
   readonly excluded: string | null;
-  /** Null where nothing was known. */
   readonly facts: Partial<MachineFacts> | null;
 }
 
 export interface MachineChange {
   readonly change: MachineChangeKind;
-  /** Null where an operator retired the source. */
+  /** Null if an operator retired the source. */
   readonly runId: number | null;
   /** RFC 3339. */
   readonly changedAt: string;
@@ -40,48 +39,44 @@ export interface MachineChange {
   readonly regionCode: string;
   readonly machineId: number;
   readonly name: string;
-  /** Of a returned one, as it was when it was retired; null for one that was added. */
+  /** Null for an added machine; the state at retirement for a returned one. */
   readonly before: MachineState | null;
-  /** Null for one that was retired. */
+  /** Null for a retired machine. */
   readonly after: MachineState | null;
-  /** The price after for the one before, per minute; null where there are no two, or their currencies differ. */
+  /** New price divided by old price, per minute; null without two prices in the same currency. */
   readonly factor: number | null;
 }
 
 /** All changes of one run, or all since a time. */
 export type ChangeScope = {
-  /** Only where name, region, provider or, of clusters, organization hold this text, in upper or lower case. */
+  /** Part of the name, region, provider or (for clusters) organization, in upper or lower case. */
   readonly text?: string | undefined;
 } & (
   | { readonly runId: number }
   | {
       /** RFC 3339. */
       readonly since: string;
-      /** A provider's name, in upper or lower case, or its id; every one unless given. */
+      /** A provider's name, in upper or lower case, or its id. */
       readonly provider?: string | undefined;
     }
 );
 
 export interface ChangePage {
-  /** Rows; undefined for all. */
+  /** undefined for all */
   readonly limit: number | undefined;
-  /** Rows to skip; none unless given. */
   readonly offset?: number;
-  /** `biggest` has the largest moves of prices first, whichever kind of change they are part of; by kind unless given. */
+  /** `kind` by default. `biggest`: the largest price changes of all kinds first. */
   readonly order?: 'kind' | 'biggest' | undefined;
 }
 
 export interface MachineChanges {
-  /** How many there are of each kind, those of kinds that were not asked for included. */
+  /** Counts of all kinds, requested or not. */
   readonly totals: Readonly<Record<MachineChangeKind, number>>;
-  /** By kind, in the order of `MACHINE_CHANGES`, unless asked for otherwise; of a kind the newest first, then by place. */
+  /** In the order of the page. Within a kind the newest first, then by provider, region and name. */
   readonly rows: readonly MachineChange[];
 }
 
-/**
- * Complete for every run whose `changedAt` is known, and since `changesKeptSince`.
- * @param kinds every one unless given
- */
+/** Returns one page of changes. They are complete since `changesKeptSince`, and for each run with `changedAt`. */
 export async function machineChanges(
   sql: Sql,
   scope: ChangeScope,
@@ -101,7 +96,7 @@ export async function machineChanges(
   totals.added += added;
 
   const rows = await sql<MachineChange[]>`
-    select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
+    select c.change, c.run_id::float as "runId", ${instant(sql, 'c.changed_at')} as "changedAt",
       c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
       case when c.change <> 'added' then ${sql.unsafe(STATES.old)} end as before,
       case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
@@ -118,10 +113,10 @@ export async function machineChanges(
   };
 }
 
-/** Returns the changes of one machine, the newest first. The run that added the machine is not among them. */
+/** Returns the changes of one machine, the newest first, without its addition. */
 export async function machineHistory(sql: Sql, machineId: number, limit: number): Promise<MachineChange[]> {
   return sql<MachineChange[]>`
-    select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
+    select c.change, c.run_id::float as "runId", ${instant(sql, 'c.changed_at')} as "changedAt",
       c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
       ${sql.unsafe(STATES.old)} as before,
       case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
@@ -131,7 +126,7 @@ export async function machineHistory(sql: Sql, machineId: number, limit: number)
     where c.machine_id = ${machineId} order by c.id desc limit ${limit}`;
 }
 
-/** Machines that were new, as they were then: as their first later change says, else as they are. */
+/** Returns added machines in their first state: the state before their first change, or the current state. */
 async function addedMachines(
   sql: Sql,
   scope: ChangeScope,
@@ -143,7 +138,7 @@ async function addedMachines(
       a.id as "machineId", a.name, null as before, case when c.id is null then ${sql.unsafe(STATES.stored)} else ${sql.unsafe(STATES.old)} end as after,
       null::float as factor
     from (
-      select m.*, n.id::float as run_id, ${instant(sql, sql`n.changed_at`)} as "changedAt", n.changed_at,
+      select m.*, n.id::float as run_id, ${instant(sql, 'n.changed_at')} as "changedAt", n.changed_at,
         n.source_id as source, p.name as provider, r.code as "regionCode"
       from ${addedIn(sql, scope)}
       order by n.changed_at desc, p.name collate "C", r.code collate "C", m.name collate "C"
@@ -155,24 +150,22 @@ async function addedMachines(
     order by a.changed_at desc, a.provider collate "C", a."regionCode" collate "C", a.name collate "C"`;
 }
 
-/** Since when all changes are kept, RFC 3339: what an earlier run changed is not known. */
+/** Returns since when changes are complete (RFC 3339). */
 export async function changesKeptSince(sql: Sql): Promise<string> {
   const [row] = await sql<{ since: string }[]>`
-    select ${instant(sql, sql`changes_since`)} as since from lineage`;
+    select ${instant(sql, 'changes_since')} as since from lineage`;
   if (!row) throw new Error('unreachable: lineage has one row');
   return row.since;
 }
 
-type Fragment = ReturnType<Sql>;
-
-/** Rows `c` of machines `m` that were stored before. */
+/** Recorded changes `c` of machines `m`. */
 function recordedIn(sql: Sql, scope: ChangeScope) {
   return sql`(
     select * from machine_changes c where ${isInScope(sql, scope)}
   ) c join machines m on m.id = c.machine_id ${placed(sql, scope)}`;
 }
 
-/** New machines `m` of runs `n`. Whose they are now does not matter: another source may have taken them over. */
+/** Machines `m` that runs `n` added. The join finds them also if they belong to another source by now. */
 function addedIn(sql: Sql, scope: ChangeScope) {
   return sql`(
     select id, source_id, changed_at from sync_runs n where ${isRunInScope(sql, scope)}
@@ -186,47 +179,42 @@ function placed(sql: Sql, scope: ChangeScope) {
       and ${holdsText(sql, scope, 'm.name', 'r.code', 'p.name')}`;
 }
 
-/** Whether a provider `p` is asked for. */
+/** Condition on a provider `p`. */
 export function isOfProvider(sql: Sql, scope: ChangeScope) {
   if ('runId' in scope || scope.provider === undefined) return sql`true`;
   const { provider } = scope;
   return sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
 }
 
-/** Whether one of these columns holds the text that is searched, or several of them do, one after the other. */
+/** Condition: the columns, joined by spaces, contain the text. */
 export function holdsText(sql: Sql, { text }: ChangeScope, ...columns: string[]) {
   if (text === undefined) return sql`true`;
   return sql`strpos(lower(concat_ws(' ', ${sql.unsafe(columns.join(', '))})), lower(${text})) > 0`;
 }
 
-/** Whether a row `c` of a table of changes is asked for. */
+/** Condition on a recorded change `c`. */
 export function isInScope(sql: Sql, scope: ChangeScope) {
   if (!('runId' in scope)) return sql`c.changed_at >= ${scope.since}`;
-  // The time finds the rows of a run: there is an index on it.
+  // The time has an index, the run has none.
   const { runId } = scope;
   return sql`c.run_id = ${runId} and c.changed_at = (select changed_at from sync_runs where id = ${runId})`;
 }
 
-/** Whether what a run `n` has added is asked for. */
+/** Condition on a run `n`. */
 export function isRunInScope(sql: Sql, scope: ChangeScope) {
   return 'runId' in scope
     ? sql`n.id = ${scope.runId} and n.changed_at is not null`
     : sql`n.changed_at >= ${scope.since} and n.added > 0`;
 }
 
-/** RFC 3339. */
-export function instant(sql: Sql, at: Fragment) {
-  return sql`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-}
-
-/** As in domain/price.ts. Multiplied crosswise, since a quotient would be rounded. */
+/** As in domain/price.ts. `FACTOR` multiplies crosswise, since a quotient would be rounded. */
 const minutes = (per: string) => `case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
-/** `MachineChange.factor` of a row `c`, as SQL. */
+/** SQL for `MachineChange.factor` of a change `c`. */
 const FACTOR = `case when c.old_currency = c.source_currency
     and c.old_amount > 0 and c.source_amount > 0
   then (c.source_amount * ${minutes('c.old_per')}) / (c.old_amount * ${minutes('c.source_per')}) end`;
 
-/** A `MachineState` of each of its columns, as SQL. */
+/** SQL for `MachineState`s: before and after a change `c`, and of a stored machine `a`. */
 const STATES = {
   old: stateOf(
     'c.old_cpu',
@@ -275,10 +263,7 @@ function stateOf(
     'per', ${per}, 'currency', ${currency}, 'excluded', ${excluded}, 'facts', ${facts})`;
 }
 
-/**
- * Forgets what runs changed longer ago. The runs themselves go with the others of their age, see watch-runs.ts.
- * @param days how long changes are kept
- */
+/** Deletes older changes, but not the runs. */
 export async function pruneChanges(db: Database, days: number): Promise<void> {
   const { changedAt, namings, rates } = syncRuns;
   const { changesSince } = lineage;

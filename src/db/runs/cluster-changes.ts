@@ -1,26 +1,26 @@
-/** What runs have changed about clusters, for operators. */
+/** Changes of clusters by runs, for operators. */
 import {
   CLUSTER_CHANGES,
   CLUSTER_FIELDS,
   type ClusterChangeKind,
   type ClusterField,
-} from '../domain/changes.ts';
+} from '../../domain/changes.ts';
+import type { Sql } from '../connection/client.ts';
+import { instant } from '../connection/statements.ts';
 import {
   type ChangePage,
   type ChangeScope,
   holdsText,
-  instant,
   isInScope,
   isOfProvider,
   isRunInScope,
-} from './changes.ts';
-import type { Sql } from './connection/client.ts';
+} from './machine-changes.ts';
 
 export type ClusterState = Readonly<Partial<Record<ClusterField, string | null>>>;
 
 export interface ClusterChange {
   readonly change: ClusterChangeKind;
-  /** Null where an operator retired the source or deleted the organization. */
+  /** Null if an operator retired the source or deleted the organization. */
   readonly runId: number | null;
   /** RFC 3339. */
   readonly changedAt: string;
@@ -28,24 +28,24 @@ export interface ClusterChange {
   /** The organization's slug. */
   readonly organization: string;
   readonly clusterId: number;
-  /** Slug and name as they are now, and what identifies the cluster at its source. */
+  /** The current slug and name. */
   readonly slug: string;
   readonly name: string;
+  /** The cluster's id at its source. */
   readonly key: string;
-  /** Of a changed one the fields that differ, of others all; null for one that was added. */
+  /** The fields that differ, or all fields of a retired or returned cluster; null for an added one. */
   readonly before: ClusterState | null;
-  /** Null for one that was retired. */
+  /** Null for a retired cluster. */
   readonly after: ClusterState | null;
 }
 
 export interface ClusterChanges {
-  /** How many there are of each kind. */
   readonly totals: Readonly<Record<ClusterChangeKind, number>>;
-  /** By kind, in the order of `CLUSTER_CHANGES`; of a kind the newest first, then by organization and slug. */
+  /** By kind, in the order of `CLUSTER_CHANGES`; within a kind the newest first, then by organization and slug. */
   readonly rows: readonly ClusterChange[];
 }
 
-/** As complete as `machineChanges`. @param kinds every one unless given */
+/** Returns one page of changes, as complete as `machineChanges`. */
 export async function clusterChanges(
   sql: Sql,
   scope: ChangeScope,
@@ -62,7 +62,7 @@ export async function clusterChanges(
         c.slug collate "C", c.id
       limit ${limit ?? null} offset ${offset}
     )
-    select x.change, x.run_id::float as "runId", ${instant(sql, sql`x.changed_at`)} as "changedAt",
+    select x.change, x.run_id::float as "runId", ${instant(sql, 'x.changed_at')} as "changedAt",
       x.source_id as source, x.organization, c.id as "clusterId", c.slug, c.name, c.source_key as key,
       case when x.change <> 'added' then x.before end as before,
       case when x.change <> 'added' then case when x.change <> 'retired' then x.after end
@@ -85,20 +85,19 @@ export async function clusterChanges(
   };
 }
 
-/** One entry of what has happened to a cluster. */
 export type ClusterHistoryEntry = Pick<
   ClusterChange,
   'change' | 'runId' | 'changedAt' | 'source' | 'before' | 'after'
 >;
 
-/** What has happened to one cluster, the newest first; `before` and `after` of one that was added are null. */
+/** Returns the history of one cluster, the newest first. `before` and `after` of its addition are null. */
 export async function clusterHistory(
   sql: Sql,
   clusterId: number,
   { limit, offset = 0 }: ChangePage,
 ): Promise<ClusterHistoryEntry[]> {
   const rows = await sql<ClusterHistoryEntry[]>`
-    select x.change, x.run_id::float as "runId", ${instant(sql, sql`x.changed_at`)} as "changedAt", x.source_id as source,
+    select x.change, x.run_id::float as "runId", ${instant(sql, 'x.changed_at')} as "changedAt", x.source_id as source,
       x.before, case when x.change <> 'retired' then x.after end as after
     from clusters k cross join lateral (
       select c.id, c.change, c.run_id, c.changed_at, c.source_id, c.before, c.after
@@ -112,7 +111,7 @@ export async function clusterHistory(
   return rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) }));
 }
 
-/** Changes `x` of clusters `c` of organizations `o`. A new cluster is told by its own row: `before` and `after` are null. */
+/** Changes `x` of clusters `c` of organizations `o`. `before` and `after` of an addition are null. */
 function changesIn(sql: Sql, scope: ChangeScope) {
   return sql`(
     select c.change, c.run_id, c.changed_at, c.source_id, c.cluster_id, c.before, c.after
@@ -126,7 +125,7 @@ function changesIn(sql: Sql, scope: ChangeScope) {
     and ${holdsText(sql, scope, 'c.name', 'c.slug', 'c.source_key', 'o.slug', 'r.code', 'p.name')}`;
 }
 
-/** The names of the creators by id, as they are shown now. */
+/** Returns the current names of the creators by id. */
 async function userNames(
   sql: Sql,
   rows: readonly Pick<ClusterChange, 'before' | 'after'>[],
@@ -144,7 +143,7 @@ function named(state: ClusterState | null, names: ReadonlyMap<string, string>): 
   return { ...state, user: names.get(state.user) ?? null };
 }
 
-/** Fields of a cluster `c` in the region `r` of the provider `p`, on the machine `m`. Both readers and Drizzle use the text. */
+/** SQL for the fields of a cluster `c` with `JOIN_OF_STATE`. */
 const FIELDS: Readonly<Record<ClusterField, string>> = {
   name: 'c.name',
   slug: 'c.slug',
@@ -164,9 +163,8 @@ const FIELDS: Readonly<Record<ClusterField, string>> = {
   created_at: `to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US')`,
 };
 
-/** All fields of a cluster as text, `{name, slug, …}`; the creator is the id of a user. */
+/** SQL for all fields of a cluster as text, `{name, slug, …}`. The creator is a user id. */
 export const CLUSTER_STATE = `jsonb_build_object(${CLUSTER_FIELDS.map((field) => `'${field}', ${FIELDS[field]}`).join(', ')})`;
 
-/** What the state of a cluster `c` is made of. */
 export const JOIN_OF_STATE = `join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
   join machines m on m.id = c.machine_id`;

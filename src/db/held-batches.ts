@@ -1,0 +1,191 @@
+/** Held batches and the decisions about them. `sync/hold-batch.ts` stores the batches. */
+
+import type { HeldSample } from '../domain/held-sample.ts';
+import type { Decider } from '../domain/operator.ts';
+import { auditRow } from './audit.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database, SessionDatabase } from './connection/database.ts';
+import { and, eq, inArray, type SQL, sql } from './connection/drizzle.ts';
+import { instant } from './connection/statements.ts';
+import { heldBatches, heldItems as storedItems } from './schema.ts';
+
+type Stored = Omit<typeof heldBatches.$inferSelect, 'runId' | 'broken' | 'worst' | 'verifiedBefore'>;
+
+/** A held batch with its decision. Times are RFC 3339. */
+export interface BatchRecord extends Readonly<Stored> {
+  readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
+  /** Null for a batch of an earlier release. */
+  readonly worst: HeldSample | null;
+  /** Number of items. */
+  readonly items: number;
+}
+
+/** Returns all pending batches. */
+export async function pendingBatches(sql: Sql): Promise<BatchRecord[]> {
+  return sql<BatchRecord[]>`${records(sql)} where b.status = 'pending' order by b.id`;
+}
+
+/** Returns pending and decided batches, the newest first. @param limit undefined for all */
+export async function batchRecords(sql: Sql, limit: number | undefined): Promise<BatchRecord[]> {
+  return sql<BatchRecord[]>`
+    ${records(sql)} where b.status <> 'superseded' order by b.id desc limit ${limit ?? null}`;
+}
+
+export async function batchRecord(sql: Sql, batchId: number): Promise<BatchRecord | undefined> {
+  const [record] = await sql<BatchRecord[]>`${records(sql)} where b.id = ${batchId}`;
+  return record;
+}
+
+/** Selects `BatchRecord`s of batches `b`. */
+const records = (sql: Sql) => sql`
+  select b.id, b.source_id as "sourceId", b.broken, b.worst, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
+    b.undone_by as "undoneBy", b.undone_reason as "undoneReason", ${instant(sql, 'b.created_at')} as "createdAt",
+    ${instant(sql, 'b.held_since')} as "heldSince", ${instant(sql, 'b.read_at')} as "readAt",
+    ${instant(sql, 'b.decided_at')} as "decidedAt", ${instant(sql, 'b.undone_at')} as "undoneAt",
+    (select count(*)::int from held_items i where i.batch_id = b.id) as items
+  from held_batches b`;
+
+/** Returns the number of pending batches, and since when the oldest is held (RFC 3339). */
+export async function pendingBacklog(sql: Sql): Promise<{ batches: number; oldest: string | null }> {
+  const [row] = await sql<[{ batches: number; oldest: string | null }]>`
+    select count(*)::int as batches, ${instant(sql, 'min(held_since)')} as oldest
+    from held_batches where status = 'pending'`;
+  return row;
+}
+
+/** Runs and batches that concern a batch; null for those that do not exist or are deleted. */
+export interface BatchTrail {
+  /** The run that first held it. */
+  readonly heldBy: number | null;
+  /** The run that stored it, and the run that restored the state before. */
+  readonly storedBy: number | null;
+  readonly undoneBy: number | null;
+  /** The run that superseded it, with its outcome. */
+  readonly replacedBy: { readonly id: number; readonly outcome: string } | null;
+  /** The source's pending batch, if it is newer. */
+  readonly successor: number | null;
+}
+
+export async function batchTrail(sql: Sql, batchId: number): Promise<BatchTrail> {
+  const runOf = (decision: string) => sql`(
+    select max(r.id)::float from sync_runs r
+    where r.source_id = b.source_id and r.decided_batch = b.id and r.decision = ${decision})`;
+  const [trail] = await sql<BatchTrail[]>`
+    select b.run_id::float as "heldBy", ${runOf('approve')} as "storedBy", ${runOf('undo')} as "undoneBy",
+      (select json_build_object('id', r.id, 'outcome', r.outcome) from sync_runs r
+        where b.status = 'superseded' and r.source_id = b.source_id and r.id > b.run_id
+          and r.started_at <= b.decided_at and coalesce(r.finished_at, 'infinity') >= b.decided_at
+          and r.outcome in ('changed', 'unchanged', 'held')
+        order by r.id limit 1) as "replacedBy",
+      (select n.id from held_batches n where n.source_id = b.source_id and n.status = 'pending' and n.id > b.id) as successor
+    from held_batches b where b.id = ${batchId}`;
+  if (!trail) throw new Error(`there is no batch ${batchId}`);
+  return trail;
+}
+
+const ITEMS_PER_READ = 1000;
+
+/** Yields the items of a held batch, as the adapter yielded them. */
+export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unknown> {
+  for (let after: number | undefined = -1; after !== undefined; ) {
+    const rows: { position: number; item: unknown }[] = await sql`
+      select position, item from held_items where batch_id = ${batchId} and position > ${after}
+      order by position limit ${ITEMS_PER_READ}`;
+    for (const { item } of rows) yield item;
+    after = rows.length < ITEMS_PER_READ ? undefined : rows.at(-1)?.position;
+  }
+}
+
+/** What a transaction does with a batch: `approve` stores it, `undo` restores the state before an approval. */
+export interface BatchDecision {
+  readonly kind: 'approve' | 'undo';
+  readonly batchId: number;
+  readonly decider: Decider;
+}
+
+/**
+ * Locks the batch for the rest of the transaction, and returns whether the decision is still possible; true without a decision.
+ * The lock keeps other decisions out, and the items that the caller has read stay complete.
+ */
+export async function isOpen(db: SessionDatabase, decision: BatchDecision | undefined): Promise<boolean> {
+  if (decision === undefined) return true;
+  const isPossible =
+    decision.kind === 'approve'
+      ? eq(heldBatches.status, 'pending')
+      : and(eq(heldBatches.status, 'approved'), heldBatches.reversible);
+  const batches = await db
+    .select({ id: heldBatches.id })
+    .from(heldBatches)
+    .where(and(eq(heldBatches.id, decision.batchId), isPossible))
+    .for('update');
+  return batches.length > 0;
+}
+
+/** Records a decision and its audit row. Returns false if the batch is not pending. */
+export async function decide(
+  db: Database,
+  batchId: number,
+  status: 'approved' | 'rejected',
+  decider: Decider,
+): Promise<boolean> {
+  const decided = db
+    .update(heldBatches)
+    .set({
+      status,
+      decidedAt: sql`now()`,
+      decidedBy: decider.by,
+      reason: decider.reason ?? null,
+      // A rejected batch keeps its items, so that an operator can undo the rejection.
+      reversible: status === 'rejected' ? true : heldBatches.reversible,
+      undoneAt: null,
+      undoneBy: null,
+      undoneReason: null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'pending')))
+    .returning(DECIDED);
+  const deleted = db
+    .delete(storedItems)
+    .where(inArray(storedItems.batchId, sql`(select id from decided where not reversible)`))
+    .returning({ batchId: storedItems.batchId });
+  const row = decisionRow(status === 'approved' ? 'hold.approve' : 'hold.reject', batchId, decider);
+  const found = await db.execute(sql`
+    with decided as ${decided}, deleted as ${deleted}, audited as (${row} from decided) select id from decided`);
+  return found.length > 0;
+}
+
+/** Makes a rejected batch pending again. Returns false if the rejection cannot be undone. */
+export async function undoRejection(db: Database, batchId: number, decider: Decider): Promise<boolean> {
+  const decided = db
+    .update(heldBatches)
+    .set({
+      status: 'pending',
+      reversible: false,
+      undoneAt: sql`now()`,
+      undoneBy: decider.by,
+      undoneReason: decider.reason ?? null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'rejected'), heldBatches.reversible))
+    .returning(DECIDED);
+  const row = decisionRow('hold.undo-rejection', batchId, decider);
+  const found = await db.execute(
+    sql`with decided as ${decided}, audited as (${row} from decided) select id from decided`,
+  );
+  return found.length > 0;
+}
+
+const DECIDED = {
+  id: heldBatches.id,
+  sourceId: heldBatches.sourceId,
+  reversible: heldBatches.reversible,
+  broken: heldBatches.broken,
+};
+
+/** Returns the insert of the audit row, without `from` a relation with the columns `DECIDED`. */
+function decisionRow(action: string, batchId: number, decider: Decider): SQL {
+  const guards = sql`(select coalesce(jsonb_agg(distinct g ->> 'guard'), '[]') from jsonb_array_elements(broken) g)`;
+  return auditRow(decider, {
+    action,
+    subject: { kind: 'batch', id: batchId },
+    details: sql`jsonb_build_object('source', source_id, 'guards', ${guards})`,
+  });
+}

@@ -1,0 +1,201 @@
+/** Runs of sources, for operators. */
+
+import type { Naming, RateChange } from '../../domain/changes.ts';
+import type { ReasonGroup } from '../../domain/rejected-rows.ts';
+import type { Caused, RunRequests } from '../../domain/run.ts';
+import type { Sql } from '../connection/client.ts';
+import { instant } from '../connection/statements.ts';
+import type { syncRuns } from '../schema.ts';
+
+/** Returns the key of the advisory lock of a live run, as SQL. @param id SQL for the run's id, as text */
+export const lockKeyOf = (id: string): string => `hashtextextended('fleetbook run ' || ${id}, 0)`;
+
+/** SQL for a run `r` with the outcome `running`: whether a process holds its lock. */
+export const IS_LIVE = `exists (
+  select from pg_locks l
+  where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and (l.classid::bigint << 32 | l.objid::bigint) = ${lockKeyOf('r.id')})`;
+
+/** The error of a run whose process died. */
+export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
+
+const isInterrupted = (sql: Sql) => sql`(r.outcome = 'running' and not ${sql.unsafe(IS_LIVE)})`;
+export const runOutcome = (sql: Sql) =>
+  sql`case when ${isInterrupted(sql)} then 'interrupted' else r.outcome end`;
+export const runError = (sql: Sql) =>
+  sql`case when ${isInterrupted(sql)} then ${INTERRUPTED} else r.error end`;
+
+/** SQL for the cause of a run `r`, also for runs of earlier releases. */
+export const CAUSE = `case when r.slot is not null and coalesce(r.cause, 'slot') = 'slot'
+    and exists (select from sync_runs e where e.source_id = r.source_id and e.slot = r.slot and e.id < r.id)
+  then 'retry' else coalesce(r.cause, case when r.decision is not null then 'decision'
+  when r.slot is not null then 'slot' end) end`;
+
+/** SQL for the batch that a run `r` held, or read again. */
+export const HELD_BATCH = `(select h.id from held_batches h
+  where r.outcome = 'held' and h.source_id = r.source_id and h.run_id <= r.id
+    and (h.status = 'pending' or h.decided_at >= r.started_at)
+  order by h.id desc limit 1)`;
+
+type Stored = typeof syncRuns.$inferSelect;
+type Counts = Pick<Stored, 'seen' | 'added' | 'changed' | 'retired' | 'rejected' | 'withdrawn'>;
+
+/** Times are RFC 3339. Counts are null while the run is live, and for a failed run. */
+export interface RunStatus extends Readonly<Counts & Pick<Stored, 'startedAt' | 'finishedAt' | 'error'>> {
+  readonly outcome: string;
+}
+
+export interface RunRecord extends RunStatus, Caused, Readonly<Pick<Stored, 'id' | 'sourceId' | 'slot'>> {
+  readonly kind: 'catalogue' | 'clusters' | 'rates';
+  readonly outcome: Stored['outcome'];
+  /** When its changes took effect; null for a run without changes, and once its changes are deleted. */
+  readonly changedAt: string | null;
+  /** Changed names of regions and of the provider. */
+  readonly namings: readonly Naming[];
+  readonly rates: readonly RateChange[];
+  /** Reasons of unusable rows, the most frequent first. */
+  readonly reasons: readonly ReasonGroup[];
+  /** The batch that it held, or read again. */
+  readonly heldBatch: number | null;
+  /** The operator's decision that it carried out. */
+  readonly decision: {
+    readonly kind: 'approve' | 'undo';
+    readonly batch: number;
+    readonly by: string | null;
+    readonly reason: string | null;
+  } | null;
+}
+
+/** Ids of the previous and the next run of the same source. */
+export interface RunNeighbours {
+  readonly previous: number | null;
+  readonly next: number | null;
+}
+
+export async function runNeighbours(sql: Sql, { id, sourceId }: RunRecord): Promise<RunNeighbours> {
+  const [row] = await sql<[RunNeighbours]>`
+    select (select max(id)::float from sync_runs where source_id = ${sourceId} and id < ${id}) as previous,
+      (select min(id)::float from sync_runs where source_id = ${sourceId} and id > ${id}) as next`;
+  return row;
+}
+
+/**
+ * Returns runs of one source, the newest first, and the number of all its runs.
+ * @param limit undefined for all
+ * @param before only runs before this id
+ */
+export async function sourceRuns(
+  sql: Sql,
+  sourceId: string,
+  { limit, before = null }: { readonly limit: number | undefined; readonly before?: number | null },
+): Promise<{ readonly total: number; readonly rows: readonly RunRecord[] }> {
+  const [counted] = await sql<[{ total: number }]>`
+    select count(*)::int as total from sync_runs where source_id = ${sourceId}`;
+  const rows = await sql<RunRecord[]>`
+    ${records(sql)} where r.source_id = ${sourceId} and (${before}::bigint is null or r.id < ${before})
+    order by r.id desc limit ${limit ?? null}`;
+  return { total: counted.total, rows };
+}
+
+/** Returns undefined for an unknown or deleted run. */
+export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | undefined> {
+  const [record] = await sql<RunRecord[]>`${records(sql)} where r.id = ${runId}`;
+  return record;
+}
+
+/** Returns the HTTP requests of a finished run; null for a run without requests. */
+export async function runRequests(sql: Sql, runId: number): Promise<RunRequests | null> {
+  const [row] = await sql<{ requests: RunRequests | null }[]>`
+    select requests from sync_runs where id = ${runId}`;
+  return row?.requests ?? null;
+}
+
+/** Selects `RunRecord`s of runs `r`. */
+const records = (sql: Sql) => sql`
+  select r.id::float as id, r.source_id as "sourceId", s.kind, ${instant(sql, 'r.slot')} as slot,
+    ${sql.unsafe(CAUSE)} as cause, r.asked_by as "askedBy",
+    ${instant(sql, 'r.started_at')} as "startedAt", ${instant(sql, 'r.finished_at')} as "finishedAt",
+    ${runOutcome(sql)} as outcome, r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
+    ${runError(sql)} as error, ${instant(sql, 'r.changed_at')} as "changedAt",
+    coalesce(r.namings, '[]') as namings, coalesce(r.rates, '[]') as rates, coalesce(r.reasons, '[]') as reasons,
+    ${sql.unsafe(HELD_BATCH)} as "heldBatch",
+    case when r.decision is null then null else json_build_object(
+      'kind', r.decision, 'batch', r.decided_batch,
+      'by', case r.decision when 'undo' then b.undone_by else b.decided_by end,
+      'reason', case r.decision when 'undo' then b.undone_reason else b.reason end) end as decision
+  from sync_runs r join sources s on s.id = r.source_id left join held_batches b on b.id = r.decided_batch`;
+
+/** Equal steps of time. */
+export interface Steps {
+  /** Start of the first step, seconds since 1970. */
+  readonly from: number;
+  /** Seconds of a step. */
+  readonly step: number;
+  readonly steps: number;
+}
+
+/** The runs that ended in one step. */
+export interface RunStep {
+  /** From 0. */
+  readonly index: number;
+  /** Runs by outcome. */
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly held: number;
+  /** Failed and interrupted runs. */
+  readonly failed: number;
+  /** Duration of good runs in seconds; null if there were none. */
+  readonly median: number | null;
+  readonly longest: number | null;
+  readonly rowsAdded: number;
+  readonly rowsChanged: number;
+  readonly rowsRetired: number;
+}
+
+/** Returns each step with finished runs. The first steps may lack runs that took more than an hour. */
+export async function runSteps(sql: Sql, { from, step, steps }: Steps): Promise<RunStep[]> {
+  // Ids rise with time. So this visits only the runs of the window, without an index on time.
+  const [older] = await sql<{ id: number }[]>`
+    select id::float8 as id from sync_runs where started_at < to_timestamp(${from}) - interval '1 hour'
+    order by id desc limit 1`;
+  return sql<RunStep[]>`
+    select floor((extract(epoch from finished_at) - ${from}) / ${step})::int as index,
+      count(*) filter (where outcome = 'changed')::int as changed,
+      count(*) filter (where outcome = 'unchanged')::int as unchanged,
+      count(*) filter (where outcome = 'held')::int as held,
+      count(*) filter (where outcome in ('failed', 'interrupted'))::int as failed,
+      percentile_cont(0.5) within group (order by extract(epoch from finished_at - started_at))
+        filter (where outcome in ('changed', 'unchanged', 'held')) as median,
+      max(extract(epoch from finished_at - started_at))
+        filter (where outcome in ('changed', 'unchanged', 'held'))::float8 as longest,
+      coalesce(sum(added) filter (where outcome = 'changed'), 0)::float8 as "rowsAdded",
+      coalesce(sum(changed) filter (where outcome = 'changed'), 0)::float8 as "rowsChanged",
+      coalesce(sum(retired) filter (where outcome = 'changed'), 0)::float8 as "rowsRetired"
+    from sync_runs
+    where id > ${older?.id ?? 0} and finished_at >= to_timestamp(${from})
+      and finished_at < to_timestamp(${from + step * steps})
+    group by 1`;
+}
+
+export type StripRun = Pick<RunStatus, 'startedAt' | 'outcome'> & { readonly id: number };
+
+export interface SourceStrip {
+  readonly id: string;
+  /** Its last runs, the oldest first. */
+  readonly runs: readonly StripRun[];
+  /** Start of the last run that stored a change; null if there is none. */
+  readonly changedAt: string | null;
+}
+
+/** Returns the last runs of each source. @param perSource largest number of runs of a source */
+export async function sourceStrips(sql: Sql, perSource: number): Promise<SourceStrip[]> {
+  return sql<SourceStrip[]>`
+    select s.id,
+      (select coalesce(json_agg(json_build_object('id', r.id, 'startedAt', ${instant(sql, 'r.started_at')},
+          'outcome', ${runOutcome(sql)}) order by r.id), '[]')
+        from (select * from sync_runs x where x.source_id = s.id order by x.id desc limit ${perSource}) r) as runs,
+      (select ${instant(sql, 'c.started_at')} from sync_runs c
+        where c.source_id = s.id and c.outcome = 'changed' order by c.id desc limit 1) as "changedAt"
+    from sources s order by s.id collate "C"`;
+}

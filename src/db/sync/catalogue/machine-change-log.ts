@@ -1,0 +1,80 @@
+/** Records changes of machines, in the transaction of the run. */
+import type { SessionDatabase } from '../../connection/connect.ts';
+import { alias, type SQL, sql } from '../../connection/drizzle.ts';
+import { insertInto, nameOf } from '../../connection/statements.ts';
+import { machineChanges, machinePrices, machines } from '../../schema.ts';
+import type { ChangedBy } from '../run.ts';
+import { catalogueDiff as d } from './compare.ts';
+import { factsJson } from './machine-facts.ts';
+
+const KIND = sql`case
+  when ${d.wasRetired} then 'returned'
+  when ${d.isAdded} then 'added'
+  when ${d.wasPublished} and ${d.isSoldOut} then 'sold_out'
+  when ${d.wasSoldOut} and ${d.isPublished} then 'restocked'
+  when ${d.wasPublished} and not ${d.isPublished} then 'withdrawn'
+  when ${d.isPublished} and not ${d.wasPublished} then 'published'
+  when ${d.reshaped} then 'reshaped'
+  when ${d.repriced} then 'repriced'
+  when ${d.oldExcludedReason} is distinct from ${d.excludedReason} then 'excluded'
+  else 'changed' end`;
+
+/** Records the diff's changes of stored machines, without those in which only an exchange rate changed the price. */
+export async function recordChanges(
+  db: SessionDatabase,
+  { runId, sourceId, now: changedAt }: ChangedBy,
+): Promise<void> {
+  const { machineId, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason } = d;
+  const { oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason, oldFacts } = d;
+  await db.execute(sql`
+    ${insertInto(machineChanges, {
+      runId,
+      sourceId,
+      changedAt,
+      machineId,
+      change: KIND,
+      ...{ oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason, oldFacts },
+      ...{ cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason },
+      facts: factsJson(d),
+    })}
+    from ${d} where not ${d.isNew}
+      and (${d.isAdded} or ${d.repriced} or ${d.reshaped} or ${d.factsChanged} or ${oldExcludedReason} is distinct from ${excludedReason})
+    order by ${d.regionCode} collate "C", ${d.name} collate "C"`);
+}
+
+/** Machines that `retiring` retires. */
+const retired = alias(machines, 'retired');
+
+/** Selects regions in which `retiring` retires published or sold-out machines. */
+export const REGIONS_OF_RETIRED = sql`
+  select ${retired.regionId} from retired where coalesce(${retired.excludedReason}, 'sold_out') = 'sold_out'`;
+
+/**
+ * Returns common table expressions that retire machines, end their prices and record the changes.
+ * @param condition on `machines`, with the tables of `from`
+ */
+export function retiring({ runId, sourceId, now }: ChangedBy, condition: SQL, from = sql``): SQL {
+  const record = insertInto(machineChanges, {
+    runId,
+    sourceId,
+    changedAt: now,
+    machineId: retired.id,
+    change: 'retired',
+    oldCpu: retired.cpu,
+    oldRam: retired.ram,
+    oldRamUnit: retired.ramUnit,
+    oldAmount: retired.sourceAmount,
+    oldPer: retired.sourcePer,
+    oldCurrency: retired.sourceCurrency,
+    oldExcludedReason: retired.excludedReason,
+    oldFacts: factsJson(retired),
+  });
+  const { validTo, machineId } = machinePrices;
+  return sql`
+    retired as (
+      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} ${from} where ${condition} returning ${machines}.*
+    ), closed as (
+      update ${machinePrices} set ${nameOf(validTo)} = ${now} from retired
+      where ${machineId} = ${retired.id} and ${validTo} is null
+    ), recorded as (${record} from retired)`;
+}
