@@ -7,11 +7,7 @@ import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';
 import { limitsShape } from './guard-limits.ts';
 import { LONGEST_MAX_AGE } from './max-age.ts';
-
-/** The name of an environment variable. */
-export const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
-  error: 'must be the name of an environment variable',
-});
+import { variable } from './variable-name.ts';
 
 const sourceShape = z.strictObject({
   id: z
