@@ -1,5 +1,19 @@
+import slugify from '@sindresorhus/slugify';
 import type { SlugRow } from '../../db/sync/clusters/write.ts';
-import { freeSlug, slugOf } from '../../domain/names.ts';
+
+/** Returns the slug of a name: ASCII, lower case, words joined by `-`; `cluster` if nothing is left. */
+export function slugOf(name: string): string {
+  return slugify(name, { decamelize: false }) || 'cluster';
+}
+
+/** Returns the wanted slug, or with the first free suffix `-2`, `-3`, … Deterministic for a fixed order of names. */
+export function freeSlug(wanted: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(wanted)) return wanted;
+  for (let n = 2; ; n++) {
+    const candidate = `${wanted}-${n}`;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
 
 /**
  * Gives every cluster of a batch its slug: the one its source gives, else the one it had (a rename does not move

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { freeSlug, slugOf } from '../../src/domain/names.ts';
+import { freeSlug, slugOf } from '../../src/sync/clusters/slugs.ts';
 
 const anyName = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string());
 
