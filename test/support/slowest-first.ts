@@ -1,0 +1,23 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** The slowest test files, from the longest one on. */
+const SLOWEST = [
+  'test/faults/oracle.test.ts',
+  'test/toolchain/features.test.ts',
+  'test/workers/set-aside.test.ts',
+  'test/cli/read-only.test.ts',
+  'test/cli/serve-disk.test.ts',
+  'test/cli/up.test.ts',
+];
+
+/** Starts the slowest test files first, so that none of them runs alone at the end. */
+export class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const place = ({ moduleId }: TestSpecification) => {
+      const index = SLOWEST.findIndex((path) => moduleId.endsWith(path));
+      return index === -1 ? SLOWEST.length : index;
+    };
+    return sorted.sort((a, b) => place(a) - place(b));
+  }
+}
