@@ -1,4 +1,4 @@
-/** Completes the clusters of a control plane by the rules of its source. Pure. */
+/** Completes the clusters of a control plane with the rules of its source. Pure. */
 import type {
   DescribedCluster,
   DescribedDisk,
@@ -9,7 +9,7 @@ import type {
 import type { ClusterRules } from './cluster-rules.ts';
 import type { ClusterItem, RejectedRow } from './source.ts';
 
-/** Each item as it is stored. A cluster that stays incomplete is rejected, with the setting that would complete it. */
+/** Yields each item in its stored form. An incomplete cluster is rejected; the reason names the missing setting. */
 export async function* applyDefaults(
   items: AsyncIterable<ClusterItem> | Iterable<ClusterItem>,
   rules: ClusterRules,
@@ -17,17 +17,17 @@ export async function* applyDefaults(
   for await (const item of items) yield applyItemDefaults(item, rules);
 }
 
-/** One item. The organization of a rejected one becomes the organization's slug. */
+/** Completes one item. The organization of a rejected row becomes the organization's slug. */
 export function applyItemDefaults(item: ClusterItem, rules: ClusterRules): ClusterItem<ReportedCluster> {
   if (item.kind === 'rejected') return rejectedOf(item, rules);
   return item.kind === 'cluster' ? applyClusterDefaults(item.cluster, rules) : item;
 }
 
 /**
- * The cluster's own values are kept, but for names that the rules translate; missing ones come from the source's defaults.
- * Nothing else is invented, except: a missing creator is two empty names, a missing region name the region's code, missing
- * disks an empty list, a missing `autoscaling` false.
- * @returns the whole cluster, or a rejected row whose reason names the setting that would give what is missing
+ * Completes one cluster. Its values stay, except names that the rules translate; missing values come from the source's
+ * defaults. Nothing else is guessed, except: a missing creator is two empty names, a missing region name is the region's
+ * code, missing disks are an empty list, a missing `autoscaling` is false.
+ * @returns the whole cluster, or a rejected row whose reason names the setting of the missing value
  */
 export function applyClusterDefaults(
   described: DescribedCluster,
@@ -45,14 +45,14 @@ export function applyClusterDefaults(
   });
   if (owner.slug === undefined) return unusable(owner.reason);
   const spelled = described.provider ?? defaults.provider;
-  if (spelled === undefined) return unusable('provider is missing; say one in defaults.provider');
+  if (spelled === undefined) return unusable('provider is missing; name one in defaults.provider');
   const place = described.region ?? defaults.region;
-  if (place === undefined) return unusable('region is missing; say one in defaults.region');
+  if (place === undefined) return unusable('region is missing; name one in defaults.region');
   const region = own(rules.regions, place.code) ?? place;
   const machine = machineOf(described, rules);
   if (machine === undefined)
     return unusable(
-      'machine is missing; say one in defaults.machine: its name, or its cpu, ram and ram_unit',
+      'machine is missing; give one in defaults.machine: its name, or its cpu, ram and ram_unit',
     );
   const disks: ReportedDisk[] = [];
   for (const [index, disk] of disksOf(described, rules).entries()) {
@@ -86,32 +86,31 @@ function ownerOf(
   { organization, tenant }: Pick<DescribedCluster, 'organization' | 'tenant'>,
   rules: ClusterRules,
 ): Owner {
-  const said = organization ?? tenant;
+  const named = organization ?? tenant;
   if (rules.organization !== undefined) {
     if (organization === undefined || organization === rules.organization)
       return { slug: rules.organization };
     return {
-      reason: `organization is "${organization}", while the source's is "${rules.organization}"; name both in organizations in its place, or read that organization from a source of its own`,
+      reason: `organization is "${organization}", but the source's is "${rules.organization}"; name both in organizations instead, or configure another source for that organization`,
     };
   }
-  if (said === undefined) return { reason: 'organization is missing; say whose it is in organization' };
-  const listed = own(rules.organizations ?? {}, said);
+  if (named === undefined) return { reason: 'organization is missing; name the owner in organization' };
+  const listed = own(rules.organizations ?? {}, named);
   if (listed !== undefined) return { slug: listed };
   const isSlug = organization !== undefined && rules.organizations === undefined;
-  if (isSlug || rules.tenantIsOrganization) return { slug: said };
+  if (isSlug || rules.tenantIsOrganization) return { slug: named };
   return {
-    reason: `whose "${said}" is, is not known; name its organization in organizations, or say that tenantIsOrganization`,
+    reason: `the owner of "${named}" is not known; name its organization in organizations, or set tenantIsOrganization`,
   };
 }
 
 function rejectedOf({ organization, ...row }: RejectedRow, rules: ClusterRules): RejectedRow {
   if (organization === undefined) return row;
-  // Without an owner the row stands for the clusters of its key in every organization.
+  // Without an owner, the row covers the clusters with its key in every organization.
   const { slug } = ownerOf({ organization }, rules);
   return slug === undefined ? row : { ...row, organization: slug };
 }
 
-/** A machine in a rule or default, with the contract's field names. */
 type RuledMachine = NonNullable<ClusterRules['defaults']['machine']>;
 
 function machineOf({ machine }: DescribedCluster, rules: ClusterRules): ReportedMachine | undefined {
@@ -122,7 +121,7 @@ function machineOf({ machine }: DescribedCluster, rules: ClusterRules): Reported
   const ruled = machine.name === undefined ? undefined : own(rules.machines, machine.name);
   if (ruled === undefined) return machine;
   const { name, ...shape } = reportedMachine(ruled);
-  // A rule without a name: the source's own name for the shape is no type of a provider, and is dropped.
+  // A rule without a name: the source's name of the shape is no machine type of a provider.
   if (shape.cpu !== undefined) return name === undefined ? shape : { name, ...shape };
   return { ...machine, name: name ?? '' };
 }
@@ -138,7 +137,6 @@ function disksOf({ disks }: DescribedCluster, { defaults }: ClusterRules): reado
   return (defaults.disks ?? []).map(({ type, ...disk }) => ({ ...disk, type: { name: type } }));
 }
 
-/** The disk, or which of its fields is missing and the setting that would give it. */
 function diskOf(
   { type, size, unit, autoscaling = false }: DescribedDisk,
   rules: ClusterRules,
@@ -147,16 +145,16 @@ function diskOf(
   const rule = listed ?? own(rules.diskTypes, '*');
   const where = type.name === undefined ? 'diskTypes."*"' : `diskTypes.${JSON.stringify(type.name)}`;
   const name = rule?.name ?? type.name;
-  if (name === undefined) return `type.name is missing; say one in ${where}`;
+  if (name === undefined) return `type.name is missing; give one in ${where}`;
   const price = type.price ?? rule?.price;
   if (price === undefined)
-    return `type.price is missing; say amount, per and currency in ${where}, field price`;
+    return `type.price is missing; give amount, per and currency in ${where}, field price`;
   const kind = type.unit ?? rule?.unit;
-  if (kind === undefined) return `type.unit is missing; say Binary or Decimal in ${where}, field unit`;
+  if (kind === undefined) return `type.unit is missing; give Binary or Decimal in ${where}, field unit`;
   return { type: { name, price, unit: kind }, size, unit, autoscaling };
 }
 
-/** The entry of that name, not a property that every object inherits. */
+/** Returns the entry with that name, not an inherited property. */
 function own<T>(named: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(named, name) ? named[name] : undefined;
 }

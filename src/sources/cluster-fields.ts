@@ -21,7 +21,6 @@ export const instant = z
   .string({ error: AN_INSTANT })
   .transform((text, context) => utcMicroseconds(text) ?? invalid(context, AN_INSTANT));
 
-/** Part of a person's name; may be empty. */
 export const nameOfPerson = z.union([z.literal(''), label], { error: 'must be text, which may be empty' });
 
 /** The price is per minute. */
@@ -32,7 +31,6 @@ export const DiskRow = z.object({
   autoscaling: z.boolean(),
 });
 
-/** @param currency the ISO 4217 code of the price */
 export function describedDisk(row: z.infer<typeof DiskRow>, currency: string): DescribedDisk {
   const { type, size, unit, autoscaling } = row;
   const price = { amount: type.price, per: 'minute', currency } as const;
@@ -45,7 +43,6 @@ export function disksOfGib(size: number | undefined): readonly DescribedDisk[] |
   return size === 0 ? [] : [{ type: {}, size, unit: 'GiB' }];
 }
 
-/** Returns the item of a row: its cluster, or a rejected row. */
 export function clusterItem<T>(
   row: unknown,
   key: string,

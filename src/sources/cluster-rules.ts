@@ -1,4 +1,4 @@
-/** The configuration of a source of clusters besides its address: whose its clusters are, and values that they lack. */
+/** The rules of a source of clusters in the configuration: the owners of its clusters, and defaults of missing values. */
 import { z } from 'zod';
 import { memoryUnit, nameOfPerson, pathSegment } from './cluster-fields.ts';
 import { amount, count, currencyCode, label, quantity } from './schema/fields.ts';
@@ -40,7 +40,7 @@ const Defaults = z.strictObject({
   disks: z.array(Disk).optional(),
 });
 
-/** The fields of an entry of `clusters` in the configuration, see docs/adapters.md; all may be left out. */
+/** The optional fields of an entry of `clusters` in the configuration (docs/adapters.md). */
 export const RULES = {
   organization: pathSegment.optional(),
   organizations: z.record(label, pathSegment).optional(),
@@ -55,10 +55,8 @@ export const RULES = {
 export const ClusterRules = z.strictObject(RULES);
 export type ClusterRules = z.infer<typeof ClusterRules>;
 
-/** The rules of a source without any. */
 export const NO_RULES: ClusterRules = ClusterRules.parse({});
 
-/** A contradiction between fields that are each valid; undefined when there is none. */
 export function contradictionIn({
   organization,
   organizations,
@@ -66,5 +64,5 @@ export function contradictionIn({
 }: ClusterRules): string | undefined {
   if (organization === undefined || (organizations === undefined && !tenantIsOrganization)) return undefined;
   const other = organizations === undefined ? 'tenantIsOrganization' : 'organizations';
-  return `organization says whose every cluster is; leave it out, or ${other}`;
+  return `organization names the owner of every cluster; remove it, or ${other}`;
 }

@@ -4,23 +4,19 @@ import { architectureNamed } from './schema/facts.ts';
 import { amount, count, currencyCode, label, oneOf, quantity } from './schema/fields.ts';
 import { descriptionOf } from './schema/options.ts';
 
-/** The reasons that a list may give for not publishing a machine. The others follow from the machine itself. */
+/** The reasons for exclusion that a list may state. The others follow from the machine itself. */
 const EXCLUDED = ['deprecated', 'sold_out', 'unavailable', 'accelerated', 'licensed'] as const;
 
-/** Every column of a price list, with its description. An adapter picks those that it needs. */
+/** Every column of a price list with its description. An adapter picks the columns that it needs. */
 export const PriceColumns = z.object({
   region_code: label.describe('code of the region'),
   region_name: label
     .nullish()
-    .describe(
-      'name of the region, on one of its rows or the same on several; the code where no row gives one',
-    ),
+    .describe('name of the region, on one of its rows or the same on several; the code if no row has a name'),
   name: label.describe('name of the machine; unique in its region'),
   cpu: numeric(count).describe('count of virtual CPUs'),
   ram: numeric(quantity).describe('memory, counted in `ram_unit`'),
-  ram_unit: oneOf(['GB', 'GiB', 'MiB']).describe(
-    '`GB`, `GiB` or `MiB`; never converted from one into another',
-  ),
+  ram_unit: oneOf(['GB', 'GiB', 'MiB']).describe('`GB`, `GiB` or `MiB`; never converted into another unit'),
   price: amount.describe('decimal amount, with a point; a price of 0 is not published'),
   per: oneOf(['minute', 'hour', 'month']).describe(
     'what the amount pays for: `minute`, `hour` or `month` (730 hours)',
@@ -28,29 +24,29 @@ export const PriceColumns = z.object({
   currency: currencyCode.describe('ISO 4217 code'),
   excluded: oneOf(EXCLUDED)
     .nullish()
-    .describe(`why it is not to be published: ${EXCLUDED.map((reason) => `\`${reason}\``).join(', ')}`),
+    .describe(`reason for exclusion: ${EXCLUDED.map((reason) => `\`${reason}\``).join(', ')}`),
   architecture: z
     .string()
     .refine((text) => architectureNamed(text) !== undefined, { error: 'must be a name such as x86_64' })
     .transform(architectureNamed)
     .nullish()
-    .describe('`x86_64`, `arm64` or another; the usual other names of these two are known'),
+    .describe('`x86_64`, `arm64` or another; common other names of these two are accepted'),
   generation: label.nullish().describe('generation of the series or the processor, as text'),
-  cpu_kind: oneOf(CPU_KINDS).nullish().describe('`dedicated` or `shared`: whether its cpu is its own'),
+  cpu_kind: oneOf(CPU_KINDS)
+    .nullish()
+    .describe('`dedicated` or `shared`: whether other machines share the cpu'),
   local_disk: numeric(
     z.number({ error: 'must be a number, 0 or above' }).min(0, { error: 'must be a number, 0 or above' }),
   )
     .nullish()
-    .describe('GB (10^9 bytes) of disk on the host that the price includes; 0 for none'),
-  network: numeric(count).nullish().describe('Mbit/s that it may send, a whole number'),
+    .describe('GB (10^9 bytes) of disk on the host in the price; 0 for none'),
+  network: numeric(count).nullish().describe('Mbit/s that the machine may send, a whole number'),
 });
 
-/** Names of the columns that a schema requires. */
 export function requiredColumns(schema: z.ZodObject): string[] {
   return Object.entries(schema.shape).flatMap(([name, column]) => (isOptional(column) ? [] : [name]));
 }
 
-/** The columns as a table in Markdown. */
 export function columnTable(schema: z.ZodObject): string {
   const rows = Object.entries(schema.shape).map(([name, column]) => {
     return `| \`${name}\` | ${isOptional(column) ? 'no' : 'yes'} | ${descriptionOf(column)} |`;
@@ -62,7 +58,7 @@ function isOptional(column: z.core.$ZodType): boolean {
   return z.safeParse(column, undefined).success;
 }
 
-/** A number, which in CSV is text. */
+/** A number, or its text in CSV. */
 function numeric<T extends z.ZodType>(schema: T) {
   return z.preprocess(
     (value) => (typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value),

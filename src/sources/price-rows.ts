@@ -4,41 +4,32 @@ import { CsvError, type Info, parse } from 'csv-parse';
 import { isFramed, tooLarge } from './http/body.ts';
 import { elementsOf } from './http/json-entries.ts';
 import { nothingListed } from './http/listing.ts';
-import { SourceError, type SourceHttp, type StreamAnswer } from './source.ts';
+import { SourceError, type StreamAnswer } from './source.ts';
 
-/** Of one list, uncompressed; both forms are read as streams. */
+/** Uncompressed bytes of one list; both forms are read as streams. */
 const MOST_BYTES = 512 * 1024 * 1024;
-/** Of one list. The largest catalogue of any provider has a third of that. */
+/** Rows of one list. The largest catalogue of a provider has a third of that. */
 const MOST_ROWS = 250_000;
-/** Of one line of CSV: a quote that is never closed would make one line of the rest. */
+/** Characters of one line of CSV: a quote that is never closed would make one line of the rest. */
 const LONGEST_LINE = 100_000;
 
-/** One row of a price list. */
 export interface PriceRow {
-  /** Where it stands: `line 7` of a file in CSV, `row 3` of a list in JSON. */
+  /** The row's place: `line 7` of CSV, `row 3` of JSON. */
   readonly at: string;
-  /** By column; in CSV every value is text, and an empty one is absent. */
+  /** Values by column; in CSV every value is text, and an empty value is absent. */
   readonly row: unknown;
-  /** Why the row cannot be read at all. */
   readonly problem?: string;
 }
 
-/** How a price list is asked for. */
 export const PRICE_LIST = { headers: { accept: 'text/csv, application/json' } } as const;
 
 /**
- * The rows of a price list: CSV (RFC 4180) whose first line names the columns, or a JSON array of objects. The first
- * character tells which.
- *
- * @param columns names that the first line must have; others do not matter
- * @throws SourceError `invalid` for what is neither, lacks a column, lists nothing or exceeds a bound; `retry` for what
- *   was cut; as reading it does
+ * Yields the rows of a price list: CSV (RFC 4180) whose first line names the columns, or a JSON array of objects. The first
+ * character distinguishes the two.
+ * @param columns the required columns of the first line
+ * @throws SourceError `invalid` for another form, a missing column, an empty list or an exceeded bound; `retry` for a list
+ *   that was cut; the errors of the body
  */
-export async function* priceRows(http: SourceHttp, columns: readonly string[]): AsyncGenerator<PriceRow> {
-  yield* priceRowsIn(await http.stream('', PRICE_LIST), columns);
-}
-
-/** As `priceRows`, of an answer that is there already. */
 export async function* priceRowsIn(
   { body, headers, url }: StreamAnswer,
   columns: readonly string[],
@@ -62,7 +53,7 @@ export async function* priceRowsIn(
   if (found === 0) throw nothingListed(where);
 }
 
-/** The first character of a body's text, and the whole body with what was read of it. */
+/** Returns the first character of a body's text, and the whole body. */
 async function opened(
   body: AsyncIterable<Uint8Array>,
   where: string,
@@ -76,7 +67,7 @@ async function opened(
     if (done) break;
     begun.push(value);
     length += value.byteLength;
-    // A byte order mark is white space to `trim`, and in Latin-1 three letters.
+    // `trim` removes a byte order mark, but not its three letters in Latin-1.
     first = Buffer.from(value).toString('latin1').replace(/^ï»¿/, '').trim().slice(0, 1);
     if (length > LONGEST_LINE && first === '')
       throw new SourceError('invalid', `${where} begins with more than ${LONGEST_LINE} bytes of blanks`);
@@ -113,7 +104,7 @@ async function* csvRows(
   if (!framed) {
     throw new SourceError(
       'retry',
-      `${where} answers CSV without its length: a list that was cut could not be told from a whole one`,
+      `${where} answers CSV without its length: a list that was cut would look whole`,
     );
   }
   const parser = parse({
@@ -128,7 +119,7 @@ async function* csvRows(
   const records: AsyncIterable<{ info: Info; record: string[] }> = pipeline(
     decoded(body, where),
     parser,
-    // The callback ignores a failure: reading `records` fails with it.
+    // The callback ignores a failure: reading `records` throws it.
     () => {},
   );
   let header: string[] | undefined;
@@ -158,7 +149,7 @@ async function* decoded(body: AsyncIterable<Uint8Array>, where: string): AsyncGe
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
     } catch {
-      throw new SourceError('invalid', `${where} is no text in UTF-8; save it in that encoding`);
+      throw new SourceError('invalid', `${where} is not text in UTF-8; save it in that encoding`);
     }
   };
   for await (const piece of body) yield decode(piece);
@@ -183,7 +174,7 @@ function readHeader(record: readonly string[], columns: readonly string[], where
 
 function readRecord(record: readonly string[], header: readonly string[]): Omit<PriceRow, 'at'> {
   if (record.length !== header.length) {
-    // No value can be assigned to a column, not even the machine's name.
+    // No value belongs to a known column, not even the machine's name.
     const counted = `has ${record.length} values where the first line names ${header.length} columns`;
     return { row: undefined, problem: `${counted}; quote a value that holds a comma` };
   }
@@ -194,15 +185,15 @@ function readRecord(record: readonly string[], header: readonly string[]): Omit<
   return { row: Object.fromEntries(cells) };
 }
 
-/** The parser's own messages quote the text. */
+/** The parser's messages would quote the text. */
 function problemOf(error: CsvError): string {
   switch (error.code) {
     case 'CSV_QUOTE_NOT_CLOSED':
-      return 'a quote is opened that nothing closes';
+      return 'a quote is never closed';
     case 'CSV_MAX_RECORD_SIZE':
-      return `a line is longer than ${LONGEST_LINE} characters; a quote may be opened that nothing closes`;
+      return `a line is longer than ${LONGEST_LINE} characters; a quote may never be closed`;
     default:
-      return 'a quote stands inside a value; quote the whole value and double the quotes in it';
+      return 'a quote is inside a value; quote the whole value and double the quotes in it';
   }
 }
 

@@ -11,13 +11,13 @@ function adaptersOf<T extends { id: string }>(
   });
 }
 
-/** Every provider that Fleetbook can read: the files of `providers/`, each exporting `adapter`. */
+/** The adapters of providers: each file of `providers/` exports `adapter`. */
 export const catalogueAdapters: readonly AnyCatalogueAdapter[] = adaptersOf(
   'providers',
   await modulesIn<{ adapter: AnyCatalogueAdapter }>(new URL('./providers/', import.meta.url)),
 );
 
-/** Every kind of control plane that Fleetbook can read: the files of `clusters/`, each exporting `adapter`. */
+/** The adapters of control planes: each file of `clusters/` exports `adapter`. */
 export const clusterAdapters: readonly ClusterAdapter[] = adaptersOf(
   'clusters',
   await modulesIn<{ adapter: ClusterAdapter }>(new URL('./clusters/', import.meta.url)),

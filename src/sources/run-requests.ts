@@ -1,19 +1,17 @@
-/** Notes the HTTP requests of a run, see http/request-log.ts. */
+/** Records the HTTP requests of a run (http/request-log.ts). */
 export interface Requests {
-  /** Notes a request whose first attempt is about to be made. */
   begin(): NotedRequest;
 }
 
-/** One request, from its first attempt to its end. */
 export interface NotedRequest {
-  /** Begins an attempt: status and bytes of an earlier one are dropped. */
+  /** Begins an attempt: drops status and bytes of an earlier attempt. */
   attempt(): void;
   sentTo(url: URL): void;
   answered(status: number): void;
-  /** The same chunks, counted. */
+  /** Counts the bytes of the chunks, and yields them. */
   counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
-  /** The same chunks; the request ends with them. */
+  /** Yields the chunks, and ends the request with them. */
   endingWith(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
-  /** Only the first call counts. @param error what the request failed with */
+  /** Only the first call counts. @param error the failure of the request */
   end(error?: unknown): void;
 }

@@ -99,7 +99,7 @@ describe('a feed that says no more than it must', () => {
       counts: { seen: 20, rejected: 20 },
     });
     const reasons = await feed.sql`select distinct reason from quarantined_rows`;
-    expect(reasons).toEqual([{ reason: 'provider is missing; say one in defaults.provider' }]);
+    expect(reasons).toEqual([{ reason: 'provider is missing; name one in defaults.provider' }]);
 
     feed.asked(null, { rows, etag: '"1"' });
     const rules = { organization: 'acme', defaults: DEFAULTS };

@@ -95,7 +95,7 @@ describe('a source of clusters', () => {
     [
       'an organization twice',
       { organization: 'a', organizations: {} },
-      /organization says whose every cluster is; leave it out, or organizations/,
+      /organization names the owner of every cluster; remove it, or organizations/,
     ],
     [
       'an organization and tenants',

@@ -173,7 +173,7 @@ describe('whose a cluster is', () => {
   });
 
   it('is never guessed', () => {
-    expect(unknown(BARE, {})).toContain('organization is missing; say whose it is in organization');
+    expect(unknown(BARE, {})).toContain('organization is missing; name the owner in organization');
     expect(unknown(tenant, {})).toContain('name its organization in organizations');
     expect(unknown(tenant, { organizations: { other: 'acme' } })).toContain('"ns-1"');
     // With a map, a slug that the source says is one of its own words.
@@ -186,7 +186,7 @@ describe('whose a cluster is', () => {
 
   it('is nobody’s when it says another organization than the one of its source', () => {
     expect(unknown({ ...BARE, organization: 'globex' }, { organization: 'acme' })).toContain(
-      'organization is "globex", while the source\'s is "acme"',
+      'organization is "globex", but the source\'s is "acme"',
     );
   });
 });
@@ -206,14 +206,14 @@ describe('a cluster that is not whole', () => {
       'name',
       [{ type: {}, size: 1, unit: 'GB' }],
       {},
-      'disks[0].type.name is missing; say one in diskTypes."*"',
+      'disks[0].type.name is missing; give one in diskTypes."*"',
     ],
     ['price', [{ type: { name: 'a' }, size: 1, unit: 'GB' }], {}, 'disks[0].type.price is missing'],
     [
       'unit',
       [{ type: { name: 'a' }, size: 1, unit: 'GB' }],
       { diskTypes: { a: { price: { amount: '1', per: 'hour', currency: 'USD' } } } },
-      'disks[0].type.unit is missing; say Binary or Decimal in diskTypes."a"',
+      'disks[0].type.unit is missing; give Binary or Decimal in diskTypes."a"',
     ],
   ])('for want of the %s of a disk type waits, too', (_, disks, rules, says) => {
     expect(reason({ ...BARE, disks }, { ...ENOUGH, ...rules })).toContain(says);

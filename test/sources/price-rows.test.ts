@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
-import { type PriceRow, priceRows } from '../../src/sources/price-rows.ts';
+import { PRICE_LIST, type PriceRow, priceRowsIn } from '../../src/sources/price-rows.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
 
@@ -13,7 +13,7 @@ async function read(answer: FakeAnswer, columns: readonly string[] = ['name']): 
   await using upstream = await fakeUpstream();
   upstream.expect({ path: '/list', headers: { accept: 'text/csv, application/json' } }, answer);
   const http = openSourceHttp({ ...LIMITS, baseUrl: `${upstream.url}/list` });
-  return await Array.fromAsync(priceRows(http, columns));
+  return await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), columns));
 }
 
 async function failure(answer: FakeAnswer, columns?: readonly string[]): Promise<SourceError> {
@@ -57,7 +57,8 @@ describe('a price list in CSV', () => {
     const path = join(at.path, 'prices.csv');
     const names = Array.from({ length: 20_000 }, (_, index) => `größe-${index}`);
     await writeFile(path, `name\n${names.join('\n')}\n`);
-    const rows = await Array.fromAsync(priceRows(openSourceHttp({ ...LIMITS, baseUrl: path }), ['name']));
+    const answer = await openSourceHttp({ ...LIMITS, baseUrl: path }).stream('', PRICE_LIST);
+    const rows = await Array.fromAsync(priceRowsIn(answer, ['name']));
     expect(rows.map(({ row }) => row)).toEqual(names.map((name) => ({ name })));
     expect(rows.at(-1)?.at).toBe('line 20001');
   });
@@ -82,17 +83,17 @@ describe('a price list in CSV', () => {
     [
       'has a quote that is not closed',
       'name,price\na,1\n"b,2\nc,3\n',
-      /a quote is opened that nothing closes$/,
+      /a quote is never closed$/,
     ],
-    ['has a quote inside a value', 'name,price\na,1\nb"c,2\n', /at line 3: a quote stands inside a value/],
-    ['has text behind a quote', 'name,price\n"a"b,1\n', /at line 2: a quote stands inside a value/],
+    ['has a quote inside a value', 'name,price\na,1\nb"c,2\n', /at line 3: a quote is inside a value/],
+    ['has text behind a quote', 'name,price\n"a"b,1\n', /at line 2: a quote is inside a value/],
     [
       'has a line beyond all measure',
       `name,price\n"${'x'.repeat(200_000)}",1`,
       /longer than 100000 characters/,
     ],
     ['names columns and nothing else', 'name,price\n', /lists nothing/],
-    ['is in another encoding', Buffer.from('name,price\nGr\xf6\xdfe,1\n', 'latin1'), /is no text in UTF-8/],
+    ['is in another encoding', Buffer.from('name,price\nGr\xf6\xdfe,1\n', 'latin1'), /is not text in UTF-8/],
   ])('that %s is invalid as a whole', async (_, raw, message) => {
     const failed = await failure({ raw }, ['name', 'price']);
     expect(failed.kind).toBe('invalid');
@@ -140,8 +141,10 @@ describe('a price list in JSON', () => {
 
 it('a price list that is not there, or is no file, says so', async () => {
   await using at = await mkdtempDisposable(join(tmpdir(), 'fleetbook-prices-'));
-  const read = (path: string) =>
-    Array.fromAsync(priceRows(openSourceHttp({ ...LIMITS, baseUrl: path }), ['name']));
+  const read = async (path: string) => {
+    const answer = await openSourceHttp({ ...LIMITS, baseUrl: path }).stream('', PRICE_LIST);
+    return Array.fromAsync(priceRowsIn(answer, ['name']));
+  };
   const path = join(at.path, 'prices.csv');
   await expect(read(path)).rejects.toMatchObject({ kind: 'gone', message: expect.stringContaining(path) });
   await expect(read(at.path)).rejects.toMatchObject({ kind: 'misconfigured' });

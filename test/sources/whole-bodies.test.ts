@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { entriesOf } from '../../src/sources/http/json-entries.ts';
-import { priceRows } from '../../src/sources/price-rows.ts';
+import { PRICE_LIST, priceRowsIn } from '../../src/sources/price-rows.ts';
 import { adapter as ecb } from '../../src/sources/rates/ecb.ts';
 import { SourceError, type SourceHttp } from '../../src/sources/source.ts';
 import { type RawUpstream, rawUpstream } from '../support/raw-upstream.ts';
@@ -77,12 +77,14 @@ const READERS: Readonly<
   },
   'a price list in CSV': {
     body: `name,price\n${ROWS.map(({ name, price }) => `${name},${price}\n`).join('')}`,
-    read: async (http) => (await Array.fromAsync(priceRows(http, ['name']))).map(({ row }) => row),
+    read: async (http) =>
+      (await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), ['name']))).map(({ row }) => row),
     says: ROWS,
   },
   'a price list in JSON': {
     body: JSON.stringify(ROWS),
-    read: async (http) => (await Array.fromAsync(priceRows(http, ['name']))).map(({ row }) => row),
+    read: async (http) =>
+      (await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), ['name']))).map(({ row }) => row),
     says: ROWS,
   },
   'the reference rates': {
@@ -192,7 +194,10 @@ it('no cut of any list, however it is sent, gives fewer rows or another value', 
       const found = await read({
         body: '',
         says: rows,
-        read: async (http) => (await Array.fromAsync(priceRows(http, ['name']))).map(({ row }) => row),
+        read: async (http) =>
+          (await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), ['name']))).map(
+            ({ row }) => row,
+          ),
       });
       if (found !== 'retry') expect(found).toEqual(rows);
     },

@@ -145,7 +145,7 @@ describe('a source that is watched', () => {
     expect((await seen(reader)).toSorted()).toEqual(['c1 Active', 'c2 Stopped', 'c3 Stopped', 'c4 Stopped']);
     const quarantined = await store.sql`select row_key, reason from quarantined_rows`;
     expect(quarantined).toEqual([
-      { row_key: 'org/c1', reason: 'provider is missing; say one in defaults.provider' },
+      { row_key: 'org/c1', reason: 'provider is missing; name one in defaults.provider' },
     ]);
   });
 });

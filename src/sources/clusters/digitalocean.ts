@@ -43,7 +43,6 @@ const Database = z.object({
   name: label,
   status: label,
   num_nodes: count,
-  /** A slug such as `db-s-2vcpu-4gb`. */
   size: label,
   region: label,
   created_at: instant,
@@ -52,7 +51,6 @@ const Database = z.object({
 });
 type Database = z.infer<typeof Database>;
 
-/** The databases that DigitalOcean runs for its customers. */
 export const adapter: ClusterAdapter = {
   id: 'digitalocean',
   options: Options,

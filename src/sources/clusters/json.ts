@@ -11,7 +11,6 @@ const Id = z.union([label, z.int().transform(String)], { error: 'must be text or
 
 const SHAPE = ['cpu', 'ram', 'ram_unit'] as const;
 
-/** A type's name, a shape, or both. A shape must be complete. */
 const Machine = z
   .object({
     name: label.nullish(),
@@ -103,7 +102,6 @@ configuration file.`,
   },
 };
 
-/** Returns the key of an unusable row. */
 function keyIn(row: unknown): string | undefined {
   const { id } = z.object({ id: Id.optional() }).catch({}).parse(row);
   return id ?? labelIn(row, 'slug', 'name');

@@ -11,7 +11,6 @@ const PROJECTS = '/v1/cloud/project';
 /** The engines that are databases. Others, such as queues and dashboards, are no clusters. */
 const ENGINES = 'cassandra,clickhouse,m3db,mongodb,mysql,opensearch,postgresql,redis,valkey';
 
-/** The states with a word in the contract. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['CREATING', 'Creating'],
   ['READY', 'Active'],
@@ -29,7 +28,6 @@ const Options = z.strictObject({
 const Ids = z.array(z.unknown());
 const Capabilities = z.object({ flavors: z.array(z.unknown()) });
 
-/** An amount of memory or disk. */
 const Size = z
   .object({ unit: oneOf(['MB', 'MiB', 'GB', 'GiB', 'TB', 'TiB']), value: quantity })
   .transform(({ unit, value }): { unit: DescribedDisk['unit']; value: number } => {
@@ -66,7 +64,6 @@ const Service = z
     nodes: z.array(z.object({ region: label.nullish() })).nullish(),
     nodeNumber: count.nullish(),
     storage: z.object({ size: Size, type: label.nullish() }).nullish(),
-    /** In GB. */
     disk: z.object({ size: quantity.nullish(), type: label.nullish() }).nullish(),
     createdAt: instant,
   })
@@ -166,7 +163,6 @@ async function* clustersOf(
   }
 }
 
-/** Returns the flavors by name. */
 async function flavorsOf(http: SourceHttp, project: string): Promise<ReadonlyMap<string, Row<Flavor>>> {
   const { data } = await http.json(`${PROJECTS}/${project}/database/capabilities`, Capabilities);
   const flavors = new Map<string, Row<Flavor>>();

@@ -20,7 +20,6 @@ const STATUS: ReadonlyMap<string, string> = new Map([
   ['deleting', 'Terminating'],
 ]);
 
-/** The value of an option that skips a product. */
 const NOWHERE = 'none';
 
 /** The default places are those in Scaleway's client. */
@@ -30,11 +29,11 @@ const places = (known: string, what: string) =>
     .describe(`${what}, separated by commas, or \`${NOWHERE}\`; \`${known}\` when absent`);
 
 const Options = z.strictObject({
-  rdb: places('fr-par,nl-ams,pl-waw', 'the regions in which databases for PostgreSQL and MySQL are read'),
-  mongodb: places('fr-par', 'the regions in which databases for MongoDB are read'),
+  rdb: places('fr-par,nl-ams,pl-waw', 'the regions with databases for PostgreSQL and MySQL'),
+  mongodb: places('fr-par', 'the regions with databases for MongoDB'),
   redis: places(
     'fr-par-1,fr-par-2,nl-ams-1,nl-ams-2,pl-waw-1,pl-waw-2',
-    'the zones in which databases for Redis are read',
+    'the zones with databases for Redis',
   ),
 });
 

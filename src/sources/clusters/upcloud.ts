@@ -38,7 +38,6 @@ const Databases = z.array(z.unknown());
  */
 const Database = z.object({
   uuid: label,
-  /** The first part of the host name. */
   name: label,
   title: z.union([z.literal(''), label]).nullish(),
   state: label,
@@ -58,7 +57,6 @@ const Database = z.object({
 });
 type Database = z.infer<typeof Database>;
 
-/** The databases that UpCloud runs for its customers. */
 export const adapter: ClusterAdapter = {
   id: 'upcloud',
   options: Options,

@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto';
 import { SourceError } from '../source.ts';
 import type { CredentialKind } from './types.ts';
 
-/** Prefixes of a token in its header. */
 const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '', 'x-goog-api-key': '' } as const;
 
 const SIGNATURE_SECONDS = 600;

@@ -8,9 +8,7 @@ const COMMAND_MS = 30_000;
 const MOST_OUTPUT_BYTES = 64 * 1024;
 
 export interface CredentialCommand {
-  /** The program and its arguments, without a shell. */
   readonly command: readonly string[];
-  /** The name of the setting, for an operator. */
   readonly setting: string;
   readonly deadlineMs?: number;
   readonly now?: () => number;
@@ -33,9 +31,7 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
     child.stdout.destroy();
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It has already ended.
-    }
+    } catch {}
   };
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timer = setTimeout(() => {

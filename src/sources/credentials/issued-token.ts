@@ -3,7 +3,6 @@ import { problemsOf } from '../schema/problems.ts';
 import type { IssuedToken } from './provider.ts';
 
 const token = z.string().min(1).max(16_384);
-/** Some issuers send numbers as text. */
 const seconds = z.union([z.number(), z.string().regex(/^\d{1,12}$/)]).transform(Number);
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
@@ -12,11 +11,9 @@ const OAuthAnswer = z
   .object({ access_token: token, expires_in: seconds.nullish() })
   .transform(({ access_token, expires_in }) => ({ token: access_token, lifetime: expires_in }));
 
-/** JSON that a credential command may print. */
 const CommandAnswer = z.union(
   [
     z.object({ token, expiry: instant.nullish() }).transform((each) => ({ ...each, lifetime: undefined })),
-    // kubectl's ExecCredential.
     z
       .object({ status: z.object({ token, expirationTimestamp: instant.nullish() }) })
       .transform(({ status }) => ({ token: status.token, expiry: status.expirationTimestamp })),

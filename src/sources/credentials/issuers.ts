@@ -18,7 +18,6 @@ const GCE_METADATA = 'http://metadata.google.internal';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const ASSERTION_SECONDS = 3600;
 
-/** RFC 6749, section 4.4. */
 export function tokenOfClient(
   { clientId }: Of<'client-credentials'>,
   { tokenUrl, scope, secret }: { tokenUrl: string; scope: string | undefined; secret: string },

@@ -27,7 +27,6 @@ import {
 type Environment = Readonly<Record<string, string | undefined>>;
 type Report = (problem: string) => void;
 
-/** The credentials that an adapter needs. */
 export interface CredentialNeeds {
   readonly id: string;
   readonly credentials: CredentialKind;
@@ -150,7 +149,6 @@ function fieldName(field: string): string {
   return ['tokenEnv', 'tokenCommand', 'credentials'].includes(field) ? field : `credentials.${field}`;
 }
 
-/** Returns the name of the same field in the environment. */
 export function credentialVariable(id: string, field: string): string {
   const names: Readonly<Record<string, string>> = { type: 'credentialType', credentials: 'credentialType' };
   return environmentKey(id, names[field] ?? field.replace(/Env$/, ''));

@@ -1,6 +1,5 @@
 import { orAborted } from '../http/deadline.ts';
 
-/** The credentials of a source's requests. */
 export interface CredentialProvider {
   /** False if requests have no credentials. */
   readonly exists: boolean;
@@ -14,7 +13,6 @@ export interface CredentialProvider {
   refused(token: string): boolean;
 }
 
-/** Returns credentials that do not change. */
 export function fixedCredentials(token: string | undefined): CredentialProvider {
   return { exists: token !== undefined && token !== '', token: async () => token, refused: () => false };
 }
@@ -29,7 +27,6 @@ export interface IssuedToken {
 
 /** The longest time between renewal and expiry: a request with the token must arrive before it expires. */
 const MOST_MARGIN_MS = 3 * 60_000;
-/** For a token without a stated lifetime. */
 const UNSTATED_LIFETIME_MS = 5 * 60_000;
 
 /**

@@ -7,7 +7,6 @@ import type { IssuedToken } from './provider.ts';
 
 const TOKEN_MS = 20_000;
 const MOST_ANSWER_BYTES = 256 * 1024;
-/** Errors of an authorization server that are temporary. */
 const PASSING = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
 const OAuthError = z.object({
@@ -22,7 +21,6 @@ export interface TokenRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** The remedy if the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
   readonly whenRefused: string;
-  /** The remedy if there is no answer. */
   readonly whenUnreachable: string;
   readonly deadlineMs?: number;
 }

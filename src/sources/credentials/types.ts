@@ -58,7 +58,6 @@ export type CredentialType = keyof typeof CREDENTIAL_TYPES;
 
 export const CREDENTIAL_TYPE_NAMES = Object.keys(CREDENTIAL_TYPES) as CredentialType[];
 
-/** The field `credentials` of a source in the configuration file. */
 export const TypedCredentials = z.discriminatedUnion(
   'type',
   [

@@ -1,7 +1,6 @@
 /** The addresses of a source: its URL, its requests, its redirects and a second host of the same provider. */
 import { type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
 
-/** Returns the URL; undefined for a path on this machine. */
 export function readBaseUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return undefined;
@@ -39,8 +38,8 @@ export function requestUrl(base: URL, path: string, query: JsonRequest['query'] 
 }
 
 /**
- * Returns the address to which an answer redirects.
- * @param allowed origins to which a request without credentials may go
+ * Returns the target of a redirect.
+ * @param allowed the permitted origins of a request without credentials
  * @throws SourceError for an address that must not be followed
  */
 export function redirectTarget(
@@ -80,11 +79,8 @@ export function withoutQuery(url: URL): string {
 export interface TwoHosts {
   /** Matches the path of the source's URL, such as `/subscriptions/…`. Its first group is the part before that. */
   readonly below: RegExp;
-  /** A URL of the right form, for an operator. */
   readonly example: string;
-  /** The name of the provider's first host. */
   readonly first: RegExp;
-  /** The address of the provider's second host. */
   readonly second: string;
   readonly credentials: 'same' | 'key' | 'none';
 }

@@ -89,7 +89,7 @@ export interface ChunksOptions {
   readonly failed: (error: unknown) => unknown;
 }
 
-/** Yields the chunks of a body, reading only as fast as they are used. Leaving the loop early ends the request. */
+/** Yields the chunks of a body at the speed of their use. Leaving the loop early ends the request. */
 export async function* chunksOf(
   body: AsyncIterable<Uint8Array>,
   { silence, maxBytes, where, failed }: ChunksOptions,

@@ -2,11 +2,9 @@ import { type Duplex, pipeline, Readable } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { SourceError } from '../source.ts';
 
-/** The value of Accept-Encoding. */
 export const ACCEPTED_CODINGS = 'gzip, deflate, br';
 
 const CHUNK_BYTES = 64 * 1024;
-/** Even two are rare. */
 const MOST_CODINGS = 3;
 
 /** Bytes after the end of a stream are an error; zlib ignores them by default. */

@@ -1,6 +1,5 @@
 import { SourceError } from '../source.ts';
 
-/** The longest accepted Retry-After. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
 /**
@@ -132,7 +131,6 @@ interface FailedConnection {
   readonly code?: string;
   /** The name of the source or of a proxy. */
   readonly hostname?: string;
-  /** With its port. */
   readonly address?: string;
 }
 

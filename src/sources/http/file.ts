@@ -6,13 +6,10 @@ import { chunksOf, readJson, tooLarge } from './body.ts';
 import { silenceDeadline } from './deadline.ts';
 
 export interface ReadingLimits {
-  /** For one whole answer, body included. */
   readonly deadlineMs: number;
-  /** Uncompressed bytes of one answer. */
   readonly maxBytes: number;
   /** Uncompressed bytes of one streamed answer; 4 GiB when absent. */
   readonly maxStreamBytes?: number;
-  /** Ends every request, since the run is over. */
   readonly signal?: AbortSignal;
 }
 

@@ -26,7 +26,6 @@ export interface SourceHttpOptions extends ReadingLimits, RequestSenderOptions {
   readonly validators?: KnownValidators;
   /** The retries of the run; without them no request is repeated. */
   readonly retries?: Retries;
-  /** Notes the requests of the run. */
   readonly requests?: Requests;
 }
 
@@ -55,14 +54,12 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   };
 }
 
-/** One attempt of a request. */
 interface Attempt {
   /** Sends the request. The body of the response is unread. */
   readonly open: () => Promise<OpenResponse>;
   readonly deadline: SilenceDeadline;
   readonly where: string;
   readonly noted: NotedRequest | undefined;
-  /** Turns a failure into the error to throw. */
   readonly failed: (error: unknown) => unknown;
   /** Returns the parts of an answer besides its body. */
   readonly answer: (opened: OpenResponse) => Omit<StreamAnswer, 'body'>;

@@ -11,7 +11,6 @@ export const MOST_VALUES = 2_000_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Meanings of a byte outside of strings. */
 const [TEXT, COMMA, OPENS, CLOSES, OF_NUMBER] = [1, 2, 3, 4, 5] as const;
 const MEANING = new Uint8Array(256);
 for (const [characters, meaning] of [
@@ -31,7 +30,6 @@ export class JsonBounds {
   #depth = 0;
   #isText = false;
   #isEscaped = false;
-  /** Bytes of the current string or number. */
   #length = 0;
 
   /** @param mostValues infinite for a stream, whose values are in memory one at a time */

@@ -14,7 +14,7 @@ export interface JsonEntry {
 export interface EntriesOptions {
   /** Paths of keys from the root, e.g. `terms.OnDemand`; none of them inside another. */
   readonly maps: readonly string[];
-  /** Whether an entry is to be built. It is asked after all entries before have been consumed. Default: all are. */
+  /** Returns whether an entry is wanted. Called after all earlier entries were consumed. Default: all. */
   readonly isWanted?: (map: string, key: string) => boolean;
   /** The address, for an operator. */
   readonly where: string;

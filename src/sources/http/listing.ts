@@ -4,7 +4,6 @@ import { type CatalogueItem, SourceError } from '../source.ts';
 /** An upstream that always announces one more page or row is broken: real lists are far shorter. */
 const MOST_PAGES = 1000;
 
-/** One page of a list. */
 export interface ListPage<Row> {
   readonly rows: readonly Row[];
   /** Count of rows in the whole list, if the upstream states it. */
@@ -84,12 +83,10 @@ export function countIn(headers: Headers, name: string, path: string): number | 
   throw new SourceError('invalid', `${path}: the header ${name} must be a whole number; it is "${text}"`);
 }
 
-/** Returns the failure of a list without any row. */
 export function nothingListed(path: string): SourceError {
   return new SourceError('invalid', `${path} lists nothing; an empty answer is never taken for "all gone"`);
 }
 
-/** Returns the failure of a list that ends before the stated count of rows. */
 export function incompleteList(path: string, fetched: number, advertised: number): SourceError {
   return new SourceError('invalid', `${path} lists nothing more after ${fetched} of ${advertised} rows`);
 }

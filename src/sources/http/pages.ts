@@ -7,9 +7,7 @@ const MOST_PAGES = 1000;
 
 type Query = NonNullable<JsonRequest['query']>;
 
-/** Bounds of all pages of a list together. */
 export interface PageBounds {
-  /** Default: 1,000. */
   readonly pages?: number;
   /** JSON values; default: as many as one answer may have. Larger only if the adapter stores little of each row. */
   readonly values?: number;
@@ -66,7 +64,7 @@ export function pagesByNumber<T>(
  * Yields every page of a list whose pages contain the token, or cursor, of the next page.
  * @param tokenOf returns the token; null or empty on the last page. The page's schema requires it: otherwise a page
  *   without it would end the list unnoticed. If the API omits it on the last page, the schema has `omittedAtEnd`.
- * @param parameter of the query, in which the token is sent
+ * @param parameter the query's parameter for the token
  */
 export function pagesByToken<T>(
   http: SourceHttp,
@@ -123,7 +121,6 @@ export function nextLink(header: string | null): string | undefined {
   return undefined;
 }
 
-/** Returns the failure of an answer that is not the requested page. */
 export function anotherPage(path: string, page: number, problem: string): SourceError {
   return new SourceError('invalid', `${path}: requested page ${page}, ${problem}`);
 }

@@ -61,7 +61,6 @@ export class RequestLog implements Requests {
   }
 }
 
-/** One request of the log, from its first attempt to its end. */
 class LoggedRequest implements NotedRequest {
   readonly #n: number;
   readonly #began = performance.now();

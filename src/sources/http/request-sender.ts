@@ -19,18 +19,15 @@ export interface RequestSenderOptions {
   /** Text in the form of `credentials`, or a provider of it. Without one, requests carry no credentials. */
   readonly token?: string | CredentialProvider | undefined;
   readonly userAgent?: string;
-  /** Further origins to which requests without credentials may be redirected. */
+  /** Further permitted origins of redirects, for requests without credentials. */
   readonly redirectsTo?: readonly string[] | undefined;
-  /** For a `Retry-After` that names a date. */
   readonly now?: () => Date;
 }
 
-/** A response with an unread body. */
 export interface OpenResponse {
   readonly response: IncomingMessage;
   readonly status: number;
   readonly headers: Headers;
-  /** The address that answered, after redirects. */
   readonly url: URL;
 }
 
@@ -95,7 +92,6 @@ export class RequestSender {
     return this.#follow(first, signal, own, await provider.token(signal));
   }
 
-  /** Follows redirects. Returns the last response. */
   async #follow(
     first: URL,
     signal: AbortSignal,

@@ -5,7 +5,6 @@ export interface RetryBackoffOptions {
   /** The longest first pause; each further pause is twice as long. */
   readonly firstPauseMs: number;
   readonly longestPauseMs: number;
-  /** From the first failure to the end of the last pause. */
   readonly givesUpAfterMs: number;
 }
 
@@ -28,9 +27,7 @@ export const REQUEST_RETRIES: RetryPolicy = {
   mostOfRun: 20,
 };
 
-/** The time for a backoff; tests have another clock. */
 export interface Clock {
-  /** Returns milliseconds since some moment. */
   now(): number;
   /** @throws the signal's reason when it aborts */
   wait(ms: number, signal: AbortSignal): Promise<void>;
@@ -45,7 +42,6 @@ const SYSTEM_CLOCK: Clock = {
   },
 };
 
-/** Exponential backoff with jitter. */
 export class RetryBackoff {
   readonly #options: RetryBackoffOptions;
   readonly #clock: Clock;
@@ -85,18 +81,15 @@ export class RetryBackoff {
   }
 }
 
-/** A request before its next attempt. */
 export interface Retry {
   /** Names the address without its query, and no secret. */
   readonly failure: SourceError;
-  /** The number of the failed attempt, from 1. */
   readonly attempt: number;
   readonly pauseMs: number;
   /** Count of further attempts in the run, with this one. */
   readonly ofRun: number;
 }
 
-/** Repeats single requests within one run. */
 export class RequestRetries implements Retries {
   readonly #policy: RetryPolicy;
   readonly #onRetry: (retry: Retry) => void;

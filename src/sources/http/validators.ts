@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Unmodified, Validator } from '../validator.ts';
 
-/** By the key of their address, see `validatorKey`. */
 export type KnownValidators = ReadonlyMap<string, Validator>;
 
 /** Last-Modified has whole seconds: a fresh one could hide a later change within the same second. */
@@ -27,7 +26,6 @@ export function validatorIn(headers: Headers, requested: URL): Validator | undef
   };
 }
 
-/** Returns the headers of a conditional request. */
 export function conditions(known: Validator | undefined): Record<string, string> {
   return {
     ...(known?.etag === undefined ? {} : { 'if-none-match': known.etag }),
@@ -46,7 +44,6 @@ export class NotModified extends Error {
   }
 }
 
-/** Returns the answer in a NotModified. @throws any other error */
 export function orUnmodified(error: unknown): Unmodified {
   if (error instanceof NotModified) return error.answer;
   throw error;

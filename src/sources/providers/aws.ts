@@ -31,14 +31,12 @@ const Kind = z.object({
     capacitystatus: z.string(),
     preInstalledSw: z.string(),
     operation: z.string(),
-    /** Not in older files. */
     marketoption: z.string().optional(),
     locationType: z.string().optional(),
   }),
 });
 type Kind = z.infer<typeof Kind>['attributes'];
 
-/** `"1,952 GiB"` → 1952. */
 const grouped = (text: string) => Number(text.replace(/ GiB$/, '').replaceAll(',', ''));
 
 const Shape = z.object({
@@ -91,7 +89,6 @@ export const adapter: CatalogueAdapter = {
   baseUrl: 'https://pricing.us-east-1.amazonaws.com',
   endpoints: [INDEX, '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json'],
   credentials: 'none',
-  // About thirty files of 500 MB.
   large: true,
   memoryUnit: 'GiB',
   currency: 'USD',

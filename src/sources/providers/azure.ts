@@ -26,18 +26,15 @@ const Capabilities = z.object({
   vCPUs: cpus,
   /** For a constrained size, which has fewer vCPUs than Azure charges for. */
   vCPUsAvailable: cpus.optional(),
-  /** "GB" that are GiB. */
   MemoryGB: z
     .string()
     .regex(/^\d{1,6}(\.\d+)?$/, { error: 'must be a number above 0' })
     .transform(Number)
     .pipe(quantity),
   GPUs: z.string().optional(),
-  /** `x64` or `Arm64`. */
   CpuArchitectureType: architecture,
   /** The temporary disk, "MB" that are MiB: Standard_D2ds_v5 has 76800, sold as 75 GiB. */
   MaxResourceVolumeMB: z.string().optional().catch(undefined),
-  /** Further disks of the host. */
   NvmeDiskSizeInMiB: z.string().optional().catch(undefined),
   RetirementDateUtc: z.string().optional(),
 });
@@ -50,7 +47,6 @@ const Sku = z.object({
 });
 type Sku = z.infer<typeof Sku>;
 
-/** The sizes that one region sells. */
 interface Sizes {
   readonly byName: ReadonlyMap<string, Row<Sku>>;
   /** Rows without a readable name: each may be any size. */

@@ -12,7 +12,6 @@ import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 /** The API's largest page. */
 const PER_PAGE = 200;
 
-/** Addresses of the previous and the next page, if there are any. */
 const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
 
 const Region = z
@@ -45,7 +44,6 @@ const Size = z.object({
    */
   price_hourly: amount.nullish(),
   price_monthly: amount.nullish(),
-  /** Only with a GPU. */
   gpu_info: z.unknown().optional(),
 });
 type Size = z.infer<typeof Size>;

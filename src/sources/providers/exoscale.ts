@@ -21,7 +21,6 @@ const Zone = z.object({ name: label }).transform(({ name }) => ({ code: name, na
 const Named = z.object({ family: label, size: label });
 const InstanceType = z.object({
   cpus: count,
-  /** Bytes. */
   memory: quantity,
   gpus: countOrNone.nullish(),
   /** False if an account needs a permission. */
@@ -105,7 +104,6 @@ function* offers(
   }
 }
 
-/** Returns the price list's name of a type. */
 function chargedAs(family: string, size: string): string {
   return ['running', ...(family === 'standard' ? [] : [family]), size].join('_').replaceAll('-', '_');
 }

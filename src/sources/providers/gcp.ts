@@ -20,7 +20,6 @@ const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
 const TypePage = z.object({
   items: z.record(z.string(), z.unknown()),
   nextPageToken: omittedAtEnd,
-  /** Zones that Google could not reach. */
   unreachables: z.array(z.string()).optional(),
 });
 const Scope = z
@@ -37,7 +36,6 @@ const MachineType = z.object({
   guestCpus: count,
   memoryMb: count,
   isSharedCpu: z.boolean().optional(),
-  /** `X86_64` or `ARM64`. */
   architecture,
   accelerators: z.array(z.unknown()).optional(),
   bundledLocalSsds: z.unknown().optional(),
@@ -112,7 +110,6 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** A type, or a zone, that could not be read. */
 type Unread = RejectedRow | UnreadRegion;
 
 /** Adds the types of every zone to `regions`. Yields unusable rows and unread zones. */
@@ -134,7 +131,6 @@ async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenera
   if (listed === 0) throw nothingListed(`${TYPES}: items`);
 }
 
-/** Adds the types of one zone to `regions`. Yields unusable rows. */
 function* typesOf(zone: string, rows: readonly unknown[], regions: TypesByRegion): Generator<RejectedRow> {
   const regionCode = regionOf(zone);
   if (regionCode === undefined) {
@@ -151,7 +147,6 @@ function* typesOf(zone: string, rows: readonly unknown[], regions: TypesByRegion
   if (types.size > 0) regions.set(regionCode, types);
 }
 
-/** `zones/us-central1-a` → `us-central1`. */
 function regionOf(zone: string): string | undefined {
   return /\bzones\/([a-z]+(?:-[a-z]+)+\d+)-[a-z0-9]+$/.exec(zone)?.[1];
 }
@@ -162,7 +157,6 @@ function unreadZone(zone: string, why: string): Unread {
   return unusableRegion(regionOf(zone), zone, reason);
 }
 
-/** Returns one type in one region, from all zones of the region. */
 function offered(
   regionCode: string,
   name: string,
@@ -224,7 +218,6 @@ function billedDisks(name: string, zones: readonly MachineType[]): string | unde
     : undefined;
 }
 
-/** Returns whether a row already covers a type of a region. */
 function covers(row: Unread, name: string, regionCode: string): boolean {
   return (
     ((row.kind === 'rejected' ? row.name : undefined) ?? name) === name &&

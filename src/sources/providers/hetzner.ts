@@ -16,7 +16,6 @@ const Meta = z.object({
   pagination: z.object({
     page: z.int(),
     next_page: z.int().nullable(),
-    /** Null if the API does not count. */
     total_entries: z.int().nullish(),
   }),
 });

@@ -67,7 +67,6 @@ const Type = z.object({
   vcpus: count,
   /** "MB" that are MiB, too. */
   disk: diskIn('MiB'),
-  /** Mbit/s outward. */
   network_out: networkIn(1e6),
   gpus: countOrNone,
   accelerated_devices: countOrNone.nullish(),

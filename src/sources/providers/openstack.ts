@@ -4,7 +4,7 @@ import { memory } from '../../domain/machine.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesOf } from '../http/pages.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
-import { priceRows } from '../price-rows.ts';
+import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { architectureNamed } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
@@ -20,7 +20,6 @@ import {
 const FLAVORS = '/v2.1/flavors/detail';
 /** The first version whose list of flavors has extra specs, which name accelerators. */
 const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
-/** Extra specs that give a flavor a graphics card or another device. */
 const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
 
 /** Prefix of a trait that the host must have, e.g. `trait:HW_ARCH_AARCH64`. */
@@ -45,7 +44,6 @@ const FlavorPage = z.object({
 const Flavor = z.object({
   name: label,
   vcpus: count,
-  /** MiB. */
   ram: count,
   'OS-FLV-DISABLED:disabled': z.boolean().optional(),
   'os-flavor-access:is_public': z.boolean().optional(),
@@ -108,7 +106,6 @@ are disabled or not public are \`unavailable\`; flavors with a GPU, a passed-thr
 };
 
 interface ListedPrice {
-  /** Line or index of the row in the price list. */
   readonly at: string;
   readonly read: Row<FlavorPrice>;
 }
@@ -117,7 +114,8 @@ interface ListedPrice {
 async function readPrices(http: SourceHttp, region: string) {
   const listed = new Map<string, ListedPrice[]>();
   const nameless: RejectedRow[] = [];
-  for await (const { at, row, problem } of priceRows(http, requiredColumns(FlavorPrice))) {
+  const answer = await http.stream('', PRICE_LIST);
+  for await (const { at, row, problem } of priceRowsIn(answer, requiredColumns(FlavorPrice))) {
     if ((labelIn(row, 'region_code') ?? region) !== region) continue;
     const read: Row<FlavorPrice> = problem === undefined ? readRow(FlavorPrice, row) : { reason: problem };
     const name = labelIn(row, 'name');

@@ -46,7 +46,6 @@ const Product = z.object({
   ),
 });
 
-/** Part number → dollars an hour for one unit. */
 type Rates = ReadonlyMap<string, Row<string>>;
 
 /**
@@ -92,7 +91,6 @@ export const adapter: CatalogueAdapter = {
       const { value: kind, reason } = readRow(Kind, row);
       const name = labelIn(row, 'name');
       if (kind === undefined) yield rejectedRow(name ?? `shape ${index + 1}`, reason, { name: plain(name) });
-      // Containers are no machines.
       else if (['vm', 'bm'].includes(kind.shapeType.value)) yield itemOf(plain(kind.name), row, rates);
     }
   },

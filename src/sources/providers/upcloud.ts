@@ -20,9 +20,7 @@ const Zone = z.object({ id: label, description: label, public: z.enum(['yes', 'n
 const Plan = z.object({
   name: label,
   core_number: count,
-  /** MiB, by the API's reference. */
   memory_amount: count,
-  /** Only in plans with a GPU. */
   gpu_amount: countOrNone.nullish(),
   gpu_model: z.string().nullish(),
   /** In newer payloads: "no" for a plan that is no longer sold. */

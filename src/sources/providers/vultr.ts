@@ -121,7 +121,7 @@ function priceIn(plan: Plan, regionCode: string): Row<SourcePrice> {
 
 function exclusion(plan: Plan, sold: boolean): ExclusionReason | undefined {
   const gpu = Boolean(plan.gpu_brand || plan.gpu_type || plan.gpu_vram_gb);
-  // For some bare-metal plans only the id tells of the GPU.
+  // Some bare-metal plans show the GPU only in their id.
   if (gpu || GPU_TYPES.has(plan.type) || plan.id.startsWith('vcg-')) return 'accelerated';
   return !sold || plan.deploy_ondemand === false ? 'unavailable' : undefined;
 }

@@ -3,26 +3,22 @@ import type { ReferenceRates } from '../../domain/exchange-rates.ts';
 import { amount, currencyCode } from '../schema/fields.ts';
 import { type RatesReading, type SourceContext, SourceError } from '../source.ts';
 
-/** Many times the file's size. */
 const MOST_BYTES = 256 * 1024;
 
 const Rate = z.object({ currency: currencyCode, rate: amount });
 
-/** The euro's reference rates, a small XML file that is replaced each working day at about 16:00 CET. */
+/** The euro's reference rates: a small XML file that the ECB replaces each working day at about 16:00 CET. */
 export const adapter = {
   id: 'ecb',
   baseUrl: 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml',
   credentials: 'none',
-  /**
-   * Before the daily catalogues, and after the hour at which the file is replaced. Reading the same file again changes
-   * nothing.
-   */
+  /** Before the daily catalogues, and after the file is replaced. Reading the same file again changes nothing. */
   schedule: '40 5,15,17 * * *',
 
   /**
-   * Reads the file. Its form is two attributes an element, `<Cube currency='USD' rate='1.0845'/>` below
-   * `<Cube time='2026-11-20'>`, which needs no XML library.
-   * @throws SourceError `invalid` when it is not that file, has no date, or a rate that is none
+   * Reads the file. `<Cube time='2026-11-20'>` contains elements such as `<Cube currency='USD' rate='1.0845'/>`, which need
+   * no XML library.
+   * @throws SourceError `invalid` for another file, a missing date or an invalid rate
    */
   async rates({ http }: Pick<SourceContext, 'http'>): Promise<RatesReading> {
     const answer = await http.streamIfModified('');
@@ -41,9 +37,8 @@ export const adapter = {
   },
 } as const;
 
-/** @throws SourceError as `rates` does */
 export function readRates(xml: string): ReferenceRates {
-  if (isCut(xml)) throw new SourceError('retry', 'the file of rates breaks off');
+  if (isCut(xml)) throw new SourceError('retry', 'the file of rates ends too early');
   const asOf = /<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']/.exec(xml)?.[1];
   if (asOf === undefined || Number.isNaN(Date.parse(asOf))) {
     throw new SourceError('invalid', 'the answer is no file of reference rates: it names no day');
@@ -67,7 +62,7 @@ export function readRates(xml: string): ReferenceRates {
   return { asOf, perEuro };
 }
 
-/** Whether the text is empty, or begins as that file does and lacks its end. */
+/** Returns whether the text is empty, or begins like the file and lacks its end. */
 function isCut(xml: string): boolean {
   const isPage = /<(!doctype\s+)?html\b/i.test(xml);
   return !isPage && /^\s*(<|$)/.test(xml) && !/<\/[\w:]*Envelope>\s*$/.test(xml);

@@ -1,8 +1,7 @@
-/** Fields that state a fact of a machine. One that cannot be read is unknown: it never costs the machine. */
+/** Fields with a fact of a machine. An unreadable fact is unknown: it never rejects the machine. */
 import { z } from 'zod';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 
-/** What providers call the architectures that have more than one name. */
 const ARCHITECTURES: Readonly<Record<string, string>> = {
   x86: 'x86_64',
   x64: 'x86_64',
@@ -12,19 +11,17 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
 };
 
 const GIB = 1.073741824;
-/** GB in one of each. */
 const DISK_UNITS = { GB: 1, GiB: GIB, MiB: GIB / 1024 } as const;
 
-/** By its usual name in lower case; undefined where it is none. */
+/** Returns the usual name in lower case; undefined for another text. */
 export function architectureNamed(text: string): string | undefined {
   const name = text.toLowerCase();
   return /^[a-z0-9_]{2,32}$/.test(name) ? (ARCHITECTURES[name] ?? name) : undefined;
 }
 
-/** The name of an architecture. */
 export const architecture = z.string().transform(architectureNamed).optional().catch(undefined);
 
-/** One of a provider's words for the kind of cpu; another word is unknown. */
+/** A provider's word for the kind of cpu; another word is unknown. */
 export function cpuKindBy(words: Readonly<Record<string, NonNullable<MachineFacts['cpuKind']>>>) {
   return z
     .string()
@@ -33,7 +30,7 @@ export function cpuKindBy(words: Readonly<Record<string, NonNullable<MachineFact
     .catch(undefined);
 }
 
-/** A size of disk, as GB to the nearest MB. */
+/** A size of disk, read as GB to the nearest MB. */
 export function diskIn(unit: keyof typeof DISK_UNITS) {
   return z
     .number()
@@ -44,12 +41,11 @@ export function diskIn(unit: keyof typeof DISK_UNITS) {
     .catch(undefined);
 }
 
-/** A size of disk as GB, to the nearest MB. */
 export function gigabytes(size: number, unit: keyof typeof DISK_UNITS): number {
   return Math.round(size * DISK_UNITS[unit] * 1000) / 1000;
 }
 
-/** A rate as Mbit/s. @param unit bit/s of one */
+/** A rate, read as Mbit/s. @param unit bit/s in one */
 export function networkIn(unit: number) {
   return z
     .number()

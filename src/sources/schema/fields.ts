@@ -14,10 +14,8 @@ export const label = z
 /** A whole number above 0 that an `integer` column can store. */
 export const count = wholeNumber(1);
 
-/** A whole number from 0 that an `integer` column can store. */
 export const countOrNone = wholeNumber(0);
 
-/** A quantity above 0, e.g. of memory. */
 export const quantity = z
   .number({ error: (issue) => mustBe('a number above 0', issue.input) })
   .positive({ error: 'must be a number above 0' })
@@ -43,7 +41,6 @@ export function amountIn(unit: string) {
     });
 }
 
-/** An ISO 4217 code. */
 export const currencyCode = z
   .string({ error: (issue) => mustBe('a currency code such as USD', issue.input) })
   .regex(/^[A-Z]{3}$/, { error: 'must be a currency code such as USD' });
@@ -57,17 +54,14 @@ export const omittedAtEnd = z
   .nullish()
   .transform((next) => next ?? null);
 
-/** An option with several names. */
 export const nameList = z.string().regex(/^[a-z0-9_-]+( *, *[a-z0-9_-]+)*$/i, {
   error: 'must be names separated by commas',
 });
 
-/** Returns each name of a `nameList` once. */
 export function listedNames(text: string): ReadonlySet<string> {
   return new Set(text.split(',').map((name) => name.trim()));
 }
 
-/** One of a few words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   const what = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
   return z.enum(words, { error: ({ input }) => mustBe(what, input) });

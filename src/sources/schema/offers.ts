@@ -4,12 +4,11 @@ import type { MachineFacts } from '../../domain/machine-facts.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import type { CatalogueItem } from '../source.ts';
 
-/** Facts as an adapter found them: what it could not read is undefined. */
 export type FoundFacts = { readonly [Fact in keyof MachineFacts]?: MachineFacts[Fact] | undefined };
 
 /**
- * The item for a machine in a region.
- * @param excluded why it is not published, where the source says so; a price of zero is a reason by itself
+ * Returns the item of a machine in a region.
+ * @param excluded the source's reason for exclusion; a price of zero is a reason too
  */
 export function offerItem(
   { facts, ...machine }: Omit<Offer, 'excluded' | 'facts'> & { readonly facts?: FoundFacts },
@@ -25,7 +24,7 @@ function knownFacts(facts: FoundFacts): Pick<Offer, 'facts'> {
   return known.length === 0 ? {} : { facts: Object.fromEntries(known) };
 }
 
-/** The price for an hour, or where there is none for a month; undefined where there is neither. */
+/** Returns the price for an hour, else for a month; undefined without either. */
 export function hourlyOrMonthly(
   hourly: string | null | undefined,
   monthly: string | null | undefined,

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { SourceOptions } from '../source.ts';
 import { problemText } from './problems.ts';
 
-/** A source's options as its adapter's schema has read them. */
 export type ReadOptions = Readonly<Record<string, string | undefined>>;
 
 /** Returns the variable of an adapter: `price-list`, `regionName` → `PRICE_LIST_REGION_NAME`. */
@@ -11,7 +10,6 @@ export function environmentKey(adapterId: string, name: string): string {
   return `${adapterId}_${words}`.replaceAll('-', '_').toUpperCase();
 }
 
-/** Returns the options of an adapter's default source in the environment. */
 export function optionsInEnvironment(
   adapterId: string,
   schema: SourceOptions,
@@ -47,7 +45,6 @@ export function readOptions(
   return { options: {}, problems };
 }
 
-/** Returns the description of a schema. */
 export function descriptionOf(field: z.core.$ZodType): string {
   return z.globalRegistry.get(field)?.description ?? '';
 }

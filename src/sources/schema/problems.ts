@@ -3,8 +3,8 @@ import type { z } from 'zod';
 const NAMED = 3;
 
 /**
- * What a schema found wrong, for an operator: path and problem of the first few fields, and the number of the others.
- * It holds no value of the input: an upstream may echo a secret, which must not get into a log.
+ * Returns a schema's problems for an operator: path and problem of the first fields, and the count of the others. Contains
+ * no value of the input: an upstream may echo a secret, which must not be logged.
  */
 export function problemsOf(error: z.core.$ZodError): string {
   const named = error.issues
@@ -14,7 +14,7 @@ export function problemsOf(error: z.core.$ZodError): string {
   return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
 
-/** `["prices", 0, "net"]` → `prices[0].net`; the whole payload where the path is empty. */
+/** `["prices", 0, "net"]` → `prices[0].net`; an empty path is the whole payload. */
 export function pathOf(path: readonly PropertyKey[]): string {
   if (path.length === 0) return 'the payload';
   let text = '';
@@ -25,7 +25,6 @@ export function pathOf(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** A schema's message in this project's words. */
 export function problemText(message: string): string {
   return message
     .replace(/^Invalid input: (expected .*), received undefined$/, 'is missing ($1)')

@@ -74,14 +74,13 @@ export function labelIn(row: unknown, ...fields: readonly string[]): string | un
   return undefined;
 }
 
-/** The identity of an unusable row, as far as it is known. */
+/** The known identity of an unusable row. */
 export interface KnownOfRow {
   readonly regionCode?: string | undefined;
   readonly name?: string | undefined;
   readonly organization?: string | undefined;
 }
 
-/** Returns the item of an unusable row. */
 export function rejectedRow(key: string, reason: string, known: KnownOfRow = {}): RejectedRow {
   const given = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
   return { kind: 'rejected', key, reason, ...given };
@@ -113,7 +112,7 @@ function valueAt(row: unknown, path: readonly PropertyKey[]): unknown {
   return at;
 }
 
-/** Returns the first characters of a value. JSON.stringify fails for a value that is nested too deeply: one bad row. */
+/** JSON.stringify fails for a value that is nested too deeply, which must only reject one row. */
 function shown(value: unknown): string {
   try {
     const text = JSON.stringify(value) ?? String(value);

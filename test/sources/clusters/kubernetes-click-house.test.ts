@@ -129,7 +129,7 @@ describe('a ClickHouseInstallation', () => {
       { type: {}, size: 1024, unit: 'GiB' },
       { type: {}, size: 10, unit: 'GB' },
     ]);
-    expect(only(own)).not.toHaveProperty('machine');
+    expect(only(own)).toMatchObject({ machine: undefined });
   });
 
   it('has the volumes that its container mounts, of those that are claims', () => {
@@ -142,7 +142,7 @@ describe('a ClickHouseInstallation', () => {
   });
 
   it('says nothing of disks where their templates lie elsewhere, and none where there are none', () => {
-    expect(only(without(CHI, '/spec/templates/volumeClaimTemplates'))).not.toHaveProperty('disks');
+    expect(only(without(CHI, '/spec/templates/volumeClaimTemplates'))).toMatchObject({ disks: undefined });
     expect(only(without(CHI, '/spec/defaults')).disks).toEqual([]);
   });
 

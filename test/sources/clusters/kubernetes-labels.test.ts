@@ -30,7 +30,7 @@ describe('what labels say', () => {
     };
     const cluster = only(CHI, options);
     expect(cluster).toMatchObject({ provider: 'data-platform', user: { firstName: 'argocd', lastName: '' } });
-    expect(cluster).not.toHaveProperty('region');
+    expect(cluster).toMatchObject({ region: undefined });
   });
 
   it('goes before what pods demand of their nodes, and an annotation before a label', () => {

@@ -112,7 +112,7 @@ describe('reading a Kubernetes cluster once', () => {
   });
 
   it.each([
-    [401, 'misconfigured', /does not accept the credentials/],
+    [401, 'misconfigured', /rejects the credentials/],
     [429, 'retry', /429/],
     [500, 'retry', /500/],
     [503, 'retry', /503/],

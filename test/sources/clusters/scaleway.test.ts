@@ -227,5 +227,5 @@ describe('databases of Scaleway', () => {
 
 it.each(['', 'fr-par;nl-ams', '../v2', 'fr par'])('the option rdb is no %j', (rdb) => {
   const read = adapter.options && readOptions(adapter.options, { rdb }, String);
-  expect(read?.problems.join()).toMatch(/^rdb must be names separated by commas \(the regions in which/);
+  expect(read?.problems.join()).toMatch(/^rdb must be names separated by commas \(the regions with/);
 });

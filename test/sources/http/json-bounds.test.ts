@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { elementsOf, entriesOf } from '../../../src/sources/http/json-entries.ts';
-import { priceRows } from '../../../src/sources/price-rows.ts';
+import { PRICE_LIST, priceRowsIn } from '../../../src/sources/price-rows.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -118,7 +118,7 @@ describe('a price list', () => {
     upstream.expect({ path: '/list' }, { raw: gzipSync(payload), headers });
     const http = openSourceHttp({ ...LIMITS, baseUrl: `${upstream.url}/list` });
     let count = 0;
-    for await (const _ of priceRows(http, ['n'])) count += 1;
+    for await (const _ of priceRowsIn(await http.stream('', PRICE_LIST), ['n'])) count += 1;
     return count;
   }
 

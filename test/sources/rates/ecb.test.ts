@@ -35,7 +35,7 @@ describe('the file of the European Central Bank', () => {
   it.each([
     ['HTML', '<html><body>Maintenance</body></html>', 'invalid', /names no day/],
     ['no day', file("<Cube currency='USD' rate='1.1'/>", ''), 'invalid', /names no day/],
-    ['half a file', good.slice(0, good.indexOf('JPY')), 'retry', /breaks off/],
+    ['half a file', good.slice(0, good.indexOf('JPY')), 'retry', /ends too early/],
     ['a negative rate', file("<Cube currency='USD' rate='-1.1'/>"), 'invalid', /no rate/],
     ['a zero rate', file("<Cube currency='USD' rate='0'/>"), 'invalid', /no rate/],
     ['text for a rate', file("<Cube currency='USD' rate='N/A'/>"), 'invalid', /no rate/],

@@ -1,20 +1,18 @@
 /**
- * Which templates the hosts of a ClickHouseInstallation's cluster are made of, as Altinity's operator resolves it
- * (`pkg/model/chi/normalizer` of Altinity/clickhouse-operator). A host takes what it does not name itself from its
- * shard, or from its replica where only replicas are listed; these from the cluster, and that from the installation's
- * defaults. Pure.
+ * The templates of the hosts in a ClickHouseInstallation's cluster, resolved as by Altinity's operator
+ * (`pkg/model/chi/normalizer` in Altinity/clickhouse-operator). A host inherits from its shard (from its replica if only
+ * replicas are listed), a shard from the cluster, and the cluster from the installation's defaults. Pure.
  */
 import { z } from 'zod';
 import { countOrNone, label } from '../../schema/fields.ts';
 
-/** `TemplatesList` of the operator: names of templates in `spec.templates`. */
 export const TemplateNames = z
   .object({
     hostTemplate: z.string().nullish(),
     podTemplate: z.string().nullish(),
     dataVolumeClaimTemplate: z.string().nullish(),
     logVolumeClaimTemplate: z.string().nullish(),
-    /** What older manifests call the data's. */
+    /** The data's template in older manifests. */
     volumeClaimTemplate: z.string().nullish(),
   })
   .nullish();
@@ -47,10 +45,10 @@ const Layout = z
 export const ChCluster = z.object({ name: label, templates: TemplateNames, layout: Layout });
 export type ChCluster = z.infer<typeof ChCluster>;
 
-/** `.status.replicas` is not looked at: the operator leaves it 0. */
+/** Does not read `.status.replicas`: the operator leaves it 0. */
 export function shapeOf({ layout }: ChCluster): { readonly shards: number; readonly replicas: number } {
   const shards = layout?.shards ?? [];
-  // As the operator does: replicas are only looked at where no shards are listed.
+  // Like the operator, this ignores replicas if shards are listed.
   const replicas = shards.length > 0 ? [] : (layout?.replicas ?? []);
   return {
     shards: Math.max(
@@ -68,16 +66,15 @@ export function shapeOf({ layout }: ChCluster): { readonly shards: number; reado
   };
 }
 
-/** Hosts that are alike. */
 export interface Hosts {
   readonly templates: TemplateNames;
   readonly count: number;
 }
 
 /**
- * The hosts of a cluster, those that are alike together, in the order of the first of each.
+ * Returns the hosts of a cluster. Equal hosts are one entry, in the order of the first of each.
  * @param defaults `spec.defaults.templates`
- * @param hostTemplates what each of `spec.templates.hostTemplates` names itself
+ * @param hostTemplates the templates in each of `spec.templates.hostTemplates`
  */
 export function hostsOf(
   cluster: ChCluster,
@@ -88,7 +85,6 @@ export function hostsOf(
   const [shards, replicas] = [layout?.shards ?? [], layout?.replicas ?? []];
   const shape = shapeOf(cluster);
   const own = filled(cluster.templates, filled(defaults, undefined));
-  // Also where nothing is listed at all.
   const byShard = shards.length > 0 || replicas.length === 0;
   const listedShards = Math.max(shards.length, ...replicas.map((replica) => replica.shards?.length ?? 0));
   const listedReplicas = Math.max(replicas.length, ...shards.map((shard) => shard.replicas?.length ?? 0));
@@ -109,13 +105,13 @@ export function hostsOf(
   return [...found.values()];
 }
 
-/** Each row that is listed, then one that stands for all the others. */
+/** Yields each listed row, then one row for all the others. */
 function* rows(total: number, listed: number): Generator<readonly [index: number, alike: number]> {
   for (let index = 0; index < Math.min(total, listed); index++) yield [index, 1];
   if (total > listed) yield [listed, total - listed];
 }
 
-/** As the operator fills them: an empty name is none, and the older name for the data's counts after the newer one. */
+/** Like the operator, this ignores empty names, and reads the older name of the data's template after the newer one. */
 function filled(own: z.infer<typeof TemplateNames>, from: z.infer<typeof TemplateNames>): TemplateNames {
   const names: TemplateNames = {};
   for (const name of NAMES) {

@@ -1,6 +1,6 @@
 /**
- * ClickHouseInstallationTemplates: objects of their own that an installation is merged over, as Altinity's operator does
- * it (`pkg/model/chi/normalizer/templates_cr` of Altinity/clickhouse-operator). Pure.
+ * ClickHouseInstallationTemplates: separate objects with defaults of an installation, merged as by Altinity's operator
+ * (`pkg/model/chi/normalizer/templates_cr` in Altinity/clickhouse-operator). Pure.
  */
 import { z } from 'zod';
 import type { Reference } from './kind.ts';
@@ -8,7 +8,7 @@ import { Labels } from './placement.ts';
 
 const RESOURCE = 'clickhouseinstallationtemplates.clickhouse.altinity.com';
 
-/** Of an object or its namespace; whatever else is written there has no address. */
+/** The name of an object or a namespace; another text has no address. */
 const name = z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/);
 const References = z
   .array(z.object({ name, namespace: name.or(z.literal('')).nullish() }).catch({ name: '' }))
@@ -17,14 +17,14 @@ const References = z
 const Installation = z.object({
   metadata: z.object({ namespace: name, labels: Labels.catch({}) }),
   spec: z.object({ useTemplates: References.catch([]) }).catch({}),
-  // Those that were applied: also the ones that apply to every installation by themselves.
+  // The applied templates, with those that apply to every installation automatically.
   status: z
     .object({ usedTemplates: References.catch([]) })
     .nullish()
     .catch({}),
 });
 
-/** The templates that an installation is made of, in the order in which they count: a later one goes before. */
+/** Returns the templates of an installation. A later template has priority. */
 export function templatesOf(installation: unknown): readonly Reference[] {
   const { data } = Installation.safeParse(installation);
   if (data === undefined) return [];
@@ -45,7 +45,7 @@ const Template = z.object({
 
 const Spec = z.looseObject({ spec: z.looseObject({}) });
 
-/** The installation as it is when these templates have filled in what it does not say itself. */
+/** Returns the installation with the absent fields from these templates. */
 export function withTemplates(installation: unknown, templates: readonly unknown[]): unknown {
   const { data } = Spec.safeParse(installation);
   if (data === undefined) return installation;
@@ -70,7 +70,7 @@ export function withTemplates(installation: unknown, templates: readonly unknown
   };
 }
 
-/** The upper layer wins, unless its value is empty. Parts of the same name are merged, in lists as well. */
+/** The upper layer has priority unless its value is empty. Parts with the same name are merged, in lists too. */
 function merged(below: unknown, above: unknown): unknown {
   if (isEmpty(above)) return below ?? above;
   if (isNamedList(below) && isNamedList(above)) {

@@ -11,25 +11,23 @@ import { type Retries, SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
 
-/** Of one page, uncompressed. An object has at most 1.5 MiB, and rarely a tenth of that. */
+/** Uncompressed bytes of one page. An object has at most 1.5 MiB, and rarely a tenth of that. */
 const MOST_PAGE_BYTES = 128 * 1024 ** 2;
 const MOST_LINE_BYTES = 8 * 1024 ** 2;
 const CREDENTIALS_MS = 30_000;
 
-/** The server no longer knows what happened since a resource version, or a list's continuation (410). */
+/** The server no longer has the history since a resource version, or a list's continuation (410). */
 export class Expired extends Error {
   override readonly name = 'Expired';
 }
 
-/** There is nothing at this path: the cluster does not know that kind of object (404). */
 export class NotFound extends Error {
   override readonly name = 'NotFound';
 }
 
-/** The credentials lack a right (403). Its message names it. */
 export class Forbidden extends SourceError {}
 
-/** How the requests of a run are repeated and noted; empty for a watch. */
+/** The retries and the request log of a run; empty for a watch. */
 export interface RunOf {
   readonly retries?: Retries | undefined;
   readonly requests?: Requests | undefined;
@@ -38,12 +36,12 @@ export interface RunOf {
 export interface ApiRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** What the credentials must be allowed to do, for an operator, e.g. `list clusters.postgresql.cnpg.io`. */
+  /** The right that the credentials need, for an operator, e.g. `list clusters.postgresql.cnpg.io`. */
   readonly right: string;
   readonly signal: AbortSignal;
 }
 
-/** The client of an API server. Each request has a connection of its own, which ends with it. */
+/** The client of an API server. Each request opens and closes its own connection. */
 export class ApiServer {
   readonly #connect: () => Promise<Connection>;
   readonly #refused: () => boolean;
@@ -51,7 +49,7 @@ export class ApiServer {
   #known: { readonly connection: Promise<Connection>; readonly until: number } | undefined;
 
   /**
-   * @param refused is called when the credentials of the last connection were refused (401); true where others may be had
+   * @param refused receives a refusal of the last credentials (401), and returns whether others may exist
    * @param run repeats and notes requests for JSON
    */
   constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false, run: RunOf = {}) {
@@ -61,7 +59,7 @@ export class ApiServer {
   /**
    * GETs JSON.
    * @param deadlineMs for the whole of one attempt, credentials included
-   * @throws Expired, NotFound; SourceError by the meanings that its kinds have; the signal's reason when that aborts
+   * @throws Expired, NotFound; SourceError; the signal's reason when it aborts
    */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
     const { retries, requests } = this.#run;
@@ -75,7 +73,7 @@ export class ApiServer {
       noted?.end();
       return payload;
     } catch (error) {
-      // 404 says that a kind of object is not installed, which is no failure.
+      // 404 means that a kind of object is not installed, which is no failure.
       noted?.end(error instanceof NotFound ? undefined : error);
       throw error;
     }
@@ -100,10 +98,10 @@ export class ApiServer {
   }
 
   /**
-   * GETs a stream of JSON lines, which has to be read, or left, at once. It ends when the server ends it, and when
-   * nothing came for `silenceMs`: the server may be gone without having closed the connection.
+   * GETs a stream of JSON lines, which the caller must read or leave at once. It ends when the server ends it, and after
+   * `silenceMs` without data: the server may have disappeared without closing the connection.
    * @param openMs for its beginning, credentials included
-   * @throws as `json` does, while it is read as well; SourceError `retry` when the connection is cut
+   * @throws as `json`, also during the reading; SourceError `retry` if the connection is lost
    */
   async stream(
     request: ApiRequest,
@@ -126,7 +124,7 @@ export class ApiServer {
     try {
       for (let renewed = false; ; renewed = true) {
         const known = this.#known !== undefined && performance.now() < this.#known.until;
-        // The deadline holds for a plugin that hangs as well.
+        // The deadline applies to a hanging plugin too.
         const connection = await orAborted(this.#connection(), signal);
         const url = addressOf(connection.base, request);
         where = url.origin + url.pathname;
@@ -139,7 +137,7 @@ export class ApiServer {
         response.destroy();
         if (response.statusCode !== 401) throw failure;
         this.#known = undefined;
-        // The credentials may have been replaced since they were read, or can be renewed.
+        // The credentials may have been replaced after they were read, or may be renewed.
         const others = this.#refused() || known;
         if (renewed || !others) throw failure;
       }
@@ -148,7 +146,7 @@ export class ApiServer {
     }
   }
 
-  /** Credentials are kept for a while and not read for each page of a list: a plugin may take a second. */
+  /** Caches the credentials for the pages of a list: a plugin may take a second. */
   #connection(): Promise<Connection> {
     const now = performance.now();
     if (this.#known !== undefined && now < this.#known.until) return this.#known.connection;
@@ -168,7 +166,7 @@ function addressOf(base: URL, { path, query }: ApiRequest): URL {
   return url;
 }
 
-/** No coding is asked for; a gateway may compress all the same. */
+/** Decodes the body, since a gateway may compress it without a request. */
 function bodyOf(response: IncomingMessage, where: string): AsyncIterable<Uint8Array> {
   return decoded(response, response.headers['content-encoding'], where);
 }
@@ -195,7 +193,6 @@ async function* lines(
   }
 }
 
-/** How long an answer may take. */
 interface Deadline {
   readonly signal: AbortSignal;
   readonly ms: number;
@@ -207,7 +204,7 @@ function parsed(line: string, where: string): unknown {
     return JSON.parse(line);
   } catch {
     // The parser's message quotes the line.
-    throw new SourceError('invalid', `${where} sends a line that is no JSON`);
+    throw new SourceError('invalid', `${where} sends a line that is not JSON`);
   }
 }
 
@@ -224,7 +221,7 @@ function failureOf(response: IncomingMessage, where: string, right: string): Err
   return statusFailure(response.statusCode ?? 0, response.headers['retry-after'], where, right);
 }
 
-/** The failure of a status, of a response or in an event of a watch; undefined for 200. */
+/** Returns the failure of a status in a response or in an event of a watch; undefined for 200. */
 export function statusFailure(
   status: number,
   retryAfter: string | undefined,
@@ -236,13 +233,13 @@ export function statusFailure(
   if (status === 401) {
     return new SourceError(
       'misconfigured',
-      `${where} answers 401: it does not accept the credentials; check the source's token or kubeconfig`,
+      `${where} answers 401: it rejects the credentials; check the source's token or kubeconfig`,
     );
   }
   if (status === 403) {
     return new Forbidden(
       'misconfigured',
-      `${where} answers 403: allow the credentials to ${right} (RBAC), or leave that kind out by the option kinds`,
+      `${where} answers 403: allow the credentials to ${right} (RBAC), or exclude that kind by the option kinds`,
     );
   }
   const headers = new Headers(retryAfter === undefined ? {} : { 'retry-after': retryAfter });

@@ -5,30 +5,28 @@ import { fileURLToPath } from 'node:url';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { SourceError } from '../../source.ts';
 
-/** An API server as one request needs it. */
 export interface Connection {
   readonly base: URL;
-  /** Credentials, certificates and proxy; holds secrets. */
+  /** Credentials, certificates and proxy; contains secrets. */
   readonly options: RequestOptions;
 }
 
 export interface ServerAddress {
-  /** `https://…`, the path of a kubeconfig, or `https://kubernetes.default.svc` for the one around this pod. */
+  /** `https://…`, the path of a kubeconfig, or `https://kubernetes.default.svc` for the cluster of this pod. */
   readonly url: string;
   readonly token: string | undefined;
   readonly context: string | undefined;
   readonly caFile: string | undefined;
-  /** Below which a pod's own credentials lie; the root of the file system but for tests. */
+  /** The folder of a pod's credentials; tests set another one than the root of the file system. */
   readonly root?: string;
 }
 
-/** The address of the API server inside a pod. */
 const IN_CLUSTER = /^kubernetes\.default\.svc(\.[a-z0-9.-]+)?$/;
 
 /**
- * Reads the address of the API server, credentials and certificates. Files are read and a kubeconfig's plugin is run each
- * time, so that rotated tokens and certificates are found.
- * @throws SourceError `misconfigured`, `gone` (no such file) or `retry` (a plugin failed); none repeats a secret
+ * Reads the address of the API server, credentials and certificates. Each call reads the files and runs a kubeconfig's
+ * plugin again, since tokens and certificates may be rotated.
+ * @throws SourceError `misconfigured`, `gone` (no such file) or `retry` (a plugin failed); no message contains a secret
  */
 export async function connectionTo(address: ServerAddress): Promise<Connection> {
   const config = await configOf(address);
@@ -43,45 +41,43 @@ export async function connectionTo(address: ServerAddress): Promise<Connection> 
     throw failureOfCredentials(error, address);
   }
   for (const value of Object.values(options.headers ?? {})) {
-    // Checked here: Node's message names only the header.
+    // Node's message would name only the header.
     if (!/^[\x20-\x7e]*$/.test(String(value)))
-      throw misconfigured('the token holds a character that no header can carry');
+      throw misconfigured('the token contains a character that no header can have');
   }
   return { base, options };
 }
 
 async function configOf(address: ServerAddress): Promise<KubeConfig> {
-  // Loading it takes half a second and some 60 MB: only for a Kubernetes source.
+  // Loading takes half a second and about 60 MB: only a Kubernetes source needs it.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   const { token, caFile, context } = address;
   const url = URL.canParse(address.url) ? new URL(address.url) : undefined;
   if (url === undefined || url.protocol === 'file:') {
     if (token !== undefined || caFile !== undefined)
-      throw misconfigured(
-        'a kubeconfig has credentials and certificates of its own: leave token and caFile out',
-      );
+      throw misconfigured('a kubeconfig contains credentials and certificates: remove token and caFile');
     await loadFile(config, url === undefined ? resolve(address.url) : fileURLToPath(url), context);
     return config;
   }
   if (!/^https?:$/.test(url.protocol))
     throw misconfigured(`the source's URL starts with ${url.protocol}; it must start with https:`);
   if (url.username !== '' || url.password !== '')
-    throw misconfigured("the source's URL holds credentials; give them as the source's token instead");
+    throw misconfigured("the source's URL contains credentials; give them as the source's token instead");
   if (context !== undefined)
     throw misconfigured(
-      "context belongs to a kubeconfig; the source's URL is no path of one: leave context out",
+      "context belongs to a kubeconfig, and the source's URL is not the path of one: remove context",
     );
   if (token === undefined && caFile === undefined && IN_CLUSTER.test(url.hostname)) {
     config.loadFromCluster(address.root);
     if (config.getCurrentCluster()?.server.includes('undefined'))
-      throw misconfigured(`${url.origin} needs no token only inside a pod, and this is none`);
+      throw misconfigured(`${url.origin} works without a token only inside a pod, and this is none`);
     return config;
   }
   const cluster = {
     name: 'source',
     server: url.origin + url.pathname,
-    // Plain http, e.g. through `kubectl proxy`, has nothing to verify; the library wants to hear it.
+    // The library requires this for plain http, e.g. through `kubectl proxy`.
     skipTLSVerify: url.protocol === 'http:',
     ...(caFile === undefined ? {} : { caFile }),
   };
@@ -90,7 +86,7 @@ async function configOf(address: ServerAddress): Promise<KubeConfig> {
 }
 
 async function loadFile(config: KubeConfig, path: string, context: string | undefined): Promise<void> {
-  // The library's own reading blocks, and its errors have other words.
+  // The library reads synchronously, with other messages.
   await readFile(path).catch((cause: unknown) => {
     const code = codeOf(cause);
     const kind = code === 'ENOENT' || code === 'ENOTDIR' ? 'gone' : 'misconfigured';
@@ -99,7 +95,6 @@ async function loadFile(config: KubeConfig, path: string, context: string | unde
   try {
     config.loadFromFile(path);
   } catch {
-    // The parser's message quotes the file.
     throw misconfigured(`${path} is no kubeconfig: it cannot be parsed`);
   }
   if (context !== undefined) config.setCurrentContext(context);
@@ -111,24 +106,24 @@ async function loadFile(config: KubeConfig, path: string, context: string | unde
     );
   }
   if (config.getCurrentCluster() === null || config.getCurrentUser() === null)
-    throw misconfigured(`the context ${current} of ${path} names a cluster or a user that is not in it`);
+    throw misconfigured(`the context ${current} of ${path} names a cluster or a user that the file lacks`);
 }
 
 function failureOfCredentials(error: unknown, { url }: ServerAddress): SourceError {
   const [code, message] = [codeOf(error), error instanceof Error ? error.message : ''];
   if (error instanceof Error && 'path' in error) {
     return misconfigured(
-      `${String(error.path)}, which the credentials for ${url} need, cannot be used (${code})`,
+      `${String(error.path)}, which the credentials for ${url} need, cannot be read (${code})`,
     );
   }
   if (message.startsWith('HTTP protocol is not allowed'))
     return misconfigured(
-      `${url} names a server without https; set insecure-skip-tls-verify there if that is right`,
+      `${url} names a server without https; set insecure-skip-tls-verify there if that is intended`,
     );
-  // The plugin's output may hold secrets.
+  // The plugin's output may contain secrets.
   return new SourceError(
     'retry',
-    `the credentials in ${url} cannot be had: its plugin failed; see what kubectl says with the same kubeconfig`,
+    `the plugin in ${url} failed to return credentials; run kubectl with the same kubeconfig to find the reason`,
   );
 }
 

@@ -8,20 +8,15 @@ import { listed } from './list.ts';
 import type { Target } from './target.ts';
 
 export interface Timing extends RetryBackoffOptions {
-  /** For each page of a list, and for the beginning of a watch. */
+  /** Limit of each page of a list, and of the beginning of a watch. */
   readonly answerMs: number;
-  /** For how long a watch is asked for; the server ends it then. */
+  /** The requested duration of a watch; the server then ends it. */
   readonly watchSeconds: number;
-  /**
-   * A watch that is silent for so long is opened again. Servers send bookmarks about every minute; for one that sends
-   * none, this is a needless request now and then.
-   */
+  /** A watch without data for this time is opened again. Servers send bookmarks about every minute. */
   readonly silenceMs: number;
-  /** A watch that was open for so long counts as working. */
   readonly settledMs: number;
-  /** How often a kind that the cluster does not know is looked for again. */
+  /** The pause between two searches for a kind that the cluster does not know. */
   readonly absentMs: number;
-  /** Changes within this time are yielded together. */
   readonly gatherMs: number;
 }
 
@@ -37,7 +32,6 @@ export const TIMING: Timing = {
   gatherMs: 50,
 };
 
-/** Loose: the kind reads the rest of it. */
 const Versioned = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().min(1) }) });
 
 const Event = z.discriminatedUnion('type', [
@@ -52,8 +46,8 @@ const Event = z.discriminatedUnion('type', [
 ]);
 
 /**
- * Lists and watches one target. The informer of @kubernetes/client-node is not used: it lists without pages, asks for no
- * bookmarks, skips lines that it cannot parse, and ends at every failure but 410.
+ * Lists and watches one target. The informer of @kubernetes/client-node cannot replace it: that one lists without pages,
+ * requests no bookmarks, skips lines that it cannot parse, and ends at every failure except 410.
  */
 export class Informer {
   readonly target: Target;
@@ -61,18 +55,17 @@ export class Informer {
   readonly #timing: Timing;
   readonly #changed: () => void;
   #objects = new Map<string, Reading>();
-  /** Whether the cluster knows this kind of object; undefined before the first list. */
+  /** Whether the cluster knows this kind; undefined before the first list. */
   #installed: boolean | undefined;
-  /** When the latest watch was accepted; undefined before that. */
+  /** The time at which the server accepted the latest watch; undefined before that. */
   #openedAt: number | undefined;
-  /** The resource version at which a watch begins; undefined where a list has to come first. */
+  /** The resource version at which a watch begins; undefined if a list must come first. */
   #version: string | undefined;
 
   constructor(server: ApiServer, target: Target, timing: Timing, changed: () => void) {
     [this.#server, this.target, this.#timing, this.#changed] = [server, target, timing, changed];
   }
 
-  /** Whether the cluster does not know this kind of object. */
   get absent(): boolean {
     return this.#installed === false;
   }
@@ -82,8 +75,8 @@ export class Informer {
   }
 
   /**
-   * Reads everything anew.
-   * @throws SourceError, also where the cluster knew this kind and no longer does; the signal's reason when that aborts
+   * Reads all objects.
+   * @throws SourceError, also if the cluster no longer knows a kind that it knew; the signal's reason when it aborts
    */
   async list(signal: AbortSignal): Promise<void> {
     const found = await listed(this.#server, this.target, this.#timing.answerMs, signal);
@@ -95,9 +88,9 @@ export class Informer {
 
   /**
    * Watches until the signal aborts, each time from the latest resource version.
-   * @throws SourceError of any kind but `retry`, or one that has lasted too long
+   * @throws SourceError of any kind but `retry`; a `retry` that lasts too long
    */
-  async keep(signal: AbortSignal): Promise<void> {
+  async watch(signal: AbortSignal): Promise<void> {
     const backoff = new RetryBackoff(this.#timing);
     let expirations = 0;
     while (!signal.aborted) {
@@ -105,7 +98,7 @@ export class Informer {
       this.#openedAt = undefined;
       let failure: unknown;
       try {
-        await this.#once(signal, backoff);
+        await this.#listOrWatch(signal, backoff);
         if (before !== undefined && !this.#settled(before))
           failure = new SourceError('retry', `${this.target.path} ends its watches at once`);
       } catch (error) {
@@ -119,7 +112,7 @@ export class Informer {
       if (failure instanceof Expired) {
         this.#version = undefined;
         expirations += 1;
-        // One is normal: the list is read again at once.
+        // One expiry is normal: the list is read again at once.
         failure = expirations === 1 ? undefined : new SourceError('retry', failure.message);
       }
       if (failure === undefined) continue;
@@ -129,8 +122,7 @@ export class Informer {
     }
   }
 
-  /** One list, where that is needed, or one watch. */
-  async #once(signal: AbortSignal, backoff: RetryBackoff): Promise<void> {
+  async #listOrWatch(signal: AbortSignal, backoff: RetryBackoff): Promise<void> {
     if (this.#version !== undefined) return await this.#watch(this.#version, signal);
     if (this.absent) {
       await sleep(this.#timing.absentMs, undefined, { signal });
@@ -146,7 +138,7 @@ export class Informer {
     });
   }
 
-  /** Whether a watch worked: it brought an event, or was open for a while. */
+  /** Returns whether a watch worked: it received an event, or was open long enough. */
   #settled(before: string): boolean {
     if (this.#openedAt === undefined) return false;
     return this.#version !== before || performance.now() - this.#openedAt >= this.#timing.settledMs;
@@ -155,7 +147,7 @@ export class Informer {
   #removed(): SourceError {
     return new SourceError(
       'gone',
-      `the API server no longer knows ${this.target.resource}, which it did before; their clusters stay as they were`,
+      `the API server no longer knows ${this.target.resource}, which it knew before; their clusters do not change`,
     );
   }
 
@@ -177,13 +169,13 @@ export class Informer {
     for await (const line of lines) {
       const { data: event } = Event.safeParse(line);
       if (event === undefined) {
-        throw new SourceError('invalid', `${target.path} sends an event that is none of its watch's`);
+        throw new SourceError('invalid', `${target.path} sends an invalid event`);
       }
       if (event.type === 'ERROR') {
         const { code, details } = event.object;
         const retryAfter = details?.retryAfterSeconds?.toString();
         throw (
-          // Without a code, or with one of success, it is an error all the same.
+          // Without a code, or with a code of success, it is an error too.
           statusFailure(code == null || code < 400 ? 500 : code, retryAfter, target.path, right) ??
           new SourceError('retry', `${target.path} reports an error`)
         );
@@ -203,7 +195,7 @@ export class Informer {
     const reading = this.target.read(object);
     const known = this.#objects.get(identity);
     this.#objects.set(identity, reading);
-    // Operators update the status of their objects all the time, mostly in parts that are not read.
+    // Operators update the status of their objects all the time, mostly in parts that Fleetbook does not read.
     if (known === undefined || JSON.stringify(known) !== JSON.stringify(reading)) this.#changed();
   }
 }

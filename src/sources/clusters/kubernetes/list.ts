@@ -7,9 +7,8 @@ import type { Reading } from './kind.ts';
 import type { Target } from './target.ts';
 
 const PAGE_SIZE = 100;
-/** Of one kind. */
 const MOST_OBJECTS = 100_000;
-/** A page may hold fewer objects than were asked for. */
+/** A page may have fewer objects than requested. */
 const BOUNDS = { pages: 10_000, values: Number.POSITIVE_INFINITY };
 
 /** An API server omits empty fields, so the last page has no `continue`. */
@@ -18,23 +17,20 @@ const Page = z.object({
   items: z.array(z.unknown()).nullable(),
 });
 
-/** The answer of the discovery API, as far as it is used. */
 const Resources = z.object({ resources: z.array(z.object({ name: z.string() })) });
 
-/** Everything of one target at one moment. */
 export interface Listed {
-  /** What a watch goes on from. */
   readonly resourceVersion: string;
-  /** By identity; an object may hold several clusters, or none that can be used. */
+  /** By identity; an object may have several clusters, or no usable one. */
   readonly objects: ReadonlyMap<string, Reading>;
 }
 
 /**
  * Lists a target, page by page.
  * @param deadlineMs for each page
- * @returns undefined where the cluster does not know this kind of object (404); where the credentials lack the right to
- *   it (403), the discovery API tells that from a kind that is installed
- * @throws as ApiServer.json does, but for Expired and NotFound
+ * @returns undefined if the cluster does not know this kind (404). After a missing right (403), the discovery API decides
+ *   whether the kind is installed.
+ * @throws as ApiServer.json, except Expired and NotFound
  */
 export async function listed(
   server: ApiServer,
@@ -49,7 +45,7 @@ export async function listed(
     if (error instanceof Forbidden && !(await isKnown(server, target, deadlineMs, signal))) return undefined;
     if (!(error instanceof Expired)) throw error;
   }
-  // The server has compacted its history between two pages. A list in one page cannot fail by that.
+  // The server compacted its history between two pages. A list in one page cannot fail by that.
   try {
     return await inPages(server, target, undefined, deadlineMs, signal);
   } catch (error) {
@@ -60,8 +56,8 @@ export async function listed(
 }
 
 /**
- * Whether the cluster knows this kind of object. Every account may use the discovery API, unless an administrator took
- * that right away; then the kind counts as known.
+ * Returns whether the cluster knows this kind. Every account may use the discovery API, unless an administrator removed that
+ * right; then the kind counts as known.
  */
 async function isKnown(
   server: ApiServer,
@@ -79,7 +75,7 @@ async function isKnown(
     return data.resources.some(({ name }) => name === plural);
   } catch (error) {
     if (error instanceof NotFound) return false;
-    // No answer tells nothing.
+    // Without an answer the result is unknown.
     if (!(error instanceof SourceError) || error.kind === 'retry') throw error;
     return true;
   }
@@ -121,12 +117,12 @@ async function inPages(
   return { resourceVersion, objects };
 }
 
-/** The failure of a cluster that knows none of the kinds that are read; an empty list would mean "all deleted". */
+/** Returns the failure of a cluster that knows none of the kinds; an empty list would mean "all deleted". */
 export function nothingInstalled(targets: readonly Target[]): SourceError {
   const wanted = [...new Set(targets.map(({ resource }) => resource))].join(', ');
   return new SourceError(
     'gone',
-    `the API server answers 404 for each of ${wanted}: no operator of these is installed, or the source's URL is ` +
+    `the API server answers 404 for each of ${wanted}: none of these operators is installed, or the source's URL is ` +
       'not that of a Kubernetes API server',
   );
 }

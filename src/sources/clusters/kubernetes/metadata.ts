@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../../domain/cluster.ts';
+import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-fields.ts';
 import { label } from '../../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../../schema/rows.ts';
 import type { ClusterItem } from '../../source.ts';
-import type { Naming } from './naming.ts';
-import { Labels } from './placement.ts';
+import type { Naming } from './kind.ts';
+import { Labels, machineOf, type NodeAffinity, type Resources, requiredLabel } from './placement.ts';
 
 export const Metadata = z.object({
   name: label,
@@ -18,18 +18,15 @@ export const Metadata = z.object({
 });
 export type Metadata = z.infer<typeof Metadata>;
 
-/** What an object's labels and annotations say of each of its clusters. */
+/** Fields of every cluster of an object, from its labels and annotations. */
 type Named = Pick<DescribedCluster, 'tenant' | 'provider' | 'region' | 'user'> & {
   readonly machineType: string | undefined;
 };
 
-/** @param nodeLabel the value of a node label that the object's pods are bound to */
-export type ReadLabel = (nodeLabel: string) => string | undefined;
-
 /**
- * Reads one object: its parts by the schema, then what its labels say, then its clusters.
- * @param clusters gives the clusters, each with its key; one without a uid or a readable part never comes so far
- * @param keys the keys of the clusters in an object that cannot be read, so that each keeps its last good values
+ * Reads one object with its schema.
+ * @param clusters returns the clusters of a readable object
+ * @param keys returns the keys of the clusters in an unreadable object, so that each keeps its last good values
  */
 export function readObject<T extends { metadata: Metadata }>(
   schema: z.ZodType<T>,
@@ -40,14 +37,12 @@ export function readObject<T extends { metadata: Metadata }>(
   const { value, reason } = readRow(schema, object);
   if (value !== undefined) return clusters(value);
   const { uid, where } = identityOf(object);
-  const said = `${where}: ${reason}`;
-  return (uid === undefined ? [where] : keys(uid, object)).map((key) => rejectedRow(key, said, {}));
+  return (uid === undefined ? [where] : keys(uid, object)).map((key) =>
+    rejectedRow(key, `${where}: ${reason}`),
+  );
 }
 
-/**
- * What tells an object from every other, as far as that can be read.
- * @returns `uid`, and `where` it stands: `namespace/name`
- */
+/** Returns the readable identity of an object: its `uid`, and its place `where`, `namespace/name`. */
 export function identityOf(object: unknown): { readonly uid: string | undefined; readonly where: string } {
   const { metadata } = z.object({ metadata: z.unknown() }).catch({ metadata: undefined }).parse(object);
   const [namespace = '?', name = '?'] = [labelIn(metadata, 'namespace'), labelIn(metadata, 'name')];
@@ -55,40 +50,68 @@ export function identityOf(object: unknown): { readonly uid: string | undefined;
 }
 
 /**
- * An annotation of the object goes before a label, and that before what its pods demand of their nodes.
- * @returns what is said, or the reason why it cannot be used
+ * Returns the named fields of an object's clusters, or the reason why they are unusable. An annotation of the object has
+ * priority over its label, and its label over the node label that its pods require.
+ * @param nodeLabel returns the value of a required node label
  */
 export function namedBy(
   metadata: Metadata,
   naming: Naming,
-  demandedOfNodes: ReadLabel,
+  nodeLabel: (name: string) => string | undefined,
 ): { readonly named: Named } | { readonly reason: string; readonly waits?: true } {
   const own = (key: string) => metadata.annotations?.[key] ?? metadata.labels?.[key];
   const { organizationLabel } = naming;
   const tenant = organizationLabel === undefined ? metadata.namespace : metadata.labels?.[organizationLabel];
   if (tenant === undefined)
-    return { reason: `metadata.labels lacks ${organizationLabel}, which must say whose it is`, waits: true };
+    return { reason: `metadata.labels lacks ${organizationLabel}, which must name the owner`, waits: true };
   const found = {
     tenant,
-    machineType: own(naming.instanceTypeLabel) ?? demandedOfNodes(naming.instanceTypeLabel),
-    region: own(naming.regionLabel) ?? demandedOfNodes(naming.regionLabel),
+    machineType: own(naming.instanceTypeLabel) ?? nodeLabel(naming.instanceTypeLabel),
+    region: own(naming.regionLabel) ?? nodeLabel(naming.regionLabel),
     provider: own(naming.providerLabel),
     creator: own(naming.creatorLabel),
   };
   for (const [what, text] of Object.entries(found)) {
     if (text !== undefined && !label.safeParse(text).success)
-      return { reason: `the label that says ${what} must be text of 1 to 255 characters; it is not` };
+      return { reason: `the label with the ${what} must be text of 1 to 255 characters; it is not` };
   }
   const { machineType, region, provider, creator } = found;
   return {
     named: {
       tenant,
       machineType,
-      ...(region === undefined ? {} : { region: { code: region } }),
-      ...(provider === undefined ? {} : { provider }),
-      ...(creator === undefined ? {} : { user: personOf(creator) }),
+      region: region === undefined ? undefined : { code: region },
+      provider,
+      user: creator === undefined ? undefined : personOf(creator),
     },
   };
+}
+
+interface ClusterObject extends Pick<DescribedCluster, 'status' | 'shards' | 'replicas'> {
+  readonly metadata: Metadata;
+  readonly nodes:
+    | { nodeSelector?: z.infer<typeof Labels>; nodeAffinity?: z.infer<typeof NodeAffinity> }
+    | null
+    | undefined;
+  readonly resources: z.infer<typeof Resources>;
+  readonly disks: readonly DescribedDisk[];
+}
+
+export function oneCluster(
+  { metadata, nodes, resources, ...described }: ClusterObject,
+  naming: Naming,
+): readonly ClusterItem[] {
+  const found = namedBy(metadata, naming, (nodeLabel) =>
+    requiredLabel(nodeLabel, nodes?.nodeSelector, nodes?.nodeAffinity),
+  );
+  const { uid: key, name, namespace, creationTimestamp: createdAt } = metadata;
+  if ('reason' in found) {
+    const { reason, ...waits } = found;
+    return [{ ...rejectedRow(key, `${namespace}/${name}: ${reason}`), ...waits }];
+  }
+  const { machineType, ...named } = found.named;
+  const machine = machineOf(machineType, resources);
+  return [{ kind: 'cluster', cluster: { ...named, ...described, key, name, machine, createdAt } }];
 }
 
 function personOf(text: string): { readonly firstName: string; readonly lastName: string } {

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { label } from '../../schema/fields.ts';
 import { SourceError } from '../../source.ts';
-import type { ClusterKind } from './kind.ts';
+import type { ClusterKind, Naming } from './kind.ts';
 import { KINDS } from './kinds.ts';
-import type { Naming } from './naming.ts';
 
 const path = z.string().min(1, { error: 'must be a path' });
 
 const names = z.string().regex(/^[a-z0-9.-]+(\s*,\s*[a-z0-9.-]+)*$/, {
-  error: 'must be names with commas between them',
+  error: 'must be names separated by commas',
 });
 
 /** A label's or annotation's key, with or without a prefix. */
@@ -24,58 +23,55 @@ export const Options = z.strictObject({
   context: label
     .optional()
     .describe(
-      "context of the kubeconfig, where the source's URL is the path of one; its current one when absent",
+      "context of the kubeconfig, if the source's URL is the path of one; the current context when absent",
     ),
   caFile: path
     .optional()
-    .describe('PEM file of the certificate authority that signed the API server; the usual ones when absent'),
+    .describe('PEM file of the certificate authority of the API server; the usual authorities when absent'),
   kinds: names
     .refine((text) => split(text).every((id) => known.includes(id)), {
-      error: `must be some of ${known.join(', ')}, with commas between them`,
+      error: `must be some of ${known.join(', ')}, separated by commas`,
     })
     .optional()
-    .describe(`what is read, of ${known.join(', ')}; all of them but ${onRequest.join(', ')} when absent`),
-  namespaces: names
-    .optional()
-    .describe('namespaces that are read, with commas between them; all when absent'),
+    .describe(`the kinds to read, of ${known.join(', ')}; all except ${onRequest.join(', ')} when absent`),
+  namespaces: names.optional().describe('namespaces to read, separated by commas; all when absent'),
   labelSelector: label
     .optional()
-    .describe('reads only objects that it selects, e.g. `fleetbook=yes,tier!=test`; all when absent'),
+    .describe('selects the objects to read, e.g. `fleetbook=yes,tier!=test`; all when absent'),
   organizationLabel: key
     .optional()
-    .describe('label whose value says whose the cluster is; its namespace does when absent'),
+    .describe('label with the owner of the cluster; when absent, the namespace is the owner'),
   instanceTypeLabel: key
     .default('node.kubernetes.io/instance-type')
     .describe(
-      'annotation or label of the object, or node label that its pods ask for, with the machine type; `node.kubernetes.io/instance-type` when absent',
+      'annotation or label of the object, or node label that its pods require, with the machine type; `node.kubernetes.io/instance-type` when absent',
     ),
   regionLabel: key
     .default('topology.kubernetes.io/region')
-    .describe('the same with the code of the region; `topology.kubernetes.io/region` when absent'),
+    .describe('the same, with the code of the region; `topology.kubernetes.io/region` when absent'),
   providerLabel: key
     .default('fleetbook/provider')
     .describe('annotation or label of the object with the provider; `fleetbook/provider` when absent'),
   creatorLabel: key
     .default('fleetbook/creator')
     .describe(
-      'annotation or label of the object with the name of who made it, first name first; `fleetbook/creator` when absent',
+      'annotation or label of the object with the name of the creator, first name first; `fleetbook/creator` when absent',
     ),
 });
 
-/** A source's options as they are used. */
 export interface Settings extends Naming {
   readonly context: string | undefined;
   readonly caFile: string | undefined;
   readonly kinds: readonly ClusterKind[];
-  /** Undefined stands for all of them at once. */
+  /** Undefined means all namespaces in one request. */
   readonly namespaces: readonly (string | undefined)[];
   readonly labelSelector: string | undefined;
 }
 
-/** Without what every source of clusters may be told, which is not for the adapter. */
+/** Ignores the options of every source of clusters, which are not the adapter's. */
 const Own = z.object(Options.shape);
 
-/** @throws SourceError `misconfigured` for options that the configuration has let through without reading them */
+/** @throws SourceError `misconfigured` for options that the configuration did not check */
 export function readSettings(given: unknown): Settings {
   const parsed = Own.safeParse(given ?? {});
   if (!parsed.success) {

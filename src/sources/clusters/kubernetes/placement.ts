@@ -1,13 +1,22 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../../domain/cluster.ts';
-import { bytes, cores, wholeCores, wholeGigabytes } from './quantity.ts';
+import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
+import { label } from '../../schema/fields.ts';
+import { bytes, cores, diskSize, volumeSize, wholeCores, wholeGigabytes } from './quantity.ts';
 
 const Amounts = z.object({ cpu: cores.nullish(), memory: bytes.nullish() }).nullish();
 
-/** What a container asks for. */
 export const Resources = z.object({ requests: Amounts, limits: Amounts }).nullish();
 
 export const Labels = z.record(z.string(), z.string()).nullish();
+
+export const VolumeClaim = z
+  .object({
+    storageClassName: label.nullish(),
+    resources: z.object({ requests: z.object({ storage: volumeSize }) }),
+  })
+  .transform(({ storageClassName: name, resources }): DescribedDisk => {
+    return { type: { name: name ?? undefined }, ...diskSize(resources.requests.storage) };
+  });
 
 const Term = z.object({
   matchExpressions: z
@@ -15,7 +24,7 @@ const Term = z.object({
     .nullish(),
 });
 
-/** What of a pod's affinity decides on which nodes it may run. */
+/** The part of a pod's affinity that binds it to nodes. */
 export const NodeAffinity = z
   .object({
     requiredDuringSchedulingIgnoredDuringExecution: z.object({ nodeSelectorTerms: z.array(Term) }).nullish(),
@@ -23,10 +32,10 @@ export const NodeAffinity = z
   .nullish();
 
 /**
- * The value of a node label that pods are bound to, by their node selector or by an affinity of which every
- * alternative demands it. Undefined where several would do.
+ * Returns the value of a node label that pods require, by their node selector or in every alternative of their affinity.
+ * Undefined if several values are possible.
  */
-export function demanded(
+export function requiredLabel(
   nodeLabel: string,
   selector: z.infer<typeof Labels>,
   affinity: z.infer<typeof NodeAffinity>,
@@ -42,8 +51,8 @@ export function demanded(
 }
 
 /**
- * The machine under one instance: the type that its pods are bound to, and the cores and memory that are reserved for
- * it. Where a container names only a limit, that is what Kubernetes reserves.
+ * Returns the machine of one instance: the type that its pods require, and the reserved cores and memory. If a container
+ * has only a limit, Kubernetes reserves the limit.
  */
 export function machineOf(
   type: string | undefined,

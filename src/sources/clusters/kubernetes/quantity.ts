@@ -3,17 +3,15 @@ import { z } from 'zod';
 import type { MemoryUnit } from '../../../domain/machine.ts';
 import { invalid, mustBe } from '../../schema/fields.ts';
 
-/** An amount as Kubernetes writes it, in cores or bytes. */
 export interface Quantity {
   /** Plain decimal text, exact. */
   readonly amount: string;
-  /** Whether it was written in powers of 1024 (`Ki` … `Ei`). */
+  /** True for a suffix in powers of 1024 (`Ki` … `Ei`). */
   readonly binary: boolean;
 }
 
 const QUANTITY =
   /^([+-]?(?:\d+\.?\d*|\.\d+))(?:(Ki|Mi|Gi|Ti|Pi|Ei)|(n|u|m|k|M|G|T|P|E)|[eE]([+-]?\d{1,2}))?$/;
-/** Longer ones exist in no object, and would only cost time. */
 const MOST_CHARACTERS = 64;
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const DECIMAL: Readonly<Record<string, number>> = {
@@ -30,12 +28,12 @@ const DECIMAL: Readonly<Record<string, number>> = {
 
 const MIB = 1024 ** 2;
 const [GIB, GB] = [1024n ** 3n, 10n ** 9n];
-/** 2^-30, of which this is every digit. */
+/** 2^-30, with all digits. */
 const GIB_PER_BYTE = '9.31322574615478515625e-10';
 const GB_PER_BYTE = '1e-9';
 const LARGEST_INTEGER = 2_147_483_647;
 
-/** Reads `500m`, `1536Mi`, `2e3`, `1G`, `.5`, `100k` exactly; undefined for what is no quantity. */
+/** Reads `500m`, `1536Mi`, `2e3`, `1G`, `.5`, `100k` exactly; returns undefined for another text. */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text.length > MOST_CHARACTERS) return undefined;
   const [, digits, binary, decimal, exponent] = QUANTITY.exec(text) ?? [];
@@ -46,51 +44,44 @@ export function parseQuantity(text: string): Quantity | undefined {
     return { amount: number.times(factor).toFixed(), binary: true };
   }
   const power = decimal === undefined ? Number(exponent ?? 0) : (DECIMAL[decimal] ?? 0);
-  // Through the text: a negative power of a Big would be rounded to its 20 digits.
+  // From text: a negative power of a Big would be rounded to 20 digits.
   return { amount: number.times(new Big(`1e${power}`)).toFixed(), binary: false };
 }
 
-/** Cores, rounded up to whole ones: what cannot be shared out is reserved whole. */
 export function wholeCores({ amount }: Quantity): number {
   return new Big(amount).round(0, Big.roundUp).toNumber();
 }
 
-/**
- * Whether bytes count in GiB: when they were written in powers of 1024, or without a suffix as whole MiB. So does a
- * manifest that states 8 GiB as 8589934592.
- */
+/** Returns whether bytes count in GiB: in powers of 1024, or without a suffix as whole MiB (8589934592 is 8 GiB). */
 function countsInGib({ amount, binary }: Quantity): boolean {
   return binary || new Big(amount).mod(MIB).eq(0);
 }
 
-/** Bytes, rounded up to whole GiB or GB: a machine's memory is a whole number of its unit. */
+/** Returns bytes, rounded up to whole GiB or GB: a machine's memory is a whole number of its unit. */
 export function wholeGigabytes(quantity: Quantity): { readonly amount: number; readonly unit: MemoryUnit } {
   const gib = countsInGib(quantity);
-  // In whole bytes, rounded up, the division is exact; Big's own is rounded.
+  // A division of whole bytes is exact; Big rounds.
   const whole = BigInt(new Big(quantity.amount).round(0, Big.roundUp).toFixed());
   const each = gib ? GIB : GB;
   return { amount: Number((whole + each - 1n) / each), unit: gib ? 'Binary' : 'Decimal' };
 }
 
-/** Bytes as so many GiB or GB, exactly: `500Mi` are 0.48828125 GiB, `1500M` are 1.5 GB. */
+/** Returns bytes as exact GiB or GB: `500Mi` is 0.48828125 GiB, `1500M` is 1.5 GB. */
 export function diskSize(quantity: Quantity): { readonly size: number; readonly unit: 'GiB' | 'GB' } {
   const gib = countsInGib(quantity);
-  // A product of decimals is exact; only the number at the end is rounded, to the nearest one.
+  // A product of decimals is exact; only the resulting number is rounded.
   const size = Number(new Big(quantity.amount).times(gib ? GIB_PER_BYTE : GB_PER_BYTE).toFixed());
   return { size, unit: gib ? 'GiB' : 'GB' };
 }
 
-/** Cores that a pod asks for. */
 export const cores = quantityField('a number of cores such as 2 or 500m', (found) =>
   inRange(found, LARGEST_INTEGER),
 );
 
-/** Memory that a pod asks for. */
 export const bytes = quantityField('an amount of memory such as 8Gi', (found) =>
   inRange(found, LARGEST_INTEGER * 10 ** 9),
 );
 
-/** Size of a volume. */
 export const volumeSize = quantityField(
   'a size above 0 such as 100Gi',
   (found) => inRange(found, LARGEST_INTEGER * 10 ** 9) && !new Big(found.amount).eq(0),
@@ -100,7 +91,6 @@ function inRange({ amount }: Quantity, most: number): boolean {
   return new Big(amount).gte(0) && new Big(amount).lte(most);
 }
 
-/** The API takes an integer for text. */
 function quantityField(what: string, fits: (found: Quantity) => boolean) {
   return z
     .union([z.string(), z.number()], { error: ({ input }) => mustBe(what, input) })

@@ -3,12 +3,12 @@ import { type ClusterItem, SourceError } from '../../source.ts';
 import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
 import type { Reading, Reference, ReferencedObject } from './kind.ts';
 
-const NOWHERE: ReferencedObject = { missing: 'does not exist; create it, or let the object name another' };
+const NOWHERE: ReferencedObject = { missing: 'does not exist; create it, or name another one in the object' };
 
 /**
- * The clusters in objects, read with what they refer to. Each object that is referred to is asked for once.
- * @param deadlineMs for each of them
- * @throws as ApiServer.json does, but for Expired, NotFound and Forbidden
+ * Returns the clusters in objects, with the objects that these refer to. Each of those is requested once.
+ * @param deadlineMs for each request
+ * @throws as ApiServer.json, except Expired, NotFound and Forbidden
  */
 export async function resolved(
   server: ApiServer,
@@ -25,7 +25,7 @@ export async function resolved(
     }
     const found: ReferencedObject[] = [];
     for (const reference of reading.needs) {
-      const one = known.get(reference.what) ?? (await lookedUp(server, reference, deadlineMs, signal));
+      const one = known.get(reference.what) ?? (await fetched(server, reference, deadlineMs, signal));
       known.set(reference.what, one);
       found.push(one);
     }
@@ -34,7 +34,7 @@ export async function resolved(
   return items;
 }
 
-async function lookedUp(
+async function fetched(
   server: ApiServer,
   { path, resource }: Reference,
   deadlineMs: number,

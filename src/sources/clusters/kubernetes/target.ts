@@ -5,19 +5,16 @@ import type { Settings } from './options.ts';
 /** One kind of object in one namespace or in all of them: one list and one watch. */
 export interface Target {
   readonly path: string;
-  /** Group and version of its API, e.g. `postgresql.cnpg.io/v1`. */
   readonly apiVersion: string;
-  /** How that API lists it among its resources. */
   readonly plural: string;
-  /** Without its verb: `clusters.postgresql.cnpg.io`. */
+  /** For an operator: `clusters.postgresql.cnpg.io`. */
   readonly resource: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Identifies an object, also against an earlier one of the same name. */
+  /** Identifies an object, also after a deletion and creation under the same name. */
   identity(object: unknown): string;
   read(object: unknown): Reading;
 }
 
-/** Everything that a source reads. */
 export function targetsOf(settings: Settings): readonly Target[] {
   const { kinds, namespaces, labelSelector } = settings;
   return kinds.flatMap((kind) => namespaces.map((namespace) => target(kind, namespace)));

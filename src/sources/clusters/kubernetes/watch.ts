@@ -2,16 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RetryBackoff } from '../../http/retries.ts';
 import { type ClusterItem, SourceError } from '../../source.ts';
 import type { ApiServer } from './api-server.ts';
-import { ChangeSignal } from './change-signal.ts';
 import { Informer, type Timing } from './informer.ts';
 import { nothingInstalled } from './list.ts';
 import { resolved } from './references.ts';
 import type { Target } from './target.ts';
 
 /**
- * Watches several targets as one. Yields all clusters of all targets, first when every target is listed, then after each
- * change in any of them. Ends by the signal, with every connection closed.
- * @throws SourceError of any target that cannot be watched; the others end with it
+ * Watches several targets as one. Yields all clusters of all targets: first when every target is listed, then after each
+ * change in any target. Ends by the signal, with every connection closed.
+ * @throws SourceError of any target that cannot be watched; the others end too
  */
 export async function* watched(
   server: ApiServer,
@@ -22,7 +21,7 @@ export async function* watched(
   const scope = new AbortController();
   const ended = AbortSignal.any([signal, scope.signal]);
   const changes = new ChangeSignal();
-  const informers = targets.map((target) => new Informer(server, target, timing, () => changes.note()));
+  const informers = targets.map((target) => new Informer(server, target, timing, () => changes.notify()));
   const everything = async (): Promise<readonly ClusterItem[]> => {
     const backoff = new RetryBackoff(timing);
     for (;;) {
@@ -44,7 +43,7 @@ export async function* watched(
     signal.throwIfAborted();
     signal.addEventListener('abort', abort, { once: true });
     for (const informer of informers)
-      tasks.push(informer.keep(ended).catch((error: unknown) => changes.fail(error)));
+      tasks.push(informer.watch(ended).catch((error: unknown) => changes.fail(error)));
     yield await everything();
     for (;;) {
       await changes.next();
@@ -58,5 +57,31 @@ export async function* watched(
     signal.removeEventListener('abort', abort);
     scope.abort();
     await Promise.allSettled(tasks);
+  }
+}
+
+/** A conflating signal: one task waits for changes by others. Several changes during its work count as one. */
+class ChangeSignal {
+  #changed = Promise.withResolvers<void>();
+  #failure: { readonly error: unknown } | undefined;
+
+  notify(): void {
+    this.#changed.resolve();
+  }
+
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#changed.resolve();
+  }
+
+  /** Waits for a change after the last call. @throws the error given to `fail` */
+  async next(): Promise<void> {
+    await this.#changed.promise;
+    this.throwIfFailed();
+    this.#changed = Promise.withResolvers<void>();
+  }
+
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
   }
 }

@@ -5,7 +5,6 @@ import type { ListPage } from '../../http/listing.ts';
 import { pageOf } from '../../http/listing.ts';
 import { count, countOrNone, label, quantity } from '../../schema/fields.ts';
 
-/** A database of any product. */
 export interface Instance {
   readonly id: string;
   readonly name: string;
@@ -16,11 +15,9 @@ export interface Instance {
   readonly place: string;
   readonly shards: number;
   readonly replicas: number;
-  /** Undefined if the disks are unknown. */
   readonly disks?: readonly DescribedDisk[] | undefined;
 }
 
-/** The shape of a type of node. Memory is in powers of two. */
 export interface NodeType {
   readonly cpu: number;
   readonly bytes: number;
@@ -28,9 +25,7 @@ export interface NodeType {
 
 /** A managed database product of Scaleway. */
 export interface Product {
-  /** The option with the places to read. */
   readonly id: 'rdb' | 'mongodb' | 'redis';
-  /** The braces contain a region or a zone. */
   readonly instances: string;
   readonly nodeTypes: string;
   /** Requests also the types that are no longer sold: instances keep them. */
@@ -46,7 +41,6 @@ const countedPage = (field: string) =>
 const InstancePage = countedPage('instances');
 export const NodeTypePage = countedPage('node_types');
 
-/** Fields in all products. */
 const Common = {
   id: label,
   name: label,

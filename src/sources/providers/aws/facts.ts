@@ -37,14 +37,12 @@ function architectureOf({ physicalProcessor = '', processorArchitecture = '' }: 
   return isX86 ? 'x86_64' : undefined;
 }
 
-/** Returns GB. */
 function diskOf(storage = ''): number | undefined {
   if (storage === 'EBS only') return 0;
   const { number, size } = DISKS.exec(storage)?.groups ?? {};
   return size === undefined ? undefined : Number(number ?? 1) * numberIn(size);
 }
 
-/** Returns Mbit/s. */
 function rateOf(performance = ''): number | undefined {
   const { number, rate, unit } = RATE.exec(performance)?.groups ?? {};
   if (rate === undefined) return undefined;

@@ -13,13 +13,12 @@ import type { CatalogueItem, SourceHttp } from '../../source.ts';
 export const PRICES = '/api/retail/prices';
 /** `Consumption` excludes reservations and the prices of DevTest subscriptions. */
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** The list has thousands of pages of 100 rows. A row has about 25 values, of which the adapter stores a few. */
+/** The list has thousands of pages of 100 rows. A row has about 25 values, and the adapter stores a few of them. */
 export const BOUNDS = { pages: 10_000, values: 50_000_000 };
 
 const PricePage = z.object({
   Items: z.array(z.unknown()),
   NextPageLink: z.string().nullable(),
-  /** Rows in this page. */
   Count: z.int(),
 });
 
@@ -48,9 +47,7 @@ const Price = z.object({
 export interface AzurePrice {
   readonly name: string;
   readonly regionCode: string;
-  /** Dollars per hour. */
   readonly price: Row<string>;
-  /** Whether it is sold only with Windows. */
   readonly licensed: boolean;
 }
 
@@ -60,7 +57,6 @@ interface PriceRow {
   readonly price: Row<string>;
 }
 
-/** The rows of one size in one region. */
 interface SizeRows {
   readonly name: string;
   readonly regionCode: string;
@@ -102,11 +98,9 @@ export async function* readPrices(
   return { regions, priced: [...sizes.values()].map(chosen) };
 }
 
-/** Returns whether a row is a current price of an ordinary virtual machine. */
 function isOnDemand(kind: Kind, now: Date): boolean {
   if (kind.armSkuName === '' || kind.type !== 'Consumption' || (kind.tierMinimumUnits ?? 0) > 0) return false;
   if (/\b(Spot|Low Priority|Expired)\b/i.test(`${kind.skuName} ${kind.meterName}`)) return false;
-  // Some products write both words as one.
   if (/\b(Dedicated ?Host|Cloud ?Services)\b/i.test(kind.productName)) return false;
   // A price whose date cannot be read counts as in force.
   const [from, to] = [Date.parse(kind.effectiveStartDate), Date.parse(kind.effectiveEndDate ?? '')];

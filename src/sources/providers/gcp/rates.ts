@@ -116,7 +116,6 @@ function componentOf(description: string): { family: string; component: Componen
   return { family: OLD_FAMILIES[named] ?? named, component: part === 'core' ? 'core' : 'ram' };
 }
 
-/** Returns the first tier of the latest price that is not free. */
 function priceOf(component: Component, row: unknown): Row<string> {
   const { value, reason } = readRow(PRICED[component], row);
   if (value === undefined) return { reason };
@@ -124,7 +123,6 @@ function priceOf(component: Component, row: unknown): Row<string> {
   return { value: tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0' };
 }
 
-/** Returns the rate of two SKUs that price the same part. */
 function agreed(one: Row<string>, other: Row<string>): Row<string> {
   if (one.value === undefined) return one;
   if (other.value === undefined || one.value === other.value) return other;

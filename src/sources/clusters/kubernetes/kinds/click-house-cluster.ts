@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { countOrNone } from '../../../schema/fields.ts';
-import { ClaimSpec, operatedCluster, POD_FIELDS, Status } from '../click-house-operator.ts';
+import { operatedCluster, POD_FIELDS, Status } from '../click-house-operator.ts';
 import type { ClusterKind } from '../kind.ts';
 import { Metadata, readObject } from '../metadata.ts';
+import { VolumeClaim } from '../placement.ts';
 
-/** As in `clickhousecluster_types.go`. */
 const Cluster = z.object({
   metadata: Metadata,
   spec: z.object({
     ...POD_FIELDS,
-    // The API server fills these in; an object from elsewhere may lack them.
+    // The API server sets these defaults; another source of objects may not.
     replicas: countOrNone.default(3),
     shards: countOrNone.default(1),
-    dataVolumeClaimSpec: ClaimSpec.nullish(),
-    additionalDataVolumeClaimSpecs: z.array(z.object({ spec: ClaimSpec })).nullish(),
+    dataVolumeClaimSpec: VolumeClaim.nullish(),
+    additionalDataVolumeClaimSpecs: z.array(z.object({ spec: VolumeClaim })).nullish(),
   }),
   status: Status,
 });
@@ -26,9 +26,9 @@ export const kind: ClusterKind = {
   plural: 'clickhouseclusters',
   notes: `| ClickHouse \`ClickHouseCluster\` | |
 |---|---|
-| \`shards\`, \`replicas\` | \`spec.shards\` and \`spec.replicas\`, which are those of each shard |
-| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` without shards or replicas; \`Active\` when the condition \`Ready\` holds and every replica is ready; \`Degraded\` when it holds and some are not; \`Creating\` until all of it stood once; else the reason why it does not hold, e.g. \`SomeShardsNotReady\` |
-| \`machine\` | the resources in \`spec.containerTemplate\`. What the operator reserves where they are missing is not taken for a machine |
+| \`shards\`, \`replicas\` | \`spec.shards\`, and \`spec.replicas\` of each shard |
+| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` without shards or replicas; \`Active\` if the condition \`Ready\` is true and every replica is ready; \`Degraded\` if it is true and some are not; \`Creating\` until every replica was ready once; else the reason of the condition, e.g. \`SomeShardsNotReady\` |
+| \`machine\` | the resources in \`spec.containerTemplate\`. The operator's defaults are not read as a machine |
 | \`disks\` | of one replica: \`spec.dataVolumeClaimSpec\` and \`spec.additionalDataVolumeClaimSpecs\` |`,
 
   read(object, naming) {

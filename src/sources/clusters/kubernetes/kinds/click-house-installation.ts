@@ -5,13 +5,10 @@ import { labelIn, readRow, rejectedRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
 import { templatesOf, withTemplates } from '../altinity-templates.ts';
-import type { ClusterKind } from '../kind.ts';
+import type { ClusterKind, Naming } from '../kind.ts';
 import { identityOf, Metadata, namedBy, readObject } from '../metadata.ts';
-import type { Naming } from '../naming.ts';
-import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
-import { diskSize, volumeSize } from '../quantity.ts';
+import { Labels, machineOf, NodeAffinity, Resources, requiredLabel, VolumeClaim } from '../placement.ts';
 
-/** What the operator makes of an installation that names no cluster. */
 const UNNAMED: ChCluster = { name: 'cluster' };
 
 const PodTemplate = z.object({
@@ -34,15 +31,9 @@ const PodTemplate = z.object({
 });
 type PodTemplate = z.infer<typeof PodTemplate>;
 
-const VolumeClaimTemplate = z.object({
-  name: z.string(),
-  spec: z.object({
-    storageClassName: label.nullish(),
-    resources: z.object({ requests: z.object({ storage: volumeSize }) }),
-  }),
-});
+const VolumeClaimTemplate = z.object({ name: z.string(), spec: VolumeClaim });
 
-/** Drops templates without a name: nothing can refer to them, and the operator ignores them. */
+/** Drops templates without a name, which the operator ignores. */
 function named<T extends z.ZodType>(schema: T) {
   return z
     .array(z.unknown())
@@ -53,7 +44,7 @@ function named<T extends z.ZodType>(schema: T) {
 
 const isNamed = (each: unknown) => z.object({ name: z.string().min(1) }).safeParse(each).success;
 
-/** Of clusters without a name the first counts, where no other has one. */
+/** The named clusters; if none has a name, the first cluster. */
 const Clusters = z
   .array(z.unknown())
   .transform((all) => {
@@ -63,7 +54,7 @@ const Clusters = z
   .pipe(z.array(ChCluster))
   .nullish();
 
-/** The part of `ChiSpec` that says of what a cluster's hosts are made. */
+/** The part of `ChiSpec` with the templates of a cluster's hosts. */
 const Spec = z.object({
   stop: z.union([z.string(), z.boolean(), z.number()]).nullish(),
   defaults: z.object({ templates: TemplateNames }).nullish(),
@@ -74,7 +65,7 @@ const Spec = z.object({
         z.object({ name: z.string(), spec: z.object({ templates: TemplateNames }).nullish() }),
       ),
       podTemplates: named(PodTemplate),
-      /** Only those that a host uses have to be whole. */
+      /** Only the templates that a host uses must be complete. */
       volumeClaimTemplates: named(z.looseObject({ name: z.string() })),
     })
     .nullish(),
@@ -96,7 +87,7 @@ const Installation = z.object({
 });
 type Installation = z.infer<typeof Installation>;
 
-/** ClickHouse clusters of Altinity's operator; one object may hold several. */
+/** ClickHouse clusters of Altinity's operator; one object may describe several. */
 export const kind: ClusterKind = {
   id: 'click-house-installation',
   apiVersion: 'clickhouse.altinity.com/v1',
@@ -104,12 +95,12 @@ export const kind: ClusterKind = {
   plural: 'clickhouseinstallations',
   notes: `| Altinity \`ClickHouseInstallation\` | |
 |---|---|
-| clusters | each of \`spec.configuration.clusters\`; where there are several, they are named \`installation/cluster\` |
-| \`shards\`, \`replicas\` | from \`layout\`: the counts, or as many as are listed if those are more; what is omitted is 1; of uneven shards the most replicas |
-| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with \`spec.stop\`; \`Creating\` until it was reconciled for the first time; \`Active\` for \`Completed\`; else the operator's word, e.g. \`InProgress\`, \`Aborted\` |
+| clusters | each of \`spec.configuration.clusters\`; several clusters are named \`installation/cluster\` |
+| \`shards\`, \`replicas\` | from \`layout\`: the counts, or the listed ones if these are more; 1 if omitted; the most replicas of uneven shards |
+| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with \`spec.stop\`; \`Creating\` until it was reconciled once; \`Active\` for \`Completed\`; else the operator's word, e.g. \`InProgress\`, \`Aborted\` |
 | \`machine\` | the resources of the \`clickhouse\` container (else the first) in the pod template of a host |
-| \`disks\` | of one host: the volume claim templates that are named for it, or that its containers mount |
-| templates | as the operator resolves them: a host's own, else its shard's (its replica's where only replicas are listed), else the cluster's, else \`spec.defaults\`; \`status.normalizedCompleted\` goes before all of that where the operator leaves it. Where hosts of one cluster differ, machine and disks are those that most of them have, of equally many those of the first. The ClickHouseInstallationTemplates that it uses (\`spec.useTemplates\`, and \`status.usedTemplates\` for those that apply by themselves) fill in what it does not say; it waits in quarantine where one of them cannot be read |`,
+| \`disks\` | of one host: its volume claim templates, and those that its containers mount |
+| templates | as the operator resolves them: the host's, else its shard's (its replica's if only replicas are listed), else the cluster's, else \`spec.defaults\`. \`status.normalizedCompleted\`, if present, has priority. If hosts of one cluster differ, machine and disks are those of most hosts, or of the first ones if the counts are equal. The installation's ClickHouseInstallationTemplates (\`spec.useTemplates\`, and \`status.usedTemplates\` for automatic ones) supply absent fields; the installation waits in quarantine if one of them cannot be read |`,
 
   refersTo: ['clickhouseinstallationtemplates'],
 
@@ -120,7 +111,7 @@ export const kind: ClusterKind = {
     if (needs.length === 0 || isCompleted(object)) return read(object);
     return {
       needs,
-      object: essence(object),
+      object: readParts(object),
       read(found) {
         for (const [index, one] of found.entries()) {
           if ('missing' in one) return waiting(object, `its ${needs[index]?.what} ${one.missing}`);
@@ -136,8 +127,8 @@ export const kind: ClusterKind = {
   },
 };
 
-/** Without what changes all the time and is not read. */
-function essence(object: unknown): unknown {
+/** Returns the parts of an object that are read: others change all the time. */
+function readParts(object: unknown): unknown {
   const { metadata, spec, status } = z
     .object({ metadata: z.unknown(), spec: z.unknown(), status: z.unknown() })
     .catch({ metadata: undefined, spec: undefined, status: undefined })
@@ -146,11 +137,10 @@ function essence(object: unknown): unknown {
   return { metadata: readMetadata.data ?? metadata, spec, status: readStatus.data ?? status };
 }
 
-/** Every cluster of an object that lacks something that somebody has yet to make or to allow. */
 function waiting(object: unknown, reason: string): readonly ClusterItem[] {
   const { uid, where } = identityOf(object);
   return (uid === undefined ? [where] : keysIn(uid, object)).map((key) => ({
-    ...rejectedRow(key, `${where}: ${reason}`, {}),
+    ...rejectedRow(key, `${where}: ${reason}`),
     waits: true,
   }));
 }
@@ -164,27 +154,27 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
     const { name } = cluster;
     const key = `${metadata.uid}/${name}`;
     const rejected = (reason: string) =>
-      rejectedRow(key, `${metadata.namespace}/${metadata.name}, cluster ${name}: ${reason}`, {});
+      rejectedRow(key, `${metadata.namespace}/${metadata.name}, cluster ${name}: ${reason}`);
     if (clusters.filter((other) => other.name === name).length > 1)
       return rejected('another cluster of the installation has the same name');
     const resolved = completed?.configuration?.clusters?.find((other) => other.name === name);
-    const { said, machine, disks } =
+    const { found, machine, disks } =
       completed === undefined || resolved === undefined
         ? typicalHost(metadata, naming, cluster, spec)
         : typicalHost(metadata, naming, resolved, completed);
-    if ('reason' in said) {
-      const { reason, ...waits } = said;
+    if ('reason' in found) {
+      const { reason, ...waits } = found;
       return { ...rejected(reason), ...waits };
     }
-    const { machineType: _, ...labels } = said.named;
+    const { machineType: _, ...labels } = found.named;
     const described: DescribedCluster = {
       ...labels,
       key,
       name: clusters.length === 1 ? metadata.name : `${metadata.name}/${name}`,
       status: statusOf(installation),
       ...shapeOf(cluster),
-      ...(machine === undefined ? {} : { machine }),
-      ...(disks === undefined ? {} : { disks }),
+      machine,
+      disks,
       createdAt: metadata.creationTimestamp,
     };
     return { kind: 'cluster', cluster: described };
@@ -192,14 +182,14 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
 }
 
 /**
- * What the operator made of the object when it last completed it, every template in its place. Absent before that, and
- * where a newer operator keeps it in a ConfigMap of its own.
+ * Returns the operator's last completed version of the object, with all templates resolved. Undefined before the first
+ * completion, and with newer operators, which store it in a ConfigMap.
  */
 function completedSpec({ status }: Installation): Spec | undefined {
   return z.object({ spec: Spec }).safeParse(status?.normalizedCompleted).data?.spec;
 }
 
-/** Whether every cluster's templates are resolved already. */
+/** Returns whether the templates of every cluster are resolved already. */
 function isCompleted(object: unknown): boolean {
   const { data } = Installation.safeParse(object);
   const completed = data && completedSpec(data)?.configuration?.clusters;
@@ -209,7 +199,7 @@ function isCompleted(object: unknown): boolean {
   return (named.length === 0 ? [UNNAMED] : named).every(({ name }) => known.includes(name));
 }
 
-/** What is described of a cluster's hosts; where they differ, of as many of them as possible. */
+/** Returns the description that most hosts of a cluster share. */
 function typicalHost(metadata: Metadata, naming: Naming, cluster: ChCluster, spec: Spec) {
   const hostTemplates = new Map(
     (spec.templates?.hostTemplates ?? []).map((template) => [template.name, template.spec?.templates]),
@@ -232,25 +222,25 @@ function typicalHost(metadata: Metadata, naming: Naming, cluster: ChCluster, spe
 
 function describedHost(metadata: Metadata, naming: Naming, spec: Spec, templates: TemplateNames) {
   const pod = spec.templates?.podTemplates?.find(({ name }) => name === templates.podTemplate);
-  const said = namedBy(metadata, naming, (nodeLabel) =>
-    demanded(nodeLabel, pod?.spec?.nodeSelector, pod?.spec?.affinity?.nodeAffinity),
+  const found = namedBy(metadata, naming, (nodeLabel) =>
+    requiredLabel(nodeLabel, pod?.spec?.nodeSelector, pod?.spec?.affinity?.nodeAffinity),
   );
-  const machineType = 'named' in said ? said.named.machineType : undefined;
+  const machineType = 'named' in found ? found.named.machineType : undefined;
   const machine = machineOf(machineType, containerOf(pod)?.resources);
   const disks = disksOf(spec, templates, pod);
-  if (disks !== undefined && 'reason' in disks) return { said: disks, machine: undefined, disks: undefined };
-  return { said, machine, disks };
+  if (disks !== undefined && 'reason' in disks) return { found: disks, machine: undefined, disks: undefined };
+  return { found, machine, disks };
 }
 
 function statusOf({ metadata, spec, status }: Installation): string {
   if (metadata.deletionTimestamp != null) return 'Terminating';
-  const said = status?.status ?? '';
-  if (said === 'Terminating' || said === 'Aborted') return said;
-  // Everything that the operator takes for true.
+  const word = status?.status ?? '';
+  if (word === 'Terminating' || word === 'Aborted') return word;
+  // Every value that the operator reads as true.
   if (/^(1|y|yes|t|true|on|enabled?)$/i.test(String(spec.stop ?? ''))) return 'Stopped';
-  if (said === 'Completed') return 'Active';
+  if (word === 'Completed') return 'Active';
   const completed = (status?.taskIDsCompleted?.length ?? 0) > 0 || status?.normalizedCompleted != null;
-  return said === '' || (said === 'InProgress' && !completed) ? 'Creating' : said;
+  return word === '' || (word === 'InProgress' && !completed) ? 'Creating' : word;
 }
 
 function containerOf(pod: PodTemplate | undefined) {
@@ -258,14 +248,14 @@ function containerOf(pod: PodTemplate | undefined) {
   return containers.find(({ name }) => name === 'clickhouse') ?? containers[0];
 }
 
-/** Undefined where the object does not say: a template that lies elsewhere may. A reason where a claim cannot be used. */
+/** Returns undefined if the object lacks a claim, which another template may have; a reason if a claim is unusable. */
 function disksOf(
   spec: Spec,
   templates: TemplateNames,
   pod: PodTemplate | undefined,
 ): readonly DescribedDisk[] | { readonly reason: string } | undefined {
   const claims = new Map((spec.templates?.volumeClaimTemplates ?? []).map((claim) => [claim.name, claim]));
-  // A mount may also be of a volume that is no claim, such as a ConfigMap.
+  // A mounted volume may be no claim, such as a ConfigMap.
   const mounted = (pod?.spec?.containers ?? [])
     .flatMap(({ volumeMounts }) => (volumeMounts ?? []).map(({ name }) => name))
     .filter((name) => claims.has(name));
@@ -276,14 +266,12 @@ function disksOf(
     if (!claims.has(name)) return undefined;
     const { value, reason } = readRow(VolumeClaimTemplate, claims.get(name));
     if (value === undefined) return { reason: `volume claim template ${name}: ${reason}` };
-    const { storageClassName, resources } = value.spec;
-    const type = storageClassName == null ? {} : { name: storageClassName };
-    disks.push({ type, ...diskSize(resources.requests.storage) });
+    disks.push(value.spec);
   }
   return disks;
 }
 
-/** The keys of the clusters in an object that cannot be read as a whole. */
+/** Returns the keys of the clusters in an unreadable object. */
 function keysIn(uid: string, object: unknown): readonly string[] {
   const lenient = z.object({
     spec: z.object({ configuration: z.object({ clusters: z.array(z.unknown()) }) }),

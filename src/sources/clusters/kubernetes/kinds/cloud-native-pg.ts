@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { DescribedDisk } from '../../../../domain/cluster.ts';
-import { count, countOrNone, label } from '../../../schema/fields.ts';
-import { rejectedRow } from '../../../schema/rows.ts';
-import type { ClusterItem } from '../../../source.ts';
+import { count, countOrNone, invalid, label } from '../../../schema/fields.ts';
+import { Conditions } from '../click-house-operator.ts';
 import type { ClusterKind } from '../kind.ts';
-import { Metadata, namedBy, readObject } from '../metadata.ts';
-import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
+import { Metadata, oneCluster, readObject } from '../metadata.ts';
+import { Labels, NodeAffinity, Resources } from '../placement.ts';
 import { diskSize, volumeSize } from '../quantity.ts';
 
 const Storage = z
@@ -21,18 +20,15 @@ const Storage = z
   })
   .transform(({ size, storageClass, pvcTemplate }, context): DescribedDisk => {
     const given = size ?? pvcTemplate?.resources?.requests?.storage;
-    if (given == null) {
-      context.addIssue({ code: 'custom', message: 'must have a size', path: ['size'] });
-      return z.NEVER;
-    }
-    const name = storageClass ?? pvcTemplate?.storageClassName;
-    return { type: name == null ? {} : { name }, ...diskSize(given) };
+    if (given == null) return invalid(context, 'must have a size', 'size');
+    const name = storageClass ?? pvcTemplate?.storageClassName ?? undefined;
+    return { type: { name }, ...diskSize(given) };
   });
 
 const PgCluster = z.object({
   metadata: Metadata,
   spec: z.object({
-    // The API server fills it in; an object from elsewhere may lack it.
+    // The API server sets this default; another source of objects may not.
     instances: count.default(1),
     storage: Storage,
     walStorage: Storage.nullish(),
@@ -44,9 +40,7 @@ const PgCluster = z.object({
     .object({
       readyInstances: countOrNone.nullish(),
       currentPrimary: z.string().nullish(),
-      conditions: z
-        .array(z.object({ type: z.string(), status: z.string(), reason: label.nullish() }))
-        .nullish(),
+      conditions: Conditions,
     })
     .nullish(),
 });
@@ -60,36 +54,18 @@ export const kind: ClusterKind = {
   plural: 'clusters',
   notes: `| CloudNativePG \`Cluster\` | |
 |---|---|
-| \`shards\`, \`replicas\` | 1 and \`spec.instances\`, the primary among them |
-| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with the annotation \`cnpg.io/hibernation: "on"\`; \`Fenced\` when all instances are; \`Creating\` until it has had a primary; \`Active\` when the condition \`Ready\` holds and every instance is ready; \`Degraded\` when it holds and some are not; else the reason why it does not hold, e.g. \`ClusterIsNotReady\`. Never the prose of \`status.phase\` |
+| \`shards\`, \`replicas\` | 1 and \`spec.instances\`, with the primary |
+| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with the annotation \`cnpg.io/hibernation: "on"\`; \`Fenced\` if all instances are; \`Creating\` until it had a primary; \`Active\` if the condition \`Ready\` is true and every instance is ready; \`Degraded\` if it is true and some are not; else the reason of the condition, e.g. \`ClusterIsNotReady\`. \`status.phase\` is prose and is not read |
 | \`machine\` | \`spec.resources\` of one instance |
 | \`disks\` | of one instance: \`spec.storage\`, \`spec.walStorage\`, \`spec.tablespaces\` |`,
 
   read(object, naming) {
-    return readObject(PgCluster, object, ({ metadata, spec, status }): readonly ClusterItem[] => {
-      const said = namedBy(metadata, naming, (nodeLabel) =>
-        demanded(nodeLabel, spec.affinity?.nodeSelector, spec.affinity?.nodeAffinity),
-      );
-      const { uid: key, name, namespace, creationTimestamp: createdAt } = metadata;
-      if ('reason' in said) {
-        const { reason, ...waits } = said;
-        return [{ ...rejectedRow(key, `${namespace}/${name}: ${reason}`, {}), ...waits }];
-      }
-      const { machineType, ...named } = said.named;
-      const machine = machineOf(machineType, spec.resources);
-      const tablespaces = (spec.tablespaces ?? []).map(({ storage }) => storage);
-      const cluster = {
-        ...named,
-        key,
-        name,
-        status: statusOf(metadata, spec.instances, status),
-        shards: 1,
-        replicas: spec.instances,
-        ...(machine === undefined ? {} : { machine }),
-        disks: [spec.storage, ...(spec.walStorage == null ? [] : [spec.walStorage]), ...tablespaces],
-        createdAt,
-      };
-      return [{ kind: 'cluster', cluster }];
+    return readObject(PgCluster, object, ({ metadata, spec, status }) => {
+      const { instances: replicas, storage, walStorage, affinity: nodes, resources } = spec;
+      const tablespaces = (spec.tablespaces ?? []).map((each) => each.storage);
+      const disks = [storage, ...(walStorage == null ? [] : [walStorage]), ...tablespaces];
+      const word = statusOf(metadata, replicas, status);
+      return oneCluster({ metadata, nodes, resources, status: word, shards: 1, replicas, disks }, naming);
     });
   },
 };

@@ -1,22 +1,22 @@
 import { z } from 'zod';
 import { countOrNone } from '../../../schema/fields.ts';
-import { ClaimSpec, operatedCluster, POD_FIELDS, Status } from '../click-house-operator.ts';
+import { operatedCluster, POD_FIELDS, Status } from '../click-house-operator.ts';
 import type { ClusterKind } from '../kind.ts';
 import { Metadata, readObject } from '../metadata.ts';
+import { VolumeClaim } from '../placement.ts';
 
-/** As in `keepercluster_types.go`. */
 const Cluster = z.object({
   metadata: Metadata,
   spec: z.object({
     ...POD_FIELDS,
-    // The API server fills it in; an object from elsewhere may lack it.
+    // The API server sets this default; another source of objects may not.
     replicas: countOrNone.default(3),
-    dataVolumeClaimSpec: ClaimSpec.nullish(),
+    dataVolumeClaimSpec: VolumeClaim.nullish(),
   }),
   status: Status,
 });
 
-/** ClickHouse Keeper of ClickHouse's own operator: what its clusters agree through, with machines and disks of its own. */
+/** ClickHouse Keeper of ClickHouse's operator: the coordination service of its clusters, with further machines and disks. */
 export const kind: ClusterKind = {
   id: 'keeper-cluster',
   apiVersion: 'clickhouse.com/v1alpha1',
@@ -25,10 +25,10 @@ export const kind: ClusterKind = {
   onRequest: true,
   notes: `| ClickHouse \`KeeperCluster\` | |
 |---|---|
-| read | only where the option \`kinds\` names \`keeper-cluster\`: it holds what ClickHouse clusters agree on, and no data of anybody |
+| read | only if the option \`kinds\` names \`keeper-cluster\`: it coordinates ClickHouse clusters and has no user data |
 | \`shards\`, \`replicas\` | 1 and \`spec.replicas\` |
-| \`status\` | as that of a \`ClickHouseCluster\`; the reason may be \`NoLeader\` or \`NotEnoughFollowers\` |
-| \`machine\`, \`disks\` | as those of a \`ClickHouseCluster\`; \`spec.dataVolumeClaimSpec\` is the only disk |`,
+| \`status\` | as for a \`ClickHouseCluster\`; the reason may be \`NoLeader\` or \`NotEnoughFollowers\` |
+| \`machine\`, \`disks\` | as for a \`ClickHouseCluster\`; \`spec.dataVolumeClaimSpec\` is the only disk |`,
 
   read(object, naming) {
     return readObject(Cluster, object, ({ metadata, spec, status }) => {
