@@ -80,11 +80,7 @@ describe('a price list in CSV', () => {
     ['lacks a column', 'name,prize\na,1\n', /names no column price; it must name name, price$/],
     ['is separated otherwise', 'name;price\na;1\n', /no column name, price; .*separated by commas$/],
     ['names a column twice', 'name,price,Name\na,1,b\n', /names the column name twice$/],
-    [
-      'has a quote that is not closed',
-      'name,price\na,1\n"b,2\nc,3\n',
-      /a quote is never closed$/,
-    ],
+    ['has a quote that is not closed', 'name,price\na,1\n"b,2\nc,3\n', /a quote is never closed$/],
     ['has a quote inside a value', 'name,price\na,1\nb"c,2\n', /at line 3: a quote is inside a value/],
     ['has text behind a quote', 'name,price\n"a"b,1\n', /at line 2: a quote is inside a value/],
     [
