@@ -143,9 +143,9 @@ it('a page that fails twice costs neither the run nor a second reading of the ot
     '/v1/server_types 1',
     ...['/v1/server_types 2', '/v1/server_types 2', '/v1/server_types 2'],
   ]);
-  const told = lines.filter(({ msg }) => msg.includes('asked again'));
+  const told = lines.filter(({ msg }) => msg.includes('retried in'));
   expect(told).toMatchObject([1, 2].map((repeatedInRun) => ({ sourceId: 'hetzner', repeatedInRun })));
-  expect(told[0]?.msg).toMatch(/\/v1\/server_types answers 503; it is asked again in 0\.0 s$/);
+  expect(told[0]?.msg).toMatch(/\/v1\/server_types answers 503; the request is retried in 0\.0 s$/);
   expect(JSON.stringify(lines)).not.toMatch(/secret|per_page/);
 });
 

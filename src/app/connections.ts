@@ -1,4 +1,4 @@
-/** What the settings say about servers, and connections to them. */
+/** Addresses of servers by the settings, and connections to Redis. */
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
@@ -9,7 +9,7 @@ import { openRedis, type RedisClient, type RedisUse } from '../redis/redis.ts';
 
 export { type Configured, databaseUrls } from '../config/settings.ts';
 
-/** Where readers read: their own user, where they have one. */
+/** Returns the database of readers: READER_DATABASE_URL, else DATABASE_URL. */
 export function readerDatabase(config: Configured): ServerSetting {
   const url = config.settings.READER_DATABASE_URL;
   if (url) return { setting: 'READER_DATABASE_URL', url };
@@ -17,8 +17,8 @@ export function readerDatabase(config: Configured): ServerSetting {
 }
 
 /**
- * Where readers ask for what a replica does not have yet: undefined where all they read is in the one database.
- * `READER_DATABASE_URL` alone may name the primary among its hosts.
+ * Returns the primary, which readers use if their replica is behind. Undefined if readers have one database. READER_DATABASE_URL
+ * alone may name the primary among its hosts.
  */
 export function readerPrimary({ settings }: Configured): ServerSetting | undefined {
   const { READER_DATABASE_URL: reader, DATABASE_URL: url } = settings;
@@ -41,32 +41,32 @@ function redisOf(config: Configured, name: 'CACHE_REDIS_URL' | 'QUEUE_REDIS_URL'
   if (own) return { setting: name, url: own };
   if (shared) return { setting: 'REDIS_URL', url: shared };
   throw new BadSetting(
-    `neither ${name} nor REDIS_URL is set; give redis://host:6379, or use \`fleetbook up\`, which brings its own`,
+    `neither ${name} nor REDIS_URL is set; set redis://host:6379, or use \`fleetbook up\`, which starts one`,
   );
 }
 
-/** Opens a connection that tells of trouble once, not at every attempt. */
+/** Opens a connection. Logs a problem once as a warning, and its further attempts at debug. */
 export function openLoggedRedis(server: ServerSetting, use: 'subscriber', logger: Logger): Redis;
 export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): RedisClient;
 export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): RedisClient {
-  let told = false;
+  let isLogged = false;
   const onError = (error: Error) => {
     const { code } = error as NodeJS.ErrnoException;
     const why = redisProblem(error, server) ?? `Redis: ${error.message}`;
-    logger[told ? 'debug' : 'warn']({ use, code, setting: server.setting }, why);
-    told = true;
+    logger[isLogged ? 'debug' : 'warn']({ use, code, setting: server.setting }, why);
+    isLogged = true;
   };
   const redis = openRedis(server.url, use, onError, server.setting);
   redis.on('ready', () => {
-    if (told) logger.info({ use }, 'Redis is back');
-    told = false;
-    if (use === 'reader' || use === 'publisher') void tellMisfit(redis, server.setting, logger);
+    if (isLogged) logger.info({ use }, 'Redis is back');
+    isLogged = false;
+    if (use === 'reader' || use === 'publisher') void logMisfit(redis, server.setting, logger);
   });
   return redis;
 }
 
-/** The cache may be wrong as long as it likes, since everything is in PostgreSQL; somebody should know. */
-async function tellMisfit(redis: RedisClient, setting: string, logger: Logger): Promise<void> {
+/** An unusable cache only costs time, since PostgreSQL has everything. An operator should know. */
+async function logMisfit(redis: RedisClient, setting: string, logger: Logger): Promise<void> {
   const misfit = await redisMisfit(redis, setting, true).catch(() => undefined);
   if (misfit) logger.error({ setting }, `the cache cannot be used: ${misfit.what}; ${misfit.remedy}`);
 }

@@ -1,4 +1,4 @@
-/** Whether PostgreSQL is what its settings take it for, looked at when readers and workers start. */
+/** Checks at the start of readers and workers that PostgreSQL fits its settings. */
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
@@ -6,13 +6,12 @@ import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/c
 import type { ServerSetting } from '../db/connection/server-problem.ts';
 import type { ReplicaPart } from './feature.ts';
 
-/** Milliseconds until a server that did not answer is looked at again. */
-const AGAIN_MS = 1000;
+/** Milliseconds until the next check of a server that did not answer. */
+const RETRY_MS = 1000;
 
 /**
- * Looks at what a worker writes to. A pooler that nobody has told of is only warned of: one whose sessions are sessions
- * would do.
- * @throws BadSetting where it cannot be written to, or what PostgreSQL fails with
+ * Checks the worker's database. An undeclared pooler only causes a warning: session mode works.
+ * @throws BadSetting if it cannot be written to; the error of PostgreSQL
  */
 export async function refuseWriterMisfit(
   store: Pick<Store, 'sql'>,
@@ -20,12 +19,12 @@ export async function refuseWriterMisfit(
   logger: Logger,
 ): Promise<void> {
   const { url, directUrl } = databaseUrls(config);
-  await look(store.sql, { setting: 'DATABASE_URL', url });
+  await check(store.sql, { setting: 'DATABASE_URL', url });
   if (directUrl === url) return;
   await using direct = openStore({ url: directUrl, role: 'worker', connections: 1 });
-  await look(direct.sql, { setting: 'DIRECT_DATABASE_URL', url: directUrl });
+  await check(direct.sql, { setting: 'DIRECT_DATABASE_URL', url: directUrl });
 
-  async function look(sql: Store['sql'], server: ServerSetting): Promise<void> {
+  async function check(sql: Store['sql'], server: ServerSetting): Promise<void> {
     const facts = await postgresFacts(sql);
     const misfit = writerMisfit(facts, server);
     if (misfit) throw new BadSetting(`${server.setting} cannot be used: ${misfit.what}; ${misfit.remedy}`);
@@ -34,40 +33,40 @@ export async function refuseWriterMisfit(
   }
 }
 
-export interface ReaderDatabase {
+interface ReaderDatabase {
   readonly store: Store;
   readonly server: ServerSetting;
-  /** Set if another server is read for what this one lacks. */
+  /** Set if readers also read the primary. */
   readonly replica: Pick<ReplicaPart, 'misfit'> | undefined;
   readonly logger: Logger;
 }
 
 /**
- * Looks in the background at what a reader reads, as soon as it answers and after each loss of its connections, and logs
- * what does not fit, once. A reader starts whatever it is: memory and Redis may answer.
+ * Checks a reader's database in the background, at the start and after each loss of connections. Logs each misfit once. A
+ * reader starts even so: memory and Redis may answer.
  */
-export function tellReaderMisfit({ store, server, replica, logger }: ReaderDatabase): Disposable {
+export function watchReaderMisfit({ store, server, replica, logger }: ReaderDatabase): Disposable {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  let told: string | undefined;
-  const lookAgain = () => {
-    if (!isOver) timer ??= setTimeout(look, AGAIN_MS).unref();
+  let logged: string | undefined;
+  const checkAgain = () => {
+    if (!isOver) timer ??= setTimeout(check, RETRY_MS).unref();
   };
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     timer = undefined;
     try {
       const facts = await postgresFacts(store.sql);
       const misfit = readerMisfit(facts, server, replica !== undefined) ?? poolerMisfit(facts, server);
       const why = misfit ? `${server.setting}: ${misfit.what}; ${misfit.remedy}` : await replica?.misfit();
-      if (why !== undefined && why !== told) logger.error(why);
-      told = why;
+      if (why !== undefined && why !== logged) logger.error(why);
+      logged = why;
     } catch {
-      // That it does not answer is told by whoever reads.
-      lookAgain();
+      // The reads log that it does not answer.
+      checkAgain();
     }
   }
-  store.onLost(lookAgain);
-  void look();
+  store.onLost(checkAgain);
+  void check();
   return {
     [Symbol.dispose]() {
       isOver = true;

@@ -1,12 +1,11 @@
 /**
- * What has to be closed, newest first; registered where it is opened. What is registered after the closing, by a
- * start that was interrupted, is closed at once. (AsyncDisposableStack does less and is not in Node 22.)
+ * Closes resources, newest first. A resource that an interrupted start registers late is closed at once, which
+ * AsyncDisposableStack does not do. (Node 22 has no AsyncDisposableStack.)
  */
 export class Disposer implements AsyncDisposable {
   readonly #steps: (() => Promise<unknown> | unknown)[] = [];
   #closed = false;
 
-  /** Takes over something disposable and hands it back. */
   use<T extends AsyncDisposable>(resource: T): T {
     this.defer(() => resource[Symbol.asyncDispose]());
     return resource;
@@ -17,7 +16,7 @@ export class Disposer implements AsyncDisposable {
     if (this.#closed) void this[Symbol.asyncDispose]();
   }
 
-  /** Runs every step, also when one fails; the first failure is thrown at the end. */
+  /** Runs every step, even after a failure. @throws the first failure */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     const failures: unknown[] = [];

@@ -1,41 +1,41 @@
-/** What a host says of the reader that it embeds, as the settings that `serve` has. */
+/** Options of an embedded reader, as settings of `serve`. */
 import type { FastifyBaseLogger } from 'fastify';
 import { BadSetting, readSettings, type Settings } from '../config/settings.ts';
 import { ALL_SETTINGS } from './feature-settings.ts';
 
-/** How much an embedded reader may take and how old its answers may be. What is left out is as in `serve`. */
+/** Limits of an embedded reader. Each has the default of `serve`. */
 export interface ReaderLimits {
-  /** Seconds for which memory, and what is in `snapshotDir`, answers when nothing else does. */
+  /** Seconds for which memory and `snapshotDir` answer when PostgreSQL and Redis cannot. */
   readonly staleSeconds?: number;
-  /** Seconds for which known tokens are accepted when they cannot be checked. */
+  /** Seconds for which known tokens stay accepted when they cannot be checked. */
   readonly tokenStaleSeconds?: number;
-  /** Bytes by which what the reader keeps may enlarge the process; in `snapshotDir` it keeps at most twice as many. */
+  /** Bytes of memory for cached data; `snapshotDir` gets at most twice as many bytes. */
   readonly memoryBytes?: number;
-  /** Reads that may fall back to PostgreSQL at the same time; beyond: 503. */
+  /** Concurrent reads from PostgreSQL; a further one is answered with 503. */
   readonly postgresReads?: number;
-  /** Requests a minute that one token may make of this process; 0, or left out: no limit. Beyond: 429. */
+  /** Requests a minute of one token in this process, 0 for no limit; a further one is answered with 429. */
   readonly requestsPerMinute?: number;
-  /** Milliseconds by which the event loop may be late before requests that would wait are refused; 0: no limit. */
+  /** Largest event loop delay in milliseconds, 0 for no limit; above it, uncached requests are answered with 503. */
   readonly eventLoopDelayMs?: number;
 }
 
 export interface ReaderOptions {
   /** `postgres://…`, as DATABASE_URL. */
   readonly databaseUrl: string;
-  /** A user or a replica of the reader's own, as READER_DATABASE_URL. */
+  /** Another user, or a replica, for the reader, as READER_DATABASE_URL. */
   readonly readerDatabaseUrl?: string;
-  /** `redis://…`, as CACHE_REDIS_URL: where workers publish to. */
+  /** `redis://…`, as CACHE_REDIS_URL: workers publish to it. */
   readonly cacheRedisUrl: string;
   /** A folder on a local disk for the reader's copy, as SNAPSHOT_DIR. */
   readonly snapshotDir?: string;
   readonly limits?: ReaderLimits;
-  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. The host's own setting does not count. */
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. The host's setting has no effect. */
   readonly trustProxy?: readonly string[];
-  /** Origins whose pages may read the answers in a browser, as CORS_ORIGINS; none unless given. */
+  /** Origins whose pages may read answers in a browser, as CORS_ORIGINS; none by default. */
   readonly corsOrigins?: '*' | readonly string[];
-  /** Where the reader tells of trouble and of requests, e.g. the host's `app.log`; nowhere unless given. */
+  /** Receives log lines about problems and requests, e.g. the host's `app.log`; no log by default. */
   readonly logger?: FastifyBaseLogger | false;
-  /** Whether `/docs` and `/llms.txt` are the reader's, too; true unless given. */
+  /** Whether the reader serves `/docs` and `/llms.txt`; true by default. */
   readonly docs?: boolean;
 }
 
@@ -60,8 +60,8 @@ const LIMITS: Readonly<Record<keyof ReaderLimits, string>> = {
 const REQUIRED = ['databaseUrl', 'cacheRedisUrl'] as const;
 
 /**
- * The settings of `serve` that these options stand for. The environment is not read.
- * @throws TypeError that names every option that is missing, unknown or wrong, and what would do; no value of one
+ * Converts options to settings of `serve`. The environment is not read.
+ * @throws TypeError that names every missing, unknown or wrong option with the accepted values; it contains no value
  */
 export function settingsOf(options: ReaderOptions): Settings {
   const problems: string[] = [];
@@ -69,14 +69,14 @@ export function settingsOf(options: ReaderOptions): Settings {
   for (const name of REQUIRED) if (!options[name]) problems.push(`${name} is missing`);
   const { limits = {}, logger: _, docs = true, ...others } = options;
   given.API_DOCS = docs ? 'on' : 'off';
-  take(others, OPTIONS, '', given, problems);
-  take(limits, LIMITS, 'limits.', given, problems);
+  addSettings(others, OPTIONS, '', given, problems);
+  addSettings(limits, LIMITS, 'limits.', given, problems);
   if (problems.length > 0) throw new TypeError(`createReader: ${problems.join('; ')}`);
   return readSettings(given);
 }
 
-/** Reads each option as its setting is read. */
-function take(
+/** Validates each option as the setting of the same meaning. */
+function addSettings(
   options: object,
   names: Readonly<Record<string, string>>,
   place: string,
@@ -86,10 +86,10 @@ function take(
   for (const [name, value] of Object.entries(options)) {
     const setting = Object.hasOwn(names, name) ? names[name] : undefined;
     if (setting === undefined) {
-      problems.push(`${place}${name} is no option; there are ${Object.keys(names).join(', ')}`);
+      problems.push(`${place}${name} is not an option; options are ${Object.keys(names).join(', ')}`);
       continue;
     }
-    // As a setting that is empty: it stands for its default.
+    // An empty setting has its default.
     if (value === undefined || value === '') continue;
     try {
       ALL_SETTINGS[setting]?.read(String(value));

@@ -1,4 +1,4 @@
-/** The read tier inside somebody else's Fastify application. See docs/embedding.md. */
+/** A reader as a plugin of another Fastify application. See docs/embedding.md. */
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyInstance, FastifyPluginAsync, RouteShorthandOptions } from 'fastify';
@@ -11,32 +11,32 @@ import { apiOptions, composeReader } from './reader.ts';
 
 export interface EmbeddedReader extends AsyncDisposable {
   /**
-   * For the host's `register`, once. Under a prefix every path below it is the reader's. Without one it takes `/v1` and
-   * what describes the API, and leaves all else to the host.
+   * Register it once. With a prefix, the reader answers every path below it. Without one, it answers `/v1` and the description
+   * of the API, and the host answers all other paths.
    */
   readonly plugin: FastifyPluginAsync;
-  /** What `/readyz` of `serve` tells: whether it can answer, and each check by name. It never fails. */
+  /** Returns the result of `/readyz`: whether it can answer, and each check by name. It never fails. */
   readiness(): Promise<Readiness>;
   /**
-   * Resolves when the reader can answer. Requests are answered before as well, by 503 where nothing is known yet.
-   * @param withinMs milliseconds, 10 000 unless given
-   * @throws Error that names what is missing after that time
+   * Resolves when the reader can answer. Earlier requests are answered too, with 503 if no data is there.
+   * @param withinMs milliseconds, 10 000 by default
+   * @throws Error after that time; it names the failed checks
    */
   ready(withinMs?: number): Promise<void>;
-  /** Closes all connections. The host's `close()` does it, too. */
+  /** Closes all connections. The host's `close()` calls it. */
   close(): Promise<void>;
 }
 
-/** Paths that the reader takes where it has no prefix. */
+/** Paths of a reader without a prefix. */
 const OWN_PATHS = ['/v1', '/v1/*', '/openapi.json'];
 const DOCS_PATHS = ['/docs', '/docs/*', '/llms.txt'];
 
-/** How often `ready` looks (ms). */
-const LOOK_EVERY_MS = 50;
+/** Milliseconds between two checks of `ready`. */
+const CHECK_EVERY_MS = 50;
 
 /**
- * Opens a reader for a host. Nothing has to be up: PostgreSQL and Redis are connected to when they are there.
- * @throws TypeError that names each option that is missing, unknown or wrong
+ * Opens a reader for a host. PostgreSQL and Redis need not be up: it connects as soon as they are.
+ * @throws TypeError that names each missing, unknown or wrong option
  */
 export function createReader(options: ReaderOptions): EmbeddedReader {
   const settings = settingsOf(options);
@@ -60,7 +60,7 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
           `the reader is not ready after ${withinMs} ms: ${missing.map((check) => check.join(' ')).join(', ')}`,
         );
       }
-      await pause(LOOK_EVERY_MS);
+      await pause(CHECK_EVERY_MS);
     }
   }
 
@@ -70,7 +70,8 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
   }
 
   const plugin: FastifyPluginAsync = async (host) => {
-    if (isRegistered) throw new Error('a reader is registered once; create another one for another place');
+    if (isRegistered)
+      throw new Error('this reader is already registered; create another reader for another place');
     isRegistered = true;
     const app = buildApp({
       ...(await opening),
@@ -83,7 +84,7 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
     await app.ready();
     forward(host, app, settings.API_DOCS === 'on' ? [...OWN_PATHS, ...DOCS_PATHS] : OWN_PATHS);
     let closing: Promise<unknown> | undefined;
-    // From here on it tells each client to close its connection.
+    // Its answers tell clients to close their connections from now on.
     host.addHook('preClose', async () => {
       closing = app.close();
     });
@@ -97,9 +98,9 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
 }
 
 /**
- * Hands requests over before anything of theirs is read, so that no hook, parser or error handler of the host changes an
- * answer. The host's `onRequest` hooks come first, and may refuse a request.
- * @param ownPaths paths that are the reader's where it has no prefix
+ * Passes requests to the reader before the host reads their bodies. No later hook, parser or error handler of the host changes
+ * an answer. The host's `onRequest` hooks run first, and may reject a request.
+ * @param ownPaths paths of a reader without a prefix
  */
 function forward(host: FastifyInstance, app: FastifyInstance, ownPaths: readonly string[]): void {
   const { prefix } = host;
@@ -115,7 +116,7 @@ function forward(host: FastifyInstance, app: FastifyInstance, ownPaths: readonly
     host.route({ method, url, exposeHeadRoute: false, onRequest, handler: (_, reply) => reply });
 }
 
-/** The target without the prefix. The host has matched the prefix: in another spelling it has as many segments. */
+/** Removes the prefix. The host has matched it: another spelling of it has as many segments. */
 function targetBelow(prefix: string, target: string): string {
   if (prefix === '') return target;
   const rest = target.startsWith(prefix)
@@ -124,7 +125,7 @@ function targetBelow(prefix: string, target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** `serve` has Node join them. Of two credentials the first must not look like the only one. */
+/** Node joins duplicates of these for `serve`. Two credentials must not look like the first alone. */
 const JOINED = ['authorization', 'host'] as const;
 
 function joinDuplicates({ headers, rawHeaders }: IncomingMessage): void {

@@ -1,14 +1,14 @@
-/** What operators are told of each source: one that is configured here, or one that is stored. Pure. */
+/** Configured and stored sources, as operators see them. Pure. */
 import type { NamedSource } from '../config/named-sources.ts';
 import type { StoredSource } from '../db/sources.ts';
 import type { Disabling } from '../domain/disabled-source.ts';
 import { nextSlots, scheduleInWords } from '../domain/schedule.ts';
 
 /**
- * - `on`: it is configured, and its schedule runs it
- * - `disabled`: it is configured, and an operator has disabled it
- * - `not configured`: it is stored, and not in this configuration; what it has published is still there
- * - `retired`: the same, and nothing of it is published
+ * - `on`: configured, and its schedule runs it
+ * - `disabled`: configured, and an operator has disabled it
+ * - `not configured`: stored without a configuration here; its data is still published
+ * - `retired`: stored without a configuration here; none of its data is published
  */
 export type SourceState = 'on' | 'disabled' | 'not configured' | 'retired';
 
@@ -19,21 +19,21 @@ export interface ListedSource {
   readonly adapter: string;
   readonly state: SourceState;
   readonly disabled: Disabling | null;
-  /** Five cron fields, and what they mean; null for a source that is not configured here. */
+  /** Five cron fields; null if the source is not configured here. */
   readonly schedule: string | null;
   readonly scheduleInWords: string | null;
-  /** Whether changes are also heard of at once. */
+  /** Whether a watch reports changes at once. */
   readonly watched: boolean;
-  /** Its next due times; none while it is not run. */
+  /** The next due times; empty if no schedule runs it. */
   readonly nextSlots: readonly string[];
-  /** When it was first known; null for one that never ran and that no worker has started with. */
+  /** Null until a run or a worker registers it. */
   readonly registeredAt: string | null;
-  /** When its last good run began to read. */
+  /** When its last successful run began to read. */
   readonly verifiedAt: string | null;
   readonly retiredAt: string | null;
 }
 
-/** Those that are configured, in that order, then those that are only stored. @param slots how many are told of each */
+/** Lists configured sources, then those that are only stored. @param slots number of next slots of each */
 export function listedSources(
   configured: readonly NamedSource[],
   stored: readonly StoredSource[],

@@ -1,21 +1,21 @@
-/** Which run, or which request, a line of the log is about: known to every line that is written meanwhile, by whomever. */
+/** Adds the run or request under way to each log line. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 type LogFields = Record<string, string | number | undefined>;
 
 const storage = new AsyncLocalStorage<LogFields>();
 
-/** Does a piece of work. Each line that is logged during it has the fields, and those that are added on the way. */
+/** Runs `work`. Each of its log lines has the fields, and those that `addLogFields` adds. */
 export function inLogContext<T>(fields: Readonly<LogFields>, work: () => T): T {
   return storage.run({ ...fields }, work);
 }
 
-/** Does it in the context that there is, or in a new one: what is added to that stays for who has begun it. */
+/** Runs `work` in the current context, or in a new one. */
 export function inSomeLogContext<T>(work: () => T): T {
   return storage.getStore() === undefined ? storage.run({}, work) : work();
 }
 
-/** Adds fields to all further lines of the piece of work under way. Without one it does nothing. */
+/** Adds fields to all further lines of the current context, if there is one. */
 export function addLogFields(fields: Readonly<LogFields>): void {
   const current = storage.getStore();
   if (current) Object.assign(current, fields);
@@ -23,13 +23,13 @@ export function addLogFields(fields: Readonly<LogFields>): void {
 
 const sources = new Set<() => LogFields>();
 
-/** Adds fields that somebody else knows of each line, e.g. the trace that it belongs to. @returns what takes them out again */
+/** Adds a function that returns further fields of each line, e.g. its trace. @returns a function that removes it */
 export function addLogSource(source: () => LogFields): () => void {
   sources.add(source);
   return () => void sources.delete(source);
 }
 
-/** The fields of the piece of work under way: pino's `mixin`. A line's own fields come before them. */
+/** Returns the fields of the current context, for pino's `mixin`. A line's own fields override them. */
 export function logFields(): LogFields {
   const fields = { ...storage.getStore() };
   for (const source of sources) Object.assign(fields, source());

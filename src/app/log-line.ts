@@ -1,11 +1,11 @@
-/** A log entry as a person reads it on a terminal. */
+/** Formats a log entry for a terminal. */
 import { inspect, styleText } from 'node:util';
 import { levels } from 'pino';
 import { harmless } from '../lib/control-characters.ts';
 
 export interface LineStyle {
   readonly colours: boolean;
-  /** Write where every error comes from; without it only that of a mistake in the program is written. */
+  /** Print the stack of every error; otherwise only of errors in MISTAKES. */
   readonly stacks: boolean;
 }
 
@@ -15,14 +15,13 @@ const COLOURS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
   fatal: ['bold', 'red'],
 };
 
-/** Their message says nothing without the place. */
+/** Programming errors: their messages need the place. */
 const MISTAKES: readonly unknown[] = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError'];
 
 /**
- * `16:13:30 serve[29452] warn  the link to the cache is down (why="the subscription was cut")`: the time of day where
- * the program runs, which process, level, message, the error's own words if there is one, and the other fields. The
- * lines of a stack follow. Nothing of it can steer a terminal, whoever has worded it.
- * @param json one entry as pino writes it; what is no such entry is given back, made harmless
+ * Returns e.g. `16:13:30 serve[29452] warn  the link to the cache is down (why="the subscription was cut")`: local time,
+ * process, level, message, error message and other fields, then the lines of a stack. Control characters are escaped.
+ * @param json an entry of pino; any other text is returned, escaped
  */
 export function readableLine(json: string, { colours, stacks }: LineStyle): string {
   const entry = objectOf(json);
@@ -38,8 +37,8 @@ export function readableLine(json: string, { colours, stacks }: LineStyle): stri
   const line = `${timeOfDay(time)} ${name}[${pid}] ${shownLevel}${' '.repeat(Math.max(1, 6 - label.length))}`;
   const isPlaced = typeof stack === 'string' && (stacks || MISTAKES.includes(kind));
   const places = isPlaced ? stack.split('\n').filter((one) => /^\s+at /.test(one)) : [];
-  const told = rest.length === 0 ? words : `${words} (${rest.join(' ')})`;
-  return [`${line}${harmless(told)}`, ...places.map((place) => `  ${harmless(place)}`), ''].join('\n');
+  const text = rest.length === 0 ? words : `${words} (${rest.join(' ')})`;
+  return [`${line}${harmless(text)}`, ...places.map((place) => `  ${harmless(place)}`), ''].join('\n');
 }
 
 function timeOfDay(time: unknown): string {
@@ -50,7 +49,7 @@ function timeOfDay(time: unknown): string {
 
 function shown(value: unknown): string {
   if (typeof value === 'string') return /^[^\s"=()]+$/.test(value) ? value : JSON.stringify(value);
-  // A broken guard, for one, says itself in a sentence.
+  // E.g. broken guards: each has a sentence.
   if (Array.isArray(value) && value.length > 0 && value.every(isDetailed))
     return JSON.stringify(value.map(({ detail }) => detail).join('; '));
   return inspect(value, { breakLength: Number.POSITIVE_INFINITY, depth: 4 });

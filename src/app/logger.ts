@@ -5,10 +5,7 @@ import { loggableError } from '../lib/driver-error.ts';
 import { logFields } from './log-context.ts';
 import { readableLine } from './log-line.ts';
 
-/**
- * The process's logger, on standard error, so that standard output stays a command's own: lines to be read where that
- * is a terminal, else JSON lines.
- */
+/** Opens the process's logger: on standard error, as readable lines on a terminal, else as JSON lines. */
 export function openLogger(settings: Pick<Settings, 'LOG_LEVEL'>, name: string): Logger {
   const stderr = pino.destination({ dest: 2, sync: true });
   return pino(

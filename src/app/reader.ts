@@ -30,7 +30,7 @@ import {
   readerDatabase,
   readerPrimary,
 } from './connections.ts';
-import { tellReaderMisfit } from './database-misfit.ts';
+import { watchReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
 import type { ReplicaPart, ReplicaServers } from './feature.ts';
 import { FEATURES } from './features.ts';
@@ -39,19 +39,17 @@ export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
-  /** Operations that features add. */
   readonly features: readonly ApiFeature[];
-  /** Adds the series of features. */
   addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  /** Ready when the lineage is known and the list of providers can be answered. */
+  /** Ready if it knows the lineage and can answer the list of providers. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
 }
 
-/** The share of successful answers that is logged: thousands a second would cost more than they say. */
+/** The logged share of successful answers: there may be thousands a second. */
 const LOGGED_SHARE = 0.001;
 
-/** What the settings say about the API itself. */
+/** Returns the settings of the API. */
 export function apiOptions(
   settings: Settings,
 ): Pick<ApiDeps, 'trustProxy' | 'corsOrigins' | 'logSuccesses' | 'limits' | 'docs'> {
@@ -70,7 +68,7 @@ export function apiOptions(
 }
 
 export interface ReaderObserver {
-  /** Hears of each value of the cache that could not be used, by the kind of its document. */
+  /** Receives the document's kind for each unusable value of the cache. */
   readonly onUnusable?: (kind: string) => void;
 }
 
@@ -119,8 +117,8 @@ export async function composeReader(
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
-  const telling = tellReaderMisfit({ store, server: database, replica, logger });
-  closing.defer(() => telling[Symbol.dispose]());
+  const misfit = watchReaderMisfit({ store, server: database, replica, logger });
+  closing.defer(() => misfit[Symbol.dispose]());
   const parts = features.parts.map((open) =>
     open({
       config,
@@ -151,7 +149,7 @@ export async function composeReader(
   };
 }
 
-/** @param hasCopy the answer names the tier: a monitor of a reader with a copy wants to know that it lives on it */
+/** @param hasCopy adds the tier: a monitor sees that the reader answers from its copy */
 async function readiness(documents: Documents, subscription: CacheSubscription, hasCopy: boolean) {
   let catalogue = 'ok';
   let tier: Tier | undefined;
@@ -171,7 +169,7 @@ function cacheState({ linked, isConnected, publisher }: CacheSubscription): stri
 
 interface Server extends Store {
   readonly server: ServerSetting;
-  /** Reads at once. */
+  /** The largest number of concurrent reads. */
   readonly atOnce: number;
 }
 
@@ -182,10 +180,10 @@ function openServer(server: ServerSetting, atOnce: number, closing: Disposer): S
   return { ...store, server, atOnce };
 }
 
-/** A share of what readers may read from PostgreSQL: the primary has the writes as well. */
+/** Share of POSTGRES_READS for the primary, which also has the writes. */
 const SHARE_OF_PRIMARY = 1 / 4;
 
-/** Undefined where readers have no other place to read than the primary. */
+/** Opens the primary, if it is another database than the readers'. */
 function openPrimary(config: Configured, closing: Disposer): Server | undefined {
   const server = readerPrimary(config);
   return server && openServer(server, Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY), closing);

@@ -1,4 +1,4 @@
-/** One run of one source, from its configuration to its record. */
+/** Runs a source, and records the run. */
 import { createHash } from 'node:crypto';
 import type { SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
@@ -28,34 +28,32 @@ import { syncRates } from '../sync/rates.ts';
 import { nothingStored, type SyncResult } from '../sync/result.ts';
 import { addLogFields } from './log-context.ts';
 
-/** Deadline of one answer of an upstream, and its largest size in bytes. */
+/** Deadline (ms) and largest size (bytes) of one response of an upstream. */
 const SOURCE_DEADLINE_MS = 60_000;
 const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 
 export interface RunOptions {
   readonly slot?: string | undefined;
-  /** Why it begins. */
+  /** The cause of the run. */
   readonly origin?: RunOrigin | undefined;
   readonly progress?: Progress;
-  /** True for a job of a worker's queue: the run records whether it is alone in the process. */
+  /** True for a job of a worker's queue: the run records whether it is the only one of the process. */
   readonly inWorker?: boolean;
-  /** Ends the run: it is recorded as failed and nothing of it is stored. */
+  /** Aborts the run: it is recorded as failed, and nothing of it is stored. */
   readonly signal?: AbortSignal | undefined;
-  /** Repeat single requests to the source; without them a request that fails ends the run. */
+  /** How requests are retried. Without it, a failed request ends the run. */
   readonly retries?: Retries | undefined;
-  /** For clusters: the state that a watch has found; the source is not read then. What is missing from it has been deleted. */
+  /** The clusters that a watch has found. The source is not read then, and every other cluster is deleted. */
   readonly state?: readonly ClusterItem[];
 }
 
 export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 
 /**
- * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
- * published stays marked in the database.
- * An operator who cancels it ends it without a failure: the outcome is `cancelled`.
- * @throws SourceDisabled when an operator has disabled the source: no run is recorded then
- * @throws SourceError when the source cannot be read; StatementTimeout when PostgreSQL gave up a statement; the run is
- * recorded as failed then.
+ * Runs a source once, and records the run. The caller publishes the result: unpublished documents stay marked in the database.
+ * If an operator cancels the run, its outcome is `cancelled`.
+ * @throws SourceDisabled if the source is disabled; no run is recorded
+ * @throws SourceError if the source cannot be read; StatementTimeout. The run is recorded as failed.
  */
 export async function runSource(
   config: Configured,
@@ -109,7 +107,7 @@ export async function runSource(
   });
 }
 
-/** What an adapter needs to watch a source until the signal aborts. */
+/** Returns the context in which an adapter watches a source until the signal aborts. */
 export function watchContext(source: ClustersConfig, signal: AbortSignal): WatchContext {
   const http = openHttp(source, { signal });
   return { http, now: () => new Date(), ...addressOf(source), signal };
@@ -141,7 +139,7 @@ function apiKeyOf(source: SourceConfig): Pick<SourceHttpOptions, 'apiKey'> {
   return { apiKey: { credentials: adapter.apiKey.credentials, token } };
 }
 
-/** Of a source of machines, what says under which provider readers see them. */
+/** The part of a source that names its provider. */
 export interface ProvidedSource {
   readonly adapter: { readonly provider?: KnownProvider | undefined };
   readonly options?: { readonly provider?: unknown };
@@ -150,10 +148,10 @@ export interface ProvidedSource {
 type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> &
   BeginOptions & { readonly log?: RequestLog };
 
-/** @param signal aborts when the caller ends the run, or an operator cancels it */
+/** @param signal aborts if the caller ends the run, or an operator cancels it */
 type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
 
-/** One run in the trace, or a trace of its own. */
+/** Records a run in the database and in the trace. */
 export async function recorded(
   config: Configured,
   store: Store,
@@ -199,7 +197,7 @@ async function recordedRun(
   }
 }
 
-/** The operator message of a run that failed. */
+/** Returns the message of a failed run, for operators. */
 function failureMessage(error: unknown, signal: AbortSignal | undefined): string {
   if (error instanceof SourceError || error instanceof StatementTimeout) return error.message;
   if (!signal?.aborted) return 'an internal error, see the log';
@@ -208,8 +206,8 @@ function failureMessage(error: unknown, signal: AbortSignal | undefined): string
 }
 
 /**
- * Fingerprint of everything besides the payloads that determines the stored rows. When it changes, payloads have to be
- * read again even if they are unmodified. Rates count only where the source's prices can need them.
+ * Returns a digest of all inputs of the stored rows except payloads. When it changes, unmodified payloads are read again. It
+ * contains only the rates that the source's prices can need.
  */
 function parseFingerprintOf(source: SourceConfig, { currency, rates }: Pricing): string {
   const own = source.kind === 'catalogue' ? source.adapter.currency : undefined;
@@ -223,7 +221,7 @@ function parseFingerprintOf(source: SourceConfig, { currency, rates }: Pricing):
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
-/** The provider under which readers see the machines; it is created when the source's options name a new one. */
+/** Returns the provider of a source's machines. Creates it if the source's options name a new one. */
 export async function providerOf(store: Store, { adapter, options }: ProvidedSource): Promise<KnownProvider> {
   return adapter.provider ?? (await providerNamed(store.db, String(options?.provider)));
 }

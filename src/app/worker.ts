@@ -1,4 +1,4 @@
-/** Composes what sources are run with. */
+/** Composes a worker: a writer that also runs sources. */
 
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
@@ -13,15 +13,15 @@ import { type RunOptions, runSource } from './run-source.ts';
 import { composeWriter, type Writer, type WriterOptions } from './writer.ts';
 
 export interface Worker extends Writer {
-  /** Converts all prices to the configured currency, once. Every run does so before it begins. */
+  /** Converts all prices to the configured currency, once. Every run calls it first. */
   adoptCurrency(): Promise<void>;
   runSource(source: SourceConfig, options?: Omit<RunOptions, 'retries'>): Promise<SyncResult>;
 }
 
 export interface WorkerOptions extends WriterOptions {
-  /** False keeps the currency that the database publishes in, if it has one, whatever is configured. */
+  /** False keeps the currency of the database, if it has one. */
   readonly decidesCurrency?: boolean;
-  /** How single requests to a source are repeated within its run. */
+  /** How requests to a source are retried within a run. */
   readonly requestRetries?: RetryPolicy | undefined;
 }
 
@@ -49,7 +49,7 @@ export function composeWorker(
     if (adopted || (!decidesCurrency && (await storedCurrency(store.sql)) !== undefined)) return;
     const change = await adoptCurrency(store, config.settings, new Date());
     adopted = change.outcome !== 'no rate';
-    // Every run tries again; one log line is enough.
+    // Every run tries again, but the same outcome is logged once.
     if (change.outcome !== lastChange) logCurrencyChange(logger, config.settings.CATALOGUE_CURRENCY, change);
     lastChange = change.outcome;
   };
@@ -59,9 +59,9 @@ export function composeWorker(
     runSource: (source, options = {}) =>
       inSomeLogContext(async () => {
         await seed();
-        // A failure that matters comes again in the run, and is recorded with it.
+        // A failure that also stops the run is recorded with it.
         await adopt().catch((error: unknown) =>
-          logger.warn({ err: error }, 'the currency could not be changed'),
+          logger.warn({ err: error }, 'the currency could not be changed; the next run tries again'),
         );
         const retries = new RequestRetries(requestRetries, (retry) => logRetry(logger, source.id, retry));
         return runSource(config, store, source, { ...options, retries });
@@ -72,7 +72,7 @@ export function composeWorker(
 function logRetry(logger: Logger, sourceId: string, { failure, attempt, pauseMs, ofRun }: Retry): void {
   logger.warn(
     { sourceId, attempt, pauseMs: Math.round(pauseMs), repeatedInRun: ofRun },
-    `${failure.message}; it is asked again in ${(pauseMs / 1000).toFixed(1)} s`,
+    `${failure.message}; the request is retried in ${(pauseMs / 1000).toFixed(1)} s`,
   );
 }
 
@@ -80,11 +80,11 @@ function logCurrencyChange(logger: Logger, currency: string, change: CurrencyCha
   if (change.outcome === 'changed' && change.from !== undefined)
     logger.info(
       { from: change.from, to: currency },
-      'all prices are published in another currency from now on',
+      'all prices are published in the configured currency from now on',
     );
   if (change.outcome === 'no rate')
     logger.warn(
       { currency, lacking: change.currencies },
-      'prices stay in the currency that they are in: CATALOGUE_CURRENCY is another one, into which exchange rates are lacking; give them in CATALOGUE_RATES',
+      'prices keep their currency: exchange rates to CATALOGUE_CURRENCY are missing; set them in CATALOGUE_RATES',
     );
 }

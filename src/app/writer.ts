@@ -1,4 +1,4 @@
-/** Composes what is written and published with. It knows no sources: to load their adapters takes longest. */
+/** Composes a writer: PostgreSQL, the cache and the publisher. It loads no adapters. */
 
 import type { Logger } from 'pino';
 import type { Configured } from '../config/settings.ts';
@@ -15,21 +15,17 @@ import { FEATURES } from './features.ts';
 export interface Writer extends AsyncDisposable {
   readonly store: Store;
   readonly publisher: Publisher;
-  /** The connection to the cache, e.g. to publish when it is ready again. */
   readonly cache: RedisClient;
 }
 
 export interface WriterOptions {
   readonly onPublish?: PublishObserver | undefined;
   readonly comparison?: ComparisonObserver | undefined;
-  /** Called when the database turns out to be a restored one: every schedule's latest slot is due again. */
+  /** Called if the database was restored: every schedule's latest slot is due again. */
   readonly onNewLineage?: LineageObserver;
 }
 
-/**
- * Statements of a transaction follow each other at once: a writer that is silent for this long hangs, and the next run of
- * its source waits for it.
- */
+/** A writer's transaction without a statement for this long hangs, and blocks the next run of its source. */
 const SILENT_IN_TRANSACTION_MS = 20_000;
 
 export function composeWriter(
@@ -57,7 +53,7 @@ export function composeWriter(
       const { id, revokedAgain, forgotten } = begun;
       logger.warn(
         { lineage: id, revokedAgain, forgottenTokens: forgotten },
-        `${why}: the database gets a new lineage, all documents are published again and every source runs again`,
+        `${why}: the database gets a new lineage, all documents are republished, and every source runs again`,
       );
       onNewLineage(begun, why);
     },

@@ -211,9 +211,9 @@ describe('the options', () => {
     }
     expect(failure).toMatch(/^TypeError: createReader: cacheRedisUrl is missing; databaseUrl must be /);
     expect(failure).toMatch(
-      /limits\.memoryBytes must be .*limits\.speed is no option; there are staleSeconds/,
+      /limits\.memoryBytes must be .*limits\.speed is not an option; options are staleSeconds/,
     );
-    expect(failure).toMatch(/colour is no option; there are databaseUrl/);
+    expect(failure).toMatch(/colour is not an option; options are databaseUrl/);
     expect(failure).not.toContain('geheim');
   });
 
@@ -228,10 +228,10 @@ describe('the options', () => {
     expect([preflight.statusCode, preflight.headers['access-control-allow-origin']]).toEqual([204, origin]);
   });
 
-  it('of one reader are for one place', async () => {
+  it('are registered once for each reader', async () => {
     const reader = createReader(options);
     await using app = Fastify();
     await app.register(reader.plugin, { prefix: '/a' });
-    await expect(app.register(reader.plugin, { prefix: '/b' })).rejects.toThrow('registered once');
+    await expect(app.register(reader.plugin, { prefix: '/b' })).rejects.toThrow('already registered');
   });
 });

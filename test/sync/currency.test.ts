@@ -98,7 +98,7 @@ describe('the published currency', () => {
       await here.sql`select count(*)::int as n from machine_prices where valid_to is not null`;
     expect(history?.n).toBe(0);
     expect(here.lines.map(({ msg }) => msg)).toEqual([
-      'all prices are published in another currency from now on',
+      'all prices are published in the configured currency from now on',
     ]);
     // Who started before it was changed goes on in it.
     await here.first.run('hetzner');

@@ -1,4 +1,4 @@
-/** Decisions about held batches: previewed, approved, rejected, and taken back. */
+/** Previews, approves and rejects held batches, and undoes decisions. */
 import type { SourceConfig } from '../../config/config.ts';
 import type { Configured } from '../../config/settings.ts';
 import type { Store } from '../../db/connection/connect.ts';
@@ -23,11 +23,11 @@ import { publishNow, type Writing } from './publish.ts';
 /** The rows that an approval or its reversal stored. */
 export interface StoredBatch {
   readonly counts: RunCounts;
-  /** False while the cache is away. */
+  /** False if the cache cannot be reached. */
   readonly published: boolean;
 }
 
-/** Stores a batch and publishes it. Undefined if it does not wait any more, or another run has begun. */
+/** Stores a batch and publishes it. Undefined if it has a decision, or another run has begun. */
 export async function approveBatch(
   config: Configured,
   writing: Writing,
@@ -38,13 +38,13 @@ export async function approveBatch(
   return published(writing, await approveHeld(config, writing.store, source, batchId, decider));
 }
 
-/** Drops a batch. False if it does not wait any more. */
+/** Discards a batch. False if it has a decision. */
 export function rejectBatch({ db }: Pick<Store, 'db'>, batchId: number, decider: Decider): Promise<boolean> {
   return decide(db, batchId, 'rejected', decider);
 }
 
 /**
- * Takes a decision back. Undefined if that is not possible any more. `counts` is null for a rejection, which has stored nothing.
+ * Undoes a decision. Undefined if a later run prevents it. `counts` is null for a rejection, which has stored nothing.
  * @param sourceOf returns the configuration of the batch's source
  */
 export async function undoDecision(
@@ -69,8 +69,8 @@ async function published(
 }
 
 /**
- * Stores a held batch that an operator approves. It is compared once more with what is stored now, and no guard
- * can hold it again. `superseded` when another run has begun, or when the batch no longer waits for a decision.
+ * Stores an approved batch. It is compared with the stored rows again, and no guard can hold it. The outcome is `superseded`
+ * if another run has begun, or if the batch has a decision.
  */
 export async function approveHeld(
   config: Configured,
@@ -83,8 +83,8 @@ export async function approveHeld(
 }
 
 /**
- * Stores again what was stored before a batch was approved. `superseded` when that is not possible any more: a run has
- * stored or held something since, or another operator has undone the approval.
+ * Stores the rows of before an approval again. The outcome is `superseded` if a later run has stored or held something, or if
+ * another operator has undone the approval.
  */
 export async function undoApproval(
   config: Configured,
@@ -108,7 +108,7 @@ async function storeDecided(
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
     const common = { store, run, pricing, limits, approved: true, decision, now };
-    // The run that held them, or the approval, wrote these items in the form in which they are stored: no defaults apply.
+    // Held items are complete: the run that wrote them has applied the defaults.
     const items = storableItems(store, decision.batchId);
     return source.kind === 'catalogue'
       ? syncCatalogue({
@@ -120,7 +120,7 @@ async function storeDecided(
   });
 }
 
-/** The items without quarantine and freshness of before the approval: these are restored in another way. */
+/** Reads the items, except quarantine and freshness of before an approval, which another statement restores. */
 async function* storableItems(store: Store, batchId: number): AsyncGenerator<unknown> {
   for await (const item of heldItems(store.sql, batchId)) {
     if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item;
@@ -129,11 +129,10 @@ async function* storableItems(store: Store, batchId: number): AsyncGenerator<unk
 
 export type Preview = PreviewedCatalogue | PreviewedClusters;
 
-/** The part of a source that a preview needs. It does not need the adapter. */
 type PreviewedSource = Pick<SourceConfig, 'id' | 'limits'> &
   (({ readonly kind: 'catalogue' } & ProvidedSource) | { readonly kind: 'clusters' | 'rates' });
 
-/** What a held batch would change now. @param limit rows of each kind of change; undefined for all */
+/** Returns what a held batch would change now. @param limit rows of each kind of change; undefined for all */
 export async function previewHeld(
   { settings }: Configured,
   store: Store,

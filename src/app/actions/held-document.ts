@@ -1,4 +1,4 @@
-/** What readers are told of a machine of a held batch: now, and if the batch were approved. */
+/** The answer of `/v1/machines/<id>` for a machine of a held batch, before and after an approval. */
 import type { SourceConfig } from '../../config/config.ts';
 import type { Store } from '../../db/connection/connect.ts';
 import { machinePlace } from '../../db/machines.ts';
@@ -8,21 +8,18 @@ import { loadContent } from '../../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';
 import { providerOf } from '../run-source.ts';
 
-/** An answer of `/v1/machines/<id>`: the body as readers get it, or null where that is a 404. */
+/** The body of the answer, or null for a 404. */
 export type MachineAnswer = string | null;
 
 export interface HeldDocument {
-  /** The machine's id; null for one that gets its id when it is stored. */
+  /** Null for a new machine: it gets its id when it is stored. */
   readonly id: number | null;
   readonly now: MachineAnswer;
-  /** Ids that are not given yet are null in it. */
+  /** New ids are null. */
   readonly after: MachineAnswer;
 }
 
-/**
- * Both answers come from the functions that make the published documents.
- * @param preview of the batch, with this row
- */
+/** Builds both answers with the functions that build published documents. @param preview has this row */
 export async function heldDocument(
   store: Store,
   source: SourceConfig & { readonly kind: 'catalogue' },

@@ -1,4 +1,4 @@
-/** What operators do with a source: run it, disable it, retire it. */
+/** Runs, disables and retires sources. */
 import type { SourceConfig } from '../../config/config.ts';
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
@@ -11,7 +11,7 @@ import { publishNow, type Writing } from './publish.ts';
 
 type KnownSource = Pick<SourceConfig, 'id' | 'kind'> & { readonly adapter: { readonly id: string } };
 
-/** Disables a source. Stores a configured one first: it may never have run. */
+/** Disables a source. A configured one is stored first, since it may never have run. */
 export async function disableSource(
   db: Database,
   configured: readonly KnownSource[],
@@ -23,7 +23,7 @@ export async function disableSource(
   return storeDisabled(db, id, decider);
 }
 
-/** Takes a source out of publication; its history stays. Undefined for an unknown source. */
+/** Unpublishes a source's data; its history stays. Undefined for an unknown source. */
 export async function retireSource(
   writing: Writing,
   id: string,
@@ -47,7 +47,7 @@ export interface SyncQueue {
   ): Promise<unknown>;
 }
 
-/** Requests a run: a job as any other, which a worker with room for it carries out. Two requests that wait are one run. */
+/** Adds a job for a run. Two waiting requests become one run. */
 export async function requestRun(
   db: Database,
   queue: SyncQueue,
@@ -55,7 +55,7 @@ export async function requestRun(
   decider: Decider,
 ): Promise<void> {
   const slot = latestSlot(schedule, new Date());
-  // The queue is in Redis, out of reach of a transaction: the row is written first, so that no run lacks it.
+  // No transaction spans the queue in Redis. The row is written first, so that every run has one.
   await audit(db, decider, { action: 'source.run', subject: { kind: 'source', id: sourceId } });
   await queue.add(
     'sync',

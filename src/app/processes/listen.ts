@@ -6,8 +6,8 @@ import { probePort } from '../../processes/port.ts';
 type Address = Pick<Settings, 'HOST' | 'PORT'>;
 
 /**
- * @param shared the port may be listened on by several processes of ours (`canSharePort`)
- * @returns the port, which is another than PORT where that is 0
+ * @param shared several processes listen on the port (`canSharePort`)
+ * @returns the port; if PORT is 0, any free one
  * @throws CommandFailure that names the setting
  */
 export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shared = false): Promise<number> {
@@ -21,12 +21,12 @@ export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shar
 }
 
 /**
- * Whether the kernel deals connections out to several listeners on one port (SO_REUSEPORT). What node:cluster does
- * instead elsewhere leaves a connection hanging that was on its way to a process that ends.
+ * Whether the kernel distributes connections among several listeners on one port (SO_REUSEPORT). On other systems node:cluster
+ * distributes them, which leaves a connection open without an answer if its process ends.
  */
 export const canSharePort = process.platform === 'linux';
 
-/** What a listener's address is called in the settings. */
+/** The settings of a listener's address. */
 export interface Listener {
   readonly host: 'HOST' | 'OPS_HOST';
   readonly port: 'PORT' | 'OPS_PORT';
@@ -34,7 +34,7 @@ export interface Listener {
 export const API: Listener = { host: 'HOST', port: 'PORT' };
 export const OPS: Listener = { host: 'OPS_HOST', port: 'OPS_PORT' };
 
-/** @throws CommandFailure that names the setting, when another program listens there, even if it would share the port */
+/** @throws CommandFailure that names the setting if another program listens there, even one that shares the port */
 export async function checkPortsAreFree(settings: Settings, listeners: readonly Listener[]): Promise<void> {
   for (const listener of listeners) {
     const port = settings[listener.port];
@@ -44,24 +44,22 @@ export async function checkPortsAreFree(settings: Settings, listeners: readonly 
   }
 }
 
-/** What an operator is told of it; any other error as it is. */
+/** Returns a CommandFailure that names the setting and a fix, or an unknown error itself. */
 export function listenFailure(error: unknown, port: number, named: Listener): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {
     const other = port < 65_000 ? port + 10 : port - 10;
     return new CommandFailure(
-      `port ${port} is taken by another program; stop it, or choose another, e.g. ${named.port}=${other}`,
+      `port ${port} is used by another program; stop that program, or set another port, e.g. ${named.port}=${other}`,
     );
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return new CommandFailure(
-      `${named.host} is no address of this machine; use 127.0.0.1, or 0.0.0.0 for all`,
+      `${named.host} is not an address of this machine; use 127.0.0.1, or 0.0.0.0 for all`,
     );
   }
   if (code === 'EACCES') {
-    return new CommandFailure(
-      `port ${port} may not be used without privileges; choose one above 1023 in ${named.port}`,
-    );
+    return new CommandFailure(`port ${port} needs privileges; set ${named.port} to a port above 1023`);
   }
   return error;
 }

@@ -15,29 +15,29 @@ import { FEATURES } from '../features.ts';
 import { openAlerts } from '../open-alerts.ts';
 import { composeWriter, type Writer } from '../writer.ts';
 
-/** Set by `up`, which shows the operators' pages of all its processes itself. */
+/** Set by `up`, which serves the operators' pages of all its processes. */
 export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
 
-/** Metrics in Prometheus' text format, and in the form that `up` merges. */
+/** Metrics in Prometheus' text format, and in the format that `up` merges. */
 export interface OfferedMetrics {
   metrics(): Promise<string>;
   exported(): Promise<unknown>;
 }
 
-/** Of this process alone. */
+/** Returns the metrics of this process alone. */
 export const ownMetrics = (registry: Registry): OfferedMetrics => ({
   metrics: () => registry.metrics(),
   exported: () => exportMetrics(registry),
 });
 
-/** What opens the operators' server to people. A reader has none of it: OPS_TOKEN alone opens its pages. */
+/** The features' parts of the operators' server. A reader has none: OPS_TOKEN alone opens its pages. */
 export interface OpenedParts {
   readonly parts: readonly OpsPart[];
-  /** In the worker's role: takes the audit log's rows. */
+  /** In the worker's role, for rows of the audit log. */
   readonly db: Database;
 }
 
-/** Opens what features add to the operators' server. What it opens, `closing` closes. */
+/** Opens the features' parts of the operators' server. */
 export async function openParts(
   given: Omit<OpsContext, 'openWriter' | 'kinds' | 'openAlerts'>,
 ): Promise<OpenedParts> {
@@ -53,8 +53,8 @@ export async function openParts(
 }
 
 /**
- * Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions.
- * @param open opens the parts of features, if this process listens
+ * Listens on OPS_PORT. If `up` started this process, `up` listens instead and requests the metrics by IPC.
+ * @param open opens the parts of features if this process listens
  */
 export async function offerOps(
   config: Configured,
@@ -73,7 +73,7 @@ export async function offerOps(
   const opened = await open?.();
   const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, opened);
   const parts = opened?.parts ?? [];
-  // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
+  // No token is generated: it would have to be logged, and more people read logs than may see these pages.
   const isOpen = token !== undefined || parts.some(({ addSignIn }) => addSignIn);
   if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
   else logger.info({ url }, 'operators’ pages');

@@ -14,17 +14,17 @@ import { Disposer } from '../disposer.ts';
 import { API, checkPortsAreFree } from './listen.ts';
 import { offerOps } from './ops.ts';
 
-/** Requests get 10 s to end and the stores 3 s; whoever stops us waits 20 s. */
+/** Requests get 10 s to end and the stores 3 s. A service manager waits 20 s. */
 const STOP_WITHIN_MS = 16_000;
-/** A process answers within milliseconds; one that is stuck must not hold up a scrape. */
+/** A blocked process must not delay a scrape. */
 const METRICS_WITHIN_MS = 1000;
-/** How long readiness waits for all of them, once the first one serves. */
+/** How long readiness waits for the other processes after the first one serves (ms). */
 const ALL_READY_WITHIN_MS = 10_000;
 
 /**
- * Serves by several processes on one port until `stop`: one that ends is replaced, after a pause that grows when it
- * ends again and again. The first one shows whether serving works at all.
- * @throws CommandFailure when it does not
+ * Serves with several processes on one port until `stop`. A process that ends is replaced after a pause, which grows with each
+ * end. The others start once the first one serves.
+ * @throws CommandFailure if the first one cannot serve
  */
 export async function serveByProcesses(
   config: Configured,
@@ -46,13 +46,13 @@ export async function serveByProcesses(
   );
   const metrics = primaryMetrics(count, () => processes.ready);
   const exports = new ProcessExports();
-  /** Of all processes, ours included. */
+  /** Collects the metrics of all processes, including this one. */
   const collected = async (): Promise<readonly unknown[]> => {
     const answers = await processes.askAll('metrics', METRICS_WITHIN_MS);
     const running = new Set(names.flatMap((name) => processes.pidOf(name) ?? []));
     return [await exportMetrics(metrics.registry), ...(await exports.look(answers, running))];
   };
-  // Read at every start: it is to be the port that the first one got, also where any one would have done.
+  // Read at every start: all processes listen on the port of the first one, also if PORT is 0.
   const childEnv: NodeJS.ProcessEnv = { ...env };
   const begin = () => startSharing({ script: programScript(), args: ['serve'], env: childEnv });
 
@@ -60,7 +60,7 @@ export async function serveByProcesses(
   const serving = (async () => {
     const details = await processes.start(first, begin);
     childEnv.PORT = String(details.port);
-    // From here on it is known to work: what keeps another one from starting passes.
+    // The settings work. A later failure to start is temporary, so attempts have no limit.
     const all = Promise.all(others.map((name) => processes.start(name, begin, Number.POSITIVE_INFINITY)));
     all.catch(() => {});
     await withTimeout(ALL_READY_WITHIN_MS, all);
@@ -78,7 +78,7 @@ export async function serveByProcesses(
     reportReady(details);
     logger.info({ host: config.settings.HOST, ...details, processes: processes.ready }, 'serving');
   })();
-  // Stopped while they start: those that run are stopped, and nothing is said to have failed.
+  // A stop during the start is not a failure.
   serving.catch(() => {});
   const why = await Promise.race([stop, serving.then(() => stop, refused)]);
   logger.info({ why }, 'serving stops');

@@ -24,8 +24,8 @@ import { offerOps, ownMetrics } from './ops.ts';
 import { serveByProcesses } from './serve-processes.ts';
 
 /**
- * Serves the API until it is told to stop, by as many processes as PROCESSES or the option says.
- * @throws BadSetting · CommandFailure when the port cannot be had
+ * Serves the API until a signal stops it. PROCESSES or the option sets the number of processes.
+ * @throws BadSetting; CommandFailure if it cannot listen on the port
  */
 export async function serve(env: Environment, options: { processes?: string } = {}): Promise<void> {
   const stop = stopSignal();
@@ -53,7 +53,7 @@ async function serveAlone(config: Configured, env: Environment, stop: Promise<st
   logger.info({ why: await stop }, 'serving stops');
 }
 
-/** The operators' pages are the primary's, and so is telling why it does not work. */
+/** The primary process serves the operators' pages, and reports why this process cannot start. */
 async function serveAsOneOfSeveral(
   config: Configured,
   env: Environment,
@@ -105,7 +105,7 @@ async function openApi(config: Configured, closing: Disposer, logger: Logger) {
   return { app, metrics };
 }
 
-/** @throws BadSetting that names the option, since whoever gave it did not set PROCESSES */
+/** @throws BadSetting that names the option and not PROCESSES */
 function checkProcesses(value: string): void {
   try {
     SETTINGS.PROCESSES.read(value);

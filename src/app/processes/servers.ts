@@ -1,4 +1,4 @@
-/** The database and the Redis that `up` runs with: those that the environment names, else some of its own. */
+/** PostgreSQL and Redis of `up`: those of the environment, else servers that it starts. */
 import { join } from 'node:path';
 import type { Configured } from '../../config/settings.ts';
 import { acquireRedisServer } from '../../dev/acquire-redis.ts';
@@ -18,7 +18,7 @@ interface Starting {
   readonly say: (line: string) => void;
 }
 
-/** Starts what is not given. The supervisor keeps it running, on the port that everybody knows. */
+/** Starts the servers that the settings do not name. The supervisor restarts them on the same port. */
 export async function startServers(
   { settings }: Configured,
   folder: string,

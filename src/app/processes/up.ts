@@ -44,24 +44,24 @@ import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT, openParts } from './ops.ts';
 import { startServers } from './servers.ts';
 
-/** The first syncs may take this long before `ready` is said without them. */
+/** `ready` is printed after this time (ms) even if first syncs still run. */
 const FIRST_SYNC_WITHIN_MS = 120_000;
-/** What was stored may take so long to be published before `ready` is said without it. */
+/** `ready` is printed after this time (ms) even if documents still wait for publication. */
 const PUBLISHED_WITHIN_MS = 10_000;
-/** Why `up` makes an organization and its token, for the audit log. */
+/** The reason in the audit log for the organization and token of the first start. */
 const FIRST_START = 'made by `fleetbook up`';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
 /**
- * Runs everything on this machine until Ctrl-C: PostgreSQL and Redis unless they are given, migrations, the sample
- * unless a source is named, workers and the API as processes that are started again when they die.
+ * Runs everything on this machine until Ctrl-C: PostgreSQL and Redis unless the settings name them, migrations, the sample
+ * unless a source is configured, and workers and the API as processes, which it restarts.
  */
 export async function up(env: Environment, options: { live?: boolean }): Promise<void> {
   const stop = stopSignal();
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
   const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
   const config = readConfig(given, FEATURE_CONFIG);
-  // Who is told that something ended is told that it runs again, too.
+  // `info` logs restarts: the log of an end must not be the last one.
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
   await using closing = new Disposer();
   const root = config.settings.FLEETBOOK_HOME;
@@ -72,7 +72,7 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
     const notice = runningNotice(root);
     throw notice === undefined ? error : new CommandFailure(notice);
   });
-  // Ctrl-C while something starts: what has been started by then is stopped, and nothing is said to have failed.
+  // Ctrl-C during the start stops what has started. It is not a failure.
   const started = start(given, config, content, home, closing, logger);
   const outcome = await Promise.race([
     started.then(() => 'ready' as const),
@@ -153,7 +153,7 @@ async function start(
   print('');
   if (content === 'sample')
     print(
-      'This is the sample catalogue; name a source such as LINODE_URL, or start with --live, for real data.',
+      'This is the sample catalogue. For real data, set a source such as LINODE_URL, or start with --live.',
     );
   print(["operators' pages", opsUrl, ...signIn].join('  '));
   print(`organization      ${organization.slug}`);
@@ -162,18 +162,18 @@ async function start(
   print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
 }
 
-/** OPS_URL for the messages of alerts, where the port is known before the console listens. */
+/** Returns OPS_URL for alert messages, if the port is known before the console listens. */
 function linkOfConsole({ settings: { OPS_URL, OPS_HOST, OPS_PORT } }: Config): Record<string, string> {
   return OPS_URL !== undefined || OPS_PORT === 0
     ? {}
     : { OPS_URL: `http://${shownHost(OPS_HOST)}:${OPS_PORT}` };
 }
 
-/** The upstreams of the sample as a process, and the settings that make them the sources. */
+/** Starts the sample's upstreams as a process. Returns the settings that make them the sources. */
 async function startSample(processes: Supervisor, env: Environment): Promise<Record<string, string>> {
   const sample = {
     script: ownScript('src/dev/sample/main'),
-    // The same port after a restart: its URLs are in the settings of the others.
+    // Its URLs are in the settings of other processes, so a restart needs the same port.
     env: { ...env, SAMPLE_PORT: String(await freePort()) },
   };
   const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start('sample', () => startChild(sample));
@@ -189,7 +189,7 @@ async function startSample(processes: Supervisor, env: Environment): Promise<Rec
   };
 }
 
-/** The organization to begin with and its token: the one that an earlier start kept, as long as it works. */
+/** Returns the first organization and a token: that of an earlier start, as long as it works. */
 async function organizationAndToken(
   changes: Administration,
   store: Store,
@@ -200,7 +200,9 @@ async function organizationAndToken(
   const organization =
     (await firstOrganization(store.db)) ?? (await changes.createOrganization(wanted.slug, wanted.name));
   if (!organization)
-    throw new CommandFailure(`the organization ${wanted.slug} could not be made; see fleetbook org create`);
+    throw new CommandFailure(
+      `the organization ${wanted.slug} could not be created; create one: fleetbook org create`,
+    );
   const kept = home.readToken('api');
   if (kept && (await tokenWorks(store.db, kept, organization.id))) return { organization, token: kept };
   const { token } = await changes.createToken(organization, { name: 'fleetbook up', scopes: SCOPES });
@@ -208,7 +210,7 @@ async function organizationAndToken(
   return { organization, token };
 }
 
-/** How the person at this machine signs in to the operators' pages. */
+/** Returns texts that say how to sign in to the operators' pages. */
 async function signInOfFeatures(db: Database, by: Decider, home: Home): Promise<string[]> {
   const kept = {
     read: () => home.readToken('operator'),
@@ -217,7 +219,7 @@ async function signInOfFeatures(db: Database, by: Decider, home: Home): Promise<
   return Promise.all(FEATURES.flatMap(({ up }) => up?.({ db, by, kept }) ?? []));
 }
 
-/** Waits until every source has had its first run, and tells how it went. A source that fails keeps nobody waiting. */
+/** Waits for the first run of every source, and prints its result. A failed run also counts. */
 async function firstSyncs(config: Config, store: Store): Promise<void> {
   const deadline = performance.now() + FIRST_SYNC_WITHIN_MS;
   const waiting = new Set(config.sources.map(({ id }) => id));
@@ -241,16 +243,16 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
   }
   for (const [id, currencies] of await missingRates(store.sql))
     for (const line of missingRateLines(currencies)) print(`${id}: ${line}`);
-  for (const id of waiting) print(`${id}: its first sync still runs; see fleetbook status`);
+  for (const id of waiting) print(`${id}: its first sync still runs; see: fleetbook status`);
 }
 
-/** Waits until readers can find what was read: it is stored first, and published a moment later. */
+/** Waits until all documents are published, so that readers have the data of the first runs. */
 async function published(store: Store): Promise<void> {
   const deadline = performance.now() + PUBLISHED_WITHIN_MS;
   while ((await dirtyDocuments(store.db, 1)).length > 0 && performance.now() < deadline) await sleep(20);
 }
 
-/** An address that can be pasted: 0.0.0.0 and :: are listened on, not visited. */
+/** Returns a host for URLs: no client can connect to 0.0.0.0 or ::. */
 function shownHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

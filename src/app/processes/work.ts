@@ -44,8 +44,8 @@ export async function work(env: Environment): Promise<void> {
 }
 
 /**
- * Makes every configured source known, so that it ages from now on though it may never succeed, and names those that are
- * stored and not configured: their data is served, and nobody reads it any more.
+ * Registers every configured source, so that its age counts from now on even if it never succeeds. Warns of stored sources
+ * without a configuration: their data is served and no longer updated.
  */
 async function registerSources({ db, sql }: Store, { sources }: Config, logger: Logger): Promise<void> {
   for (const { id, kind, adapter } of sources) await registerSource(db, { id, kind, adapter: adapter.id });
