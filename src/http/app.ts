@@ -1,4 +1,4 @@
-/** The HTTP API: puts hooks and routes together. What it answers with is handed to it. */
+/** The HTTP API: its hooks and routes. The caller passes the readers of data. */
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -36,29 +36,28 @@ export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
-  /** Further operations. */
   readonly features?: readonly ApiFeature[];
-  /** What `/readyz` tells everybody. */
+  /** Returns the result of `/readyz`. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
-  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustProxy?: readonly string[] | undefined;
-  /** The release, as `/openapi.json` shows it. */
+  /** The release, for `/openapi.json`. */
   readonly version: string;
-  /** What comes before every path where somebody else's application has put the API; none unless given. */
+  /** The prefix of all paths inside another application; empty by default. */
   readonly basePath?: string;
-  /** Whether `/docs` and `/llms.txt` are there; not unless given. */
+  /** Whether `/docs` and `/llms.txt` are served; false by default. */
   readonly docs?: boolean;
-  /** Hears of every answer, also of those to what was no request. */
+  /** Receives the outcome of every request, also of malformed ones. */
   observe?(facts: RequestOutcome): void;
   readonly limits?: Partial<HttpLimits>;
-  /** The share of successful answers that are logged, from 0 to 1; all unless given. Every other one is. */
+  /** The logged share of successful answers, from 0 to 1 (default). All other answers are logged. */
   readonly logSuccesses?: number;
-  /** Answers that are given again, before Fastify routes the request. Without it every request takes the ordinary way. */
+  /** The response cache, which answers before Fastify routes a request. Without it, Fastify routes every request. */
   readonly responses?: ResponseCache | undefined;
-  /** Origins whose pages may read the answers in a browser. Without them nothing is done for other origins. */
+  /** Origins whose pages may read answers in a browser. Without them there are no CORS headers. */
   readonly corsOrigins?: CorsOrigins | undefined;
-  /** Does the rest of a request: what is logged meanwhile is of it. Only called for a request that takes the ordinary way. */
+  /** Runs the rest of a request, so that its log lines have its id. Not called for hot requests. */
   inRequest?(requestId: string, work: () => void): void;
 }
 
@@ -66,7 +65,7 @@ type OpenHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fas
 
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
 
-/** Builds the API; nothing listens yet. */
+/** Builds the API. It does not listen yet. */
 export function buildApp(deps: ApiDeps): FastifyInstance {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   const { logger, logSuccesses = 1 } = deps;
@@ -74,19 +73,19 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const app = createServer(deps.trustProxy ?? [], limits, record);
   const { inRequest } = deps;
   if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
-  // Before the hook that waits for answers: a stream ends only when the server ends it.
+  // Added before the hook that waits for answers: only the server ends a stream.
   const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {
     for (const each of endless) each.end();
     done();
   });
   const drain = drainOnClose(app, limits.drainMs);
-  addHeaders(app, limits, drain.tellToClose, (reply) => admission.answers(reply.raw, reply.statusCode));
+  addHeaders(app, limits, drain.closeLater, (reply) => admission.answers(reply.raw, reply.statusCode));
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
   const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
   const admit = (socket: Socket) => admission.admit(socket);
   addListeners(app, deps, { limits, record, admit, drain, isRateLimited: rateLimit !== undefined });
-  // Last: the listeners above look for the framework's own, which is the first.
+  // Added last: the functions above expect the framework's listener to be the first.
   const admission: Admission = limitConnections(app.server, {
     max: limits.maxConnections,
     idleMs: limits.strangerIdleMs,
@@ -100,7 +99,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     rateLimit,
     recorder: record,
     pressure,
-    sendAnswer: answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose: drain.tellToClose }),
+    sendAnswer: answerSender({ idleTimeoutMs: limits.idleTimeoutMs, closeLater: drain.closeLater }),
     withDeadline: deadline(limits.answerTimeoutMs),
     responses: deps.responses,
     limits,
@@ -109,11 +108,11 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   return app;
 }
 
-/** Checks the Host field of each request, and adds what every answer has. */
+/** Checks the Host field of each request, and adds headers and the idle timeout to each answer. */
 function addHeaders(
   app: FastifyInstance,
   limits: HttpLimits,
-  tellToClose: Drain['tellToClose'],
+  closeLater: Drain['closeLater'],
   onAnswer: (reply: FastifyReply) => void,
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -128,7 +127,7 @@ function addHeaders(
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id);
     cutWhenIdle(request.raw, limits.idleTimeoutMs);
-    tellToClose(reply.raw);
+    closeLater(reply.raw);
     onAnswer(reply);
     done(null, payload);
   });
@@ -147,15 +146,15 @@ function addListeners(app: FastifyInstance, deps: ApiDeps, listening: Listening)
   const { limits, record: recorder, admit, drain, isRateLimited } = listening;
   const { responses, tokens, trustProxy = [], corsOrigins: origins } = deps;
   const { idleTimeoutMs } = limits;
-  const { isClosing, tellToClose } = drain;
+  const { isClosing, closeLater } = drain;
   const addressOf = clientAddress(trustProxy);
-  // Where requests are counted, all of them take the route that counts.
+  // The rate limit counts requests in routes, so every request needs one.
   if (responses && !isRateLimited) {
     const hot = { responses, tokens, addressOf, admit, isClosing, recorder, idleTimeoutMs };
     answerBefore(app, (ordinary) => hotPath(hot, ordinary));
   }
   if (origins) {
-    const cors = { origins, addressOf, recorder, tellToClose };
+    const cors = { origins, addressOf, recorder, closeLater };
     answerBefore(app, (ordinary) => corsListener(cors, ordinary));
   }
   answerUpgradesAndExpects(app.server, recorder, idleTimeoutMs);
@@ -184,7 +183,7 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
     app.route({
       method: ['GET', 'HEAD'],
       url: path,
-      // A monitor must not take a busy process for dead.
+      // A busy process must not look dead to a monitor.
       onRequest: HEALTH_PATHS.includes(path) ? [] : [pressure],
       onResponse: (request, reply, done) => {
         recorder.answered(path, request, reply.statusCode, reply.elapsedTime);
@@ -193,7 +192,7 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
       handler,
     });
   }
-  /** The same, which answers JSON. */
+  /** Adds a route that needs no token and answers JSON. */
   function open(path: string, handler: OpenHandler) {
     page(path, async (request, reply) =>
       accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
@@ -215,7 +214,7 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
   addNotFound(app, { known, tokens, admit, withDeadline, rateLimit, pressure, recorder });
 }
 
-/** Puts a listener in front of the one that answers until now. */
+/** Puts a listener in front of the current one. */
 function answerBefore(
   { server }: FastifyInstance,
   listener: (ordinary: RequestListener) => RequestListener,

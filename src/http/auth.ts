@@ -9,7 +9,7 @@ import { addressKey } from './protocol/request.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the request's token allows; undefined until it is verified, and where none is asked for. */
+    /** The permissions of the request's token; undefined until it is verified, and on routes without one. */
     grant: Grant | undefined;
   }
 }
@@ -21,7 +21,7 @@ export const UNAUTHENTICATED = new Problem(401, {
   headers: { 'www-authenticate': CHALLENGE },
 });
 
-/** The same for a malformed, unknown, expired and revoked token: the caller must not learn which. */
+/** Answers malformed, unknown, expired and revoked tokens alike: the caller must not learn which it is. */
 export const INVALID_TOKEN = new Problem(401, {
   detail: 'The token is not valid.',
   headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` },
@@ -37,7 +37,7 @@ export function insufficientScope(scope: Scope): Problem {
   });
 }
 
-/** What follows `Bearer`, well formed or not; undefined without credentials of that scheme. */
+/** Returns the text after `Bearer`, well formed or not; undefined without such credentials. */
 export function bearerToken(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (header.startsWith('Bearer fb_')) return header.slice(7);
@@ -45,18 +45,18 @@ export function bearerToken(header: string | undefined): string | undefined {
   return match ? header.slice(match[0].length) : undefined;
 }
 
-/** The problem with a request's token, if there is one; else its grant is attached. At once where memory knows it. */
+/** Returns the problem with a request's token; undefined if it is valid. Synchronous if memory has the token. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply) => MaybePromise<Problem | undefined>;
 
 export interface GuardDeps {
   readonly tokens: TokenReader;
   readonly withDeadline: WithDeadline;
   readonly rateLimit?: RateLimit | undefined;
-  /** Receives the connection of each request whose token is accepted. */
+  /** Receives the connection of each accepted token. */
   readonly admit?: ((socket: Socket) => void) | undefined;
 }
 
-/** Lets a request pass only with a valid token, and, where one is named, its scope. */
+/** Verifies a request's token, and its scope if one is given. */
 export function guard(
   { tokens, withDeadline, rateLimit, admit }: GuardDeps,
   scope: Scope | undefined,
@@ -77,7 +77,7 @@ export function guard(
   };
 }
 
-/** The guard as a hook. It comes before everything that could tell something about the data. */
+/** Returns the guard as a hook. It runs before everything that could reveal data. */
 export function guardHook(check: Guard): onRequestHookHandler {
   return (request, reply, done) => {
     const answer = (problem: Problem | undefined) => {

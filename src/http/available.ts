@@ -1,8 +1,8 @@
 import { wordParameter } from './protocol/parameters.ts';
 
-/** The parameter that also shows machines that are sold out. */
+/** The parameter that adds sold-out machines. */
 export const availableParameter = wordParameter(
-  '`all` also shows machines that are sold out',
+  '`all` includes sold-out machines',
   ['now', 'all'],
   'all',
 ).default('now');

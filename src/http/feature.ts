@@ -3,11 +3,11 @@ import type { DescribedOperation, Operation, OperationDeps } from './operation.t
 import type { HttpLimits } from './protocol/limits.ts';
 import type { StreamOperation } from './stream-operation.ts';
 
-/** What a feature adds to the API. */
+/** A feature's part of the API. */
 export interface ApiPart {
   readonly operations?: readonly Operation[];
   readonly streams?: readonly StreamOperation[];
-  /** Adds routes of another form. `described` documents them. */
+  /** Adds routes that are no operations. `described` documents them. */
   readonly addRoutes?: (app: FastifyInstance, deps: RouteDeps) => void;
   readonly described?: readonly DescribedOperation[];
 }

@@ -1,4 +1,4 @@
-/** The headers and the responses that `/openapi.json` has by name. Examples are what is really answered. */
+/** Named headers and responses of `/openapi.json`. Examples are real answers. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from './auth.ts';
 import { reference, references, type Schema } from './openapi-schemas.ts';
 import { idParameter, invalidParameter, unknownParameter } from './protocol/parameters.ts';
@@ -25,7 +25,7 @@ const header = (description: string, example: string, required = true): Schema =
 
 export const HEADERS = {
   ETag: header(
-    'Strong, of the content and its coding; equal whichever tier answered',
+    'Strong; depends on content and coding, not on the tier that answered',
     '"9Xk2mVfQb0c1Zt4yLr7pAw"',
   ),
   'Fleetbook-As-Of': header(
@@ -34,27 +34,27 @@ export const HEADERS = {
     false,
   ),
   'Fleetbook-Currency': {
-    ...header('Currency of the prices, ISO 4217; absent before the first prices are there', 'USD', false),
+    ...header('Currency of the prices, ISO 4217; absent before the first prices', 'USD', false),
     schema: { type: 'string', pattern: '^[A-Z]{3}$' },
   },
   'Fleetbook-Tier': {
     ...header('Which tier answered', 'memory'),
     schema: { type: 'string', enum: ['memory', 'redis', 'postgres', 'disk'] },
   },
-  'X-Request-Id': header("The caller's where it is well formed, else made", REQUEST_ID),
+  'X-Request-Id': header("The caller's id if it is well formed, otherwise a generated one", REQUEST_ID),
 };
 
-/** Of a file that is sent as it comes, besides those. */
+/** Further headers of a file. */
 export const FILE_HEADERS = {
-  'Accept-Ranges': header('Parts can be asked for', 'bytes'),
-  'Content-Disposition': header('The name to save it by', 'attachment; filename="machines.parquet"'),
+  'Accept-Ranges': header('The file can be requested in parts', 'bytes'),
+  'Content-Disposition': header('Suggested file name', 'attachment; filename="machines.parquet"'),
   'Fleetbook-Export-Version': header(
-    'Names the state of the catalogue that the file is of',
+    'Identifies the state of the catalogue in the file',
     'w2Yv0rIq3c8kT5dJm1xZfA',
   ),
 };
 
-/** A response that is one of these problems. */
+/** Returns a response with one of these problems. */
 export function problems(
   description: string,
   examples: Readonly<Record<string, Problem>>,
@@ -77,11 +77,11 @@ export function problems(
 }
 
 const challenge = (problem: Problem) =>
-  header('What to authenticate with', problem.headers['www-authenticate'] ?? '');
+  header('Required authentication', problem.headers['www-authenticate'] ?? '');
 const RETRY_AFTER = header('Seconds', '1');
 const LACKING = insufficientScope('clusters:read');
 
-const INVALID = 'A parameter is missing, repeated, or not what it must be; `parameter` names it';
+const INVALID = 'A parameter is missing, repeated or invalid; `parameter` names it';
 const invalidExample = invalidParameter(
   'query',
   'region',
@@ -91,12 +91,12 @@ const invalidExample = invalidParameter(
 
 export const RESPONSES = {
   304: {
-    description: 'What `If-None-Match` names is current',
+    description: 'The version in `If-None-Match` is current',
     headers: references('headers', Object.keys(HEADERS)),
   },
   400: problems(INVALID, { invalidParameter: invalidExample }),
   401: problems(
-    'No token, or one that is not valid',
+    'The token is missing or not valid',
     { noToken: UNAUTHENTICATED, invalidToken: INVALID_TOKEN },
     { 'WWW-Authenticate': challenge(INVALID_TOKEN) },
   ),
@@ -105,63 +105,63 @@ export const RESPONSES = {
     { insufficientScope: LACKING },
     { 'WWW-Authenticate': challenge(LACKING) },
   ),
-  404: problems('Nothing there that the token may read', { notFound: NOT_FOUND }),
+  404: problems('Nothing that the token may read has this path', { notFound: NOT_FOUND }),
   405: problems(
     'Another method than GET and HEAD',
     { methodNotAllowed: METHOD_NOT_ALLOWED },
-    { Allow: header('The methods that are answered', METHOD_NOT_ALLOWED.headers.allow ?? '') },
+    { Allow: header('The allowed methods', METHOD_NOT_ALLOWED.headers.allow ?? '') },
   ),
   406: problems('`Accept` excludes JSON, or `Accept-Encoding` every coding', {
     notAcceptable: NOT_ACCEPTABLE,
   }),
   429: problems(
-    'The token has made more requests than it may, where the operator has set a limit',
+    'The token has exceeded the limit that the operator has set',
     { tooManyRequests: tooMany(600, 21) },
     {
       'Retry-After': { ...RETRY_AFTER, example: '21' },
-      'RateLimit-Limit': header('Requests that the token may make in a minute', '600'),
-      'RateLimit-Remaining': header('How many of them are left', '0'),
-      'RateLimit-Reset': header('Seconds until they are counted anew', '21'),
+      'RateLimit-Limit': header('Allowed requests of the token in a minute', '600'),
+      'RateLimit-Remaining': header('Remaining requests', '0'),
+      'RateLimit-Reset': header('Seconds until the limit is reset', '21'),
     },
   ),
   503: problems(
-    'Nothing fresh is to be had',
+    'No fresh answer is available',
     { unavailable: unavailable(1) },
     { 'Retry-After': RETRY_AFTER },
   ),
   default: problems('Any other error', { internalError: INTERNAL_ERROR }),
 };
 
-/** Of `/readyz` alone. */
+/** The 503 of `/readyz`. */
 export const NOT_READY = problems(
-  'Not ready; `checks` says what is missing',
+  'Not ready; `checks` names the reasons',
   { notReady: notReady({ catalogue: 'not published yet', cache: 'ok' }) },
   { 'Retry-After': RETRY_AFTER },
 );
 
-/** Of a download: the answers to `Range`. */
+/** Answers of a download to `Range`. */
 export const RANGE_RESPONSES = {
   206: {
-    description: 'The part that `Range` asks for',
+    description: 'The part that `Range` requests',
     headers: {
       ...references('headers', ['ETag', 'X-Request-Id']),
       ...FILE_HEADERS,
-      'Content-Range': header('Which part, and of how many bytes', 'bytes 0-1023/2148933'),
+      'Content-Range': header('The part, and the size of the file in bytes', 'bytes 0-1023/2148933'),
     },
   },
-  416: problems('`Range` asks for no byte that there is', {
+  416: problems('`Range` requests bytes beyond the end of the file', {
     unsatisfiable: unsatisfiable(2_148_933),
   }),
 };
 
-/** Of an operation that refuses unknown query parameters. @param known those that it has */
+/** The 400 of an operation that rejects unknown query parameters. @param known its parameters */
 export const strict400 = (known: readonly string[]): Schema =>
-  problems(`${INVALID}. Or the operation has no query parameter of that name`, {
+  problems(`${INVALID}. Or the operation does not have the query parameter`, {
     invalidParameter: invalidExample,
     unknownParameter: unknownParameter('regoin', known),
   });
 
-/** These responses of an operation, by name. */
+/** Refers to responses by status. */
 export function responseReferences(statuses: readonly (keyof typeof RESPONSES)[]): Schema {
   return references('responses', statuses.map(String));
 }

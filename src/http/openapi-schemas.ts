@@ -1,4 +1,4 @@
-/** JSON Schemas of `/openapi.json`, made of zod schemas. Those with a name are components. */
+/** Converts zod schemas to JSON Schemas of `/openapi.json`. Named schemas become components. */
 import { z } from 'zod';
 
 /** Part of `/openapi.json`. */
@@ -6,15 +6,15 @@ export type Schema = Readonly<Record<string, unknown>>;
 
 const NAMES = z.registry<{ readonly name: string }>();
 
-/** Gives the schema this name in `/openapi.json`. */
+/** Names a schema in `/openapi.json`. */
 export function named<T extends z.ZodType>(name: string, schema: T): T {
   NAMES.add(schema, { name });
   return schema;
 }
 
 /**
- * Writes schemas for a document.
- * @param components receives the schemas that have a name; the others refer to them
+ * Returns a function that converts schemas.
+ * @param components receives the named schemas, to which the others refer
  */
 export function schemaWriter(components: Record<string, Schema>): (schema: z.ZodType) => Schema {
   function write(schema: z.core.$ZodType, isDefinition = false): Schema {
@@ -22,7 +22,7 @@ export function schemaWriter(components: Record<string, Schema>): (schema: z.Zod
       io: 'input',
       override({ zodSchema, jsonSchema }) {
         const name = NAMES.get(zodSchema)?.name;
-        // Keys of JSON are texts.
+        // Keys of JSON objects are always strings.
         delete jsonSchema.propertyNames;
         if (name === undefined || (isDefinition && schema === zodSchema)) return;
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key];
@@ -37,7 +37,7 @@ export function schemaWriter(components: Record<string, Schema>): (schema: z.Zod
 
 export const reference = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-/** What `/components/<kind>` has under these names. */
+/** Refers to components of a kind by name. */
 export function references(kind: string, names: readonly string[]): Schema {
   return Object.fromEntries(names.map((name) => [name, reference(kind, name)]));
 }

@@ -1,5 +1,4 @@
-/** `/openapi.json`: written out of the very operations that are routed. Pure. */
-
+/** Writes `/openapi.json` from the operations that are routed. Pure. */
 import { z } from 'zod';
 import {
   FILE_HEADERS,
@@ -17,17 +16,17 @@ import { documented, problemSchema } from './schemas.ts';
 
 const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
 
-- HEAD answers as GET without the body; any other method: 405.
-- Prices are per minute, in the currency that the header \`Fleetbook-Currency\` names.
+- HEAD answers like GET, without a body. Other methods are answered with 405.
+- Prices are per minute, in the currency of the header \`Fleetbook-Currency\`.
 - Every error is an RFC 9457 problem, \`application/problem+json\`.
-- Bodies come plain, in gzip or br; \`ETag\` and \`If-None-Match\` work across these.
-- Operations with the badge *Extension* (\`x-extension\`) are not part of the given contract.`;
+- Bodies are plain, gzip or br. \`ETag\` and \`If-None-Match\` work for all of them.
+- Operations with the badge *Extension* (\`x-extension\`) are not part of the original contract.`;
 
 type Write = ReturnType<typeof schemaWriter>;
 
 /**
- * The OpenAPI 3.1 document.
- * @param basePath what comes before every path, e.g. `/catalogue`; empty for none
+ * Returns the OpenAPI 3.1 document.
+ * @param basePath prefix of every path, e.g. `/catalogue`; may be empty
  */
 export function openApiDocument(
   operations: readonly DescribedOperation[],
@@ -36,7 +35,7 @@ export function openApiDocument(
 ): Schema {
   const schemas: Record<string, Schema> = {};
   const write = schemaWriter(schemas);
-  // Every operation refers to it, in responses that are not written here.
+  // RESPONSES refer to it by name.
   write(problemSchema);
   return {
     openapi: '3.1.1',
@@ -49,11 +48,11 @@ export function openApiDocument(
     servers: [{ url: basePath || '/' }],
     security: [{ token: [] }],
     tags: [
-      { name: 'Machines', description: 'What can be ordered today, and what it costs' },
+      { name: 'Machines', description: 'Machines that can be ordered today, with prices' },
       { name: 'Clusters', description: "The organization's clusters" },
-      { name: 'Changes', description: 'What has changed, in order, from any point of the last days on' },
-      { name: 'Exports', description: 'Everything at once, as files' },
-      { name: 'Health', description: 'For whoever keeps the process running; no token is asked for' },
+      { name: 'Changes', description: 'Changes in order, from any point of the last days' },
+      { name: 'Exports', description: 'The whole catalogue as files' },
+      { name: 'Health', description: 'For monitors and orchestrators; no token is needed' },
     ],
     paths: {
       ...Object.fromEntries(operations.map((each) => [each.path, { get: describe(each, write) }])),
@@ -86,7 +85,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
     summary: doc.summary,
     description: scope ? `${doc.description}\n\nNeeds the scope \`${scope}\`.` : doc.description,
     tags: [subjectOf(path)],
-    // The badge is what the reference page shows.
+    // The reference page shows badges.
     ...(doc.extension && { 'x-extension': true, 'x-badges': [{ name: 'Extension' }] }),
     ...(described.length > 0 && { parameters: described }),
     responses: {
@@ -123,12 +122,12 @@ function contentOf({ types, answers, example }: OperationDoc, write: Write): Sch
 function describeParameter(name: string, where: 'query' | 'path', parameter: z.ZodType) {
   const { description, example, isList } = aboutOf(parameter);
   const { $schema: _, ...schema } = z.toJSONSchema(parameter, { unrepresentable: 'any' });
-  // Lists stand between commas, as one value.
+  // A list is one value with commas.
   const form = isList ? { style: 'form', explode: false } : {};
   return { name, in: where, required: !parameter.isOptional(), ...form, description, schema, example };
 }
 
-/** Of a path that needs no token. */
+/** A path that needs no token. */
 interface OpenPath {
   readonly path: string;
   readonly id: string;
@@ -166,19 +165,19 @@ const OPEN_PATHS: readonly OpenPath[] = [
     path: '/healthz',
     id: 'getHealth',
     summary: 'The process is alive',
-    description: 'It says nothing of the data, and is answered as long as anything is.',
+    description: 'It says nothing about the data, and is answered as long as the process answers requests.',
     answers: z.strictObject({ status: z.literal('ok') }),
     example: { status: 'ok' },
   },
   {
     path: '/readyz',
     id: 'getReadiness',
-    summary: 'Ready to answer; 503 with `checks` while not',
-    description: 'Ready when the list of providers can be answered.',
+    summary: 'Ready to answer; otherwise 503 with `checks`',
+    description: 'Ready if it can answer the list of providers.',
     answers: z.strictObject({
       status: z.literal('ready'),
       checks: documented(z.record(z.string(), z.string()), {
-        description: 'By name: `ok`, or what is missing that the answers can do without',
+        description: 'By name: `ok`, or a problem that does not prevent answers',
       }),
     }),
     example: { status: 'ready', checks: { catalogue: 'ok', cache: 'ok' } },
@@ -188,7 +187,7 @@ const OPEN_PATHS: readonly OpenPath[] = [
     path: '/openapi.json',
     id: 'getOpenApi',
     summary: 'This document',
-    description: 'It is written out of the operations that are routed, and changes with a release alone.',
+    description: 'Describes the operations of this release. It changes only with a release.',
     answers: documented(z.unknown(), { type: 'object' }),
     otherResponses: responseReferences([304, 503]),
   },

@@ -1,4 +1,4 @@
-/** An operation that answers from the readers, declared once: what routes it also documents it. */
+/** Operations that answer from readers. One declaration routes and documents an operation. */
 import type {
   FastifyInstance,
   FastifyReply,
@@ -23,7 +23,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When the request was routed, by `performance.now()`. */
     startedAt: number;
-    /** True of a stream, a download and a request that waited for changes: their time says nothing of the server. */
+    /** True for a stream, a download and a waiting request: their duration does not measure the server. */
     lasts: boolean;
   }
 }
@@ -32,42 +32,42 @@ export interface OperationDoc {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** The 200 answer's schema and what one looks like. */
+  /** The schema of the 200 answer. */
   readonly answers: z.ZodType;
-  /** The media types of the answer; JSON unless given. */
+  /** The media types of the answer; JSON by default. */
   readonly types?: readonly string[];
   readonly example: unknown;
-  /** Not one of the four operations that were given, but added by us. */
+  /** False for the four operations of the original contract. */
   readonly extension: boolean;
-  /** What the 200 answer may be beside JSON, and what is answered beside what every operation may answer; as OpenAPI has it. */
+  /** Further content of the 200 answer, and further responses, in OpenAPI's format. */
   readonly otherContent?: Schema;
   readonly otherResponses?: Schema;
 }
 
-/** What every operation says of itself. */
+/** The common part of all operations. */
 export interface OperationBase<P extends Parameters = Parameters> {
-  /** As OpenAPI writes it: `/v1/machines/{id}`. */
+  /** In OpenAPI's format: `/v1/machines/{id}`. */
   readonly path: string;
   readonly scope: Scope;
   readonly parameters: P;
-  /** True where unknown query parameters are refused; else they are ignored. */
+  /** True rejects unknown query parameters; otherwise they are ignored. */
   readonly isStrict?: boolean;
   readonly doc: OperationDoc;
 }
 
 export interface Operation<P extends Parameters = Parameters> extends OperationBase<P> {
-  /** True where the answer is the same for every organization. */
+  /** True if the answer is the same for every organization. */
   readonly shared: boolean;
-  /** Undefined where nothing is there. At once where memory has it. Rejects with `Unavailable`. */
+  /** Returns undefined for 404. Synchronous if memory has the answer. Rejects with `Unavailable`. */
   read(values: Values<P>, grant: Grant): MaybePromise<Answer | Problem | undefined>;
 }
 
-/** An operation as far as the documentation tells of it. Without a scope of its own its description says what it needs. */
+/** The documented part of an operation. Without a scope, its description names the required one. */
 export type DescribedOperation = Omit<OperationBase, 'scope'> & {
   readonly scope: Scope | undefined;
 };
 
-/** Ties the type of `read`'s values to the parameters, then forgets it, so that operations make one list. */
+/** Infers the type of `read`'s values from the parameters, and returns the common type. */
 export function operation<const P extends Parameters>(definition: Operation<P>): Operation {
   return { ...definition, read: (values, grant) => definition.read(values as Values<P>, grant) };
 }
@@ -75,13 +75,13 @@ export function operation<const P extends Parameters>(definition: Operation<P>):
 export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   readonly sendAnswer: SendAnswer;
-  /** Refuses a request that would have to wait. */
+  /** Rejects requests while the event loop is late. */
   readonly pressure: onRequestHookHandler;
-  /** Filled with what may be given again. */
+  /** Receives answers that may be repeated. */
   readonly responses: ResponseCache | undefined;
 }
 
-/** Routes GET and HEAD. The order is the contract's: who asks, then what is accepted, what is asked, what is there. */
+/** Routes GET and HEAD. The contract sets the order: token, then `Accept`, parameters, data. */
 export function addOperation(
   app: FastifyInstance,
   { path, scope, shared, parameters, isStrict, read }: Operation,
@@ -93,7 +93,7 @@ export function addOperation(
     recorder.answered(path, request, status, performance.now() - request.startedAt);
   }
 
-  /** Sends an answer, after its coding is made. */
+  /** Sends an answer. Compresses it first if the request's coding is missing. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body } = prepared.answer;
     const coded = prepared.canBeSentTo(request.raw) ? undefined : withDeadline(compressed(body));
@@ -115,7 +115,7 @@ export function addOperation(
       }
       const prepared = new PreparedAnswer(found);
       const sending = send(request, reply, prepared);
-      // An answer that had to be waited for may be outdated by now.
+      // A newer version may have been published during a wait.
       if (sending instanceof Promise || reading instanceof Promise) return sending;
       const owner = shared ? EVERYBODY : grant.organizationId;
       responses?.set({ target, owner, route: path, scope }, found, prepared);
@@ -129,7 +129,7 @@ export function addOperation(
     schema: requestSchemas(path, parameters, isStrict),
     onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
     preValidation: refuseUnacceptable,
-    // Problems alone come by here: answers are not sent in the framework's way.
+    // Runs for problems alone: `sendAnswer` bypasses the framework.
     onSend: (request, { statusCode }, payload, done) => {
       answered(request, statusCode);
       done(null, payload);
@@ -156,12 +156,12 @@ function refuseUnacceptable(
   else sendProblem(reply, NOT_ACCEPTABLE);
 }
 
-/** The values of a request that its schemas accept. */
+/** Returns the validated parameters of a request. */
 export function valuesOf<P extends Parameters>({ params, query }: FastifyRequest): Values<P> {
   return { ...(params as Values<P>), ...(query as Values<P>) };
 }
 
-/** `/v1/machines/{id}` → `/v1/machines/:id`. */
+/** Converts `/v1/machines/{id}` to `/v1/machines/:id`. */
 export function routePattern(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }

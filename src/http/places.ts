@@ -1,9 +1,9 @@
-/** Places for answers that last: streams, requests that wait, and downloads. */
+/** Limits the number of lasting answers: streams, waiting requests and downloads. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Grant } from '../domain/scope.ts';
 
-/** Aborts once the response is over, sent or not, or its client has gone. Aborted at once where that has happened. */
+/** Returns a signal that aborts when the response ends or its client disconnects. It may be aborted already. */
 export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const life = new AbortController();
   if (response.destroyed || response.closed || socket.destroyed) life.abort();
@@ -14,13 +14,13 @@ export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): A
       life.abort();
     };
     response.once('close', end);
-    // A response that waits behind another one on its connection emits no `close` when that connection ends.
+    // A pipelined response emits no `close` when its connection ends.
     if (socket instanceof Socket) socket.once('close', end);
   }
   return life.signal;
 }
 
-/** Whose limit is reached. */
+/** The limit that is reached. */
 export type Full = 'process' | 'organization' | 'token';
 
 export interface PlaceLimits {
@@ -29,7 +29,7 @@ export interface PlaceLimits {
   readonly token: number;
 }
 
-/** Counts who holds places. A place is free again when the life of its answer ends, whatever happens in between. */
+/** Counts lasting answers. A place is free again when the signal of its answer aborts. */
 export class Places {
   readonly #limits: PlaceLimits;
   readonly #organizations = new Map<number, number>();
@@ -40,7 +40,7 @@ export class Places {
     this.#limits = limits;
   }
 
-  /** Takes a place until `life` ends. @returns the limit that left none */
+  /** Takes a place until `life` aborts. @returns the limit that is reached; undefined for success */
   enter({ organizationId, tokenId }: Grant, life: AbortSignal): Full | undefined {
     const { process, organization, token } = this.#limits;
     if (this.#taken >= process) return 'process';

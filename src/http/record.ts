@@ -1,25 +1,24 @@
-/** What is told of every request: a line in the log, and the outcome that metrics count. */
+/** Records every request: a log line, and an outcome for metrics. */
 import type { Logger } from 'pino';
 import type { Grant } from '../domain/scope.ts';
 import { loggableError } from '../lib/driver-error.ts';
 import type { Tier } from '../snapshot/document/answer.ts';
 
 export interface RequestOutcome {
-  /** The route's pattern, such as `/v1/machines/{id}`; `(none)` where no route is. Never a raw path. */
+  /** The route's pattern, such as `/v1/machines/{id}`, or `(none)`. Never a raw path. */
   readonly route: string;
-  /** As Node parsed it; `(none)` for what was no HTTP request. */
+  /** `(none)` for malformed requests. */
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
-  /** The tier that answered, where one did. */
   readonly tier: Tier | undefined;
-  /** True of a stream, a download and a request that waited for changes. */
+  /** True for a stream, a download and a waiting request. */
   readonly lasts?: boolean | undefined;
 }
 
 export const NO_ROUTE = '(none)';
 
-/** What is told of a request. Fastify's has all of it. */
+/** The recorded part of a request. Fastify's request has all of it. */
 export interface RecordedRequest {
   readonly id: string;
   readonly method: string;
@@ -31,22 +30,22 @@ export interface RecordedRequest {
 }
 
 export interface Recorder {
-  /** After a response, `ms` after its request: neither the query nor the path is told, only the route's pattern. */
+  /** Records a response, `ms` after its request. It records the route's pattern, and neither path nor query. */
   answered(route: string, request: RecordedRequest, status: number, ms: number): void;
-  /** After an answer that was given without the framework, to what was hardly a request. */
+  /** Records the answer to a malformed request, which the framework has not seen. */
   refused(method: string, status: number, requestId: string, code: string | undefined): void;
-  /** An error that nobody expected; the client learns nothing of it but the request's id. */
+  /** Logs an unexpected error. The client gets only the request's id. */
   failed(error: unknown, request: Pick<RecordedRequest, 'id'>): void;
-  /** A tier that did not answer. */
+  /** Logs a tier that did not answer. */
   unavailable(error: Error, request: Pick<RecordedRequest, 'id'>): void;
 }
 
 export interface RecorderOptions {
   readonly logger: Logger | false;
   readonly observe: ((facts: RequestOutcome) => void) | undefined;
-  /** The share of answers below status 400 that get a line, from 0 to 1; all others do. */
+  /** The logged share of answers below status 400, from 0 to 1. All others are logged. */
   readonly logSuccesses: number;
-  /** Patterns of routes whose answers are told at debug, whatever they are: somebody asks every few seconds. */
+  /** Patterns of routes that are logged at debug: monitors request them every few seconds. */
   readonly quiet: readonly string[];
 }
 
@@ -83,10 +82,7 @@ export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptio
   };
 }
 
-/**
- * Says yes with this probability each time, independently, as `Math.random() < share` would: but how many come until
- * the next yes is drawn once for all of them.
- */
+/** Returns true with this probability, like `Math.random() < share`, but draws the distance to the next true once. */
 function sampler(share: number): () => boolean {
   const draw = () => (share >= 1 ? 0 : Math.floor(Math.log(1 - Math.random()) / Math.log1p(-share)));
   let left = share > 0 ? draw() : Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** The documents of the contract as zod schemas. A field that differs from the domain's type fails to compile. */
+/** The contract's documents as zod schemas. A field that differs from the domain's type is a type error. */
 import { z } from 'zod';
 import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument, MachineFactsDocument } from '../domain/machine.ts';
@@ -7,10 +7,10 @@ import { named } from './openapi-schemas.ts';
 
 type Shape<T> = { readonly [K in keyof T]-?: z.ZodType<Required<T>[K]> };
 
-/** Every property of T, and no other. */
+/** An object with exactly the properties of T. */
 export const object = <T>(shape: Shape<T>) => z.strictObject(shape);
 
-/** Adds keywords of JSON Schema, which replace those that zod gives. */
+/** Adds keywords of JSON Schema, which override those of zod. */
 export function documented<T extends z.ZodType>(schema: T, keywords: z.GlobalMeta): T {
   z.globalRegistry.add(schema, keywords);
   return schema;
@@ -26,17 +26,17 @@ export const orNull = <T extends z.ZodType>(schema: T, description: string) =>
 
 export const pricePerMinute = documented(z.number(), {
   format: 'double',
-  description: 'Price per minute, in the currency that the header `Fleetbook-Currency` names',
+  description: 'Price per minute, in the currency of the header `Fleetbook-Currency`',
 });
 const memoryUnit = documented(z.enum(['Binary', 'Decimal']), {
   description: 'Binary: GiB and TiB; Decimal: GB and TB',
 });
 const provider = object<MachineDocument['provider']>({ id: id('Provider id'), name: text('Provider name') });
-const ram = count('Memory, a whole number of GiB or GB as `ram_unit` says');
+const ram = count('Memory, a whole number of GiB (`Binary`) or GB (`Decimal`), see `ram_unit`');
 
 const contractMachine: Shape<MachineDocument> = {
   id: id('Machine id, stable'),
-  name: text('Name, as the provider names it'),
+  name: text('Name at the provider'),
   ram,
   cpu: count('Number of virtual CPUs'),
   price: pricePerMinute,
@@ -45,7 +45,7 @@ const contractMachine: Shape<MachineDocument> = {
   region: object<MachineDocument['region']>({
     id: id('Region id, stable'),
     name: text('Region name'),
-    code: text('Region code, as the provider defines it'),
+    code: text('Region code of the provider'),
   }),
 };
 export const machineSchema = named('Machine', object<MachineDocument>(contractMachine));
@@ -53,16 +53,16 @@ export const machineSchema = named('Machine', object<MachineDocument>(contractMa
 /** A machine in searches, recommendations and changes. */
 export const machineWithFactsSchema = object<MachineFactsDocument>({
   ...contractMachine,
-  architecture: orNull(z.string(), '`x86_64`, `arm64`, or another one in lower case; null: unknown'),
+  architecture: orNull(z.string(), '`x86_64`, `arm64` or another architecture in lower case; null: unknown'),
   generation: orNull(z.string(), 'As the provider states it; null: unknown'),
   cpu_kind: documented(z.literal(['dedicated', 'shared', null]), {
     type: ['string', 'null'],
-    description: 'Whether its cpu is its own; null: unknown',
+    description: 'Dedicated or shared CPU; null: unknown',
   }),
   local_disk: orNull(z.number(), 'GB of local disk; 0 for none, null: unknown'),
   network: orNull(z.number(), 'Mbit/s; null: unknown'),
   available: documented(z.literal(false).exactOptional(), {
-    description: 'False: sold out. A machine that can be ordered has no such field',
+    description: 'False: sold out. The field is absent if the machine can be ordered',
   }),
 });
 const cluster: Shape<ClusterDocument> = {
@@ -77,7 +77,7 @@ const cluster: Shape<ClusterDocument> = {
   machine: object<ClusterDocument['machine']>({
     ram,
     cpu: count('Number of virtual CPUs'),
-    id: id('Machine id; it may be one that the catalogue leaves out'),
+    id: id('Machine id; the catalogue may not contain the machine'),
     ram_unit: memoryUnit,
   }),
   disks: z.array(
@@ -107,13 +107,13 @@ export const providerSchema = named(
       object<ProviderListing['regions'][number]>({
         id: id('Region id, stable'),
         name: text('Region name'),
-        code: text('Region code, as the provider defines it'),
+        code: text('Region code of the provider'),
       }),
     ),
   }),
 );
 
-/** One price of a machine and the time for which it held. */
+/** One price of a machine, and its period. */
 export const priceSchema = named(
   'Price',
   z.strictObject({
@@ -121,32 +121,32 @@ export const priceSchema = named(
     from: instant('First seen'),
     to: documented(z.string().nullable(), {
       format: 'date-time',
-      description: 'Until when; null for the price of today',
+      description: 'End of the price; null for the current price',
     }),
   }),
 );
 
-/** RFC 9457. Types of our own add members. */
+/** RFC 9457. Problems with a URN add members. */
 export const problemSchema = named(
   'Problem',
   z.object({
     type: documented(z.string(), {
       format: 'uri-reference',
-      description: '`about:blank` where the status says all, else a URN',
+      description: '`about:blank`, or a URN for a problem with further members',
     }),
     title: text('The same for every problem of the type'),
     status: documented(z.number(), { type: 'integer', minimum: 400, maximum: 599 }),
-    detail: text('What is wrong and what would do'),
+    detail: text('The cause and the accepted values'),
     instance: text('Id of the request, as in the `x-request-id` header and in the log'),
     parameter: text(
-      'Of `urn:fleetbook:problem:invalid-parameter`: the first parameter that does not do. Of `urn:fleetbook:problem:unknown-parameter`: one that is not known; absent where its name has other characters than a-z and _',
+      'For `urn:fleetbook:problem:invalid-parameter`: the first invalid parameter. For `urn:fleetbook:problem:unknown-parameter`: the unknown parameter, if its name consists of a-z and _',
     ).optional(),
-    scope: text('Of `urn:fleetbook:problem:insufficient-scope`: the scope that the token lacks').optional(),
+    scope: text('For `urn:fleetbook:problem:insufficient-scope`: the missing scope').optional(),
     next: text(
-      'Of `urn:fleetbook:problem:cursor-gone`: where to go on once everything has been listed again',
+      'For `urn:fleetbook:problem:cursor-gone`: the cursor to continue from after everything is listed again',
     ).optional(),
     checks: documented(z.record(z.string(), z.string()).optional(), {
-      description: 'Of `urn:fleetbook:problem:not-ready`: each check and what it found',
+      description: 'For `urn:fleetbook:problem:not-ready`: each check and its result',
     }),
   }),
 );

@@ -1,4 +1,4 @@
-/** How a ready-made body becomes a response of Fastify's. Nothing is compressed or hashed here. */
+/** Sends prepared bodies. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EncodedBody, Tier } from '../snapshot/document/answer.ts';
 import { codingFor, knownTag, type PreparedAnswer } from './prepared-answer.ts';
@@ -7,20 +7,20 @@ import { entityTag } from './protocol/negotiate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Which tier answered; undefined until one did. */
+    /** The tier that answered; undefined before an answer. */
     tier: Tier | undefined;
   }
 }
 
 export interface SenderOptions {
-  /** Milliseconds that a client may take no byte of an answer before its connection is cut. */
+  /** Milliseconds without progress after which a client's connection is cut. */
   readonly idleTimeoutMs: number;
-  readonly tellToClose: Drain['tellToClose'];
+  readonly closeLater: Drain['closeLater'];
 }
 
 /**
- * Sends what a reader answered to an authenticated request, past Fastify's way of sending.
- * @param also header fields to be sent with it
+ * Sends a reader's answer to an authenticated request without Fastify.
+ * @param also further header fields
  * @returns the status
  */
 export type SendAnswer = (
@@ -30,22 +30,22 @@ export type SendAnswer = (
   also?: ReturnType<FastifyReply['getHeaders']>,
 ) => 200 | 304;
 
-export function answerSender({ idleTimeoutMs, tellToClose }: SenderOptions): SendAnswer {
+export function answerSender({ idleTimeoutMs, closeLater }: SenderOptions): SendAnswer {
   return (request, reply, prepared, also) => {
     request.tier = prepared.answer.tier;
     const { raw } = reply;
-    tellToClose(raw);
+    closeLater(raw);
     if (also)
       for (const [name, value] of Object.entries(also)) if (value !== undefined) raw.setHeader(name, value);
     const status = prepared.write(request.raw, raw, request.id);
-    // Not before: an answer that cannot be written is an error like any other.
+    // After the write: Fastify handles an error of it.
     reply.hijack();
     if (raw.writableLength > 0) cutWhenIdle(request.raw, idleTimeoutMs);
     return status;
   };
 }
 
-/** Sends a body that is the same for everybody, so that shared caches may keep it as long as they ask each time. */
+/** Sends a public body. Shared caches may store it, and must revalidate it. */
 export function sendPublic(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -5,7 +5,7 @@ import type { HttpLimits } from './protocol/limits.ts';
 import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
 import { Overloaded } from './protocol/pressure.ts';
 import { INTERNAL_ERROR, plainProblem, sendProblem, unavailable } from './protocol/problem.ts';
-import { mendedTarget, requestIdOf } from './protocol/request.ts';
+import { repairedTarget, requestIdOf } from './protocol/request.ts';
 import { clientErrorHandler } from './protocol/transport.ts';
 import type { Recorder } from './record.ts';
 
@@ -14,24 +14,24 @@ const BAD_TARGET = plainProblem(
   'The request target is not a well-formed path: its percent-encoding is broken.',
 );
 
-/** Fastify with the limits, the validation by zod and the errors of the API. */
+/** Creates Fastify with the API's limits, zod validation and errors. */
 export function createServer(
   trustProxy: readonly string[],
   limits: HttpLimits,
   record: Recorder,
 ): FastifyInstance {
   const app: FastifyInstance = Fastify({
-    // Lines of our own, one a request, instead of a child logger for each.
+    // The recorder logs one line a request, without a child logger for each.
     logger: false,
     genReqId: requestIdOf,
     ...(trustProxy.length > 0 ? { trustProxy: [...trustProxy] } : {}),
     routerOptions: {
       maxParamLength: limits.maxHeaderSize,
     },
-    // Zod validates. The framework's own compilers would be a quarter of its loading.
+    // Zod validates. The framework's compilers would be a quarter of its load time.
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     exposeHeadRoutes: false,
-    // A request that arrives while the server closes is answered: its client does not know yet.
+    // A client does not know yet that the server closes, so its request is answered.
     return503OnClosing: false,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -40,16 +40,16 @@ export function createServer(
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
-      // A hook checks it, where the answer can name the problem.
+      // A hook checks it, and its answer names the problem.
       requireHostHeader: false,
-      // Two Authorization or Host fields must not look like the first of them alone.
+      // Two Authorization or Host fields must not look like the first alone.
       joinDuplicateHeaders: true,
     },
     clientErrorHandler: clientErrorHandler(record),
     frameworkErrors: (_, request, reply) => {
-      const mended = mendedTarget(request.raw.url ?? '');
-      if (mended !== undefined) {
-        request.raw.url = mended;
+      const repaired = repairedTarget(request.raw.url ?? '');
+      if (repaired !== undefined) {
+        request.raw.url = repaired;
         app.routing(request.raw, reply.raw);
         return;
       }
@@ -71,7 +71,7 @@ function addErrors(app: FastifyInstance, record: Recorder): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
     if (error instanceof Unavailable) {
-      // The answers show overload. A line for each would add to it.
+      // A log line for each would add load.
       if (!(error instanceof Overloaded)) record.unavailable(error, request);
       return sendProblem(reply, unavailable(error.retryAfterSeconds));
     }

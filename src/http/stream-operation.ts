@@ -1,5 +1,4 @@
-/** An operation whose answer is sent as it comes. Who may ask, and what is refused, is as for any other one. */
-
+/** Operations with streamed answers. Tokens, parameters and errors are those of other operations. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -24,17 +23,16 @@ export interface StreamAnswer {
   readonly status: 200 | 206 | 304;
   readonly headers: Readonly<Record<string, string>>;
   readonly tier: Tier;
-  /** Absent where there is none to send. What it throws ends the connection: the answer must not look whole. */
+  /** Absent for an answer without a body. An error in it cuts the connection: the answer must not look complete. */
   readonly body?: AsyncIterable<Buffer>;
 }
 
-/** What a request asks for besides its parameters. */
 export interface StreamRequest {
   readonly grant: Grant;
   readonly headers: IncomingHttpHeaders;
-  /** Ends with the answer, or when its client goes. */
+  /** Aborts when the answer ends, or its client disconnects. */
   readonly life: AbortSignal;
-  /** HEAD: no body will be sent. */
+  /** True for HEAD: no body is sent. */
   readonly isHead: boolean;
 }
 
@@ -43,7 +41,7 @@ export interface StreamOperation<P extends Parameters = Parameters> extends Oper
   open(values: Values<P>, request: StreamRequest): Promise<StreamAnswer | Problem>;
 }
 
-/** Ties the type of `open`'s values to the parameters, then forgets it. */
+/** Infers the type of `open`'s values from the parameters, and returns the common type. */
 export function streamOperation<const P extends Parameters>(definition: StreamOperation<P>): StreamOperation {
   return { ...definition, open: (values, request) => definition.open(values as Values<P>, request) };
 }
@@ -65,32 +63,32 @@ export function addStreamOperation(
     schema: requestSchemas(path, parameters, isStrict),
     onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
     onSend: (request, reply, payload, done) => {
-      // A stream is told of when it has ended, however it does.
+      // A stream is recorded at its end.
       if (payload instanceof Readable) reply.raw.once('close', () => answered(request, reply.statusCode));
       else answered(request, reply.statusCode);
       done(null, payload);
     },
     handler: async (request, reply) => {
-      const asked: StreamRequest = {
+      const streamRequest: StreamRequest = {
         grant: grantOf(request),
         headers: request.headers,
         life: lifeOf(request.raw, reply.raw),
         isHead: request.method === 'HEAD',
       };
-      const answer = await withDeadline(open(valuesOf(request), asked));
-      if (asked.life.aborted) return reply.hijack();
+      const answer = await withDeadline(open(valuesOf(request), streamRequest));
+      if (streamRequest.life.aborted) return reply.hijack();
       if (answer instanceof Problem) return sendProblem(reply, answer);
       request.tier = answer.tier;
       reply.code(answer.status).headers(answer.headers);
       if (!answer.body) return reply.send();
       request.lasts = true;
       const pieces = whileValid(answer.body, () => checks.of(request));
-      return reply.send(Readable.from(told(pieces, recorder, request), { objectMode: false }));
+      return reply.send(Readable.from(withFailureLog(pieces, recorder, request), { objectMode: false }));
     },
   });
 }
 
-/** The same pieces; the connection ends when the token does. @param check made once somebody takes the first of them */
+/** Yields the pieces while the token is valid. @param check is called at the first piece */
 async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenCheck): AsyncGenerator<Buffer> {
   let isInvalid = false;
   const token = check();
@@ -100,7 +98,7 @@ async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenChec
   try {
     for await (const piece of pieces) {
       await token.look();
-      if (isInvalid) throw new Unavailable('the token of the request is not valid any more');
+      if (isInvalid) throw new Unavailable('the token of the request is no longer valid');
       yield piece;
     }
   } finally {
@@ -108,8 +106,8 @@ async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenChec
   }
 }
 
-/** The same pieces; a failure amid them is told, since the client only sees that its connection ends. */
-async function* told(
+/** Yields the pieces. Logs a failure, since the client only sees the end of its connection. */
+async function* withFailureLog(
   body: AsyncIterable<Buffer>,
   recorder: Recorder,
   request: FastifyRequest,

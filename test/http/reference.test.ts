@@ -94,7 +94,7 @@ describe('/llms.txt', () => {
       for (const { name, required } of get.parameters ?? [])
         expect(own).toMatch(new RegExp(`- \`${name}\` \\(\\w+, ${required ? 'required' : 'optional'}\\): `));
     }
-    expect(text.body).toContain('- 403, a token without the scope: The token lacks the scope clusters:read.');
+    expect(text.body).toContain('- 403, token without the scope: The token lacks the scope clusters:read.');
     expect(text.body).toContain('(/catalogue/openapi.json)');
   });
 });

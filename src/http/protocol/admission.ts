@@ -1,20 +1,20 @@
-/** Which connections stay while there are many of them: those on which a token was accepted come first. */
+/** Limits connections. Those with an accepted token have priority. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { addressKey } from './request.ts';
 
-/** Of all connections, the share that one address may hold (of IPv6: one /64). */
+/** The share of all connections for one address (in IPv6, one /64). */
 const SHARE_OF_ADDRESS = 1 / 2;
-/** The share for connections without an accepted token. The other half is a reserve for clients that have one. */
+/** The share for connections without an accepted token. The rest is reserved for clients with one. */
 const SHARE_OF_STRANGERS = 1 / 2;
-/** Refusals are logged together, at most this often (ms). */
+/** Milliseconds between two log lines; each counts the rejected connections. */
 const LOG_EVERY_MS = 10_000;
 
 export interface ConnectionLimits {
-  /** Connections at once. 0: no limit, also on what a connection without an accepted token may do. */
+  /** Concurrent connections. 0: no limit, and no rules for connections without an accepted token. */
   readonly max: number;
-  /** Milliseconds for which a connection without an accepted token may be idle, and between two checks of that. */
+  /** Milliseconds for which a connection without an accepted token may be idle. */
   readonly idleMs: number;
   readonly checkEveryMs: number;
   /** Whether an address is a trusted proxy: its connections carry the requests of many clients. */
@@ -23,37 +23,37 @@ export interface ConnectionLimits {
 }
 
 export interface Admission {
-  /** A token was accepted on this connection. From now on it may be idle as long as `keepAliveTimeoutMs`. */
+  /** Call it when a token is accepted: the connection may then be idle for `keepAliveTimeoutMs`. */
   admit(socket: Socket): void;
-  /** Call it before an answer is written. Without an accepted token a 401 ends the connection. */
+  /** Call it before an answer is written. A 401 ends a connection without an accepted token. */
   answers(response: ServerResponse, status: number): void;
 }
 
-/** A connection on which no token was accepted yet. */
+/** A connection without an accepted token. */
 interface Stranger {
   /** Requests without a complete response. */
   open: number;
-  /** By `performance.now()`: when the connection, or its last response, was complete. */
+  /** When the connection, or its last response, was complete, by `performance.now()`. */
   idleSince: number;
-  /** Bytes that had arrived by then: if there are more, a request is arriving, which has its own time limit. */
+  /** Bytes received by then. More bytes mean that a request arrives, which has its own timeout. */
   bytes: number;
 }
 
 const NO_LIMITS: Admission = { admit: () => {}, answers: () => {} };
 
-/** Call it once all other listeners for requests are there. */
+/** Call it after all other request listeners are added. */
 export function limitConnections(server: Server, limits: ConnectionLimits): Admission {
   const { max, isProxy } = limits;
   if (max === 0) return NO_LIMITS;
   const ofAddress = Math.ceil(max * SHARE_OF_ADDRESS);
   const ofStrangers = Math.ceil(max * SHARE_OF_STRANGERS);
-  /** In the order of their coming. */
+  /** In the order of arrival. */
   const strangers = new Map<Socket, Stranger>();
   const addresses = new Map<string, number>();
   const log = refusalLog(limits);
   let count = 0;
 
-  function keep(socket: Socket, address: string | undefined): void {
+  function add(socket: Socket, address: string | undefined): void {
     count += 1;
     if (address !== undefined) {
       addresses.set(address, (addresses.get(address) ?? 0) + 1);
@@ -69,7 +69,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
     });
   }
 
-  /** Closes the connection without an accepted token that came first. @returns false where none is idle */
+  /** Closes the oldest idle connection without an accepted token. @returns false if none is idle */
   function replaceOne(): boolean {
     for (const [socket, { open }] of strangers)
       if (open === 0) {
@@ -94,7 +94,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
       log(undefined);
       return;
     }
-    keep(socket, address);
+    add(socket, address);
   });
 
   countRequests(server, strangers);
@@ -140,7 +140,7 @@ function closeIdle(
   server.once('close', () => clearInterval(checking));
 }
 
-/** Logs a refused connection, with the address that holds its share, or without one where all are taken. */
+/** Logs rejected connections, with the address that exceeds its share, or without one if all are used. */
 function refusalLog({ logger, max }: ConnectionLimits): (address: string | undefined) => void {
   let refused = 0;
   let loggedAt = Number.NEGATIVE_INFINITY;
@@ -150,11 +150,11 @@ function refusalLog({ logger, max }: ConnectionLimits): (address: string | undef
     if (!logger || now - loggedAt < LOG_EVERY_MS) return;
     const why =
       address === undefined
-        ? 'there are as many as MAX_CONNECTIONS allows'
-        : 'one address holds half of MAX_CONNECTIONS; if it is a proxy, name it in TRUST_PROXY';
+        ? 'the number of MAX_CONNECTIONS is reached'
+        : 'one address has half of MAX_CONNECTIONS; if it is a proxy, add it to TRUST_PROXY';
     logger.warn(
       { refused, max, ...(address !== undefined && { address }) },
-      `connections are refused: ${why}`,
+      `connections are rejected: ${why}`,
     );
     refused = 0;
     loggedAt = now;

@@ -1,39 +1,38 @@
-/** When connections are cut or closed. */
+/** Cuts idle connections, and drains connections on close. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Cuts the request's connection when its client takes no byte of an answer for so long (ms). Node itself sets the time
- * for the next request afterwards. The connection is the request's: an answer that waits behind another has none yet.
+ * Cuts the request's connection after this time (ms) without progress. Node sets the timeout for the next request. The request
+ * has the connection: a pipelined response has none yet.
  */
 export function cutWhenIdle({ socket }: IncomingMessage, idleTimeoutMs: number): void {
-  // Fastify's `inject` has something else.
+  // Fastify's `inject` has no real socket.
   if (socket instanceof Socket) socket.setTimeout(idleTimeoutMs);
 }
 
-/** How often connections are looked at while the server closes. */
-const LOOK_EVERY_MS = 50;
+/** Milliseconds between two checks of connections while the server closes. */
+const CHECK_EVERY_MS = 50;
 
 export interface Drain {
   isClosing(): boolean;
   /**
-   * Call it with each response before it is written. While the server closes, the client is told to close its
-   * connection. Of requests that wait behind each other then, only the first is sure of its answer.
+   * Call it with each response before it is written. While the server closes, it adds `Connection: close`. Of pipelined
+   * requests, only the first is then sure to get an answer.
    */
-  tellToClose(response: ServerResponse): void;
+  closeLater(response: ServerResponse): void;
 }
 
 /**
- * Lets `close()` end without cutting an answer. Node closes connections that are idle when closing begins. This closes
- * those that become idle later, and all others after `drainMs`. Closing begins when no answer waits for its client: Node
- * takes such a connection for idle. A request that still arrives on an open connection is answered, and Fastify adds
- * `Connection: close`.
+ * Lets `close()` end without cutting an answer. Node closes connections that are idle at the beginning. This closes
+ * connections that become idle later, and all others after `drainMs`. It first waits until all written answers are sent,
+ * because Node treats such connections as idle. Requests that still arrive are answered with `Connection: close`.
  */
 export function drainOnClose(app: FastifyInstance, drainMs: number): Drain {
   const { server } = app;
   let begun = false;
-  const askedSince = new WeakSet<Socket>();
+  const requestedSince = new WeakSet<Socket>();
   const connections = new Set<Socket>();
   server.on('connection', (socket) => {
     connections.add(socket);
@@ -43,34 +42,34 @@ export function drainOnClose(app: FastifyInstance, drainMs: number): Drain {
 
   app.addHook('preClose', (done) => {
     begun = true;
-    server.prependListener('request', ({ socket }: IncomingMessage) => askedSince.add(socket));
+    server.prependListener('request', ({ socket }: IncomingMessage) => requestedSince.add(socket));
     if (!server.listening) {
       done();
       return;
     }
     let closing = false;
-    const look = () => {
+    const check = () => {
       if (isAnyUnsent()) return;
       server.closeIdleConnections();
       if (closing) return;
       closing = true;
       done();
     };
-    const looking = setInterval(look, LOOK_EVERY_MS);
+    const checking = setInterval(check, CHECK_EVERY_MS);
     const deadline = setTimeout(() => {
       for (const socket of connections) socket.destroy();
     }, drainMs);
     server.once('close', () => {
-      clearInterval(looking);
+      clearInterval(checking);
       clearTimeout(deadline);
     });
-    look();
+    check();
   });
 
   return {
     isClosing: () => begun,
-    tellToClose(response) {
-      if (begun && response.socket && !askedSince.has(response.socket)) response.shouldKeepAlive = false;
+    closeLater(response) {
+      if (begun && response.socket && !requestedSince.has(response.socket)) response.shouldKeepAlive = false;
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Cross-origin requests of browsers, by the Fetch standard's CORS protocol. A listener in front of all others, which is
- * there only where origins are configured: every answer has the fields then, errors and hot ones alike.
+ * CORS, by the Fetch standard. If origins are configured, this listener runs before all others, so that every answer has the
+ * fields, also errors and hot answers.
  */
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, ServerResponse } from 'node:http';
 import { NO_ROUTE, type Recorder } from '../record.ts';
@@ -9,7 +9,7 @@ import { type AddressOf, hasBadHost, requestIdOf } from './request.ts';
 /** `*`: every origin. */
 export type CorsOrigins = '*' | readonly string[];
 
-/** What a page may read of an answer, beside what every page may. */
+/** Response fields that a page may read besides the safelisted ones. */
 const EXPOSED = [
   'ETag',
   'Fleetbook-As-Of',
@@ -29,7 +29,7 @@ const EXPOSED = [
   'Content-Disposition',
 ].join(', ');
 
-/** What a page may send, beside what every page may. */
+/** Request fields that a page may send besides the safelisted ones. */
 const ALLOWED = [
   'Authorization',
   'If-None-Match',
@@ -42,25 +42,24 @@ const ALLOWED = [
   'Tracestate',
 ].join(', ');
 
-/** Seconds for which a browser need not ask again; no browser keeps it for longer. */
+/** Seconds for which a browser caches a preflight: the longest time that browsers accept. */
 const MAX_AGE = '7200';
 
 export interface CorsDeps {
   readonly origins: CorsOrigins;
   readonly addressOf: AddressOf;
   readonly recorder: Recorder;
-  /** Called with each response that is written here. */
-  tellToClose(response: ServerResponse): void;
+  closeLater(response: ServerResponse): void;
 }
 
-/** Answers preflights, which carry no token, and adds the fields to what the other listener answers. */
+/** Answers preflights, which carry no token, and adds the fields to all other answers. */
 export function corsListener(deps: CorsDeps, ordinary: RequestListener): RequestListener {
-  const { origins, addressOf, recorder, tellToClose } = deps;
+  const { origins, addressOf, recorder, closeLater } = deps;
   const allowed = origins === '*' ? undefined : new Set(origins);
-  // One answer for every origin does not vary by it.
+  // With `*` the answer does not depend on the origin.
   const always = allowed ? ['vary', 'Origin'] : [];
 
-  /** The value of `Access-Control-Allow-Origin`; undefined where the page's origin may not read the answer. */
+  /** Returns `Access-Control-Allow-Origin`; undefined if the page must not read the answer. */
   function permitted({ headers }: IncomingMessage): string | undefined {
     if (!allowed) return '*';
     return headers.origin !== undefined && allowed.has(headers.origin) ? headers.origin : undefined;
@@ -69,7 +68,7 @@ export function corsListener(deps: CorsDeps, ordinary: RequestListener): Request
   function preflight(request: IncomingMessage, response: ServerResponse, origin: string): void {
     const started = performance.now();
     const id = requestIdOf(request);
-    tellToClose(response);
+    closeLater(response);
     response
       .writeHead(204, [
         ...['x-request-id', id, 'access-control-allow-origin', origin, ...always],
@@ -77,8 +76,8 @@ export function corsListener(deps: CorsDeps, ordinary: RequestListener): Request
         ...['access-control-max-age', MAX_AGE],
       ])
       .end();
-    const told = { id, method: 'OPTIONS', ip: addressOf(request), tier: undefined, grant: undefined };
-    recorder.answered(NO_ROUTE, told, 204, performance.now() - started);
+    const recorded = { id, method: 'OPTIONS', ip: addressOf(request), tier: undefined, grant: undefined };
+    recorder.answered(NO_ROUTE, recorded, 204, performance.now() - started);
   }
 
   return (request, response) => {
@@ -96,7 +95,7 @@ export function corsListener(deps: CorsDeps, ordinary: RequestListener): Request
   };
 }
 
-/** The same for every path: whether there is something is told only to who has a token. */
+/** Preflights of all paths get the same answer: without a token, nothing reveals which paths exist. */
 function isPreflight({ method, headers }: IncomingMessage): boolean {
   return (
     method === 'OPTIONS' &&
@@ -106,8 +105,8 @@ function isPreflight({ method, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Sends header fields, names and values in turn, with the head of the response. An answer writes its own `Vary`, which would
- * replace one that was set before: here it gets a second line.
+ * Adds header fields to the head of the response. @param fields names and values in turn. `Vary` gets a second line: the
+ * answer's own one would replace a value that was set before.
  */
 function addFields(response: ServerResponse, fields: readonly string[]): void {
   const { writeHead } = response;

@@ -1,17 +1,14 @@
 import { Unavailable } from '../../snapshot/document/answer.ts';
 
-/** The same promise, which rejects with `Unavailable` when it takes too long. */
+/** Returns the result of a promise; rejects with `Unavailable` after the deadline. */
 export type WithDeadline = <T>(work: Promise<T>) => Promise<T>;
 
 type Reject = (error: Unavailable) => void;
 
-/** Waits that begin within this share of the time share a timer: a timer each would cost more than the work. */
+/** Waits that begin within this share of the deadline share a timer: one timer each would cost too much. */
 const TOGETHER = 1 / 10;
 
-/**
- * A last deadline, beyond those that readers keep: no client waits for ever.
- * @param ms milliseconds, and a tenth more at most
- */
+/** Limits every wait, in addition to the readers' own deadlines. @param ms milliseconds; a wait may take a tenth longer */
 export function deadline(ms: number): WithDeadline {
   let open = new Set<Reject>();
   let openUntil = Number.NEGATIVE_INFINITY;
@@ -19,29 +16,29 @@ export function deadline(ms: number): WithDeadline {
   function waiting(): Set<Reject> {
     const now = performance.now();
     if (now < openUntil) return open;
-    const those = new Set<Reject>();
-    open = those;
+    const group = new Set<Reject>();
+    open = group;
     openUntil = now + ms * TOGETHER;
     setTimeout(
       () => {
-        for (const reject of those) reject(new Unavailable(`no answer within ${ms} ms`));
+        for (const reject of group) reject(new Unavailable(`no answer within ${ms} ms`));
       },
       ms * (1 + TOGETHER),
     ).unref();
-    return those;
+    return group;
   }
 
   return (work) =>
     new Promise((resolve, reject) => {
-      const those = waiting();
-      those.add(reject);
+      const group = waiting();
+      group.add(reject);
       work.then(
         (value) => {
-          those.delete(reject);
+          group.delete(reject);
           resolve(value);
         },
         (error: unknown) => {
-          those.delete(reject);
+          group.delete(reject);
           reject(error);
         },
       );

@@ -1,32 +1,32 @@
-/** How long and how large a request, an answer and a connection may be. Durations in milliseconds. */
+/** Limits of requests, answers and connections. Durations in milliseconds. */
 export interface HttpLimits {
-  /** Bytes of the request line and the header fields together; beyond: 431. A path may be nearly as long. */
+  /** Bytes of the request line and header fields together; more: 431. A path may be nearly as long. */
   readonly maxHeaderSize: number;
-  /** From the connection, or the last answer's request, to the end of the header fields; beyond: 408. */
+  /** Time from the connection, or the previous request, to the end of the header fields; more: 408. */
   readonly headersTimeoutMs: number;
-  /** The same to the end of the whole request. */
+  /** Time to the end of the whole request; more: 408. */
   readonly requestTimeoutMs: number;
-  /** How often these two are looked at. */
+  /** Time between two checks of these. */
   readonly checkIntervalMs: number;
-  /** For how long a connection may wait for its next request; longer than a load balancer keeps it. */
+  /** Idle time of a connection with an accepted token; longer than that of load balancers. */
   readonly keepAliveTimeoutMs: number;
-  /** For how long a client may take no byte of an answer; then its connection is cut. */
+  /** Time without progress of an answer after which its connection is cut. */
   readonly idleTimeoutMs: number;
-  /** For how long a reader may take, beyond its own deadlines; then: 503. */
+  /** Time for an answer, in addition to the readers' own deadlines; more: 503. */
   readonly answerTimeoutMs: number;
-  /** Open connections, half of them for one address; further ones are closed at once. 0: no limit. */
+  /** Open connections, half of them for one address; more are closed at once. 0: no limit. */
   readonly maxConnections: number;
-  /** Idle time of a connection on which no token was accepted yet. */
+  /** Idle time of a connection without an accepted token. */
   readonly strangerIdleMs: number;
-  /** Streams of changes, and requests that wait for one, at once; beyond: 503. */
+  /** Concurrent streams and waiting requests of the changes feed; more: 503. */
   readonly streamsAtMost: number;
-  /** Milliseconds by which the event loop may be late before requests are refused, by 503, but for what memory holds. 0: no limit. */
+  /** Event loop delay; above it, uncached requests are answered with 503. 0: no limit. */
   readonly maxEventLoopDelayMs: number;
-  /** Requests a minute that one token may make of this process; beyond: 429. 0: no limit. */
+  /** Requests a minute of one token in this process; more: 429. 0: no limit. */
   readonly requestsPerMinute: number;
-  /** Downloads of files at once; beyond: 503. */
+  /** Concurrent downloads; more: 503. */
   readonly downloadsAtOnce: number;
-  /** For how long `close()` waits for what is under way. */
+  /** Time for which `close()` waits for open answers. */
   readonly drainMs: number;
 }
 

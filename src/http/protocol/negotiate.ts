@@ -1,39 +1,29 @@
-/**
- * What a request's header fields allow, by RFC 9110 (12.4.2, 12.5.1, 12.5.3, 13.1.2). Pure.
- *
- * Clients send the same few values over and over: what a value means is worked out once and remembered.
- */
+/** Content negotiation by RFC 9110 (12.4.2, 12.5.1, 12.5.3, 13.1.2). Results are cached: clients repeat few values. */
 import { parse } from 'content-type';
 import type { EncodedBody } from '../../snapshot/document/answer.ts';
 
 export type Coding = 'br' | 'gzip' | 'identity';
 
-/** Among equally welcome codings the smaller body wins. */
+/** In order of preference: among equal weights the smaller body wins. */
 const CODINGS: readonly Coding[] = ['br', 'gzip', 'identity'];
 const ONLY_IDENTITY: readonly Coding[] = ['identity'];
 
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
-/** Below every weight that a client can write (the smallest is 0.001): identity that is not mentioned. */
+/** The weight of identity if it is not mentioned: below 0.001, the smallest that a client can send. */
 const UNMENTIONED = 0.0001;
 
-/** True unless `Accept` excludes `application/json`. Media type parameters other than `q` are not looked at. */
+/** Returns true unless `Accept` excludes `application/json`. Ignores media type parameters other than `q`. */
 export function acceptsJson(header: string | undefined): boolean {
   if (header === undefined || header === '*/*' || header === 'application/json') return true;
   return jsonByHeader(header);
 }
 
-/**
- * The codings that `Accept-Encoding` allows, the most welcome first. Empty when it excludes identity and allows
- * nothing else that is ever offered here.
- */
+/** Returns the codings that `Accept-Encoding` allows, preferred first. Empty if it excludes all of CODINGS. */
 export function allowedCodings(header: string | undefined): readonly Coding[] {
   return header === undefined ? ONLY_IDENTITY : codingsByHeader(header);
 }
 
-/**
- * False when `Accept` excludes JSON, or `Accept-Encoding` every coding there ever is here (RFC 9110, 12.5.3: a
- * client that forbids identity and takes nothing else has said that no answer would do).
- */
+/** Returns false if `Accept` excludes JSON, or `Accept-Encoding` all of CODINGS (RFC 9110, 12.5.3). */
 export function accepts(headers: {
   accept?: string | undefined;
   'accept-encoding'?: string | string[] | undefined;
@@ -43,8 +33,8 @@ export function accepts(headers: {
 }
 
 /**
- * True when `Accept` names `text/event-stream`, and JSON with no greater weight. Whoever names neither gets JSON. A stream goes
- * out as it is: where identity is excluded there is none.
+ * Returns true if `Accept` names `text/event-stream` with at least the weight of JSON, and `Accept-Encoding` allows identity:
+ * streams are not compressed.
  */
 export function prefersEventStream(headers: Parameters<typeof accepts>[0]): boolean {
   const { accept } = headers;
@@ -57,24 +47,23 @@ export function prefersEventStream(headers: Parameters<typeof accepts>[0]): bool
 }
 
 /**
- * The coding in which a body goes out. A body that is too small to be worth compressing goes plain even where the
- * client forbids identity but takes another coding (RFC 9110, 12.4.1, leaves that open): whether a request is
- * refused must not hang on the size of what it asks for.
+ * Chooses the coding of a body. A small body has no compressed form and is sent plain, even if the client excludes identity
+ * (RFC 9110, 12.4.1, allows this): the size of an answer must not decide whether a request is rejected.
  */
 export function chooseCoding(allowed: readonly Coding[], body: EncodedBody): Coding {
   for (const coding of allowed) if (body[coding] !== undefined) return coding;
   return 'identity';
 }
 
-/** The strong entity tag of a body in one coding. */
+/** Returns the strong entity tag of a body in one coding. */
 export function entityTag(hash: string, coding: Coding): string {
   return coding === 'identity' ? `"${hash}"` : `"${hash}-${coding}"`;
 }
 
 /**
- * The entity tag with which 304 answers this `If-None-Match`; undefined when none matches. A tag of the same content
- * in another coding matches too, and is the one given back: a cache finds what it holds by the tag that it sent.
- * @param selected the tag of the body that would be sent otherwise
+ * Returns the entity tag for a 304 to this `If-None-Match`; undefined if none matches. A tag of the same content in another
+ * coding also matches and is returned: a cache finds its entry by the tag that it sent.
+ * @param selected the tag of the body that a 200 would have
  */
 export function matchingTag(header: string, hash: string, selected: string): string | undefined {
   if (header === selected || header === '*') return selected;
@@ -88,12 +77,12 @@ export function matchingTag(header: string, hash: string, selected: string): str
   return found;
 }
 
-const jsonByHeader = remembering((header) => acceptsType(header, 'application/json'));
+const jsonByHeader = cached((header) => acceptsType(header, 'application/json'));
 
-/** True unless `Accept` excludes a media type. */
+/** Returns true unless `Accept` excludes a media type. */
 export function acceptsType(header: string | undefined, type: string): boolean {
   if (header === undefined) return true;
-  // The most specific range decides (RFC 9110, 12.5.1); equally specific ones: the most welcoming.
+  // The most specific range decides (RFC 9110, 12.5.1); among equals the highest weight.
   const ofAnySubtype = `${type.slice(0, type.indexOf('/'))}/*`;
   let specificity = -1;
   let weight = 0;
@@ -108,7 +97,7 @@ export function acceptsType(header: string | undefined, type: string): boolean {
   return ranges === 0 || weight > 0;
 }
 
-const codingsByHeader = remembering((header): readonly Coding[] => {
+const codingsByHeader = cached((header): readonly Coding[] => {
   const weights = new Map<string, number>();
   for (const { name, q } of members(header)) weights.set(name === 'x-gzip' ? 'gzip' : name, q);
   const any = weights.get('*');
@@ -119,7 +108,7 @@ const codingsByHeader = remembering((header): readonly Coding[] => {
   );
 });
 
-/** The members of a weighted list, in lower case. One with a malformed weight counts for nothing. */
+/** Parses a weighted list, in lower case. Skips members with a malformed weight. */
 function* members(header: string): Iterable<{ name: string; q: number }> {
   for (let start = 0; start < header.length; ) {
     const { type: name, parameters, index } = parse(header, { comma: true, start });
@@ -129,8 +118,8 @@ function* members(header: string): Iterable<{ name: string; q: number }> {
   }
 }
 
-/** Remembers a few hundred results; a client that sends ever new values costs no memory. */
-function remembering<T>(work: (header: string) => T): (header: string) => T {
+/** Caches at most 256 results, so that a client cannot fill memory with new values. */
+function cached<T>(work: (header: string) => T): (header: string) => T {
   const known = new Map<string, T>();
   return (header) => {
     const before = known.get(header);

@@ -1,9 +1,9 @@
-/** Parameters are zod schemas, from the text of a request to a value. `/openapi.json` shows these very schemas. */
+/** Parameters as zod schemas: they parse requests, and `/openapi.json` shows them. */
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
 import { Problem } from './problem.ts';
 
-/** Texts of a parameter for errors and the documentation. */
+/** Describes a parameter, for errors and the documentation. */
 export interface About {
   readonly description: string;
   readonly example: unknown;
@@ -44,10 +44,10 @@ export function countParameter(
   return integer(minimum, maximum).register(ABOUT, { description, example, expected });
 }
 
-/** A small number as programs write it: `1e-7`. */
+/** The form in which programs write small numbers: `1e-7`. */
 const EXPONENT = /^\d(?:\.\d+)?e-\d{1,2}$/;
 
-/** A decimal greater than 0, as text: at most nine digits before the point, and `decimals` behind it. */
+/** A decimal greater than 0 as text, with at most nine digits before the point and `decimals` after it. */
 export function decimalParameter(description: string, decimals: number, example: string) {
   const shape = new RegExp(`^[0-9]{1,9}([.][0-9]{1,${decimals}})?$`);
   return z
@@ -62,7 +62,6 @@ export function decimalParameter(description: string, decimals: number, example:
     });
 }
 
-/** One of these words. */
 export function wordParameter<const T extends string>(
   description: string,
   words: readonly T[],
@@ -71,7 +70,7 @@ export function wordParameter<const T extends string>(
   return z.enum(words).register(ABOUT, { description, example, expected: `one of ${words.join(', ')}` });
 }
 
-/** Up to `most` values, each as `item` accepts it. */
+/** Up to `most` values of `item`. */
 export function listParameter<T extends z.ZodType<unknown, string>>(item: T, most: number) {
   const { description, listedBy, example, expected } = aboutOf(item);
   return z
@@ -109,8 +108,8 @@ export interface RequestSchemas {
 }
 
 /**
- * Schemas that Fastify validates the requests of a path with.
- * @param isStrict true refuses unknown query parameters, false ignores them
+ * Returns the schemas with which Fastify validates the requests of a path.
+ * @param isStrict true rejects unknown query parameters, false ignores them
  */
 export function requestSchemas(path: string, parameters: Parameters, isStrict = false): RequestSchemas {
   const inQuery = queryNames(path, parameters);
@@ -118,17 +117,17 @@ export function requestSchemas(path: string, parameters: Parameters, isStrict = 
     Object.fromEntries(Object.entries(parameters).filter(([name]) => inQuery.includes(name) === isQuery));
   return {
     params: z.object(shape(false)),
-    // Also without parameters: none of the query string may pass for a value.
+    // Needed even without parameters: it drops the query string.
     querystring: isStrict ? z.strictObject(shape(true)) : z.object(shape(true)),
   };
 }
 
-/** The names of those that stand in the query string. */
+/** Returns the names of the query parameters. */
 export function queryNames(path: string, parameters: Parameters): string[] {
   return Object.keys(parameters).filter((name) => !path.includes(`{${name}}`));
 }
 
-/** A request that its schemas refuse. */
+/** A request with an invalid parameter. */
 export class InvalidRequest extends Error {
   readonly problem: Problem;
 
@@ -138,7 +137,7 @@ export class InvalidRequest extends Error {
   }
 }
 
-/** Fastify's compiler of validators: they give the values, or the problem with the first parameter that is not valid. */
+/** Compiles validators for Fastify. They return the values, or the problem with the first invalid parameter. */
 export const validatorOf: FastifySchemaCompiler<z.ZodObject> = ({ schema, httpPart }) => {
   const where = httpPart === 'params' ? 'path' : 'query';
   const { shape } = schema;
@@ -156,7 +155,7 @@ export const validatorOf: FastifySchemaCompiler<z.ZodObject> = ({ schema, httpPa
   };
 };
 
-/** @param given the value of the request: a text, several texts, or undefined where it is missing */
+/** @param given the request's value: one text, several, or undefined */
 export function invalidParameter(
   where: 'query' | 'path' | 'header',
   name: string,
@@ -180,7 +179,7 @@ export function invalidParameter(
   });
 }
 
-/** For a name outside of `known`. The member `parameter` repeats it only where it looks like a name. */
+/** The member `parameter` repeats the name only if it consists of a-z and _. */
 export function unknownParameter(name: string, known: readonly string[]): Problem {
   const those = known.length === 0 ? 'It has none' : `It has: ${known.join(', ')}`;
   return new Problem(400, {
@@ -194,7 +193,7 @@ export function unknownParameter(name: string, known: readonly string[]): Proble
 /** Characters of a value that an error repeats. */
 const SHOWN = 40;
 
-/** A text of the request between quotes, cut and escaped. A text that may hold a token is not repeated. */
+/** Quotes a text of the request, shortened and escaped. Does not repeat a text that may contain a token. */
 function shownText(text: string): string {
   if (/fb_|bearer/i.test(text)) return 'the text that was sent';
   const characters = [...text.toWellFormed()];

@@ -2,24 +2,22 @@ import type { FastifyReply } from 'fastify';
 import { STATUS_CODES } from './http.ts';
 
 /**
- * `about:blank` where the status says all (RFC 9457, 4.2.1). Where a problem has members of its own it has a type of
- * its own, a URN: a relative reference would be another identifier behind every proxy that adds a prefix, and an
- * absolute one would promise a page on somebody's server.
+ * `about:blank` if the status is enough (RFC 9457, 4.2.1). A problem with further members has a URN: a relative reference would
+ * change behind a proxy that adds a prefix, and an absolute URL would promise a page.
  */
 type ProblemType = 'about:blank' | `urn:fleetbook:problem:${string}`;
 
 export interface ProblemOptions {
   readonly type?: ProblemType;
-  /** The status's own phrase unless given; only for a `type` of our own. */
+  /** Only for a URN; by default the phrase of the status. */
   readonly title?: string;
-  /** Repeats of the request nothing but a parameter, see parameters.ts. */
+  /** Contains nothing of the request except a parameter, see parameters.ts. */
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Members of the problem's type. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-/** An RFC 9457 problem, encoded but for its `instance`, which is the request's id. */
+/** An RFC 9457 problem, encoded once. `body` adds `instance`, the request's id. */
 export class Problem {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -36,18 +34,18 @@ export class Problem {
     this.#start = `${JSON.stringify(content).slice(0, -1)},"instance":"`;
   }
 
-  /** @param requestId well formed, so that it needs no escaping */
+  /** @param requestId well formed: it is not escaped */
   body(requestId: string): Buffer {
     return Buffer.from(`${this.#start}${requestId}"}`);
   }
 }
 
-/** Answers with a problem. The request id goes into the header where all answers are sent, see app.ts. */
+/** Answers with a problem. A hook in app.ts adds the request id as a header. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply.code(problem.status).headers(problem.headers).send(problem.body(reply.request.id));
 }
 
-/** The same for a cluster of another organization and for one that does not exist. */
+/** Equal for a cluster of another organization and for one that does not exist. */
 export const NOT_FOUND = new Problem(404, { detail: 'There is nothing here that this token may read.' });
 
 /** For a path that no operation has. */
@@ -69,7 +67,7 @@ export const INTERNAL_ERROR = new Problem(500, {
   detail: 'Something failed on our side. The id in "instance" finds it in the log.',
 });
 
-/** Nothing fresh is to be had: the tiers are down or at their limit. */
+/** All tiers are down or at their limit. */
 export function unavailable(retryAfterSeconds: number): Problem {
   return new Problem(503, {
     detail: 'No fresh answer is to be had at the moment; try again after the pause in Retry-After.',
@@ -77,7 +75,7 @@ export function unavailable(retryAfterSeconds: number): Problem {
   });
 }
 
-/** A problem that the framework or the transport found: the status says all that may be said. */
+/** A problem that the framework or the transport found. */
 export function plainProblem(status: number, detail: string): Problem {
   return new Problem(status, { detail });
 }

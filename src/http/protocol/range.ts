@@ -1,5 +1,4 @@
-/** Which part of a representation a request wants (RFC 9110, 13.1.5 and 14). Pure. */
-
+/** Reads the Range of a request (RFC 9110, 13.1.5 and 14). Pure. */
 import { Problem } from './problem.ts';
 
 /** Bytes from `start` to before `end`. */
@@ -9,9 +8,9 @@ export interface ByteRange {
 }
 
 /**
- * The part that is asked for. Undefined where the whole is: without a range, with one that is not understood, with several
- * at once (RFC 9110, 14.2, leaves that open), and where `If-Range` names another representation.
- * @param tag the entity tag of the representation that would be sent
+ * Returns the requested part. Undefined for the whole: without a range, for a malformed range or several (RFC 9110, 14.2, allows
+ * this), and if `If-Range` names another representation.
+ * @param tag the entity tag of the representation
  * @param length its bytes
  */
 export function requestedRange(
@@ -35,7 +34,7 @@ export function requestedRange(
   return { start, end: last === '' ? length : Math.min(length, Number(last) + 1) };
 }
 
-/** None of the bytes is there that `Range` asks for. @param length bytes that there are */
+/** @param bytes the size of the file */
 export function unsatisfiable(bytes: number): Problem {
   return new Problem(416, {
     detail: `The file has ${bytes} bytes, and none of those that Range asks for.`,

@@ -1,16 +1,15 @@
-/** How much one token may ask. Counted in this process alone: no other server is on the path. */
+/** Limits the requests of a token. Each process counts alone, so that no request waits for another server. */
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
 
 const WINDOW_MS = 60_000;
-/** Tokens whose requests are counted; the one that has asked least recently is forgotten first. */
+/** The number of counted tokens; the least recently used one is evicted. */
 const TOKENS = 50_000;
 
-/** Counts a request whose token is verified, and gives the problem to answer it with when it is one too many. */
+/** Counts a request with a verified token. Returns the problem if it exceeds the limit. */
 export type RateLimit = (request: FastifyRequest, reply: FastifyReply) => Promise<Problem | undefined>;
 
-/** @param requestsPerMinute that one token may make */
 export function addRateLimit(app: FastifyInstance, requestsPerMinute: number): RateLimit {
   let count: ReturnType<FastifyInstance['createRateLimit']> | undefined;
   app.register(rateLimit, {

@@ -1,4 +1,4 @@
-/** Answers to what is no well-formed request. Without these Node would answer by itself, or not at all. */
+/** Answers malformed requests as problems. Node alone would send an empty answer, or none. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { NO_ROUTE, type Recorder } from '../record.ts';
@@ -10,7 +10,7 @@ import { newRequestId, requestIdOf } from './request.ts';
 const BAD_REQUEST = plainProblem(400, 'This is not a well-formed HTTP/1.1 request.');
 const EXPECTATION_FAILED = plainProblem(417, 'No other expectation than 100-continue is known here.');
 
-/** By the code of Node's parser; every other one means that the request is malformed. */
+/** By the code of Node's parser. Any other code means a malformed request. */
 const PROBLEMS: Readonly<Record<string, Problem>> = {
   ERR_HTTP_REQUEST_TIMEOUT: plainProblem(408, 'The request took too long to arrive.'),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: plainProblem(413, 'The chunk extensions of the body are too long.'),
@@ -18,10 +18,10 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
   HPE_INVALID_VERSION: plainProblem(505, 'HTTP/1.1 is spoken here.'),
 };
 
-/** A request line that is well formed although Node does not know its method. */
+/** A well-formed request line; its method may be unknown to Node. */
 const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\s]+ HTTP\/1\.[01]\r?\n/;
 
-/** How long a refused client may take to read its answer before the connection is cut. */
+/** Milliseconds for a rejected client to read its answer. */
 const LINGER_MS = 1000;
 
 export interface ClientError extends Error {
@@ -29,7 +29,7 @@ export interface ClientError extends Error {
   readonly rawPacket?: unknown;
 }
 
-/** The `clientErrorHandler`: answers a broken request with a problem, and ends its connection. */
+/** Returns the `clientErrorHandler`: it answers with a problem, and ends the connection. */
 export function clientErrorHandler(recorder: Recorder) {
   return (error: ClientError, socket: Duplex): void => {
     if (socket.destroyed || socket.writableEnded) return;
@@ -44,7 +44,7 @@ export function clientErrorHandler(recorder: Recorder) {
   };
 }
 
-/** Answers expectations and CONNECT. Without a listener Node gives an empty answer, or none. */
+/** Answers expectations and CONNECT with problems. */
 export function answerUpgradesAndExpects(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const requestId = requestIdOf(request);
@@ -69,7 +69,7 @@ export function answerUpgradesAndExpects(server: Server, recorder: Recorder, idl
 function problemOf({ code, rawPacket }: ClientError): Problem | undefined {
   const known = PROBLEMS[code ?? ''];
   if (known) return known;
-  // A method that exists nowhere is not allowed anywhere; a TLS greeting or garbage is no request.
+  // An unknown method is not allowed; a TLS greeting or garbage is not a request.
   if (code === 'HPE_INVALID_METHOD' && rawPacket instanceof Uint8Array) {
     const start = Buffer.from(rawPacket.subarray(0, 65_536)).toString('latin1');
     return REQUEST_LINE.test(start) ? METHOD_NOT_ALLOWED : BAD_REQUEST;
@@ -77,7 +77,7 @@ function problemOf({ code, rawPacket }: ClientError): Problem | undefined {
   return code?.startsWith('HPE_') ? BAD_REQUEST : undefined;
 }
 
-/** True while part of a response was sent on this connection: nothing may be written into its middle. */
+/** Returns true if a response is partly sent: another one must not be written into it. */
 function isAnswering(socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true;

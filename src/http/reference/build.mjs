@@ -1,9 +1,8 @@
 /**
- * Takes the reference page's program out of the package that has it into `dist/reference`, compressed, unless it is there
- * already. What is published brings it along, and not that package. Plain JavaScript, as packages/console/build.mjs: it may
- * run under the system's Node.
+ * Copies the reference page's program from its package to `dist/reference`, compressed, unless it is there. The published
+ * package contains the copy and not that package. Plain JavaScript, because it may run under the system's Node.
  *
- * A page that cannot be made keeps nobody from starting: the page says so. With `--strict` it is an error.
+ * A failure does not prevent a start: the page then says that it is not built. With `--strict` it is an error.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,10 +13,10 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const TARGET = join(ROOT, 'dist/reference');
-/** The best quality takes ten times as long for a tenth less. */
+/** The best quality takes ten times as long and saves a tenth. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 
-/** Whether it is younger than the versions that it is made of. */
+/** Returns whether the copy is newer than the lock file. */
 function isBuilt() {
   if (!existsSync(TARGET)) return false;
   const needed = statSync(join(ROOT, 'package-lock.json')).mtimeMs;
@@ -25,7 +24,7 @@ function isBuilt() {
   return files.length > 0 && files.every((name) => statSync(join(TARGET, name)).mtimeMs >= needed);
 }
 
-/** The program as the package itself serves it. */
+/** Returns the program that the package serves. */
 async function program() {
   const { default: fastify } = await import('fastify');
   const { default: reference } = await import('@scalar/fastify-api-reference');

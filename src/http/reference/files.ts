@@ -1,4 +1,4 @@
-/** The files of the reference page as the build has left them, compressed: `scalar-<hash>.js.br` and `.gz`. */
+/** Reads the built files of the reference page: `scalar-<hash>.js.br` and `.gz`. */
 import { createReadStream, readdirSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { Coding } from '../protocol/negotiate.ts';
 
 const FOLDER = inPackage('dist', 'reference');
 
-/** The name of the page's program, which holds a hash of it; undefined where it is not built. */
+/** Returns the name of the page's program, which contains its hash; undefined if it is not built. */
 export function programName(folder = FOLDER): string | undefined {
   try {
     return readdirSync(folder)
@@ -22,12 +22,12 @@ export function programName(folder = FOLDER): string | undefined {
 }
 
 export interface ProgramFile {
-  /** Unknown where the file has to be unpacked for the client. */
+  /** Undefined if the file is unpacked for the client. */
   readonly bytes: number | undefined;
   open(): Readable;
 }
 
-/** @param name as `programName` has given it */
+/** @param name from `programName` */
 export async function programFile(name: string, coding: Coding): Promise<ProgramFile> {
   const path = join(FOLDER, `${name}.${coding === 'br' ? 'br' : 'gz'}`);
   if (coding === 'identity')

@@ -1,4 +1,4 @@
-/** `/llms.txt` (llmstxt.org): the API as a text that a language model reads, written out of the operations. Pure. */
+/** Writes `/llms.txt` (llmstxt.org), the API as text for language models, from the operations. Pure. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from '../auth.ts';
 import type { DescribedOperation } from '../operation.ts';
 import { aboutOf, queryNames } from '../protocol/parameters.ts';
@@ -16,26 +16,27 @@ const HEAD = `# Fleetbook
 > The catalogue of cloud machines with their prices per minute, and the database clusters of the token's organization, as
 > JSON over HTTP. Read only: GET and HEAD.
 
-- Every request to \`/v1\` carries \`Authorization: Bearer fb_…\`. A token has scopes: \`machines:read\`, \`clusters:read\`.
-- Prices are per minute, in the currency that the header \`Fleetbook-Currency\` names. Times 60 is a price per hour.
-- Memory (\`ram\`) is counted in GiB where \`ram_unit\` is \`Binary\`, in GB where it is \`Decimal\`. Searches and
-  recommendations count each machine as sold, so that 8 GB and 8 GiB both satisfy 8, unless their \`ram_unit\` says otherwise.
-- \`Fleetbook-As-Of\` says when the data was last verified against its source, \`Fleetbook-Tier\` what answered.
-- \`ETag\` and \`If-None-Match\` save the body of an answer that has not changed (304).
-- Every error is a problem of RFC 9457 (\`application/problem+json\`): \`detail\` says what is wrong and what would do.`;
+- Every request to \`/v1\` needs \`Authorization: Bearer fb_…\`. A token has scopes: \`machines:read\`, \`clusters:read\`.
+- Prices are per minute, in the currency of the header \`Fleetbook-Currency\`. A price times 60 is a price per hour.
+- Memory (\`ram\`) is in GiB if \`ram_unit\` is \`Binary\`, in GB if it is \`Decimal\`. Searches and recommendations
+  compare the number alone: 8 GB and 8 GiB both match 8, unless the parameter \`ram_unit\` selects one unit.
+- \`Fleetbook-As-Of\` is the time when the data was last verified against its source. \`Fleetbook-Tier\` names the tier
+  that answered.
+- With \`ETag\` and \`If-None-Match\`, an unchanged answer has no body (304).
+- Every error is a problem of RFC 9457 (\`application/problem+json\`): \`detail\` names the cause and the accepted values.`;
 
 const ERRORS: readonly (readonly [string, Problem])[] = [
   ['no token', UNAUTHENTICATED],
-  ['a token that is not valid', INVALID_TOKEN],
-  ['a token without the scope', insufficientScope('clusters:read')],
-  ['nothing there', NOT_FOUND],
-  ['another method', METHOD_NOT_ALLOWED],
+  ['invalid token', INVALID_TOKEN],
+  ['token without the scope', insufficientScope('clusters:read')],
+  ['not found', NOT_FOUND],
+  ['other method', METHOD_NOT_ALLOWED],
   ['`Accept` excludes JSON', NOT_ACCEPTABLE],
-  ['too many requests, where there is a limit', tooMany(600, 21)],
-  ['nothing fresh is to be had', unavailable(1)],
+  ['too many requests, if there is a limit', tooMany(600, 21)],
+  ['no fresh answer', unavailable(1)],
 ];
 
-/** @param basePath what comes before every path; empty for none */
+/** @param basePath prefix of every path; may be empty */
 export function llmsText(operations: readonly DescribedOperation[], basePath = ''): string {
   const errors = ERRORS.map(([when, problem]) => {
     const { detail } = JSON.parse(problem.body('').toString()) as { detail: string };
@@ -44,12 +45,12 @@ export function llmsText(operations: readonly DescribedOperation[], basePath = '
   return [
     HEAD,
     ['## Operations', ...operations.map((operation) => describe(operation, basePath))].join('\n\n'),
-    ['## Errors', '', '- 400, a parameter that does not do: `parameter` names it.', ...errors].join('\n'),
+    ['## Errors', '', '- 400, invalid parameter: `parameter` names it.', ...errors].join('\n'),
     `## More
 
 - [OpenAPI 3.1](${basePath}/openapi.json): the same with the schema of every answer
-- [Reference page](${basePath}/docs): for people, with requests to try out
-- [Readiness](${basePath}/readyz): whether it can answer; no token is asked for`,
+- [Reference page](${basePath}/docs): for people, with a form to send requests
+- [Readiness](${basePath}/readyz): whether it can answer; needs no token`,
     '',
   ].join('\n\n');
 }
@@ -64,7 +65,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
   });
   return [
     `### GET ${basePath}${path}`,
-    `${doc.summary}. ${doc.description}${scope ? ` Scope: \`${scope}\`.` : ''}${isStrict ? ' Other query parameters are refused.' : ''}`,
+    `${doc.summary}. ${doc.description}${scope ? ` Scope: \`${scope}\`.` : ''}${isStrict ? ' Other query parameters are rejected.' : ''}`,
     ...(listed.length > 0 ? [listed.join('\n')] : []),
     doc.types
       ? `Answers a file: ${doc.types.join(', ')}.`

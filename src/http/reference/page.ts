@@ -1,9 +1,9 @@
-/** The reference page: `/openapi.json`, to be read and tried out in a browser. Pure. */
+/** The reference page: shows `/openapi.json` in a browser, with a form to send requests. Pure. */
 import { createHash } from 'node:crypto';
 
 /**
- * Told to the program that draws the page. It asks nobody but this server: no fonts, no proxy, no telemetry, no
- * assistant. A token that somebody types in is forgotten with the page.
+ * The configuration of the page's program. It requests nothing from other servers: no fonts, proxy, telemetry or assistant. It
+ * does not store tokens.
  */
 const CONFIGURATION = {
   url: 'openapi.json',
@@ -76,15 +76,15 @@ noscript { display: block; max-width: 40rem; margin: 4rem auto; padding: 0 1rem;
   --scalar-button-1-color: #14171c;
 }`;
 
-/** @param program name of the file that draws the page, below `docs/`; undefined in a checkout that has not built it */
+/** @param program name of the page's program below `docs/`; undefined if it is not built */
 export function referencePage(program: string | undefined): string {
   const links =
     '<a href="openapi.json">openapi.json</a> for programs and <a href="llms.txt">llms.txt</a> as plain text';
   const body =
     program === undefined
       ? `<main><h1>The reference page is not built</h1>
-<p>This is a checkout without it: run <code>npm run build:reference</code> and load this page again. The API is described by ${links}.</main>`
-      : `<noscript>This page is drawn by a script. The API is described by ${links} as well.</noscript>
+<p>Run <code>npm run build:reference</code> and load this page again. ${links} also describe the API.</main>`
+      : `<noscript>This page needs JavaScript. ${links} also describe the API.</noscript>
 <div id="reference"></div>
 <script src="docs/${program}"></script>
 <script>${SCRIPT}</script>`;
@@ -106,8 +106,8 @@ ${body}
 }
 
 /**
- * Nothing comes from elsewhere, and no inline script runs but the page's own. Styles may be inline: the program that
- * draws the page sets `style` attributes, which no nonce covers.
+ * Allows only this server, and no inline script except that of the page. Inline styles are allowed: the program sets `style`
+ * attributes, which no nonce covers.
  */
 export const REFERENCE_POLICY = [
   "default-src 'none'",

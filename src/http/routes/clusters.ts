@@ -58,7 +58,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
       doc: {
         id: 'getCluster',
         summary: "One cluster of the token's organization",
-        description: "404, one and the same, for a cluster of another organization and one that isn't there.",
+        description: 'The same 404 for a cluster of another organization and for one that does not exist.',
         answers: clusterSchema,
         example: EXAMPLE,
         extension: false,

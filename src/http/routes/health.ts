@@ -1,11 +1,11 @@
-/** For whoever keeps the process running. No token is asked for, and nothing about the data is told. */
+/** Health of the process, for monitors. It needs no token, and reveals no data. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { WithDeadline } from '../protocol/deadline.ts';
 import { Problem, sendProblem } from '../protocol/problem.ts';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** By name: `ok`, or what is missing. Everybody may read it. */
+  /** By name: `ok`, or the problem. It is public. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -13,11 +13,11 @@ export interface HealthDeps {
   readiness(): Promise<Readiness>;
   readonly withDeadline: WithDeadline;
   open(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
-  /** Hears why readiness could not be found out. */
+  /** Receives the error of a failed readiness check. */
   failed(error: unknown, request: FastifyRequest): void;
 }
 
-/** Asked every few seconds by whoever watches, and always answered. */
+/** Monitors request these every few seconds. They are always answered. */
 export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
 
 const ALIVE = Buffer.from('{"status":"ok"}');

@@ -38,7 +38,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         id: 'listMachines',
         summary: 'Machines of a region',
         description:
-          'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is. Other query parameters are ignored: `/v1/machines/search` has filters.',
+          'Cheapest first, then by id. Empty if nothing matches, or if the provider or region does not exist. Other query parameters are ignored: `/v1/machines/search` has filters.',
         answers: z.array(machineSchema),
         example: [MACHINE_EXAMPLE],
         extension: false,
@@ -69,7 +69,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         id: 'listMachinePrices',
         summary: 'Prices of a machine over time',
         description:
-          'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue. Query parameters are ignored; `/v1/machines/search` finds machines.',
+          'Newest first. A gap between two prices means that the machine was withdrawn. 404 for a machine that is not in the published catalogue. Query parameters are ignored; `/v1/machines/search` finds machines.',
         answers: z.array(priceSchema),
         example: [
           { price: MACHINE_EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },

@@ -1,4 +1,4 @@
-/** What no operation answers: other methods on its path, and paths that lead nowhere. */
+/** Answers other methods on known paths, and unknown paths. */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type GuardDeps, guard } from '../auth.ts';
 import { METHODS } from '../protocol/http.ts';
@@ -6,7 +6,7 @@ import { METHOD_NOT_ALLOWED, sendProblem, UNKNOWN_PATH } from '../protocol/probl
 import { NO_ROUTE, type Recorder } from '../record.ts';
 
 export interface KnownPath {
-  /** As OpenAPI writes it. */
+  /** In OpenAPI's format. */
   readonly path: string;
   /** Whether it answers without a token. */
   readonly open: boolean;
@@ -15,13 +15,13 @@ export interface KnownPath {
 export interface NotFoundDeps extends GuardDeps {
   readonly known: readonly KnownPath[];
   readonly recorder: Recorder;
-  /** Refuses a request that would have to wait. */
+  /** Rejects requests while the event loop is late. */
   readonly pressure: onRequestHookHandler;
 }
 
 /**
- * An ordinary route for every method and path that no other one takes. (The framework's own not-found handler would
- * parse a body, and complain of it, before it is known who asks.)
+ * Adds a route for all other methods and paths. (The framework's not-found handler would parse a body, and reject it, before the
+ * token is verified.)
  */
 export function addNotFound(app: FastifyInstance, deps: NotFoundDeps): void {
   const { known, pressure, recorder } = deps;
@@ -57,7 +57,7 @@ function pathPattern(path: string): RegExp {
   return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]*')}$`);
 }
 
-/** The path of a request target, decoded but for its slashes as the router does it. */
+/** Returns the path of a request target, decoded except for slashes, like in the router. */
 function pathOf(url: string): string {
   const path = url.replace(/^https?:\/\/[^/]*/i, '').replace(/[?#].*$/s, '');
   try {

@@ -19,7 +19,7 @@ export function providerOperations(catalogue: CatalogueReader): Operation[] {
       doc: {
         id: 'listProviders',
         summary: 'Providers and their regions',
-        description: 'The ids that `/v1/machines` asks for.',
+        description: 'Lists the ids for `/v1/machines`.',
         answers: z.array(providerSchema),
         example: [EXAMPLE],
         extension: true,

@@ -1,4 +1,4 @@
-/** What describes the API to people and to language models. No token is asked for, as for `/openapi.json`. */
+/** The reference page and `/llms.txt`. Like `/openapi.json`, they need no token. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { DescribedOperation } from '../operation.ts';
@@ -11,11 +11,11 @@ import { sendPublic } from '../send.ts';
 export interface ReferenceDeps {
   readonly operations: readonly DescribedOperation[];
   readonly basePath: string;
-  /** Adds a route that asks for no token and answers whatever `Accept` says. */
+  /** Adds a route that needs no token and ignores `Accept`. */
   page(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
 }
 
-/** The file's name holds a hash of what is in it. */
+/** The file's name contains a hash of its content. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 export function addReference({ operations, basePath, page }: ReferenceDeps): void {
@@ -29,7 +29,7 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
     return sendPublic(request, reply, await html(), 'text/html; charset=utf-8');
   });
 
-  // As people type it. What the page loads is named from where it lies, so that it must not be shown here.
+  // People type this path. The page has relative links, so it cannot be served here.
   page('/docs/', async (_, reply) => reply.redirect(`${basePath}/docs`, 308));
 
   const text = lazily(() => encodeBody(Buffer.from(llmsText(operations, basePath))));
@@ -52,7 +52,7 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
   });
 }
 
-/** Made when it is first asked for: most readers are never asked. */
+/** Builds a value at its first use: most readers never need it. */
 function lazily<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
