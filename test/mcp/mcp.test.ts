@@ -194,12 +194,12 @@ describe('failures', () => {
     await using lacking = await model(onlyMachines);
     const scope = await lacking.call('list_clusters');
     expect(scope.error).toBe(
-      'The token lacks the scope clusters:read. Whoever runs Fleetbook can give one that has it: `fleetbook token create --scope …`.',
+      'The token lacks the scope clusters:read. An operator of Fleetbook can create a token with this scope: `fleetbook token create --scope …`.',
     );
     await using wrong = await model('fb_geheim');
     const refused = await wrong.call('list_clusters');
     expect(refused.error).toMatch(
-      /^Fleetbook does not accept the token: The token is not valid\. FLEETBOOK_TOKEN /,
+      /^Fleetbook does not accept the token: The token is not valid\. Check FLEETBOOK_TOKEN; /,
     );
     expect(refused.error).not.toContain('geheim');
   });

@@ -23,7 +23,7 @@ export interface ChangePageQuery extends Pick<ChangesOptions, 'after' | 'availab
   readonly wait?: number;
 }
 
-/** Milliseconds in which an event stream must begin. One that a proxy holds back does not. */
+/** Milliseconds until an event stream must begin. A proxy may hold a stream back. */
 const BEGINS_WITHIN_MS = 10_000;
 /** Unless the server says otherwise. */
 const RECONNECT_MS = 2000;
@@ -38,7 +38,7 @@ const ENDED = new Error('The server has ended the stream.');
 
 /** What one connection tells. */
 interface Told {
-  /** The place in the feed behind what was told. */
+  /** The cursor after the last reported change. */
   readonly next: string;
   readonly change?: Change;
 }

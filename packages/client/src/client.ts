@@ -48,7 +48,7 @@ export class FleetbookClient {
     return this.#requests.json(`v1/machines/${id}`, {}, options);
   }
 
-  /** What a machine has cost, the newest price first. */
+  /** The prices of a machine, newest first. */
   prices(id: number, options: CallOptions = {}): Promise<Answer<readonly Price[]>> {
     return this.#requests.json(`v1/machines/${id}/prices`, {}, options);
   }
@@ -90,28 +90,28 @@ export class FleetbookClient {
   }
 
   /**
-   * Changes as they come, until the loop is left or the signal fires; a lost connection is made again.
-   * @throws CursorGone when `after` is too old: list again, then follow from its `next`
+   * Follows changes until the loop ends or the signal aborts. Reconnects after a lost connection.
+   * @throws CursorGone if `after` is too old: list everything again, and continue from its `next`
    */
   changes(options: ChangesOptions = {}): AsyncGenerator<Change, void, undefined> {
     return followChanges(this.#requests, options);
   }
 
   /**
-   * The changes after a place, at once or, with `wait` (seconds), as soon as there is one. Without `after` there are none,
-   * and `next` is where the feed is now: take it before you list what you want to follow.
+   * Returns the changes after a cursor, at once or, with `wait` (seconds), as soon as there is one. Without `after` it returns no
+   * changes, and `next` is the current end of the feed: request it before you list everything.
    * @throws CursorGone
    */
   changePage(query: ChangePageQuery = {}, options: CallOptions = {}): Promise<ChangePage> {
     return changePage(this.#requests, query, options);
   }
 
-  /** The files that `download` has. */
+  /** Lists the files for `download`. */
   exports({ available, ...options }: ExportsOptions = {}): Promise<Answer<readonly ExportFile[]>> {
     return this.#requests.json('v1/exports', { available }, options);
   }
 
-  /** A whole catalogue as one file. A connection that breaks goes on where it was. */
+  /** Downloads the whole catalogue as a file. Resumes after a lost connection. */
   download(file: ExportName, options: DownloadOptions = {}): Promise<Download> {
     return download(this.#requests, file, options);
   }

@@ -1,4 +1,4 @@
-/** What the API answers, as its OpenAPI document has it. Prices are per minute, in the currency of `Answer.currency`. */
+/** Types of the API's answers, like in its OpenAPI document. Prices are per minute, in `Answer.currency`. */
 
 /** Binary: GiB and TiB; Decimal: GB and TB. */
 export type Unit = 'Binary' | 'Decimal';
@@ -16,7 +16,7 @@ export interface Machine {
   readonly region: { readonly id: number; readonly name: string; readonly code: string };
 }
 
-/** A machine as `search`, `recommend`, `changes` and the exports tell of it. Null: the provider does not say. */
+/** A machine in `search`, `recommend`, `changes` and exports. Null: unknown. */
 export interface MachineWithFacts extends Machine {
   /** `x86_64`, `arm64`, or another in lower case. */
   readonly architecture: string | null;
@@ -107,7 +107,7 @@ export interface SearchQuestion<Field extends keyof MachineWithFacts = keyof Mac
   readonly limit?: number | undefined;
   /** `next` of the page before. */
   readonly cursor?: string | undefined;
-  /** The fields to be told of each machine; all unless given. */
+  /** The fields of each machine; all by default. */
   readonly fields?: readonly Field[] | undefined;
 }
 

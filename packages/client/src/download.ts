@@ -1,39 +1,38 @@
-/** Files of exports, as streams that survive a broken connection. */
+/** Downloads export files as streams, and resumes after a lost connection. */
 import type { ExportName } from './documents.ts';
 import { FleetbookUnreachable, problemOf } from './problem.ts';
 import { type CallOptions, causeOf, isPassing, type Requests } from './requests.ts';
 import { linked, nextChunk, sleep } from './time.ts';
 
 interface ExportChoice {
-  /** `all`: the files with machines that are sold out. `now` unless given. */
+  /** `all`: the files with sold-out machines; `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
 }
 
 export interface ExportsOptions extends CallOptions, ExportChoice {}
 
 export interface DownloadOptions extends ExportChoice {
-  /** Ends the download, also while it is read. */
+  /** Aborts the download, also while it is read. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds without a byte after which the connection counts as dead; 30,000 unless given. */
+  /** Milliseconds without a byte after which the connection is lost; 30,000 by default. */
   readonly silenceMs?: number | undefined;
 }
 
 export interface Download {
   readonly file: ExportName;
-  /** Names the catalogue that is in the file. */
+  /** Identifies the state of the catalogue in the file. */
   readonly version: string | undefined;
-  /** Of the file in the coding in which it is sent. */
+  /** The entity tag of the file in its content coding. */
   readonly etag: string | undefined;
-  /** Bytes of `body`; undefined where it is compressed on the way. */
+  /** Bytes of `body`; undefined if the transfer is compressed. */
   readonly bytes: number | undefined;
-  /** The file, decompressed. It has to be read to its end, or cancelled. */
+  /** The decompressed file. Read it to its end, or cancel it. */
   readonly body: ReadableStream<Uint8Array>;
 }
 
 /**
- * Begins to download a file. A connection that breaks is made again and goes on where it was, unless the file is
- * compressed on the way or has been made anew.
- * @throws FleetbookProblem · FleetbookUnreachable, which reading `body` may give as well
+ * Begins a download. After a lost connection it resumes, unless the transfer is compressed or the file has changed.
+ * @throws FleetbookProblem; FleetbookUnreachable, also while `body` is read
  */
 export async function download(
   requests: Requests,
@@ -113,7 +112,7 @@ function resumingRead(
     const isRest = more.headers.get('content-range')?.startsWith(`bytes ${received}-`);
     if (more.status !== 206 || !isRest) {
       reader.cancel().catch(() => {});
-      throw interrupted(new Error('it has been made anew meanwhile; download it again'));
+      throw interrupted(new Error('the file has changed; download it again'));
     }
   }
 

@@ -6,7 +6,7 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Takes text as it comes, in pieces of any size, without a byte order mark. */
+/** Accepts text in pieces of any size, without a byte order mark. */
 export class EventParser {
   /** Milliseconds that the server wants a client to wait before it comes back. */
   retryMs: number | undefined;

@@ -7,15 +7,15 @@ export class FleetbookProblem extends Error {
   readonly type: string;
   readonly status: number;
   readonly title: string;
-  /** What is wrong, and what would do. */
+  /** The cause and the accepted values. */
   readonly detail: string;
   /** The parameter that does not do, where one is named. */
   readonly parameter: string | undefined;
   /** The scope that the token lacks, where that is the problem. */
   readonly scope: string | undefined;
-  /** Seconds after which to ask again, where they are told. */
+  /** Seconds until the next attempt, if the API names them. */
   readonly retryAfter: number | undefined;
-  /** By which the request is found in the server's log. */
+  /** Identifies the request in the server's log. */
   readonly requestId: string | undefined;
 
   constructor({ status, headers }: Response, body: Readonly<Record<string, unknown>>) {

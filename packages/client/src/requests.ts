@@ -48,7 +48,7 @@ export type Query = object;
 const PASSING = [429, 502, 503, 504];
 const LONGEST_PAUSE_MS = 5000;
 
-/** How one question is asked, where not as the client is told. */
+/** Options of one request, which override those of the client. */
 interface AskOptions extends CallOptions {
   readonly attempts?: number;
   readonly attemptTimeoutMs?: number;
@@ -94,7 +94,7 @@ export class Requests {
     return told + Math.random() * Math.min(longestMs, this.#pauseMs * 2 ** (failures - 1));
   }
 
-  /** A JSON answer. What is kept of it is given again where the API confirms it. */
+  /** Requests JSON. Returns the stored answer if the API confirms it. */
   async json<T>(path: string, query: Query, options: AskOptions): Promise<Answer<T>> {
     const url = this.url(path, query);
     const kept = await this.#kept(url);
@@ -162,7 +162,7 @@ export class Requests {
   }
 }
 
-/** Whether the same question may be answered later. Without a problem there was no whole answer. */
+/** Returns whether a retry may succeed. Without a problem, the answer was incomplete. */
 export function isPassing(error: unknown): boolean {
   return !(error instanceof FleetbookProblem) || PASSING.includes(error.status);
 }
@@ -232,6 +232,6 @@ function answerOf<T>({ headers }: Response, data: T, isUnchanged: boolean): Answ
 function parameterText(value: unknown): string {
   if (Array.isArray(value)) return value.join(',');
   const text = String(value);
-  // The API takes decimals as they are written by hand: 0.0000001, not 1e-7.
+  // The API accepts decimals without an exponent: 0.0000001, not 1e-7.
   return typeof value === 'number' && text.includes('e-') ? value.toFixed(18).replace(/0+$/, '') : text;
 }

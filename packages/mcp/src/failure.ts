@@ -1,21 +1,21 @@
-/** What a model is told of a call that failed: what is wrong and what would do, in plain words. */
+/** Messages of failed calls for a model: the cause and the accepted values. */
 import { FleetbookProblem, FleetbookUnreachable } from '../../client/src/index.ts';
 
-/** Something that whoever calls the tool can mend: told as it is. */
+/** A failure that the caller can fix. The model gets its message. */
 export class ToolFailure extends Error {}
 
-/** @returns undefined for what nobody expected */
+/** @returns undefined for an unexpected error */
 export function failureText(error: unknown, url: string): string | undefined {
   if (error instanceof ToolFailure) return error.message;
   if (error instanceof FleetbookUnreachable)
-    return `The Fleetbook at ${url} cannot be reached: ${error.message}. FLEETBOOK_URL says where it is.`;
+    return `The Fleetbook at ${url} cannot be reached: ${error.message}. Check FLEETBOOK_URL.`;
   if (!(error instanceof FleetbookProblem)) return undefined;
-  const said = error.detail || error.title;
+  const detail = error.detail || error.title;
   if (error.status === 401)
-    return `Fleetbook does not accept the token: ${said} FLEETBOOK_TOKEN holds it; \`fleetbook token create\` makes another.`;
+    return `Fleetbook does not accept the token: ${detail} Check FLEETBOOK_TOKEN; \`fleetbook token create\` creates a new token.`;
   if (error.status === 403)
-    return `${said} Whoever runs Fleetbook can give one that has it: \`fleetbook token create --scope …\`.`;
-  if (error.status === 404) return `Not found: ${said}`;
+    return `${detail} An operator of Fleetbook can create a token with this scope: \`fleetbook token create --scope …\`.`;
+  if (error.status === 404) return `Not found: ${detail}`;
   const wait = error.retryAfter === undefined ? '' : ` Try again in ${Math.ceil(error.retryAfter)} seconds.`;
-  return `Fleetbook refuses (${error.status}): ${said}${wait}`;
+  return `Fleetbook rejects the request (${error.status}): ${detail}${wait}`;
 }

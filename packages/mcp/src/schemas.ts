@@ -1,4 +1,4 @@
-/** What the tools take, strictly, and what they give, as a model reads it: every field says its unit. */
+/** Strict inputs and outputs of the tools. Descriptions are for models and name units. */
 import { z } from 'zod';
 
 const SORTS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
@@ -8,20 +8,20 @@ const countedAs = z.enum(['AsSold', 'Binary', 'Decimal']);
 const ramUnit = countedAs
   .optional()
   .describe(
-    'How this call counts memory. AsSold (the default): each machine in its own unit, so that 8 GB and 8 GiB both satisfy 8. Binary: GiB, Decimal: GB, compared exactly',
+    'Unit of memory in this call. AsSold (default): the unit of each machine, so 8 GB and 8 GiB both match 8. Binary: GiB. Decimal: GB. The last two compare exactly',
   );
-const countedRam = countedAs.describe('How the question counted memory');
+const countedRam = countedAs.describe('Unit of memory in the request');
 const decimal = z.number().positive().max(999_999_999);
 const cpu = z.int().min(1).max(100_000);
 
-/** Names are easier to come by than ids: both will do. */
+/** Accepts names as well as ids. */
 const named = (what: string, example: string) =>
   z
     .array(z.union([z.int().positive(), z.string().min(1).max(100)]))
     .min(1)
     .max(100)
     .optional()
-    .describe(`Only these ${what}: names or ids, e.g. ${example}. All unless given`);
+    .describe(`Only these ${what}: names or ids, e.g. ${example}. Default: all`);
 
 const where = {
   providers: named('providers', '["Hetzner", 2]'),
@@ -31,36 +31,36 @@ const where = {
   available: z
     .enum(['now', 'all'])
     .optional()
-    .describe('all also gives machines that are sold out, with available: false; now unless given'),
+    .describe('all includes sold-out machines, with available: false; default: now'),
 };
 
 export const searchInput = z.strictObject({
-  min_cpu: cpu.optional().describe('Virtual CPUs, at least'),
-  max_cpu: cpu.optional().describe('Virtual CPUs, at most'),
-  min_ram: decimal.optional().describe('Memory, at least, in ram_unit'),
-  max_ram: decimal.optional().describe('Memory, at most, in ram_unit'),
-  min_ram_per_cpu: decimal.optional().describe('Memory for each CPU, at least, in ram_unit'),
-  max_ram_per_cpu: decimal.optional().describe('Memory for each CPU, at most, in ram_unit'),
+  min_cpu: cpu.optional().describe('Minimum number of virtual CPUs'),
+  max_cpu: cpu.optional().describe('Maximum number of virtual CPUs'),
+  min_ram: decimal.optional().describe('Minimum memory, in ram_unit'),
+  max_ram: decimal.optional().describe('Maximum memory, in ram_unit'),
+  min_ram_per_cpu: decimal.optional().describe('Minimum memory per CPU, in ram_unit'),
+  max_ram_per_cpu: decimal.optional().describe('Maximum memory per CPU, in ram_unit'),
   ram_unit: ramUnit,
   max_price_per_hour: decimal.optional().describe('In the currency of the catalogue'),
-  name: z.string().min(1).max(100).optional().describe('A part of the machine’s name, in any case'),
+  name: z.string().min(1).max(100).optional().describe('Part of the machine’s name, case-insensitive'),
   ...where,
   sort: z
     .enum([...SORTS, ...SORTS.map((sort) => `-${sort}` as const)])
     .optional()
-    .describe('price unless given; with - in front the largest come first'),
-  limit: z.int().min(1).max(100).optional().describe('Machines to give; 20 unless given'),
-  cursor: z.string().min(1).max(1000).optional().describe('`next` of an answer to the same question'),
+    .describe('Default: price. A leading - sorts descending'),
+  limit: z.int().min(1).max(100).optional().describe('Number of machines; default: 20'),
+  cursor: z.string().min(1).max(1000).optional().describe('`next` of an answer to the same request'),
 });
 
-const hours = decimal.max(87_600).optional().describe('Hours that it runs; 730, a month, unless given');
+const hours = decimal.max(87_600).optional().describe('Hours of use; default: 730, a month');
 
 export const recommendInput = z.strictObject({
-  cpu: cpu.describe('Virtual CPUs that are needed'),
-  ram: decimal.describe('Memory that is needed, in ram_unit'),
+  cpu: cpu.describe('Required virtual CPUs'),
+  ram: decimal.describe('Required memory, in ram_unit'),
   ram_unit: ramUnit,
   hours,
-  disk: decimal.optional().describe('GB of local disk that the machine must have'),
+  disk: decimal.optional().describe('Required local disk, in GB'),
   ...where,
 });
 
@@ -69,26 +69,26 @@ export const compareInput = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe('Id of a machine to compare with; else give cpu and ram'),
-  cpu: cpu.optional().describe('Virtual CPUs of the shape to compare; with ram, instead of machine_id'),
-  ram: decimal.optional().describe('Memory of the shape to compare, in ram_unit'),
+    .describe('Id of the machine to compare; otherwise give cpu and ram'),
+  cpu: cpu.optional().describe('Virtual CPUs of the size to compare; with ram, instead of machine_id'),
+  ram: decimal.optional().describe('Memory of the size to compare, in ram_unit'),
   ram_unit: ramUnit,
   providers: where.providers,
-  history: z.boolean().optional().describe('Whether to tell what each has cost; true unless given'),
+  history: z.boolean().optional().describe('Whether to include past prices; true by default'),
 });
 
 export const listClustersInput = z.strictObject({});
 
 export const getClusterInput = z.strictObject({
-  slug: z.string().min(1).max(200).describe('As list_clusters tells it'),
+  slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
 });
 
-/** Documents of the API may gain fields. */
+/** Later releases of the API may add fields. */
 const machine = z.looseObject({
   id: z.int(),
-  name: z.string().describe('As the provider names it'),
+  name: z.string().describe('Name at the provider'),
   cpu: z.int().describe('Virtual CPUs'),
-  ram: z.number().describe('Memory, in GiB where ram_unit is Binary, in GB where it is Decimal'),
+  ram: z.number().describe('Memory, in GiB if ram_unit is Binary, in GB if it is Decimal'),
   ram_unit: unit,
   price: z.number().describe('Per minute, in currency'),
   price_per_hour: z.number().describe('In currency'),
@@ -102,16 +102,16 @@ const cluster = z.looseObject({
   status: z.string().describe('Open-ended: Creating, Active, Stopped, …'),
 });
 
-const told = {
-  currency: z.string().nullable().describe('Of every price here, ISO 4217'),
+const meta = {
+  currency: z.string().nullable().describe('Currency of all prices in the answer, ISO 4217'),
   as_of: z.string().nullable().describe('When the data was last verified against its source, RFC 3339'),
 };
 
 export const searchOutput = z.object({
   machines: z.array(machine),
-  next: z.string().nullable().describe('cursor of the next page; null on the last'),
+  next: z.string().nullable().describe('cursor of the next page; null on the last page'),
   ram_unit: countedRam,
-  ...told,
+  ...meta,
 });
 
 export const recommendOutput = z.object({
@@ -120,13 +120,13 @@ export const recommendOutput = z.object({
       z.looseObject({
         machine,
         hours: z.number(),
-        total: z.number().describe('For all hours, in currency'),
-        computed: z.string().describe('How total comes about'),
+        total: z.number().describe('Cost for all hours, in currency'),
+        computed: z.string().describe('Formula of total'),
       }),
     )
-    .describe('The cheapest machine that fits, of each provider; the cheapest first'),
+    .describe('The cheapest matching machine of each provider, cheapest first'),
   ram_unit: countedRam,
-  ...told,
+  ...meta,
 });
 
 export const compareOutput = z.object({
@@ -134,20 +134,20 @@ export const compareOutput = z.object({
     .array(
       z.object({
         machine,
-        times_cheapest: z.number().describe('Its price by the price of the cheapest here; 1 for that one'),
+        times_cheapest: z.number().describe('Its price divided by the lowest price in the answer'),
         history: z
           .array(z.looseObject({ price: z.number(), from: z.string(), to: z.string().nullable() }))
           .optional()
-          .describe('Prices per minute and the time for which each held, the newest first'),
+          .describe('Prices per minute with their periods, newest first'),
       }),
     )
-    .describe('The machine itself, where one was named, and the cheapest that has as much, of each provider'),
+    .describe('The given machine, if any, and the cheapest machine of at least its size at each provider'),
   ram_unit: countedRam,
-  ...told,
+  ...meta,
 });
 
-export const listClustersOutput = z.object({ clusters: z.array(cluster), as_of: told.as_of });
-export const getClusterOutput = z.object({ cluster, as_of: told.as_of });
+export const listClustersOutput = z.object({ clusters: z.array(cluster), as_of: meta.as_of });
+export const getClusterOutput = z.object({ cluster, as_of: meta.as_of });
 
 export type SearchInput = z.infer<typeof searchInput>;
 export type RecommendInput = z.infer<typeof recommendInput>;

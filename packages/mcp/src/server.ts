@@ -1,4 +1,4 @@
-/** The tools as an MCP server offers them. */
+/** The MCP server with its tools. */
 import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import type { FleetbookClient } from '../../client/src/index.ts';
 import { failureText } from './failure.ts';
@@ -18,21 +18,21 @@ import { comparePrices, getCluster, listClusters, recommendMachine, searchMachin
 
 export interface McpOptions {
   readonly client: FleetbookClient;
-  /** Where that asks, for what is told of failures. */
+  /** The client's address, for messages of failures. */
   readonly url: string;
   readonly version: string;
-  /** Hears of errors that nobody expected. */
+  /** Receives unexpected errors. */
   failed(error: unknown): void;
 }
 
-const INSTRUCTIONS = `Fleetbook knows cloud machines with their prices at many providers, and the database clusters of the
-user's organization. It only reads. Prices are list prices on demand, without tax, in the currency that each answer names.
-Search for machines by what they must have, ask for a recommendation when only the cheapest that fits counts, and compare prices
-to see providers side by side with what they have cost before.`;
+const INSTRUCTIONS = `Fleetbook lists cloud machines of many providers with their prices, and the database clusters of the
+user's organization. It is read-only. Prices are on-demand list prices without tax, in the currency that each answer names.
+Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider, and
+compare_prices to compare providers, with past prices.`;
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true };
 
-/** One connection's server. */
+/** Returns the server of one connection. */
 export function mcpServer(options: McpOptions): McpServer {
   const server = new McpServer(
     { name: 'fleetbook', title: 'Fleetbook', version: options.version },
@@ -48,7 +48,7 @@ type Work = (signal: AbortSignal) => Promise<object>;
 
 type Call = (ctx: ServerContext, work: Work) => Promise<CallToolResult>;
 
-/** Runs a tool: its result as data and as text, or why there is none. */
+/** Runs a tool. Returns its result as data and as text, or the message of its failure. */
 async function callTool(
   { url, failed }: McpOptions,
   ctx: ServerContext,
@@ -60,7 +60,7 @@ async function callTool(
   } catch (error) {
     const why = failureText(error, url);
     if (why === undefined) failed(error);
-    return { content: [text(why ?? 'Something failed in the tool itself.')], isError: true };
+    return { content: [text(why ?? 'An internal error occurred in the tool.')], isError: true };
   }
 }
 
@@ -70,7 +70,7 @@ function addMachineTools(server: McpServer, client: FleetbookClient, call: Call)
     {
       title: 'Search machines',
       description:
-        'Finds cloud machines of all providers by CPUs, memory, price, place and kind; the cheapest first unless told otherwise. Give `next` of an answer as `cursor` for more.',
+        'Finds cloud machines of all providers by CPUs, memory, price, region and kind, cheapest first by default. For the next page, pass `next` of an answer as `cursor`.',
       inputSchema: searchInput,
       outputSchema: searchOutput,
       annotations: READ_ONLY,
@@ -82,7 +82,7 @@ function addMachineTools(server: McpServer, client: FleetbookClient, call: Call)
     {
       title: 'Recommend a machine',
       description:
-        'The cheapest machine that has at least so many CPUs and so much memory, one of each provider, with what it costs for the hours that it runs.',
+        'Returns, for each provider, the cheapest machine with at least the given CPUs and memory, and its cost for the given hours.',
       inputSchema: recommendInput,
       outputSchema: recommendOutput,
       annotations: READ_ONLY,
@@ -94,7 +94,7 @@ function addMachineTools(server: McpServer, client: FleetbookClient, call: Call)
     {
       title: 'Compare prices',
       description:
-        'Compares a machine (machine_id), or a shape (cpu and ram), with the cheapest that has as much at each provider, and tells what each has cost over time.',
+        'Compares a machine (machine_id) or a size (cpu and ram) with the cheapest machine of at least that size at each provider, with past prices.',
       inputSchema: compareInput,
       outputSchema: compareOutput,
       annotations: READ_ONLY,
@@ -108,7 +108,7 @@ function addClusterTools(server: McpServer, client: FleetbookClient, call: Call)
     'list_clusters',
     {
       title: 'List clusters',
-      description: 'The database clusters of the organization that the token belongs to, the oldest first.',
+      description: 'Lists the database clusters of the token’s organization, oldest first.',
       inputSchema: listClustersInput,
       outputSchema: listClustersOutput,
       annotations: READ_ONLY,
@@ -119,7 +119,7 @@ function addClusterTools(server: McpServer, client: FleetbookClient, call: Call)
     'get_cluster',
     {
       title: 'Get a cluster',
-      description: 'One database cluster of the organization, by its slug.',
+      description: 'Returns one database cluster of the organization by its slug.',
       inputSchema: getClusterInput,
       outputSchema: getClusterOutput,
       annotations: READ_ONLY,

@@ -1,4 +1,4 @@
-/** What each tool does, by the API's client. Nothing here writes. */
+/** The tools. They only read, through the API's client. */
 import {
   type Answer,
   type FleetbookClient,
@@ -14,7 +14,7 @@ import type { CompareInput, RecommendInput, SearchInput } from './schemas.ts';
 const PAGE = 20;
 const MINUTES = 60;
 
-/** Digits beyond those are the multiplication's. */
+/** Further digits are rounding errors of the multiplication. */
 const rounded = (value: number) => Number(value.toPrecision(12));
 
 const shown = <M extends Machine>(machine: M) => ({
@@ -22,11 +22,11 @@ const shown = <M extends Machine>(machine: M) => ({
   price_per_hour: rounded(machine.price * MINUTES),
 });
 
-const told = ({ currency, asOf }: Answer<unknown>) => ({ currency: currency ?? null, as_of: asOf ?? null });
+const metaOf = ({ currency, asOf }: Answer<unknown>) => ({ currency: currency ?? null, as_of: asOf ?? null });
 
 type Where = Pick<SearchInput, 'providers' | 'regions' | 'architecture' | 'cpu_kind' | 'ram_unit'>;
 
-/** The filters that search and recommendation share, with ids for names. */
+/** Returns the filters of searches and recommendations, with ids instead of names. */
 async function filterOf(client: FleetbookClient, where: Where, signal: AbortSignal): Promise<MachineFilter> {
   const { providers, regions, architecture, cpu_kind, ram_unit } = where;
   const needsIds = providers !== undefined || regions !== undefined;
@@ -40,7 +40,7 @@ export async function searchMachines(client: FleetbookClient, input: SearchInput
   const max_price = perHour === undefined ? undefined : rounded(perHour / MINUTES);
   const page = await client.search({ ...question, ...filter, max_price, limit }, { signal });
   const { machines, next, ram_unit } = page.data;
-  return { machines: machines.map(shown), next, ram_unit, ...told(page) };
+  return { machines: machines.map(shown), next, ram_unit, ...metaOf(page) };
 }
 
 export async function recommendMachine(client: FleetbookClient, input: RecommendInput, signal: AbortSignal) {
@@ -53,7 +53,7 @@ export async function recommendMachine(client: FleetbookClient, input: Recommend
     ...each,
     machine: shown(each.machine),
   }));
-  return { recommendations, ram_unit: answer.data.ram_unit, ...told(answer) };
+  return { recommendations, ram_unit: answer.data.ram_unit, ...metaOf(answer) };
 }
 
 export async function comparePrices(client: FleetbookClient, input: CompareInput, signal: AbortSignal) {
@@ -75,10 +75,10 @@ export async function comparePrices(client: FleetbookClient, input: CompareInput
       ...(input.history !== false && { history: await historyOf(client, machine.id, signal) }),
     })),
   );
-  return { offers, ram_unit: answer.data.ram_unit, ...told(answer) };
+  return { offers, ram_unit: answer.data.ram_unit, ...metaOf(answer) };
 }
 
-/** Undefined for a machine that has left the catalogue since it was found. */
+/** Returns undefined if the machine has just left the catalogue. */
 async function historyOf(client: FleetbookClient, id: number, signal: AbortSignal) {
   try {
     return (await client.prices(id, { signal })).data;
@@ -98,7 +98,7 @@ function shapeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefi
   throw new ToolFailure('Give machine_id, or both cpu and ram.');
 }
 
-/** The size of a machine is in its own unit: a call that wants an exact comparison gets it in that unit. */
+/** An exact comparison with a machine uses the machine's unit, since its size is in that unit. */
 function pick({ providers, ram_unit }: CompareInput, named: Machine | undefined): Where {
   const isExact = ram_unit === 'Binary' || ram_unit === 'Decimal';
   return { providers, ram_unit: isExact ? (named?.ram_unit ?? ram_unit) : ram_unit };
@@ -106,10 +106,10 @@ function pick({ providers, ram_unit }: CompareInput, named: Machine | undefined)
 
 export async function listClusters(client: FleetbookClient, signal: AbortSignal) {
   const answer = await client.clusters({ signal });
-  return { clusters: answer.data, as_of: told(answer).as_of };
+  return { clusters: answer.data, as_of: metaOf(answer).as_of };
 }
 
 export async function getCluster(client: FleetbookClient, slug: string, signal: AbortSignal) {
   const answer = await client.cluster(slug, { signal });
-  return { cluster: answer.data, as_of: told(answer).as_of };
+  return { cluster: answer.data, as_of: metaOf(answer).as_of };
 }
