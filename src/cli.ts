@@ -2,15 +2,14 @@
 import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { commandEnvironment } from './cli/environment.ts';
-import { UsageFailure } from './cli/terminal/failure.ts';
-import { failureMessage } from './cli/terminal/failure-message.ts';
+import { failureMessage, UsageFailure } from './cli/terminal/failure.ts';
 import { printAside } from './cli/terminal/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
 import { harmlessLines } from './lib/control-characters.ts';
 import { PlainFailure } from './lib/plain-failure.ts';
 
-/** A command that was called wrongly: one line that says what would do, exit code 2. */
+/** Exit codes: wrong arguments or settings, and any other failure. */
 const USAGE = 2;
 const FAILURE = 1;
 
@@ -23,16 +22,15 @@ const program = new Command('fleetbook')
   })
   .showSuggestionAfterError();
 
-const env = process.env;
-const isVersion = process.argv.length === 3 && process.argv[2] === '--version';
-// All commands, with the features that add some, take 0.2 s to load.
-if (!isVersion) (await import('./cli/commands.ts')).addCommands(program, env);
+const { env, argv } = process;
+const isVersion = argv.length === 3 && argv[2] === '--version';
+if (!isVersion) await (await import('./cli/commands.ts')).addCommands(program, env, argv[2]);
 
 try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
-    // Commander has printed its line already.
+    // Commander has printed its message.
     process.exitCode = error.exitCode === 0 ? 0 : USAGE;
   } else {
     for (const line of failureMessage(error, commandEnvironment(env).DATABASE_URL).split('\n'))

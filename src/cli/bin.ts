@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The program of the published package. All else is imported only where it can run: on an older Node.js it would fail
- * at an import, in words that name no remedy. Nothing imported up here may need a newer one.
+ * The program of the published package. It checks the version of Node.js first, since an older one fails at an import without
+ * a useful message. This file and its import must run on old versions.
  */
 import { NODE_RANGE } from '../config/package.ts';
 
@@ -12,8 +12,8 @@ if (hasMajor > Number(major) || (hasMajor === Number(major) && hasMinor >= Numbe
   await import('../cli.ts');
 else {
   console.error(
-    `fleetbook: needs Node.js ${major}.${minor} or newer, and this is ${process.version}; install one (https://nodejs.org), ` +
-      `or run it with the one that npm brings: npx --package=node@26 -- node ${process.argv[1]}`,
+    `fleetbook: needs Node.js ${major}.${minor} or newer, but runs on ${process.version}; install a newer one (https://nodejs.org), ` +
+      `or use the one from npm: npx --package=node@26 -- node ${process.argv[1]}`,
   );
   process.exitCode = 1;
 }

@@ -1,76 +1,54 @@
-/** Every command with its arguments and options. What carries one out is loaded when it is called. */
+/** Finds the file of each command. A file declares its commands and carries them out. */
 import type { Command } from 'commander';
-import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { FEATURES } from '../app/features.ts';
 import type { Environment } from '../config/source-config.ts';
-import { addAudit, addOrganizations, addTokens, addUsers } from './accounts/account-commands.ts';
 import { commandEnvironment } from './environment.ts';
-import { addHold, addSources } from './sources/source-commands.ts';
-import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
+import type { Env } from './terminal/command-parts.ts';
 
-/** Adds them all. @param given the environment of this process */
-export function addCommands(program: Command, given: Environment): void {
+interface CommandFile {
+  /** Adds the file's commands. @param given the environment of this process, without the settings of a running `up` */
+  define(program: Command, env: Env, given: Environment): void;
+}
+
+/** Each file with the names of its commands, in the order of `--help`. */
+const FILES: readonly (readonly [names: readonly string[], load: () => Promise<CommandFile>])[] = [
+  [['up', 'serve', 'work'], () => import('./processes.ts')],
+  [['mcp'], () => import('./mcp.ts')],
+  [['migrate', 'publish', 'doctor', 'restored'], () => import('./maintenance.ts')],
+  [['sync'], () => import('./sources/sync.ts')],
+  [['status'], () => import('./status.ts')],
+  [['rejected', 'excluded'], () => import('./sources/rejected.ts')],
+  [['runs', 'run'], () => import('./runs/runs.ts')],
+  [['changes'], () => import('./runs/changes.ts')],
+  [['accept'], () => import('./sources/accept.ts')],
+  [['machines', 'clusters'], () => import('./find.ts')],
+  [['prices'], () => import('./sources/prices.ts')],
+  [['source'], () => import('./sources/source.ts')],
+  [['hold'], () => import('./held/hold.ts')],
+  [['org'], () => import('./accounts/org.ts')],
+  [['user'], () => import('./accounts/user.ts')],
+  [['token'], () => import('./accounts/token.ts')],
+  [['audit'], () => import('./accounts/audit.ts')],
+];
+
+/**
+ * Adds the command that `word` names. If it names none, e.g. for `--help`, adds all commands and those of features.
+ * @param given the environment of this process
+ */
+export async function addCommands(program: Command, given: Environment, word?: string): Promise<void> {
   const env = () => commandEnvironment(given);
-  addProcesses(program, given);
-  addMaintenance(program, env);
-  addSources(program, env);
-  addHold(program.command('hold').description('batches that a guard held for a decision'), env);
-  const config = async () => (await import('../config/config.ts')).readConfig(env(), FEATURE_CONFIG);
+  const named = FILES.filter(([names]) => word !== undefined && names.includes(word));
+  const needed = named.length > 0 ? named : FILES;
+  for (const { define } of await Promise.all(needed.map(([, load]) => load()))) define(program, env, given);
+  if (named.length > 0) return;
+  const { FEATURES } = await import('../app/features.ts');
+  const config = async () => {
+    const { readConfig } = await import('../config/config.ts');
+    return readConfig(env(), (await import('../app/feature-settings.ts')).FEATURE_CONFIG);
+  };
   for (const { commands } of FEATURES) commands?.(program, { env, config });
-  addOrganizations(program.command('org').description('organizations'), env);
-  addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
-  addTokens(program.command('token').description('API tokens'), env);
-  addAudit(program.command('audit'), env);
   program
     .command('completion')
-    .description('print a script by which a shell completes commands and options')
+    .description('print a script that completes commands and options in a shell')
     .argument('<shell>', 'bash, zsh or fish')
     .action(async (shell: string) => (await import('./completion.ts')).completionCommand(program, shell));
-}
-
-function addProcesses(program: Command, given: Environment): void {
-  program
-    .command('up')
-    .description('run everything on this machine: PostgreSQL, Redis, workers and the API')
-    .option('--live', 'read the public providers that need no credentials, instead of the sample')
-    .action(async (options: { live?: boolean }) =>
-      (await import('../app/processes/up.ts')).up(given, options),
-    );
-  program
-    .command('serve')
-    .description('serve the API')
-    .option(
-      '--processes <count>',
-      'processes that share the port, or max: one for each core; PROCESSES unless given',
-    )
-    .action(async (options: { processes?: string }) =>
-      (await import('../app/processes/serve.ts')).serve(given, options),
-    );
-  program
-    .command('work')
-    .description('run the schedules, the syncs and the publisher')
-    .action(async () => (await import('../app/processes/work.ts')).work(given));
-  program
-    .command('mcp')
-    .description('offer machines, prices and clusters to a language model, over standard input and output')
-    .action(async () => (await import('./mcp.ts')).mcp(given));
-}
-
-function addMaintenance(program: Command, env: Env): void {
-  addChange(program, 'migrate', 'bring the database to this release').action(async (options: Changing) =>
-    (await import('./migrate.ts')).migrateCommand(env(), options),
-  );
-  addChange(program, 'publish', 'compare the cache with the database and publish what differs').action(
-    async (options: Changing) => (await import('./publish.ts')).publishCommand(env(), options),
-  );
-  add(
-    program,
-    'doctor',
-    'look at configuration, servers, ports and sources, and say what to mend; exit code 1 when something is',
-  ).action(async (options: Json) => (await import('./doctor.ts')).doctorCommand(env(), options));
-  addChange(
-    program,
-    'restored',
-    'after a backup was restored: publish everything anew, and run every source again',
-  ).action(async (options: Changing) => (await import('./restored.ts')).restoredCommand(env(), options));
 }

@@ -1,9 +1,9 @@
-/** Scripts that let a shell complete commands and options. */
+/** Scripts that complete commands and options in a shell. */
 import type { Command } from 'commander';
 import { UsageFailure } from './terminal/failure.ts';
 import { printText } from './terminal/print.ts';
 
-/** One command with what may follow it, by its words: `hold list`. */
+/** The completions after the words of a command, e.g. `hold list`. */
 interface Completions {
   readonly words: string;
   readonly commands: readonly { readonly name: string; readonly description: string }[];
@@ -12,18 +12,18 @@ interface Completions {
 
 const SHELLS = { bash, zsh, fish } as const;
 
-/** @throws UsageFailure for a shell that there is no script for */
+/** @throws UsageFailure for an unknown shell */
 export function completionCommand(program: Command, shell: string): void {
   if (!isShell(shell))
     throw new UsageFailure(
-      `shell ${JSON.stringify(shell)} is not known; give one of ${Object.keys(SHELLS).join(', ')}`,
+      `shell ${JSON.stringify(shell)} is not supported; use one of ${Object.keys(SHELLS).join(', ')}`,
     );
   printText(SHELLS[shell](completionsOf(program)));
 }
 
 const isShell = (name: string): name is keyof typeof SHELLS => Object.hasOwn(SHELLS, name);
 
-/** Of the program and all commands below it. */
+/** Returns the completions of a command and all commands below it. */
 export function completionsOf(command: Command, words: readonly string[] = []): Completions[] {
   const { options } = command;
   const commands = command
@@ -46,7 +46,7 @@ export function completionsOf(command: Command, words: readonly string[] = []): 
 const names = ({ commands, options }: Completions) =>
   [...commands, ...options].map(({ name }) => name).join(' ');
 
-/** The longest run of words before the cursor that are commands decides; bash 3 of macOS has no associative arrays. */
+/** Completes after the longest known command before the cursor. bash 3 of macOS has no associative arrays. */
 function bash(all: readonly Completions[]): string {
   return `# fleetbook completion for bash: source <(fleetbook completion bash)
 _fleetbook() {
@@ -122,5 +122,5 @@ ${lines.join('\n')}
 `;
 }
 
-/** For a shell, in single quotes. */
+/** Quotes text for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

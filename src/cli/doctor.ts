@@ -10,13 +10,13 @@ import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
 import { checkRedis } from './doctor/redis.ts';
 import { checkSources } from './doctor/sources.ts';
+import type { Json } from './terminal/command-parts.ts';
 import { printJson, printText } from './terminal/print.ts';
 import { count, wrapped } from './terminal/table.ts';
 
 const WIDTH = 80;
 
-/** Exit code 1 when there is a problem. */
-export async function doctorCommand(env: Environment, options: { json?: boolean }): Promise<void> {
+export async function doctorCommand(env: Environment, options: Json): Promise<void> {
   const findings = await examine(env);
   const problems = findings.filter(({ verdict }) => verdict === 'problem').length;
   if (problems > 0) process.exitCode = 1;
@@ -24,19 +24,19 @@ export async function doctorCommand(env: Environment, options: { json?: boolean 
   else printText(findingsText(findings));
 }
 
-/** Every check, in a fixed order; none keeps another one from being made. @param now for tests of the clock */
+/** Runs every check, also after one fails, and returns findings in a fixed order. @param now for tests of the clock */
 export async function examine(env: Environment, now = () => new Date()): Promise<Finding[]> {
   const config = inspectConfig(env, FEATURE_CONFIG);
   const found = await Promise.all([
-    made('database', () => checkDatabase(config, now)),
-    made('Redis', () => checkRedis(config)),
-    ...FEATURES.map(({ name, check }) => made(name, async () => (await check?.(config)) ?? [])),
-    made('ports', () => checkPorts(config)),
-    made('sources', () => checkSources(config, env, now)),
+    run('database', () => checkDatabase(config, now)),
+    run('Redis', () => checkRedis(config)),
+    ...FEATURES.map(({ name, check }) => run(name, async () => (await check?.(config)) ?? [])),
+    run('ports', () => checkPorts(config)),
+    run('sources', () => checkSources(config, env, now)),
   ]);
   return [...checkConfiguration(config, env), ...found.flat()];
 
-  async function made(name: string, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  async function run(name: string, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
     try {
       return await check();
     } catch (error) {
@@ -45,14 +45,14 @@ export async function examine(env: Environment, now = () => new Date()): Promise
           problem(
             name,
             `the check itself failed: ${messageOf(error)}`,
-            'this is a fault of Fleetbook: report it with this message',
+            'this is a bug of Fleetbook: report it with this message',
           ),
         ];
       // The check of the configuration reports invalid values, and the check of the database a missing one.
-      const isTold =
+      const isReported =
         name === 'sources' || name === 'exports' || (SETTINGS_OF[name] ?? []).some((setting) => env[setting]);
       return [
-        isTold
+        isReported
           ? warning(name, 'not checked: a setting is invalid or missing', null)
           : problemOf(name, error.message),
       ];
@@ -60,19 +60,19 @@ export async function examine(env: Environment, now = () => new Date()): Promise
   }
 }
 
-/** Settings any of which a check takes. */
+/** The settings of a check. One of them must be set. */
 const SETTINGS_OF: Readonly<Record<string, readonly string[]>> = {
   database: ['DATABASE_URL'],
   Redis: ['REDIS_URL', 'QUEUE_REDIS_URL', 'CACHE_REDIS_URL'],
 };
 
-/** A finding a paragraph, within 80 columns, and a line that sums up. */
+/** Returns a paragraph for each finding, within 80 columns, and a summary. */
 export function findingsText(findings: readonly Finding[]): string {
-  const paragraphs = findings.map(({ check, verdict, found, mend }) => {
+  const paragraphs = findings.map(({ check, verdict, found, mend: fix }) => {
     const mark = { ok: 'ok      ', warning: 'warning ', problem: 'PROBLEM ' }[verdict];
-    const told = wrapped(`${check}: ${found}`, WIDTH - mark.length);
-    const remedy = mend === null ? '' : wrapped(`fix: ${mend}`, WIDTH - mark.length - 2);
-    return indented(told, mark, 0) + indented(remedy, mark, 2, true);
+    const text = wrapped(`${check}: ${found}`, WIDTH - mark.length);
+    const remedy = fix === null ? '' : wrapped(`fix: ${fix}`, WIDTH - mark.length - 2);
+    return indented(text, mark, 0) + indented(remedy, mark, 2, true);
   });
   const of = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length;
   const problems = of('problem');

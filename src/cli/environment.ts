@@ -3,8 +3,8 @@ import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 
 /**
- * The environment of a command, completed by the settings of the `up` that runs in the same home. A command that names
- * another database than that `up` gets nothing of it.
+ * Adds the settings of an `up` that runs in the same home to the environment of a command. Adds nothing if the command names
+ * another database.
  */
 export function commandEnvironment(env: Environment): Environment {
   const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);

@@ -1,12 +1,23 @@
-import { BadEnvironment, serveTools } from '../../packages/mcp/src/serve.ts';
-import { VERSION } from '../config/package.ts';
+import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
+import type { Env } from './terminal/command-parts.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { printAside } from './terminal/print.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
-/** Does what the package `@fleetbook/mcp` does. @throws UsageFailure that names the variable that is missing or wrong */
-export async function mcp(env: Environment): Promise<void> {
+export function define(program: Command, _env: Env, given: Environment): void {
+  program
+    .command('mcp')
+    .description('give a language model tools for machines, prices and clusters, over stdin and stdout')
+    .action(() => mcp(given));
+}
+
+/** Runs the server of the package `@fleetbook/mcp`. @throws UsageFailure that names the missing or wrong variable */
+async function mcp(env: Environment): Promise<void> {
+  const [{ BadEnvironment, serveTools }, { VERSION }] = await Promise.all([
+    import('../../packages/mcp/src/serve.ts'),
+    import('../config/package.ts'),
+  ]);
   try {
     await serveTools({ env, version: VERSION, stopped: stopSignal(), log: printAside });
   } catch (error) {

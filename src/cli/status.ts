@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { openAlerts } from '../app/open-alerts.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
@@ -12,37 +13,43 @@ import { type SourceStatus, sourceStatus } from '../db/sources.ts';
 import { type AcknowledgedAlert, acknowledgementText } from '../domain/alert.ts';
 import type { PricedSource } from '../domain/exchange-rates.ts';
 import { nextSlot } from '../domain/schedule.ts';
+import { add, type Env } from './terminal/command-parts.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { printJson, printText } from './terminal/print.ts';
 import { missingRateLines } from './terminal/reasons.ts';
-import { disabledNote, notConfigured } from './terminal/source-notes.ts';
+import { disabledNote, notConfigured, slotText } from './terminal/source-notes.ts';
 import { age, alignedTable, shortened, wrapped } from './terminal/table.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
-  /** RFC 3339; null before its first run or the first start of a worker that knows it. */
+  /** RFC 3339; null until a run or a worker registers it. */
   readonly registeredAt: string | null;
   /** Whether this configuration names it. */
   readonly configured: boolean;
-  /** RFC 3339; null for a source that is not configured here (any more), or that is disabled. */
+  /** RFC 3339; null for a source that is disabled, or not configured here. */
   readonly nextSlot: string | null;
-  /** False for exchange rates that fail and that no price needs: an operator has nothing to do. */
+  /** False for exchange rates that no price needs: an operator can ignore their failures. */
   readonly needed: boolean;
-  /** Currencies of its machines that are not published because no exchange rate is known. */
+  /** Currencies without an exchange rate: machines with such prices are not published. */
   readonly missingRates: readonly string[];
   /** Open alerts about it that an operator has acknowledged. */
   readonly acknowledgedAlerts: readonly Omit<AcknowledgedAlert, 'source'>[];
 }
 
-/** Characters of a line; a wider terminal gets longer ones. */
+/** Columns of a table; a wider terminal gets longer lines. */
 const WIDTH = 80;
 
-/** Milliseconds between two drawings of `--watch`. */
 const WATCH_EVERY_MS = 2000;
 
-/** @throws UsageFailure for `--watch` where there is no terminal, or as JSON */
+export function define(program: Command, env: Env): void {
+  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches')
+    .option('--watch', 'update every two seconds, until q is pressed')
+    .action((options) => statusCommand(env(), options));
+}
+
+/** @throws UsageFailure for `--watch` without a terminal or with `--json` */
 export async function statusCommand(
   env: Environment,
   options: { json?: boolean; watch?: boolean },
@@ -51,30 +58,30 @@ export async function statusCommand(
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
     throw new UsageFailure(
-      '--watch draws on a terminal; leave it out to get the status once, as a table or with --json',
+      '--watch needs a terminal; without it, the status is printed once, as a table or with --json',
     );
-  await using register = openDatabase(env);
+  await using database = openDatabase(env);
   const width = () => {
     const columns = process.stdout.columns || WIDTH;
-    // With --watch a line that takes two rows would push the head off a small terminal.
+    // With --watch a wrapped line would move the head out of a small terminal.
     return options.watch ? columns : Math.max(WIDTH, columns);
   };
   const draw = async () => {
     const now = new Date();
-    const shown = await readStatus(register.sql, configured, now);
-    if (shown.length === 0) return 'no source is configured and none ever ran\n';
+    const shown = await readStatus(database.sql, configured, now);
+    if (shown.length === 0) return 'no source is configured, and none has ever run\n';
     return statusTable(shown, now, width());
   };
   if (options.watch) {
     const { stdin: input, stdout: output } = process;
-    const url = databaseUrl(register);
+    const url = databaseUrl(database);
     const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
     await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
-  } else if (options.json) printJson(await readStatus(register.sql, configured, new Date()));
+  } else if (options.json) printJson(await readStatus(database.sql, configured, new Date()));
   else printText(await draw());
 }
 
-/** Every source that is configured, then those that are stored only. */
+/** Reads the configured sources, then those that are only stored. */
 async function readStatus(
   sql: Sql,
   sources: readonly (PricedSource & Pick<NamedSource, 'schedule'>)[],
@@ -115,7 +122,7 @@ function neverRan(
 const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
 const SHORTEST_ID = 12;
 
-/** One row a source, and under the table what an operator has to know besides. No line is longer than `width`. */
+/** Returns a row for each source, and notes below the table. No line is longer than `width`. */
 export function statusTable(sources: readonly ShownStatus[], now: Date, width = WIDTH): string {
   const rows = (idWidth: number) =>
     sources.map((source) => [
@@ -137,20 +144,20 @@ export function statusTable(sources: readonly ShownStatus[], now: Date, width = 
 
 const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
 
-/** What does not fit into a row: the last error, also while the source is tried again, and what waits for a person. */
+/** Returns notes for an operator: the last error, also during a new attempt, and what needs a decision. */
 function notesOf(source: ShownStatus, now: Date): string[] {
   const { id, lastRun, lastEnded, held, quarantined } = source;
   const notes: string[] = [];
-  if (!source.needed) notes.push(`${id}: cannot be read, and no price needs its rates`);
+  if (!source.needed) notes.push(`${id}: cannot be read; no price needs its rates`);
   else if (lastRun?.error) notes.push(`${id}: ${lastRun.error}`);
   else if (lastRun?.outcome === 'running' && lastEnded?.error)
     notes.push(
-      `${id}: runs again; ${age(lastEnded.finishedAt, now)} ago it ended as ${lastEnded.outcome}: ${lastEnded.error}`,
+      `${id}: runs again; ${age(lastEnded.finishedAt, now)} ago it ended with ${lastEnded.outcome}: ${lastEnded.error}`,
     );
   if (held > 0) notes.push(`${id}: a batch is held for a decision; see \`fleetbook hold show ${id}\``);
   if (quarantined > 0)
     notes.push(
-      `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
+      `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined; see \`fleetbook rejected ${id}\``,
     );
   for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
     notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
@@ -161,28 +168,14 @@ function notesOf(source: ShownStatus, now: Date): string[] {
   return notes;
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-/** From here on a month alone could be that of either year. */
-const MONTH_IS_CLEAR_DAYS = 300;
-
-/** A slot in UTC: today the time alone, else with its day, and with its year when it is far ahead. */
-export function slotText(slot: string | null, now: Date): string {
-  if (slot === null) return '-';
-  const time = slot.slice(11, 16);
-  if (slot.slice(0, 10) === now.toISOString().slice(0, 10)) return time;
-  const at = new Date(slot);
-  const isFar = at.getTime() - now.getTime() > MONTH_IS_CLEAR_DAYS * 86_400_000;
-  return isFar ? slot.slice(0, 10) : `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${time}`;
-}
-
-/** A note for each region that the last good run could not read. */
+/** Returns a note for each region that the last successful run could not read. */
 function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<string> {
   for (const { code, verifiedAt, unreadSince, reason } of regions) {
     if (unreadSince === null) continue;
     const shown =
       verifiedAt === null
-        ? 'it was never read, so that readers do not see it'
-        : `readers have it as of ${age(verifiedAt, now)} ago`;
+        ? 'it has never been read, and readers do not see it'
+        : `readers have its data of ${age(verifiedAt, now)} ago`;
     yield `${id}: region ${code} could not be read: ${reason}; ${shown}`;
   }
 }

@@ -13,7 +13,7 @@ describe('audit', () => {
   afterAll(() => closing.disposeAsync());
 
   it('shows what commands changed, by whom, from where and why', async () => {
-    expect((await fleetbook(['audit'], env)).stdout).toBe('nothing was changed yet\n');
+    expect((await fleetbook(['audit'], env)).stdout).toBe('no action is recorded\n');
     await fleetbook(['org', 'create', 'acme', '--by', 'ada', '--reason', 'a new client'], env);
     const { id } = JSON.parse((await fleetbook(['token', 'create', '--org', 'acme', '--json'], env)).stdout);
     await fleetbook(['token', 'revoke', String(id), '--by', 'bob'], env);
@@ -49,11 +49,11 @@ describe('audit', () => {
     expect(await said('--subject', 'token')).toEqual(['token.revoke', 'token.create']);
     expect(await said('--subject', 'organization:acme', '--by', 'ada')).toEqual(['organization.create']);
     expect((await fleetbook(['audit', '--subject', 'organization:acm'], env)).stdout).toBe(
-      'nothing like that was changed\n',
+      'no matching action is recorded\n',
     );
     expect(await fleetbook(['audit', '--subject', 'Token 1'], env)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--subject "Token 1" is no subject; use a kind or kind:id'),
+      stderr: expect.stringContaining('--subject "Token 1" is not a subject; use a kind or kind:id'),
     });
   });
 
@@ -62,9 +62,9 @@ describe('audit', () => {
       code: 2,
       stdout: '',
       stderr:
-        'fleetbook: --since "lately" is no time; use e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z\n',
+        'fleetbook: --since "lately" is not a time; use e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z\n',
     });
-    expect((await fleetbook(['audit', '--since', '2999-01-01'], env)).stderr).toContain('lies ahead');
+    expect((await fleetbook(['audit', '--since', '2999-01-01'], env)).stderr).toContain('is in the future');
   });
 });
 

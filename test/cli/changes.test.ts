@@ -65,7 +65,7 @@ describe('fleetbook runs', () => {
     });
     expect(await operator('runs', 'acme', '--limit', '0')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--limit must be a count from 1'),
+      stderr: expect.stringContaining('--limit must be a number from 1'),
     });
   });
 });
@@ -120,11 +120,11 @@ describe('fleetbook run', () => {
     >`select max(id)::int as id from sync_runs where source_id = 'euro'`;
     const last = String(row?.id);
     expect((await operator('run', last)).stdout).toContain(
-      'and 3 changed only in what another exchange rate makes of a price\n',
+      'and 3 changed only because an exchange rate changed\n',
     );
     await scene.sql`update sync_runs set changed_at = null where id = ${last}`;
     const { stdout } = await operator('run', last);
-    expect(stdout).toContain('what it changed is not kept (any more)');
+    expect(stdout).toContain('its changes are not stored, or are deleted');
     expect(JSON.parse((await operator('run', last, '--json')).stdout)).toMatchObject({ isKept: false });
   });
 
@@ -152,7 +152,7 @@ describe('fleetbook run', () => {
     expect(await operator('run', 'acme')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        '"acme" is no run number; it is the number that `fleetbook runs <source>` shows',
+        '"acme" is not a run number; give the number that `fleetbook runs <source>` shows',
       ),
     });
   });
@@ -187,7 +187,7 @@ describe('fleetbook changes', () => {
     expect(await operator('changes', '--since', '24h', '--provider', 'nobody')).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /--provider "nobody": there is no such provider; stored are .*Acme \(77\)/,
+        /--provider "nobody": there is no such provider; known providers: .*Acme \(77\)/,
       ),
     });
   });
@@ -198,7 +198,7 @@ describe('fleetbook changes', () => {
     expect(stdout).toMatch(/: 0 price moves, 0 arrivals, 1 departure, 0 other\n/);
     expect(stdout).toMatch(/- retired +\d+ s +Second +other @ fsn1/);
     const early = await operator('changes', '--since', '2025-01-01');
-    expect(early.stdout).toContain('what changed before 2025-06-01T00:00:00Z is not kept');
+    expect(early.stdout).toContain('changes before 2025-06-01T00:00:00Z are deleted');
     expect(JSON.parse((await operator('changes', '--since', '2025-01-01', '--json')).stdout)).toMatchObject({
       isComplete: false,
       keptSince: '2025-06-01T00:00:00Z',
@@ -207,9 +207,9 @@ describe('fleetbook changes', () => {
 
   it.each([
     [[], "required option '--since <when>' not specified"],
-    [['--since', 'yesterday'], '--since "yesterday" is no time; use e.g. 24h, 7d'],
-    [['--since', '2026-02-31T25:00:00Z'], 'is no time'],
-    [['--since', '2999-01-01'], 'lies ahead'],
+    [['--since', 'yesterday'], '--since "yesterday" is not a time; use e.g. 24h, 7d'],
+    [['--since', '2026-02-31T25:00:00Z'], 'is not a time'],
+    [['--since', '2999-01-01'], 'is in the future'],
   ])('refuses %j', async (args, message) => {
     expect(await operator('changes', ...args)).toMatchObject({
       code: 2,

@@ -29,7 +29,7 @@ describe('the commands', () => {
     const made = await fleetbook(['org', 'create', 'sample', '--name', 'Sample'], env);
     expect(made).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('organization sample (id 1) made'),
+      stdout: expect.stringContaining('organization sample (id 1) is created'),
     });
     const again = await fleetbook(['org', 'create', 'sample'], env);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('the slug "sample" is taken') });
@@ -51,7 +51,7 @@ describe('the commands', () => {
       code: 0,
       stdout: 'token 1 is revoked\n',
     });
-    expect((await fleetbook(['token', 'revoke', '1'], env)).stdout).toBe('token 1 was revoked already\n');
+    expect((await fleetbook(['token', 'revoke', '1'], env)).stdout).toBe('token 1 is already revoked\n');
     expect(await fleetbook(['token', 'revoke', '77'], env)).toMatchObject({ code: 1 });
     expect(await fleetbook(['token', 'revoke', 'fb_x'], env)).toMatchObject({
       code: 2,
@@ -95,7 +95,7 @@ describe('the commands', () => {
   });
 
   it('has nothing to publish after that, and everything after a flush', async () => {
-    expect((await fleetbook(['publish'], env)).stdout).toBe('the cache holds what the database holds\n');
+    expect((await fleetbook(['publish'], env)).stdout).toBe('the cache equals the database\n');
     await redis.restart();
     expect((await fleetbook(['publish'], env)).stdout).toMatch(/^published \d+ documents\n$/);
   });
@@ -137,14 +137,14 @@ describe('wrong usage ends with 2 and one line that says what would do', () => {
     [
       ['token', 'create', '--org', 'a', '--scope', 'write'],
       {},
-      /"write" is no scope; use machines:read or clusters:read/,
+      /"write" is not a scope; use machines:read or clusters:read/,
     ],
     [
       ['token', 'create', '--org', 'a', '--expires', 'soon'],
       {},
-      /--expires "soon" is no time; use e\.g\. 90d/,
+      /--expires "soon" is not a time; use e\.g\. 90d/,
     ],
-    [['org', 'create', 'Not A Slug'], {}, /"Not A Slug" is no slug/],
+    [['org', 'create', 'Not A Slug'], {}, /"Not A Slug" is not a slug/],
     [['migrate'], {}, /DATABASE_URL is not set; give postgres:/],
     [['serve'], { PORT: 'http' }, /PORT must be a port from 0 to 65535; it is "http"/],
     [

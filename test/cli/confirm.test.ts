@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/config.ts';
 const asked = (answer: string, isTTY: boolean) => {
   const input = Object.assign(new PassThrough(), { isTTY });
   input.end(`${answer}\n`);
-  return confirm('This drops batch 3.', 'nothing is decided', input, new PassThrough());
+  return confirm('This drops batch 3.', 'nothing was decided', input, new PassThrough());
 };
 
 describe('a question', () => {
@@ -16,7 +16,7 @@ describe('a question', () => {
     for (const no of ['', 'no', 'yesterday']) {
       await expect(asked(no, true)).rejects.toMatchObject({
         name: 'CommandFailure',
-        message: 'nothing is decided',
+        message: 'nothing was decided',
       });
     }
   });
@@ -37,6 +37,6 @@ describe('who decides', () => {
     expect(decider(config({}), {}).by).toMatch(/^[^@]+@[^@]+$/);
     // Whatever name is given, the process's own user is on record as well.
     expect(decider(set, { by: 'ada' })).toMatchObject({ how: 'cli', address: decider(config({}), {}).by });
-    expect(() => decider(set, { reason: 'two\nlines' })).toThrow(/--reason must be some text on one line/);
+    expect(() => decider(set, { reason: 'two\nlines' })).toThrow(/--reason must be one line/);
   });
 });

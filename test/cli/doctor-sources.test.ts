@@ -30,8 +30,8 @@ describe('a port', () => {
     expect(await found('port of the API', ports)).toMatchObject([
       {
         ...PROBLEM,
-        found: `port ${port} is taken by another program`,
-        mend: expect.stringMatching(/^stop it, or choose another, e\.g\. PORT=\d+$/),
+        found: `port ${port} is used by another program`,
+        mend: expect.stringMatching(/^stop that program, or set another port, e\.g\. PORT=\d+$/),
       },
     ]);
     expect(await found('port of the operators’ pages', ports)).toMatchObject([
@@ -57,7 +57,7 @@ describe('a port', () => {
     ]);
     expect(await found('ports', { PORT: port, OPS_PORT: port })).toMatchObject([PROBLEM]);
     expect(await found('port of the API', { PORT: port, HOST: '192.0.2.1' })).toMatchObject([
-      { ...PROBLEM, found: 'HOST is no address of this machine' },
+      { ...PROBLEM, found: 'HOST is not an address of this machine' },
     ]);
   });
 

@@ -46,7 +46,7 @@ describe('a batch that a guard holds', () => {
 
   it('is listed, shown with what it would change, and rejected', async () => {
     expect((await sync(NAMES, 1)).code).toBe(0);
-    expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
+    expect((await operator('hold', 'list')).stdout).toBe('no batch is held\n');
     expect(await sync(NAMES, 100)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('6 of 6 rows would change a published price'),
@@ -74,7 +74,7 @@ describe('a batch that a guard holds', () => {
       code: 0,
       stdout: expect.stringContaining('batch 1 is rejected'),
     });
-    expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
+    expect((await operator('hold', 'list')).stdout).toBe('no batch is held\n');
     const { stdout: decided } = await operator('hold', 'list', '--all');
     expect(decided).toMatch(/\n {2}rejected .* by \S+@\S+ \("cents"\)\n/);
     const { stdout: rejected } = await operator('hold', 'show', 'hetzner', '1');
@@ -91,15 +91,17 @@ describe('a batch that a guard holds', () => {
     expect(shown).toMatch(/- gone {2}cx31 @ fsn1\n/);
     expect(await operator('hold', 'approve', 'hetzner', '1')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/batch 1 is decided: rejected .* Batch 2 waits now: .*hold show hetzner/),
+      stderr: expect.stringMatching(
+        /batch 1 already has a decision: rejected .* Batch 2 waits now: .*hold show hetzner/,
+      ),
     });
     const approved = await operator('hold', 'approve', 'hetzner', '2', '--by', 'ada', '--reason', 'cleanup');
-    expect(approved.stdout).toMatch(/^hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\. Until/);
+    expect(approved.stdout).toMatch(/^hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\. To undo/);
     const undone = await operator('hold', 'undo', 'hetzner', '2', '--by', 'bob');
-    expect(undone.stdout).toMatch(/what there was before batch 2: 4 came back, 0 changed back, 0 retired/);
+    expect(undone.stdout).toMatch(/the data of before batch 2 again: 4 returned, 0 changed back, 0 retired/);
     const decided = (await operator('hold', 'show', 'hetzner', '2', '--limit', '1')).stdout;
     expect(decided.replaceAll(/\s+/g, ' ')).toMatch(
-      /approved \S+ by ada \("cleanup"\), undone \S+ by bob read by run 3, stored by run 4, taken back by run 5; see/,
+      /approved \S+ by ada \("cleanup"\), undone \S+ by bob read by run 3, stored by run 4, undone by run 5; see/,
     );
     expect(decided).toMatch(/^what its approval changed:\n- retired .*\n {2}… 3 more retired; see --all/m);
     const json = JSON.parse((await operator('hold', 'show', 'hetzner', '2', '--json')).stdout);
@@ -122,7 +124,7 @@ describe('a batch that a guard holds', () => {
       expect(diff.rows.map(({ change }: { change: string }) => change)).toEqual(Array(4).fill(kind));
     }
     expect((await operator('runs', 'hetzner')).stdout).toMatch(
-      /: took the approval of batch 2 back, undone by bob\n\d+: stored batch 2, which was approved by ada: cleanup\n/,
+      /undid the approval of batch 2 by bob\n\d+: stored the approved batch 2 by ada: cleanup\n/,
     );
     const [record] = JSON.parse((await operator('hold', 'list', '--all', '--json')).stdout);
     expect(record).toMatchObject({
@@ -157,7 +159,7 @@ describe('a batch that a guard holds', () => {
   it('is asked for by the id of its source', async () => {
     expect(await operator('hold', 'show', 'linode')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('nothing of "linode" is held'),
+      stderr: expect.stringContaining('no batch of "linode" is held'),
     });
   });
 });

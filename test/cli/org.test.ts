@@ -30,7 +30,7 @@ describe('org', () => {
   it('list says that there is none, and how to make one', async () => {
     expect(await org('list')).toEqual({
       code: 0,
-      stdout: 'there is no organization; make one: fleetbook org create <slug>\n',
+      stdout: 'there is no organization; create one: fleetbook org create <slug>\n',
       stderr: '',
     });
     expect(await json('org', 'list')).toEqual([]);
@@ -76,7 +76,7 @@ describe('org', () => {
     const before = await versions();
     expect(await org('rename', 'acme', '--name', 'Acme Inc')).toEqual({
       code: 0,
-      stdout: 'organization acme is called Acme Inc now; its slug stays\n',
+      stdout: 'organization acme has the name Acme Inc now; its slug does not change\n',
       stderr: '',
     });
     expect(await json('org', 'rename', 'acme', '--name', 'Acme')).toMatchObject({ name: 'Acme' });
@@ -84,11 +84,11 @@ describe('org', () => {
     expect(await org('rename', 'nobody', '--name', 'x')).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('delete wants to be told once more where nobody can be asked', async () => {
+  it('delete needs --yes without a terminal', async () => {
     expect(await org('delete', 'a')).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/cannot be undone.* fleetbook org delete a --yes\n$/),
+      stderr: expect.stringMatching(/cannot be restored.* fleetbook org delete a --yes\n$/),
     });
     expect(await org('delete', 'nobody')).toMatchObject({ code: 1, stdout: '' });
     expect(await scene.sql`select from organizations where deleted_at is not null`).toHaveLength(0);
@@ -106,7 +106,8 @@ describe('org', () => {
 
     expect(await org('delete', 'a', '--yes')).toEqual({
       code: 0,
-      stdout: 'organization a is deleted: 1 cluster shown no more, 2 tokens revoked; its slug stays taken\n',
+      stdout:
+        'organization a is deleted: 1 cluster removed, 2 tokens revoked; its slug cannot be used again\n',
       stderr: '',
     });
     const refused = async () =>
@@ -142,9 +143,9 @@ describe('org', () => {
     );
     for (const result of refused) expect(result).toMatchObject({ code: 1, stdout: '' });
     const [taken, ...unknown] = refused.map(({ stderr }) => stderr);
-    expect(taken).toContain('choose another');
+    expect(taken).toContain('Choose another');
     for (const stderr of unknown) {
-      expect(stderr).toContain('or it was deleted');
+      expect(stderr).toContain('or it is deleted');
       expect(stderr).not.toContain('org create a');
     }
     const states = (await json('token', 'list')).filter(
@@ -174,7 +175,7 @@ describe('the question before an organization is deleted', () => {
   }
 
   it('names the slug and is content with it', async () => {
-    expect(await answer('acme')).toContain('Type its slug, acme, to go on');
+    expect(await answer('acme')).toContain('Type its slug, acme, to continue');
   });
 
   it.each(['', 'y', 'yes', 'acm', 'ACME', 'acme2'])('takes %j for a no', async (text) => {

@@ -123,7 +123,7 @@ describe('what a source cannot be used for', () => {
     await writeFile(file, JSON.stringify([cluster('one', 'sample'), cluster('two', 'sample')]));
     const { code, stderr } = await fleetbook(['sync', 'clusters'], { ...env, CLUSTERS_URL: file });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/clusters: not one of its 2 rows can be used/);
+    expect(stderr).toMatch(/clusters: none of its 2 rows can be used/);
     expect(stderr).toContain('2 unknown_organization: organization "sample" does not exist');
     expect(stderr).toContain('fleetbook org create sample');
     expect(await operator('excluded', 'clusters')).toMatchObject({
@@ -148,7 +148,7 @@ describe('what a source cannot be used for', () => {
     );
     expect(await operator('accept', 'price-list', 'm1@dc1', '0.8')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is 0.9 EUR per hour by now'),
+      stderr: expect.stringContaining('is 0.9 EUR per hour now'),
     });
     expect(await operator('accept', 'price-list', 'm2@dc1', '0.8')).toMatchObject({ code: 2 });
     expect(

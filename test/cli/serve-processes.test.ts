@@ -229,7 +229,7 @@ describe('serve --processes', () => {
         code: 1,
         stdout: '',
         stderr: expect.stringMatching(
-          `^fleetbook: port ${port} is taken by another program; stop it, or choose another, e\\.g\\. PORT=\\d+\n$`,
+          `^fleetbook: port ${port} is used by another program; stop that program, or set another port, e\\.g\\. PORT=\\d+\n$`,
         ),
       });
     } finally {

@@ -99,7 +99,7 @@ describe('source list', () => {
     await using empty = await createDatabase();
     expect(await fleetbook(['source', 'list'], { DATABASE_URL: empty.url })).toEqual({
       code: 0,
-      stdout: 'no source is configured and none ever ran\n',
+      stdout: 'no source is configured, and none has ever run\n',
       stderr: '',
     });
   });
@@ -126,7 +126,7 @@ describe('source show', () => {
     const shown = await fleetbook(['source', 'show', 'hetzner', '--limit', '2'], env);
     expect({ ...shown, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
     expect(shown.stdout).toMatch(
-      /^hetzner: machines, read by the adapter hetzner; on\nread: last well 2 h ago; known for \d+ s\n/,
+      /^hetzner: machines, read by the adapter hetzner; on\nread: last successfully 2 h ago; registered \d+ s ago\n/,
     );
     expect(shown.stdout).toContain('\nschedule: every hour at minute 17 UTC (17 * * * *)\n');
     expect(shown.stdout.match(/next slots, UTC: (.*)/)?.[1]?.split(', ')).toHaveLength(5);
@@ -135,7 +135,7 @@ describe('source show', () => {
     );
     expect(shown.stdout).toMatch(/\ntoken +\*\*\* +HETZNER_TOKEN\n/);
     expect(shown.stdout).toMatch(/\nurl +https:\/\/api\.hetzner\.cloud +default\n/);
-    expect(shown.stdout).toContain('… 10 limits of the guards by default');
+    expect(shown.stdout).toContain('… 10 limits of guards have the default');
     const whole = await json('source', 'show', 'hetzner');
     expect([whole.regions.total, whole.regions.rows.length, whole.nextSlots.length]).toEqual([25, 25, 5]);
     expect(whole.settings).toContainEqual({
@@ -153,12 +153,13 @@ describe('source show', () => {
     expect(await text('linode')).toMatch(
       /disabled \d+ (?:s|min) ago by ada@desk \(prices are wrong\); to read it again: fleetbook source enable linode/,
     );
-    expect(await text('gone')).toContain('to end that: fleetbook source retire gone');
-    expect(await text('retired')).toMatch(/retired \d+ (?:s|min) ago; nothing of it is published/);
+    expect(await text('gone')).toContain('to unpublish its data: fleetbook source retire gone');
+    expect(await text('retired')).toMatch(/retired \d+ (?:s|min) ago; none of its data is published/);
     expect(await fleetbook(['source', 'show', 'nobody'], env)).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: 'fleetbook: there is no source "nobody"; known are hetzner, linode, clusters, gone, retired\n',
+      stderr:
+        'fleetbook: there is no source "nobody"; known sources: hetzner, linode, clusters, gone, retired\n',
     });
   });
 });

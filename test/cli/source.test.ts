@@ -42,7 +42,7 @@ it('a source that is not configured any more is named, and is retired when it is
   );
   // Long notes are wrapped.
   expect((await fleetbook(['status'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
-    /\nhetzner: not configured here: its 3 machines are still published, and it was last read \d+ (?:s|min) ago; unless a worker elsewhere has it, configure it again or take it out of publication: fleetbook source retire hetzner\n/,
+    /\nhetzner: not configured here: its 3 machines are still published, and it was last read \d+ (?:s|min) ago; unless another worker has it, configure it again or remove its data: fleetbook source retire hetzner\n/,
   );
   expect(await status()).toMatchObject({
     configured: false,
@@ -57,7 +57,7 @@ it('a source that is not configured any more is named, and is retired when it is
 
   const unasked = await retire();
   expect(unasked.code).toBe(2);
-  expect(unasked.stdout).toMatch(/^hetzner: 3 machines in 1 region would go out of publication \(last read/);
+  expect(unasked.stdout).toMatch(/^hetzner: 3 machines in 1 region would be unpublished \(last read/);
   expect(unasked.stdout).toMatch(/\nREGION {8}MACHINES {2}PUBLISHED\nHetzner fsn1 {2}3 {9}3\n/);
   expect(unasked.stderr).toContain('fleetbook source retire hetzner --yes');
   const asJson = await retire('--json');
@@ -79,14 +79,14 @@ it('a source that is not configured any more is named, and is retired when it is
     regions: [],
   });
   expect((await retire()).stdout).toMatch(
-    /^hetzner: nothing of it is published; it was retired \d+ (?:s|min) ago\n$/,
+    /^hetzner: none of its data is published; it was retired \d+ (?:s|min) ago\n$/,
   );
   expect((await fleetbook(['status'], env)).stdout).toMatch(
-    /\nhetzner: retired \d+ (?:s|min) ago; nothing of it/,
+    /\nhetzner: retired \d+ (?:s|min) ago; none of its data/,
   );
   expect(await fleetbook(['source', 'retire', 'linode'], env)).toMatchObject({
     code: 2,
-    stderr: 'fleetbook: there is no source "linode"; stored are hetzner\n',
+    stderr: 'fleetbook: there is no source "linode"; stored sources: hetzner\n',
   });
 
   expect((await sync()).stdout).toMatch(/^hetzner: changed: 3 rows, 3 new/);
@@ -101,7 +101,7 @@ it('a source is disabled with who and why, is not synced by hand then, and is en
   const unknown = await fleetbook(['source', 'disable', 'linode'], on);
   expect(unknown).toMatchObject({
     code: 2,
-    stderr: 'fleetbook: there is no source "linode"; known are hetzner\n',
+    stderr: 'fleetbook: there is no source "linode"; known sources: hetzner\n',
   });
   const args = ['--by', 'ada@desk', '--reason', 'prices are wrong'];
   const disabled = await fleetbook(['source', 'disable', 'hetzner', ...args, '--json'], on);
@@ -114,7 +114,7 @@ it('a source is disabled with who and why, is not synced by hand then, and is en
     },
   ]);
   expect((await fleetbook(['source', 'disable', 'hetzner', '--by', 'bob'], on)).stdout).toMatch(
-    /^hetzner: was disabled already: \d+ (?:s|min) ago by ada@desk \(prices are wrong\)\n$/,
+    /^hetzner: is already disabled: \d+ (?:s|min) ago by ada@desk \(prices are wrong\)\n$/,
   );
   expect(await fleetbook(['sync', 'hetzner'], on)).toMatchObject({
     code: 1,

@@ -21,19 +21,19 @@ it('the run of a source that is under way is cancelled with who and why', async 
   await registerSource(store.db, { id: 'acme', kind: 'catalogue', adapter: 'test' });
   expect(await run('source', 'cancel', 'acme', ...BY)).toEqual({
     code: 0,
-    stdout: 'acme: no run is under way\n',
+    stdout: 'acme: has no current run\n',
     stderr: '',
   });
   expect(await run('source', 'cancel', 'nobody')).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'fleetbook: there is no source "nobody"; known are acme\n',
+    stderr: 'fleetbook: there is no source "nobody"; known sources: acme\n',
   });
   await using live = await store.liveRuns.begin('acme', undefined);
   const { id } = live.run;
   expect(await run('source', 'cancel', 'acme', ...BY)).toEqual({
     code: 0,
-    stdout: `acme: run ${id} is cancelled: nothing of it is stored, and no attempt of it follows. The next slot runs as usual\n`,
+    stdout: `acme: run ${id} is cancelled: nothing of it is stored, and it is not retried. The next slot runs as usual\n`,
     stderr: '',
   });
   expect((await run('runs', 'acme')).stdout).toMatch(
@@ -53,7 +53,7 @@ it('several sources are disabled and enabled at once; one that fails does not st
   expect(disabled).toEqual({
     code: 1,
     stdout: expect.stringMatching(/^one: disabled: .*\ntwo: disabled: .*\n$/),
-    stderr: `fleetbook: there is no source "nobody"; known are acme, one, two
+    stderr: `fleetbook: there is no source "nobody"; known sources: acme, one, two
 fleetbook: 1 of 3 sources failed: nobody
 `,
   });
@@ -66,7 +66,7 @@ fleetbook: 1 of 3 sources failed: nobody
         changed: false,
         disabled: { at: expect.any(String), by: 'ada@desk', reason: 'it hangs' },
       },
-      { source: 'nobody', error: 'there is no source "nobody"; known are acme, one, two' },
+      { source: 'nobody', error: 'there is no source "nobody"; known sources: acme, one, two' },
     ],
   ]);
   const enabled = await run('source', 'enable', 'one', 'two', '--by', 'ada@desk', '--reason', 'mended');
@@ -75,7 +75,7 @@ fleetbook: 1 of 3 sources failed: nobody
     ['one: enabled', 'two: enabled'],
   ]);
   expect((await run('source', 'cancel', 'one', 'two')).stdout).toBe(
-    'one: no run is under way\ntwo: no run is under way\n',
+    'one: has no current run\ntwo: has no current run\n',
   );
   const audited = (await auditRecords(store.sql, {})).rows
     .filter(({ action }) => action.startsWith('source.'))
@@ -101,6 +101,6 @@ it('several sources are synced one after the other, and a failure of one is repo
   expect(synced.code).toBe(1);
   expect(synced.stdout).toMatch(/^hetzner: changed: 2 rows, 2 new/);
   expect(synced.stderr).toMatch(
-    /^fleetbook: .*127\.0\.0\.1:1[\s\S]*\nfleetbook: there is no source "nowhere"; configured are .*\nfleetbook: 2 of 3 sources failed: linode, nowhere\n$/,
+    /^fleetbook: .*127\.0\.0\.1:1[\s\S]*\nfleetbook: there is no source "nowhere"; configured sources: .*\nfleetbook: 2 of 3 sources failed: linode, nowhere\n$/,
   );
 });

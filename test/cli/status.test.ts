@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { slotText, statusTable } from '../../src/cli/status.ts';
+import { statusTable } from '../../src/cli/status.ts';
+import { slotText } from '../../src/cli/terminal/source-notes.ts';
 import { shortened, wrapped } from '../../src/cli/terminal/table.ts';
 
 type Shown = Parameters<typeof statusTable>[0][number];
@@ -109,7 +110,7 @@ describe('the table', () => {
     );
     expect(shown).toContain('\nhetzner  2 s       running');
     expect(shown).toContain(
-      '\nhetzner: runs again; 3 min ago it ended as failed: the upstream answered 503\n',
+      '\nhetzner: runs again; 3 min ago it ended with failed: the upstream answered 503\n',
     );
   });
 
@@ -118,7 +119,7 @@ describe('the table', () => {
     const shown = lines(statusTable([source({ disabled, nextSlot: null })], NOW));
     expect(shown[1]).toMatch(/^hetzner {2}13 min {4}unchanged {2}13 min {5}disabled /);
     expect(shown.slice(3).join(' ').replaceAll(/\s+/g, ' ')).toBe(
-      'hetzner: disabled 2 h ago by ada@desk (prices are wrong): nothing reads it, and what it has published stays; to read it again: fleetbook source enable hetzner',
+      'hetzner: disabled 2 h ago by ada@desk (prices are wrong): no worker reads it, and its published data stays; to read it again: fleetbook source enable hetzner',
     );
   });
 
@@ -129,8 +130,8 @@ describe('the table', () => {
     );
     expect(lines(shown).slice(4)).toEqual([
       'hetzner: a batch is held for a decision; see `fleetbook hold show hetzner`',
-      'hetzner: 6 rows are quarantined, not used; see `fleetbook rejected hetzner`',
-      'b: 1 row is quarantined, not used; see `fleetbook rejected b`',
+      'hetzner: 6 rows are quarantined; see `fleetbook rejected hetzner`',
+      'b: 1 row is quarantined; see `fleetbook rejected b`',
     ]);
   });
 });

@@ -106,7 +106,7 @@ describe('the end of a sync', { timeout: 240_000 }, () => {
     expect(code).toBe(1);
     expect(tooLong(stderr)).toEqual([]);
     expect(stderr).toMatch(
-      /^fleetbook: hetzner: held for a decision; readers keep the last good catalogue\nfleetbook: {3}19 of 19 known rows have another price \(100 %, limit 50 %\)\n/,
+      /^fleetbook: hetzner: held for a decision; readers keep the previous catalogue\nfleetbook: {3}19 of 19 known rows have another price \(100 %, limit 50 %\)\n/,
     );
     expect(stderr).toMatch(/\nfleetbook: {3}see: fleetbook hold show hetzner\n/);
   });

@@ -42,11 +42,11 @@ describe('token', () => {
   it('list says that there is none, and how to make one', async () => {
     expect(await token('list')).toEqual({
       code: 0,
-      stdout: 'there is no token; make one: fleetbook token create --org <slug>\n',
+      stdout: 'there is no token; create one: fleetbook token create --org <slug>\n',
       stderr: '',
     });
     expect((await token('list', '--org', 'acme')).stdout).toBe(
-      'acme has no token; make one: fleetbook token create --org acme\n',
+      'acme has no token; create one: fleetbook token create --org acme\n',
     );
     expect(await json('list')).toEqual([]);
     expect(await token('list', '--org', 'nobody')).toMatchObject({
@@ -117,7 +117,7 @@ describe('token', () => {
     const { code, stdout, stderr } = await token('rotate', String(old.id));
     const made = stdout.trim();
     expect({ code, wellFormed: isWellFormedToken(made) }).toEqual({ code: 0, wellFormed: true });
-    expect(stderr).toContain(`takes the place of token ${old.id}, which is revoked`);
+    expect(stderr).toContain(`replaces token ${old.id}, which is revoked`);
     expect(stderr).not.toContain(made);
     await until(async () => (await accepted(old.token)).every((good) => !good), { timeoutMs: 1000 });
     expect(await accepted(made)).toEqual([true, true]);
@@ -170,7 +170,7 @@ describe('token', () => {
     expect(await token('rotate', String(id))).toEqual({
       code: 1,
       stdout: '',
-      stderr: `fleetbook: token ${id} is revoked, so nothing takes its place; make one: fleetbook token create\n`,
+      stderr: `fleetbook: token ${id} is revoked and cannot be replaced; create a token: fleetbook token create\n`,
     });
     await scene.sql`update tokens set expires_at = now() where id = 2`;
     expect(await token('rotate', '2')).toMatchObject({
@@ -188,7 +188,7 @@ describe('token', () => {
     expect(await token('rotate', '1', '--grace', 'soon')).toEqual({
       code: 2,
       stdout: '',
-      stderr: 'fleetbook: --grace "soon" is no time; use e.g. 30m, 1h or 7d\n',
+      stderr: 'fleetbook: --grace "soon" is not a span; use e.g. 30m, 1h or 7d\n',
     });
     expect(await token('rotate', 'fb_x')).toMatchObject({ code: 2, stdout: '' });
     expect([readGrace('30m'), readGrace('1h'), readGrace('7d')]).toEqual([1_800_000, 3_600_000, 604_800_000]);
@@ -218,7 +218,9 @@ describe('token', () => {
     const { code, stderr } = await fleetbook(['token', 'rotate', String(id)], away);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: expect.stringContaining('the cache is away, so readers may accept it for up to 10 seconds'),
+      stderr: expect.stringContaining(
+        'the cache cannot be reached, so readers may accept it for up to 10 seconds',
+      ),
     });
   });
 });

@@ -186,7 +186,7 @@ describe('fleetbook up', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^fleetbook: port \d+ is taken by another program; .*PORT=\d+\n$/),
+      stderr: expect.stringMatching(/^fleetbook: port \d+ is used by another program; .*PORT=\d+\n$/),
     });
   });
 

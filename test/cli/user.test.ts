@@ -43,7 +43,7 @@ describe('user', () => {
       stdout: 'ID  FIRST NAME  LAST NAME     CLUSTERS\n1   Ann         cluster-test  1\n',
       stderr: '',
     });
-    expect(ofEmpty.stdout).toBe('no cluster of empty names who made it\n');
+    expect(ofEmpty.stdout).toBe('no cluster of empty names its creator\n');
     expect(JSON.parse(json.stdout)).toEqual([
       { id: 2, firstName: 'Ann', lastName: 'cluster-test', clusters: 1 },
     ]);
@@ -54,7 +54,7 @@ describe('user', () => {
     const renamed = await user('rename', '1', '--org', 'a', '--first-name', 'Änne', '--last-name', 'Ørsted');
     expect(renamed).toEqual({
       code: 0,
-      stdout: 'Ann cluster-test is shown as Änne Ørsted (id 3) from now on, in 1 cluster\n',
+      stdout: 'Ann cluster-test is now Änne Ørsted (id 3), in 1 cluster\n',
       stderr: '',
     });
     await until(async () => (await creator(sample.a)) === 'Änne Ørsted', { timeoutMs: 1000 });
@@ -70,7 +70,7 @@ describe('user', () => {
     });
     await until(async () => (await creator(sample.a)) === ' ', { timeoutMs: 1000 });
     expect(await creator(sample.b)).toBe('Ann cluster-test');
-    expect((await user('list', '--org', 'a')).stdout).toBe('no cluster of a names who made it\n');
+    expect((await user('list', '--org', 'a')).stdout).toBe('no cluster of a names its creator\n');
   });
 
   it.each([
@@ -80,14 +80,14 @@ describe('user', () => {
     [
       ['delete', 'Ann', '--org', 'b'],
       2,
-      /"Ann" is no user id; it is the number that `fleetbook user list` shows/,
+      /"Ann" is not a user id; give the number that `fleetbook user list` shows/,
     ],
     [
       ['rename', '2', '--org', 'b', '--first-name', '', '--last-name', ' '],
       2,
       /fleetbook user delete 2 --org b/,
     ],
-    [['rename', '2', '--org', 'b', '--first-name', 'a\nb', '--last-name', ''], 2, /each on one line/],
+    [['rename', '2', '--org', 'b', '--first-name', 'a\nb', '--last-name', ''], 2, /each be one line/],
     [['rename', '2', '--org', 'b', '--first-name', 'x'], 2, /required option '--last-name <name>'/],
     [['list'], 2, /required option '--org <slug>'/],
   ])('%j ends with %i and one line that says what would do', async (args, code, message) => {

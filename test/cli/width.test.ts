@@ -4,6 +4,7 @@ import { auditCommand } from '../../src/cli/accounts/audit.ts';
 import { listOrgs } from '../../src/cli/accounts/org.ts';
 import { listTokensCommand } from '../../src/cli/accounts/token.ts';
 import { listOrgUsers } from '../../src/cli/accounts/user.ts';
+import { clustersCommand, machinesCommand } from '../../src/cli/find.ts';
 import { holdList } from '../../src/cli/held/hold.ts';
 import { changesCommand } from '../../src/cli/runs/changes.ts';
 import { runsCommand } from '../../src/cli/runs/runs.ts';
@@ -11,7 +12,6 @@ import { pricesCommand } from '../../src/cli/sources/prices.ts';
 import { excludedCommand, rejectedCommand } from '../../src/cli/sources/rejected.ts';
 import { sourceListCommand, sourceShowCommand } from '../../src/cli/sources/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
-import { clustersCommand, machinesCommand } from '../../src/cli/terminal/find.ts';
 import { administration } from '../../src/db/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
@@ -163,6 +163,6 @@ it('prices and machines find a machine by its name, region and provider', async 
   );
   expect(clusters.rows).toMatchObject([{ slug: 'orders-warehouse-replica-eu-west' }]);
   await expect(pricesCommand(env, 'e96@fsn1', {})).rejects.toThrow(
-    'there is no machine "e96" in a region "fsn1"; to find it: fleetbook machines e96',
+    'no region "fsn1" has a machine "e96"; to find it: fleetbook machines e96',
   );
 });

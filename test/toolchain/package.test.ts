@@ -104,7 +104,7 @@ describe('the published package', () => {
     await expect(outcome).rejects.toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^fleetbook: needs Node\.js 22\.22 or newer, and this is v\d.*\n$/),
+      stderr: expect.stringMatching(/^fleetbook: needs Node\.js 22\.22 or newer, but runs on v\d.*\n$/),
     });
   });
 

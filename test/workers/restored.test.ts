@@ -161,11 +161,11 @@ describe('after a backup was restored', () => {
     await changed.backup.restore();
     const { code, stdout, stderr } = await fleetbook(['restored'], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^the database has a new lineage; [1-9]\d* documents were published anew\n/);
+    expect(stdout).toMatch(/^the database has a new lineage; [1-9]\d* documents are published again\n/);
     expect(stdout).toContain(
-      `revoked since the backup, and now revoked again: tokens ${changed.revokedLater.id} (${SAMPLE_ORGANIZATION.slug})\n`,
+      `tokens revoked after the backup are revoked again: ${changed.revokedLater.id} (${SAMPLE_ORGANIZATION.slug})\n`,
     );
-    expect(stdout).toContain(`made since the backup, and unknown now: tokens ${changed.madeLater.id};`);
+    expect(stdout).toContain(`tokens created after the backup are lost: ${changed.madeLater.id};`);
     expect(await isRight(changed, lineage)).toBe(true);
     // The slot of the backup is due again, and is no job that the queue remembers.
     const calls = upstream.calls.hetzner;

@@ -1,44 +1,51 @@
+import type { Command } from 'commander';
 import type { Environment } from '../../config/source-config.ts';
 import { type AuditRecord, auditRecords } from '../../db/audit.ts';
 import { detailsText } from '../../domain/operator.ts';
 import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
+import { addRows, type Env } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { print, printJson, printText } from '../terminal/print.ts';
 import { alignedTable, moreLine } from '../terminal/table.ts';
 
-export interface AuditOptions extends PageOptions {
+export function define(program: Command, env: Env): void {
+  addRows(program, 'audit', 'show who changed what, when, from where and why; newest first', 'actions')
+    .option('--since <when>', 'e.g. 7d, 24h or 2027-01-31')
+    .option('--by <name>', 'only actions of this person')
+    .option('--action <name>', 'only this action, e.g. token.revoke')
+    .option('--subject <kind[:id]>', 'only this subject, e.g. token or organization:acme')
+    .action((options: AuditOptions) => auditCommand(env(), options));
+}
+
+interface AuditOptions extends PageOptions {
   readonly since?: string;
   readonly by?: string;
   readonly action?: string;
-  /** A kind, or `kind:id`. */
   readonly subject?: string;
 }
 
-/** Who changed what, the newest first. */
 export async function auditCommand(env: Environment, options: AuditOptions): Promise<void> {
   const limit = pageLimit(options);
   const since = options.since === undefined ? undefined : readSince(options.since, new Date());
   const subject = options.subject === undefined ? undefined : readSubject(options.subject);
   const { by, action } = options;
-  await using register = openDatabase(env);
-  const { total, rows } = await auditRecords(register.sql, { since, by, action, subject, limit });
+  await using database = openDatabase(env);
+  const { total, rows } = await auditRecords(database.sql, { since, by, action, subject, limit });
   if (options.json) return printJson({ total, rows });
   if (total === 0) {
-    const isPart = by !== undefined || action !== undefined || subject !== undefined;
-    const when = since ? ` since ${since.toISOString()}` : isPart ? '' : ' yet';
-    print(`nothing ${isPart ? 'like that ' : ''}was changed${when}`);
-    return;
+    const isFiltered = by !== undefined || action !== undefined || subject !== undefined;
+    const when = since ? ` since ${since.toISOString()}` : '';
+    return print(`no ${isFiltered ? 'matching ' : ''}action is recorded${when}`);
   }
   printText(auditTable(rows) + moreLine(rows.length, total));
 }
 
-/** @throws UsageFailure for what names no kind */
 function readSubject(text: string): { kind: string; id: string | undefined } {
   const [, kind, id] = /^([a-z]+)(?::(.+))?$/.exec(text) ?? [];
   if (kind !== undefined) return { kind, id };
   throw new UsageFailure(
-    `--subject ${JSON.stringify(text)} is no subject; use a kind or kind:id, e.g. token or organization:acme`,
+    `--subject ${JSON.stringify(text)} is not a subject; use a kind or kind:id, e.g. token or organization:acme`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { publishNow } from '../../app/actions/publish.ts';
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import { administration } from '../../db/administration.ts';
 import type { Sql } from '../../db/connection/connect.ts';
@@ -9,7 +9,7 @@ import {
   type OrganizationSummary,
 } from '../../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../../domain/names.ts';
-import { type DeciderOptions, decider } from '../terminal/arguments.ts';
+import { add, addChange, type Changing, type Deciding, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
@@ -17,11 +17,30 @@ import { print, printJson, printText } from '../terminal/print.ts';
 import { ago, alignedTable, count } from '../terminal/table.ts';
 import { ask, type Terminal } from '../terminal/terminal.ts';
 
+export function define(program: Command, env: Env): void {
+  const org = program.command('org').description('organizations');
+  addChange(org, 'create', 'create an organization')
+    .argument('<slug>', 'lower-case letters, digits and dashes')
+    .option('--name <name>', 'display name (default: the slug)')
+    .action((slug: string, options) => createOrg(env(), slug, options));
+  add(org, 'list', 'show every organization, with the number of its clusters and valid tokens')
+    .option('--all', 'include deleted organizations')
+    .action((options) => listOrgs(env(), options));
+  addChange(org, 'rename', 'change the display name of an organization')
+    .argument('<slug>', 'slug of the organization; it does not change')
+    .requiredOption('--name <name>', 'new display name')
+    .action((slug: string, options) => renameOrg(env(), slug, options));
+  addChange(org, 'delete', 'delete an organization with its clusters, and revoke its tokens')
+    .argument('<slug>', 'slug of the organization')
+    .option('--yes', 'delete without asking for the slug again')
+    .action((slug: string, options) => deleteOrg(env(), slug, options));
+}
+
 export async function listOrgs(env: Environment, options: { all?: boolean; json?: boolean }): Promise<void> {
-  await using register = openDatabase(env);
-  const found = await listOrganizations(register.sql, options.all ?? false);
+  await using database = openDatabase(env);
+  const found = await listOrganizations(database.sql, options.all ?? false);
   if (options.json) return printJson(found);
-  if (found.length === 0) print('there is no organization; make one: fleetbook org create <slug>');
+  if (found.length === 0) print('there is no organization; create one: fleetbook org create <slug>');
   else printText(organizationTable(found, new Date()));
 }
 
@@ -40,79 +59,71 @@ export function organizationTable(found: readonly OrganizationSummary[], now: Da
   );
 }
 
-/** @throws CommandFailure for one that does not exist or was deleted */
+/** @throws CommandFailure if the organization does not exist or is deleted */
 export async function existingOrganization(sql: Sql, slug: string): Promise<Organization> {
   const organization = await findOrganization(sql, slug);
   if (organization) return organization;
   throw noOrganization(slug);
 }
 
-/** The failure of a command that names none. */
 export function noOrganization(slug: string): CommandFailure {
   return new CommandFailure(
-    `there is no organization "${slug}", or it was deleted; \`fleetbook org list --all\` shows both, \`fleetbook org create <slug>\` makes one, under a slug that was never taken`,
+    `there is no organization "${slug}", or it is deleted; \`fleetbook org list --all\` shows all, \`fleetbook org create <slug>\` creates one with a new slug`,
   );
 }
 
 export async function createOrg(
   env: Environment,
   slug: string,
-  options: DeciderOptions & { name?: string; json?: boolean },
+  options: Changing & { name?: string },
 ): Promise<void> {
   if (!ORGANIZATION_SLUG.test(slug)) {
     throw new UsageFailure(
-      `"${slug}" is no slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
+      `"${slug}" is not a slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
     );
   }
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const changes = administration(writer.store.db, decider(config, options));
+  await using writer = await openWriter(env, options);
+  const changes = administration(writer.store.db, writer.by);
   const made = await changes.createOrganization(slug, nameOf(options.name ?? slug));
   if (!made)
     throw new CommandFailure(
-      `the slug "${slug}" is taken, perhaps by an organization that was deleted; choose another`,
+      `the slug "${slug}" is taken; a deleted organization may have it. Choose another slug`,
     );
-  await publishNow(writer);
+  await writer.publish();
   if (options.json) return printJson(made);
   print(
-    `organization ${made.slug} (id ${made.id}) made; give it a token: fleetbook token create --org ${made.slug}`,
+    `organization ${made.slug} (id ${made.id}) is created; create a token: fleetbook token create --org ${made.slug}`,
   );
 }
 
 export async function renameOrg(
   env: Environment,
   slug: string,
-  options: DeciderOptions & { name: string; json?: boolean },
+  options: Changing & { name: string },
 ): Promise<void> {
   const name = nameOf(options.name);
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const changes = administration(writer.store.db, decider(config, options));
+  await using writer = await openWriter(env, options);
+  const changes = administration(writer.store.db, writer.by);
   const renamed = await changes.renameOrganization(slug, name);
   if (!renamed) throw noOrganization(slug);
   if (options.json) return printJson(renamed);
-  print(`organization ${slug} is called ${renamed.name} now; its slug stays`);
+  print(`organization ${slug} has the name ${renamed.name} now; its slug does not change`);
 }
 
-export async function deleteOrg(
-  env: Environment,
-  slug: string,
-  options: DeciderOptions & { yes?: boolean; json?: boolean },
-): Promise<void> {
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const changes = administration(writer.store.db, decider(config, options));
+export async function deleteOrg(env: Environment, slug: string, options: Deciding): Promise<void> {
+  await using writer = await openWriter(env, options);
+  const changes = administration(writer.store.db, writer.by);
   if (!options.yes) {
     await existingOrganization(writer.store.sql, slug);
     await confirmSlug(slug, process.stdin, process.stderr);
   }
   const deleted = await changes.deleteOrganization(slug);
   if (!deleted) throw noOrganization(slug);
-  const published = await publishNow(writer);
+  const published = await writer.publish();
   if (options.json) return printJson({ ...deleted, published });
   print(
-    `organization ${slug} is deleted: ${count(deleted.clusters, 'cluster')} shown no more, ${count(deleted.tokens, 'token')} revoked; its slug stays taken${
-      published ? '' : '; the cache is away, so readers may accept its tokens for up to 10 seconds'
+    `organization ${slug} is deleted: ${count(deleted.clusters, 'cluster')} removed, ${count(deleted.tokens, 'token')} revoked; its slug cannot be used again${
+      published ? '' : '; the cache cannot be reached, so readers may accept its tokens for up to 10 seconds'
     }`,
   );
 }
@@ -120,13 +131,10 @@ export async function deleteOrg(
 function nameOf(text: string): string {
   const name = readName(text);
   if (name !== undefined) return name;
-  throw new UsageFailure('--name must be a name that can be shown: some characters, all on one line');
+  throw new UsageFailure('--name must be one line of visible characters');
 }
 
-/**
- * Asks for the slug once more.
- * @throws UsageFailure where nobody can be asked, and CommandFailure for another answer
- */
+/** Asks for the slug again. @throws UsageFailure without a terminal; CommandFailure for another answer */
 export async function confirmSlug(
   slug: string,
   input: Terminal,
@@ -134,13 +142,13 @@ export async function confirmSlug(
 ): Promise<void> {
   if (!input.isTTY) {
     throw new UsageFailure(
-      `deleting an organization cannot be undone, and there is no terminal to ask at; say so: fleetbook org delete ${slug} --yes`,
+      `an organization cannot be restored, and there is no terminal to confirm; confirm with: fleetbook org delete ${slug} --yes`,
     );
   }
   const answer = await ask(
-    `This deletes the organization, its clusters and its tokens for good. Type its slug, ${slug}, to go on: `,
+    `This deletes the organization, its clusters and its tokens. It cannot be undone. Type its slug, ${slug}, to continue: `,
     input,
     output,
   );
-  if (answer !== slug) throw new CommandFailure('nothing was deleted: that is not the slug');
+  if (answer !== slug) throw new CommandFailure('nothing was deleted: the answer is not the slug');
 }

@@ -1,9 +1,17 @@
-import { publishNow } from '../../app/actions/publish.ts';
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import { administration } from '../../db/administration.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../domain/scope.ts';
-import { type DeciderOptions, decider, readId } from '../terminal/arguments.ts';
+import { readId } from '../terminal/arguments.ts';
+import {
+  add,
+  addChange,
+  type Changing,
+  type ChangingOf,
+  type Env,
+  type OfOrganization,
+} from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
@@ -12,19 +20,37 @@ import { ago, alignedTable } from '../terminal/table.ts';
 import { expiry, readExpiry, readGrace, readTokenName } from '../terminal/token-terms.ts';
 import { existingOrganization } from './org.ts';
 
-export async function listTokensCommand(
-  env: Environment,
-  options: { org?: string; json?: boolean },
-): Promise<void> {
-  await using register = openDatabase(env);
-  const { sql } = register;
+export function define(program: Command, env: Env): void {
+  const token = program.command('token').description('API tokens');
+  const ID = ['<id>', 'number that `token list` shows and `token create` printed'] as const;
+  add(token, 'list', 'show tokens: name, organization, scopes, expiry and last use')
+    .option('--org <slug>', 'only tokens of this organization')
+    .action((options) => listTokensCommand(env(), options));
+  addChange(token, 'create', 'create a token and print it; it cannot be shown again')
+    .requiredOption('--org <slug>', 'organization that gets the token')
+    .option('--name <name>', 'what uses the token, e.g. billing; shown in lists and in the audit log')
+    .option('--scope <scope...>', 'machines:read, clusters:read (default: both)')
+    .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31 (default: never)')
+    .action((options) => createTokenCommand(env(), options));
+  addChange(token, 'revoke', 'revoke a token; readers reject it within a second')
+    .argument(...ID)
+    .action((id: string, options) => revokeTokenCommand(env(), id, options));
+  addChange(token, 'rotate', 'create a token that replaces another one, and print it')
+    .argument(...ID)
+    .option('--grace <span>', 'how long the old token stays valid, e.g. 1h (default: no time)')
+    .action((id: string, options) => rotateTokenCommand(env(), id, options));
+}
+
+export async function listTokensCommand(env: Environment, options: Partial<OfOrganization>): Promise<void> {
+  await using database = openDatabase(env);
+  const { sql } = database;
   const organization = options.org === undefined ? undefined : await existingOrganization(sql, options.org);
   const tokens = await listTokens(sql, organization?.id);
   if (options.json) return printJson(tokens);
   if (tokens.length > 0) printText(tokenTable(tokens, new Date()));
   else
     print(
-      `${organization ? `${organization.slug} has no token` : 'there is no token'}; make one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
+      `${organization ? `${organization.slug} has no token` : 'there is no token'}; create one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
     );
 }
 
@@ -46,27 +72,19 @@ export function tokenTable(tokens: readonly TokenSummary[], now: Date): string {
 
 export async function createTokenCommand(
   env: Environment,
-  options: DeciderOptions & {
-    org: string;
-    name?: string;
-    scope?: string[];
-    expires?: string;
-    json?: boolean;
-  },
+  options: ChangingOf & { name?: string; scope?: string[]; expires?: string },
 ): Promise<void> {
   const scopes = readScopes(options.scope);
   const name = options.name === undefined ? undefined : readTokenName(options.name);
   const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const by = decider(config, options);
+  await using writer = await openWriter(env, options);
   const organization = await existingOrganization(writer.store.sql, options.org);
-  const { id, token } = await administration(writer.store.db, by).createToken(organization, {
+  const { id, token } = await administration(writer.store.db, writer.by).createToken(organization, {
     name,
     scopes,
     expiresAt,
   });
-  const published = await publishNow(writer);
+  const published = await writer.publish();
   const until = expiresAt?.toISOString() ?? null;
   if (options.json) {
     return printJson({
@@ -81,45 +99,37 @@ export async function createTokenCommand(
   }
   print(token);
   printAside(
-    `token ${id}${name === undefined ? '' : ` (${name})`} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It is shown once; revoke it with: fleetbook token revoke ${id}`,
+    `token ${id}${name === undefined ? '' : ` (${name})`} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It cannot be shown again; revoke it with: fleetbook token revoke ${id}`,
   );
 }
 
-export async function revokeTokenCommand(
-  env: Environment,
-  text: string,
-  options: DeciderOptions & { json?: boolean },
-): Promise<void> {
+export async function revokeTokenCommand(env: Environment, text: string, options: Changing): Promise<void> {
   const id = readTokenId(text);
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const by = decider(config, options);
-  const outcome = await administration(writer.store.db, by).revokeToken(id);
+  await using writer = await openWriter(env, options);
+  const outcome = await administration(writer.store.db, writer.by).revokeToken(id);
   if (outcome === undefined) throw new CommandFailure(unknownToken(id));
-  const published = await publishNow(writer);
+  const published = await writer.publish();
   if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
-  else if (outcome === 'was revoked') print(`token ${id} was revoked already`);
+  else if (outcome === 'was revoked') print(`token ${id} is already revoked`);
   else print(`token ${id} is revoked${unlessPublished(published)}`);
 }
 
 export async function rotateTokenCommand(
   env: Environment,
   text: string,
-  options: DeciderOptions & { grace?: string; json?: boolean },
+  options: Changing & { grace?: string },
 ): Promise<void> {
   const id = readTokenId(text);
   const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const by = decider(config, options);
-  const rotated = await administration(writer.store.db, by).rotateToken(id, graceMs);
+  await using writer = await openWriter(env, options);
+  const rotated = await administration(writer.store.db, writer.by).rotateToken(id, graceMs);
   if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
   if (typeof rotated === 'string') {
     throw new CommandFailure(
-      `token ${id} is ${rotated}, so nothing takes its place; make one: fleetbook token create`,
+      `token ${id} is ${rotated} and cannot be replaced; create a token: fleetbook token create`,
     );
   }
-  const published = await publishNow(writer);
+  const published = await writer.publish();
   const { oldExpiresAt, ...made } = rotated;
   if (options.json) {
     return printJson({
@@ -130,25 +140,24 @@ export async function rotateTokenCommand(
   }
   print(made.token);
   const fate =
-    oldExpiresAt === null ? `is revoked${unlessPublished(published)}` : `is good until ${oldExpiresAt}`;
+    oldExpiresAt === null ? `is revoked${unlessPublished(published)}` : `is valid until ${oldExpiresAt}`;
   printAside(
-    `token ${made.id} of ${made.organization}, ${made.scopes.join(' ')}, ${expiry(made.expiresAt)}, takes the place of token ${id}, which ${fate}. It is shown once`,
+    `token ${made.id} of ${made.organization}, ${made.scopes.join(' ')}, ${expiry(made.expiresAt)}, replaces token ${id}, which ${fate}. It cannot be shown again`,
   );
 }
 
 const readTokenId = (text: string) =>
   readId(text, 'token id', '`token list` shows and `token create` printed, not the token');
-const unknownToken = (id: number) => `there is no token ${id}; see fleetbook token list`;
+const unknownToken = (id: number) => `there is no token ${id}; see: fleetbook token list`;
 const unlessPublished = (published: boolean) =>
-  published ? '' : '; the cache is away, so readers may accept it for up to 10 seconds';
+  published ? '' : '; the cache cannot be reached, so readers may accept it for up to 10 seconds';
 
-/** @throws UsageFailure for an unknown scope */
-export function readScopes(given: readonly string[] | undefined): readonly Scope[] {
+function readScopes(given: readonly string[] | undefined): readonly Scope[] {
   if (!given) return SCOPES;
   const scopes = given.flatMap((text) => text.split(','));
   return scopes.map((text) => {
     const scope = SCOPES.find((known) => known === text);
-    if (!scope) throw new UsageFailure(`"${text}" is no scope; use ${SCOPES.join(' or ')}`);
+    if (!scope) throw new UsageFailure(`"${text}" is not a scope; use ${SCOPES.join(' or ')}`);
     return scope;
   });
 }

@@ -1,24 +1,49 @@
-import { publishNow } from '../../app/actions/publish.ts';
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import { administration } from '../../db/administration.ts';
 import { listUsers, type User, type UserName } from '../../db/users.ts';
-import { type DeciderOptions, decider, readId } from '../terminal/arguments.ts';
+import { readId } from '../terminal/arguments.ts';
+import {
+  add,
+  addChange,
+  type ChangingOf,
+  type Env,
+  type OfOrganization,
+  ORG,
+} from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { print, printJson, printText } from '../terminal/print.ts';
-import { alignedTable } from '../terminal/table.ts';
+import { alignedTable, count } from '../terminal/table.ts';
 import { existingOrganization } from './org.ts';
 
-export async function listOrgUsers(
-  env: Environment,
-  options: { org: string; json?: boolean },
-): Promise<void> {
-  await using register = openDatabase(env);
-  const organization = await existingOrganization(register.sql, options.org);
-  const users = await listUsers(register.sql, organization.id);
+export function define(program: Command, env: Env): void {
+  const user = program
+    .command('user')
+    .description('people who created clusters, as control planes name them');
+  const ID = ['<id>', 'number that `user list` shows'] as const;
+  add(user, 'list', 'show who created an organization’s clusters')
+    .requiredOption(...ORG)
+    .action((options) => listOrgUsers(env(), options));
+  addChange(user, 'rename', 'change the name of a person; merges two people who get the same name')
+    .argument(...ID)
+    .requiredOption(...ORG)
+    .requiredOption('--first-name <name>', 'may be empty')
+    .requiredOption('--last-name <name>', 'may be empty')
+    .action((id: string, options) => renameOrgUser(env(), id, options));
+  addChange(user, 'delete', 'remove a person’s name from clusters')
+    .argument(...ID)
+    .requiredOption(...ORG)
+    .action((id: string, options) => deleteOrgUser(env(), id, options));
+}
+
+export async function listOrgUsers(env: Environment, options: OfOrganization): Promise<void> {
+  await using database = openDatabase(env);
+  const organization = await existingOrganization(database.sql, options.org);
+  const users = await listUsers(database.sql, organization.id);
   if (options.json) return printJson(users);
-  if (users.length === 0) print(`no cluster of ${organization.slug} names who made it`);
+  if (users.length === 0) print(`no cluster of ${organization.slug} names its creator`);
   else printText(userTable(users));
 }
 
@@ -29,52 +54,44 @@ function userTable(users: readonly User[]): string {
   );
 }
 
-interface OfOrganization extends DeciderOptions {
-  /** The organization's slug. */
-  readonly org: string;
-  readonly json?: boolean;
-}
-
 export async function renameOrgUser(
   env: Environment,
   text: string,
-  options: OfOrganization & { firstName: string; lastName: string },
+  options: ChangingOf & { firstName: string; lastName: string },
 ): Promise<void> {
   const id = readUserId(text);
   const name = { firstName: options.firstName.trim(), lastName: options.lastName.trim() };
   if (name.firstName === '' && name.lastName === '') {
     throw new UsageFailure(
-      `--first-name and --last-name are both empty; to show nobody: fleetbook user delete ${id} --org ${options.org}`,
+      `--first-name and --last-name are both empty; to remove the name: fleetbook user delete ${id} --org ${options.org}`,
     );
   }
   if (/\p{Cc}/u.test(name.firstName + name.lastName)) {
-    throw new UsageFailure('--first-name and --last-name must be names that can be shown, each on one line');
+    throw new UsageFailure('--first-name and --last-name must each be one line of visible characters');
   }
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const changes = administration(writer.store.db, decider(config, options));
+  await using writer = await openWriter(env, options);
+  const changes = administration(writer.store.db, writer.by);
   const organization = await existingOrganization(writer.store.sql, options.org);
   const renamed = await changes.renameUser(organization, id, name);
   if (!renamed) throw new CommandFailure(noUser(id, organization.slug));
-  const published = await publishNow(writer);
+  const published = await writer.publish();
   if (options.json) return printJson({ ...renamed, ...name, published });
   print(
-    `${shown(renamed.was)} is shown as ${shown(name)} (id ${renamed.id}) from now on, in ${clusters(renamed.clusters)}${later(published)}`,
+    `${shown(renamed.was)} is now ${shown(name)} (id ${renamed.id}), in ${clusters(renamed.clusters)}${later(published)}`,
   );
 }
 
-export async function deleteOrgUser(env: Environment, text: string, options: OfOrganization): Promise<void> {
+export async function deleteOrgUser(env: Environment, text: string, options: ChangingOf): Promise<void> {
   const id = readUserId(text);
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const changes = administration(writer.store.db, decider(config, options));
+  await using writer = await openWriter(env, options);
+  const changes = administration(writer.store.db, writer.by);
   const organization = await existingOrganization(writer.store.sql, options.org);
   const deleted = await changes.deleteUser(organization, id);
   if (!deleted) throw new CommandFailure(noUser(id, organization.slug));
-  const published = await publishNow(writer);
+  const published = await writer.publish();
   if (options.json) return printJson({ id, was: deleted.was, clusters: deleted.clusters, published });
   print(
-    `${shown(deleted.was)} is deleted: ${clusters(deleted.clusters)} without a name from now on, also where a control plane says it again${later(published)}`,
+    `${shown(deleted.was)} is deleted: ${clusters(deleted.clusters)} without a name, even if a control plane sends the name again${later(published)}`,
   );
 }
 
@@ -82,5 +99,5 @@ const readUserId = (text: string) => readId(text, 'user id', '`fleetbook user li
 const noUser = (id: number, slug: string) =>
   `${slug} has no user ${id}; see fleetbook user list --org ${slug}`;
 const shown = ({ firstName, lastName }: UserName) => `${firstName} ${lastName}`.trim();
-const clusters = (count: number) => `${count} cluster${count === 1 ? '' : 's'}`;
-const later = (published: boolean) => (published ? '' : '; the cache is away and gets it later');
+const clusters = (n: number) => count(n, 'cluster');
+const later = (published: boolean) => (published ? '' : '; the cache cannot be reached and is updated later');

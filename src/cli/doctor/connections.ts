@@ -7,7 +7,7 @@ import { messageOf } from '../../lib/driver-error.ts';
 import { postgresAddress } from '../../lib/postgres-address.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';
 
-/** Whether a pooler stands between here and PostgreSQL. */
+/** Checks whether a pooler is between this machine and PostgreSQL. */
 export async function checkConnections(config: Configured): Promise<Finding[]> {
   const check = 'pooler';
   let urls: ReturnType<typeof databaseUrls>;
@@ -20,7 +20,7 @@ export async function checkConnections(config: Configured): Promise<Finding[]> {
   const isPooled = postgresAddress(urls.url).isPooled;
   const isDirect = config.settings.DIRECT_DATABASE_URL !== undefined;
   const setting = isDirect ? 'DIRECT_DATABASE_URL' : 'DATABASE_URL';
-  const found = await ask(check, { setting, url: urls.directUrl });
+  const found = await readFacts(check, { setting, url: urls.directUrl });
   if ('check' in found) return [found];
   if (found.isPooler)
     return [
@@ -35,7 +35,7 @@ export async function checkConnections(config: Configured): Promise<Finding[]> {
   return isPooled ? [ok(check, 'sessions go to the server itself, by DIRECT_DATABASE_URL')] : [];
 }
 
-async function ask(check: string, { setting, url }: ServerSetting): Promise<PostgresFacts | Finding> {
+async function readFacts(check: string, { setting, url }: ServerSetting): Promise<PostgresFacts | Finding> {
   await using store = openStore({ url, role: 'owner', connections: 1 });
   try {
     return await postgresFacts(store.sql);

@@ -9,14 +9,14 @@ import { count } from '../terminal/table.ts';
 import { checkConnections } from './connections.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';
 
-/** Seconds by which clocks may differ: what is fresh, and until when a token is good, is said by both. */
+/** Largest accepted clock difference (seconds): freshness and token expiry use both clocks. */
 const CLOCK_DIFFERENCE_S = 5;
 
-/** The server, its version and its clock, the two roles, and whether the schema is that of this release. */
+/** Checks the server, its version and clock, the two roles, and the migrations. */
 export async function checkDatabase(config: Configured, now: () => Date): Promise<Finding[]> {
   const server = { setting: 'DATABASE_URL', url: databaseUrl(config) };
   const found = await checkServer(server, now);
-  // What cannot be reached has neither roles nor a schema to look at.
+  // Without a usable server, the other checks would fail too.
   if (found.some(({ check, verdict }) => check === 'database' && verdict === 'problem')) return found;
   const { DIRECT_DATABASE_URL: direct } = config.settings;
   const itself = direct === undefined ? server : { setting: 'DIRECT_DATABASE_URL', url: direct };
@@ -60,7 +60,7 @@ async function checkServer(server: ServerSetting, now: () => Date): Promise<Find
   }
 }
 
-/** @param aheadMs by which the server's clock is ahead @param tookMs that it took to ask, which makes that uncertain */
+/** @param aheadMs how far the server's clock is ahead @param tookMs duration of the query, which limits the precision */
 function checkClock(aheadMs: number, tookMs: number): Finding {
   const seconds = Math.max(0, Math.abs(aheadMs) - tookMs / 2) / 1000;
   if (seconds <= CLOCK_DIFFERENCE_S) return ok('clock', 'PostgreSQL and this machine agree on the time');
@@ -91,7 +91,7 @@ async function checkMigrations({ url, setting }: ServerSetting): Promise<Finding
   }
 }
 
-/** Whether workers and readers get their roles, and row-level security holds these. */
+/** Checks that workers and readers get their roles, and that row-level security applies to them. */
 async function checkRoles(writes: ServerSetting, reads: ServerSetting): Promise<Finding[]> {
   return [await checkRole(writes, 'worker'), await checkRole(reads, 'reader')];
 }

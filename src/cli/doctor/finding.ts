@@ -1,12 +1,12 @@
-/** What a check has found. */
+/** The result of a check. */
 export interface Finding {
-  /** What was checked: `configuration`, `database`, `roles`, `queues’ Redis`, `source hetzner`, … */
+  /** The checked subject: `configuration`, `database`, `roles`, `queues’ Redis`, `source hetzner`, … */
   readonly check: string;
   /** `problem`: an operator has to act; `warning`: an operator should know. */
   readonly verdict: 'ok' | 'warning' | 'problem';
-  /** What was found; never a secret. */
+  /** The observation; it contains no secret. */
   readonly found: string;
-  /** What to do; null where nothing is to be done. */
+  /** The fix; null if none is needed. */
   readonly mend: string | null;
 }
 
@@ -26,7 +26,7 @@ export const problem = (check: string, found: string, mend: string): Finding => 
   mend,
 });
 
-/** Splits what a message says at its last colon or semicolon: what is wrong, and what would do. */
+/** Splits a message at its last colon or semicolon into the problem and the fix. */
 export function problemOf(check: string, message: string): Finding {
   const at = Math.max(message.lastIndexOf(': '), message.lastIndexOf('; '));
   return at < 0

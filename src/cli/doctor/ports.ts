@@ -5,7 +5,7 @@ import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
 
 const ANSWER_WITHIN_MS = 2000;
 
-/** Whether the API and the operators' pages can listen, or listen already. */
+/** Checks that the API and the operators' pages can listen, or already do. */
 export async function checkPorts({ settings }: Configured): Promise<Finding[]> {
   const { PORT, OPS_PORT, HOST, OPS_HOST } = settings;
   if (PORT !== 0 && PORT === OPS_PORT && HOST === OPS_HOST) {
@@ -34,34 +34,34 @@ async function checkPort(check: string, settings: Settings, listener: Listener):
   } catch (error) {
     const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
     if (isTaken && (await isFleetbook(settings, listener))) return ok(check, `Fleetbook answers at ${where}`);
-    const told = listenFailure(error, port, listener);
-    return problemOf(check, told instanceof Error ? told.message : String(told));
+    const failure = listenFailure(error, port, listener);
+    return problemOf(check, failure instanceof Error ? failure.message : String(failure));
   }
 }
 
-/** Both listeners say so to anybody. */
+/** Both listeners answer this path without a token. */
 async function isFleetbook(settings: Settings, listener: Listener): Promise<boolean> {
-  const answer = await ask(settings, listener, '/healthz');
+  const answer = await request(settings, listener, '/healthz');
   return answer?.body === '{"status":"ok"}';
 }
 
-/** As the process that shows them says; where none does, as these settings say. */
+/** Requests a page of the running process; if none runs, uses the settings. */
 async function areOpsClosed(settings: Settings): Promise<boolean> {
   const isShown = settings.OPS_PORT !== 0 && (await isFleetbook(settings, OPS));
   if (!isShown) return settings.OPS_TOKEN === undefined;
-  // A token would be asked for with 401.
-  return (await ask(settings, OPS, '/metrics'))?.status === 403;
+  // With OPS_TOKEN the answer is 401.
+  return (await request(settings, OPS, '/metrics'))?.status === 403;
 }
 
-/** Undefined where nobody answers HTTP. */
-async function ask(
+/** Undefined if the port does not answer HTTP. */
+async function request(
   settings: Settings,
   listener: Listener,
   path: string,
 ): Promise<{ status: number; body: string } | undefined> {
   const host = settings[listener.host];
-  const visited = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  const address = visited.includes(':') ? `[${visited}]` : visited;
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const address = reachable.includes(':') ? `[${reachable}]` : reachable;
   try {
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
     const answer = await fetch(`http://${address}:${settings[listener.port]}${path}`, {

@@ -6,12 +6,12 @@ import { isCluster, mastersOf, openRedis, redisReady } from '../../redis/redis.t
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
 
 const READY_WITHIN_MS = 3000;
-/** Share of its memory from which on a server that evicts nothing is about to refuse writes. */
+/** Share of memory above which a server without eviction soon rejects writes. */
 const NEARLY_FULL = 0.9;
 
 type Use = 'queues' | 'cache';
 
-/** Both Redis servers, or the one that is both. */
+/** Checks both Redis servers, or the one server for both uses. */
 export async function checkRedis(config: Configured): Promise<Finding[]> {
   const queues = queueRedis(config);
   const cache = cacheRedis(config);
@@ -31,7 +31,7 @@ async function checkServer(check: string, server: ServerSetting, uses: readonly 
     const found = servers.flatMap((info) =>
       redisFindings(check, server.setting, info, uses, isCluster(redis)),
     );
-    // What is the same of every master of a cluster is said once.
+    // Masters of a cluster have equal findings: each is reported once.
     return [...new Map(found.map((finding) => [JSON.stringify(finding), finding])).values()];
   } catch (error) {
     return [problemOf(check, messageOf(error))];
@@ -40,7 +40,7 @@ async function checkServer(check: string, server: ServerSetting, uses: readonly 
   }
 }
 
-/** What is to be said of a server that answers. @param setting that names it */
+/** Returns findings about a server that answers. @param setting with its address */
 export function redisFindings(
   check: string,
   setting: string,
@@ -83,7 +83,7 @@ export function redisFindings(
   return [ok(check, `${name} for ${uses.join(' and ')}${evicts}; ${persistenceOf(info)}`), ...found];
 }
 
-/** For the record: whatever Redis loses comes back from PostgreSQL. */
+/** Describes persistence. Redis needs none: PostgreSQL has all data. */
 function persistenceOf({ aof_enabled: log, rdb_last_save_time: saved }: RedisInfo): string {
   if (log === '1') return 'it keeps an append-only file';
   if (log === undefined && saved === undefined) return 'it does not say what it keeps on disk';

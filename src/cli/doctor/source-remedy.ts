@@ -1,15 +1,14 @@
-/** What an operator does about a source whose last run failed. Pure. */
+/** Fixes for a source whose last run failed. Pure. */
 import type { SourceSetting } from '../../domain/source-setting.ts';
 import { environmentKey } from '../../sources/schema/options.ts';
 
 export interface FailedSource {
   readonly id: string;
-  /** As `sourceSettings` gives them. */
   readonly settings: readonly SourceSetting[];
   readonly lacksCredentials: boolean;
 }
 
-/** A remedy for each kind of failure, the first that fits counts. The error is the text of a `SourceError`. */
+/** Fixes by the text of a `SourceError`; the first match counts. */
 const REMEDIES: readonly {
   readonly error: RegExp;
   readonly remedy: (source: FailedSource) => string;
@@ -51,7 +50,7 @@ const REMEDIES: readonly {
 
 const run = ({ id }: FailedSource): string => `fleetbook sync ${id}`;
 
-/** One sentence, which ends with the command that shows whether it worked. */
+/** Returns the fix, and the command that shows whether it worked. */
 export function failureRemedy(error: string | null, source: FailedSource): string {
   if (error === null) return `run it again: ${run(source)}`;
   const known = REMEDIES.find((each) => each.error.test(error));
@@ -61,7 +60,7 @@ export function failureRemedy(error: string | null, source: FailedSource): strin
   return `${remedy}. Then run: ${run(source)}`;
 }
 
-/** `https://x (HETZNER_URL)`, and where to set another one. */
+/** Returns e.g. `https://x, from HETZNER_URL`. */
 function addressOf({ id, settings }: FailedSource): string {
   const url = settings.find(({ name }) => name === 'url');
   const value = url?.value ?? 'not set';
@@ -72,7 +71,7 @@ function addressOf({ id, settings }: FailedSource): string {
   return `${value}, the default; ${where} changes it`;
 }
 
-/** The variable or the entry of the file that gives the credentials. */
+/** Returns the variable or the file's entry of the credentials. */
 function credentialsOf({ id, settings }: FailedSource): string {
   const given = settings.find(({ name }) => /^(token|tokenCommand|credentials)/.test(name));
   if (given?.from === 'environment') return given.variable;

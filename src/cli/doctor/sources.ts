@@ -17,7 +17,7 @@ import { type FailedSource, failureRemedy } from './source-remedy.ts';
 /** A worker claims a slot each minute. */
 const WORKER_SILENT_MS = 180_000;
 
-/** Whether a worker runs, and of each source whether it is read. */
+/** Checks that a worker runs, and that each source is read. */
 export async function checkSources(
   config: InspectedConfig,
   env: Environment,
@@ -49,7 +49,7 @@ export async function checkSources(
           at,
         ),
       ),
-      ...stored.filter(({ id }) => !named.has(id)).flatMap((status) => strangerFinding(status, at)),
+      ...stored.filter(({ id }) => !named.has(id)).flatMap((status) => notConfiguredFinding(status, at)),
     ];
   } catch (error) {
     const why = postgresProblem(error, { setting: 'DATABASE_URL', url });
@@ -65,7 +65,7 @@ function checkWorker(sign: string | undefined, now: Date): Finding {
   return problem('workers', `none runs: the last sign of one is ${age(sign, now)} old`, mend);
 }
 
-/** Whether a source's adapter has a use for credentials, and the source has none. */
+/** Returns whether an adapter needs credentials that its source lacks. */
 function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
   const source = sources.find((each) => each.id === id);
   if (source === undefined) return false;
@@ -76,11 +76,11 @@ function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
 interface CheckedSource extends FailedSource {
   /** Seconds. */
   readonly maxAge: number;
-  /** The number of its batch that waits for a decision. */
+  /** The number of its held batch. */
   readonly heldBatch: number | undefined;
 }
 
-/** The worst thing about a configured source. */
+/** Returns the most severe finding about a configured source. */
 function sourceFinding(source: CheckedSource, status: SourceStatus | undefined, now: Date): Finding {
   const { id, maxAge, lacksCredentials } = source;
   const check = `source ${id}`;
@@ -142,14 +142,14 @@ function sourceFinding(source: CheckedSource, status: SourceStatus | undefined, 
   return ok(check, `last read well ${ago(status.verifiedAt, now)}`);
 }
 
-/** The commands that show and decide a held batch. */
+/** Returns the commands that show and decide a held batch. */
 function decideCommands(id: string, batch: number | undefined): string {
   const named = batch === undefined ? '<batch>' : String(batch);
   return `see it: fleetbook hold show ${id}. Then decide: fleetbook hold approve ${id} ${named}, or: fleetbook hold reject ${id} ${named}`;
 }
 
-/** Of a source that is stored and not configured here. */
-function strangerFinding({ id, retiredAt, published, verifiedAt }: SourceStatus, now: Date): Finding[] {
+/** Returns a warning about a published source that is not configured here. */
+function notConfiguredFinding({ id, retiredAt, published, verifiedAt }: SourceStatus, now: Date): Finding[] {
   if (retiredAt !== null || published === 0) return [];
   const read = verifiedAt === null ? '' : `, as of ${ago(verifiedAt, now)}`;
   return [

@@ -1,5 +1,4 @@
-/** What a held batch would change, as text. */
-
+/** The changes that a held batch would make, as text. */
 import type { Preview } from '../../app/actions/batch.ts';
 import type { BatchRecord } from '../../db/held-batches.ts';
 import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
@@ -19,7 +18,7 @@ export function headline(batch: BatchRecord): string {
   return `${batch.sourceId}: batch ${batch.id}, ${since}${rows}: ${why}`;
 }
 
-/** One line: how much it would change. */
+/** Returns the counts of changes, in one line. */
 export function summary({ diff, kind }: Preview): string {
   const { known, added, changed, missing } = diff;
   const prices = kind === 'catalogue' ? ` (${diff.repriced} in price)` : '';
@@ -44,7 +43,7 @@ const SIGNS: Record<PreviewRow['change'], string> = {
   new: '+',
 };
 
-/** One line a machine: what happens to it, and its price before and after. */
+/** Returns a line for each machine: the change, and its price before and after. */
 function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind: 'catalogue' }>): string {
   const cells = rows.map((row) => [
     `${SIGNS[row.change]} ${row.change}`,
@@ -54,10 +53,10 @@ function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind
   ]);
   const lines = alignedLines(cells);
   const text = inKinds(rows, lines, (change) => totals[change] ?? 0);
-  return unseen === 0 ? text : `${text}  and ${unseen} machines change that readers do not see\n`;
+  return unseen === 0 ? text : `${text}  and ${unseen} unpublished machines change\n`;
 }
 
-/** The rows' lines, and after each kind of change how many more there are of it. */
+/** Returns the rows' lines, and the number of further rows after each kind of change. */
 function inKinds<Change extends string>(
   rows: readonly { readonly change: Change }[],
   lines: readonly string[],
@@ -80,7 +79,7 @@ function priceChange({ oldPrice, newPrice }: PreviewRow, currency: string): stri
   return `${hourly(oldPrice)} → ${hourly(newPrice)} ${currency}/h${factor}`;
 }
 
-/** Organizations with their counts, then the clusters: of a changed one each field before and after. */
+/** Returns organizations with counts, then clusters, and for a changed one each field before and after. */
 function clusterRows(
   { rows, organizations, totals }: Extract<Preview, { kind: 'clusters' }>,
   limit: number | undefined,
@@ -112,6 +111,6 @@ function fieldLines({ change, fields }: ClusterPreviewRow): string {
       .join('');
   }
   const shown = new Map(fields.map(({ field, before, after }) => [field, before ?? after]));
-  const told = ['provider', 'region', 'status', 'machine'].flatMap((field) => shown.get(field) ?? []);
-  return `: ${told.join(', ')}`;
+  const values = ['provider', 'region', 'status', 'machine'].flatMap((field) => shown.get(field) ?? []);
+  return `: ${values.join(', ')}`;
 }

@@ -1,8 +1,6 @@
-/** Held batches: what waits, what each would change, and the decisions. */
-import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../app/actions/batch.ts';
-import { FEATURE_CONFIG } from '../../app/feature-settings.ts';
-import type { Environment } from '../../config/config.ts';
-import { readNamedSources } from '../../config/named-sources.ts';
+/** Held batches: lists them, shows their changes, and stores decisions. */
+import type { Command } from 'commander';
+import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import {
   type BatchRecord,
@@ -13,11 +11,20 @@ import {
 } from '../../db/held-batches.ts';
 import { runRecord } from '../../db/runs/records.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
-import { openWorker } from '../open-worker.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../terminal/arguments.ts';
+import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
+import {
+  add,
+  addChange,
+  addRows,
+  type Deciding,
+  type Env,
+  type Json,
+  SOURCE,
+} from '../terminal/command-parts.ts';
 import { CommandFailure } from '../terminal/failure.ts';
+import { openWorker } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { print, printAside, printJson, printText } from '../terminal/print.ts';
 import { alignedLines, fitted, terminalWidth, wrapped } from '../terminal/table.ts';
@@ -33,13 +40,54 @@ import {
 } from './hold-batch.ts';
 import { headline, previewText, summary } from './hold-preview.ts';
 
-/** What waits; with `all` what was decided as well: when, by whom and why. */
-export async function holdList(env: Environment, options: { json?: boolean; all?: boolean }): Promise<void> {
-  await using register = openDatabase(env);
-  const { sql } = register;
+export function define(program: Command, env: Env): void {
+  const hold = program.command('hold').description('batches that a guard held for a decision');
+  add(hold, 'list', 'show the held batches and the reasons')
+    .option('--all', 'include decided batches: when, by whom and why')
+    .action((options) => holdList(env(), options));
+  addRows(
+    hold,
+    'show',
+    'show what a held batch would change, or the result of a decided one',
+    'rows of each kind of change',
+  )
+    .argument(...SOURCE)
+    .argument('[batch]', 'number of the batch (default: the one that waits)')
+    .action((id: string, batch: string | undefined, page: PageOptions) => holdShow(env(), id, batch, page));
+  for (const decision of ['approve', 'reject'] as const) {
+    addChange(hold, decision, decision === 'approve' ? 'store a held batch' : 'discard a held batch')
+      .argument(...SOURCE)
+      .argument('[batch]', 'number of the batch; required')
+      .option(...YES)
+      .action((id: string, batch: string | undefined, options) =>
+        holdDecide(env(), id, batch, decision, options),
+      );
+  }
+  addChange(hold, 'undo', 'undo a decision; possible until the next run of the source')
+    .argument(...SOURCE)
+    .argument('<batch>', 'number of the batch')
+    .option(...YES)
+    .action((id: string, batch: string, options) => holdUndo(env(), id, batch, options));
+}
+
+const YES = ['--yes', 'do not ask for confirmation'] as const;
+
+/** `hold list` needs neither of these, and does not load them. */
+const actions = () => import('../../app/actions/batch.ts');
+async function namedSources(env: Environment) {
+  const [{ readNamedSources }, { FEATURE_CONFIG }] = await Promise.all([
+    import('../../config/named-sources.ts'),
+    import('../../app/feature-settings.ts'),
+  ]);
+  return readNamedSources(env, FEATURE_CONFIG.sections);
+}
+
+export async function holdList(env: Environment, options: Json & { all?: boolean }): Promise<void> {
+  await using database = openDatabase(env);
+  const { sql } = database;
   const batches = options.all ? await batchRecords(sql, undefined) : await pendingBatches(sql);
   if (options.json) return printJson(batches);
-  if (batches.length === 0) print(options.all ? 'nothing was ever held' : 'nothing is held');
+  if (batches.length === 0) print(options.all ? 'no batch has ever been held' : 'no batch is held');
   for (const batch of batches) {
     printText(wrapped(headline(batch), terminalWidth()));
     if (options.all)
@@ -51,31 +99,31 @@ export async function holdList(env: Environment, options: { json?: boolean; all?
   }
 }
 
-/** Shows what a pending batch would change, or the decision about another one and its result. */
-export async function holdShow(
+async function holdShow(
   env: Environment,
   source: string,
   named: string | undefined,
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
+  const { settings, sources } = await namedSources(env);
   await using store = openDatabase(env);
   const { sql } = store;
   const batch =
     named === undefined ? await pendingBatch(sql, source) : await recordOf(sql, source, readBatch(named));
   if (batch.status !== 'pending') return await showDecided(sql, batch, limit, options);
+  const { previewHeld } = await actions();
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   if (options.json) return printJson({ ...batch, ...preview });
   printText(wrapped(headline(batch), terminalWidth()));
   printText(previewText(preview, limit));
   print(
-    `\nfleetbook hold approve ${source} ${batch.id}   stores it\nfleetbook hold reject ${source} ${batch.id}    drops it`,
+    `\nfleetbook hold approve ${source} ${batch.id}   stores it\nfleetbook hold reject ${source} ${batch.id}    discards it`,
   );
 }
 
 /** @param limit rows of each kind of change; undefined for all */
-export async function showDecided(
+async function showDecided(
   sql: Sql,
   batch: BatchRecord,
   limit: number | undefined,
@@ -92,13 +140,13 @@ export async function showDecided(
   else if (batch.worst) printText(worstRows(batch.worst));
 }
 
-/** The runs of a batch, and the batch that waits instead of it. */
+/** Returns the runs of a batch, and the batch that replaced it. */
 function trailLines({ sourceId }: BatchRecord, trail: BatchTrail): string[] {
   const { heldBy, storedBy, undoneBy, replacedBy, successor } = trail;
   const runs = [
     ['read by', heldBy],
     ['stored by', storedBy],
-    ['taken back by', undoneBy],
+    ['undone by', undoneBy],
     ['replaced by', replacedBy?.id ?? null],
   ].flatMap(([what, id]) => (id === null ? [] : [`${what} run ${id}`]));
   return [
@@ -107,7 +155,7 @@ function trailLines({ sourceId }: BatchRecord, trail: BatchTrail): string[] {
   ];
 }
 
-/** The rows that said most about a batch that was not stored: its items are not kept. */
+/** Returns the sample rows of a batch that was not stored. Its other rows are deleted. */
 function worstRows({ rows, total }: HeldSample): string {
   const lines = alignedLines(
     rows.map(({ change, name, place, before, after }) => [
@@ -116,26 +164,24 @@ function worstRows({ rows, total }: HeldSample): string {
       `${before ?? '-'} → ${after ?? 'not listed'}`,
     ]),
   );
-  const more = total > rows.length ? `  and ${total - rows.length} more, which are not kept\n` : '';
+  const more = total > rows.length ? `  and ${total - rows.length} more, which are deleted\n` : '';
   return `\nwhat it would have changed:\n${lines.join('')}${more}`;
 }
 
-export interface DecideOptions extends DeciderOptions {
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
-
-export async function holdDecide(
+async function holdDecide(
   env: Environment,
   source: string,
   named: string | undefined,
   decision: 'approve' | 'reject',
-  options: DecideOptions = {},
+  options: Deciding,
 ): Promise<void> {
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const { sql } = worker.store;
-  const by = decider(config, options);
+  await using worker = await openWorker(env, options);
+  const {
+    by,
+    config,
+    store: { sql },
+  } = worker;
+  const { approveBatch, previewHeld, rejectBatch } = await actions();
   const batch = await namedBatch(sql, source, named, decision);
   if (!options.yes && process.stdin.isTTY) {
     printAside(headline(batch));
@@ -144,15 +190,15 @@ export async function holdDecide(
         summary(await previewHeld(config, worker.store, configured(config.sources, source), batch.id, 1)),
       );
     }
-    const question = `This ${decision === 'approve' ? 'stores' : 'drops'} batch ${batch.id} of ${source}.`;
-    await confirm(question, 'nothing is decided', process.stdin, process.stderr);
+    const question = `This ${decision === 'approve' ? 'stores' : 'discards'} batch ${batch.id} of ${source}.`;
+    await confirm(question, 'nothing was decided', process.stdin, process.stderr);
   }
   if (decision === 'reject') {
     if (!(await rejectBatch(worker.store, batch.id, by))) throw await overtaken(sql, source);
     if (options.json)
       return printJson({ source, batch: batch.id, decision: 'rejected', by: by.by, reason: by.reason });
     print(
-      `${source}: batch ${batch.id} is rejected; readers keep the last good catalogue. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
+      `${source}: batch ${batch.id} is rejected; readers keep the previous data. To undo this before its next run: fleetbook hold undo ${source} ${batch.id}`,
     );
     return;
   }
@@ -171,33 +217,31 @@ export async function holdDecide(
       published,
     });
   print(
-    `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
+    `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache cannot be reached and is updated later'}. To undo this before its next run: fleetbook hold undo ${source} ${batch.id}`,
   );
 }
 
-/** Takes a decision back, as long as no run of the source has stored or held anything since. */
-export async function holdUndo(
-  env: Environment,
-  source: string,
-  named: string,
-  options: DecideOptions = {},
-): Promise<void> {
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const { sql } = worker.store;
-  const by = decider(config, options);
+/** Undoes a decision, unless a later run of the source has stored or held something. */
+async function holdUndo(env: Environment, source: string, named: string, options: Deciding): Promise<void> {
+  await using worker = await openWorker(env, options);
+  const {
+    by,
+    config,
+    store: { sql },
+  } = worker;
+  const { undoDecision } = await actions();
   const batch = await recordOf(sql, source, readBatch(named));
   if (!batch.reversible) {
     const decided = batch.status === 'approved' || batch.status === 'rejected';
     throw new CommandFailure(
       decided
-        ? `${source}: batch ${batch.id} was ${decision(batch)}; a run has stored or held something since, so what was before is not known any more. The next run of the source stores what it reads, or is held: fleetbook sync ${source}`
-        : `${source}: there is no decision about batch ${batch.id} to take back: ${decision(batch)}`,
+        ? `${source}: batch ${batch.id} was ${decision(batch)}; a later run has stored or held something, so the decision cannot be undone. The next run stores what it reads, or is held: fleetbook sync ${source}`
+        : `${source}: batch ${batch.id} has no decision to undo: ${decision(batch)}`,
     );
   }
   if (!options.yes && process.stdin.isTTY) {
     printAside(`${headline(batch)}\n${decision(batch)}`);
-    await confirm(`This takes the decision back.`, 'nothing is undone', process.stdin, process.stderr);
+    await confirm('This undoes the decision.', 'nothing was undone', process.stdin, process.stderr);
   }
   const sourceOf = () => configured(config.sources, source);
   const undone = await undoDecision(config, worker, batch, sourceOf, by);
@@ -220,6 +264,6 @@ export async function holdUndo(
       published,
     });
   print(
-    `${source}: readers have again what there was before batch ${batch.id}: ${counts.added} came back, ${counts.changed} changed back, ${counts.retired} retired. The next run asks again if the source says the same`,
+    `${source}: readers have the data of before batch ${batch.id} again: ${counts.added} returned, ${counts.changed} changed back, ${counts.retired} retired. If the source reports the same again, its next run is held again`,
   );
 }

@@ -1,4 +1,4 @@
-/** What runs have changed, as text. */
+/** Changes of machines and clusters as lines of text. */
 
 import type { Sql } from '../../db/connection/client.ts';
 import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/runs/cluster-changes.ts';
@@ -13,10 +13,10 @@ import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/c
 import { factsChange } from '../../domain/machine-facts.ts';
 import { alignedLines, moreLine, wrapped } from '../terminal/table.ts';
 
-/** Characters of a line; a wider terminal gets longer ones. */
+/** Returns the width of lines: that of the terminal, at least 80. */
 export const lineWidth = (): number => Math.max(80, process.stdout.columns ?? 80);
 
-/** At most `limit` rows of each kind; undefined for all. */
+/** Reads at most `limit` rows of each kind; undefined for all. */
 export async function machinePages(
   sql: Sql,
   scope: ChangeScope,
@@ -25,7 +25,7 @@ export async function machinePages(
   return inPages(MACHINE_CHANGES, limit, (rows, kinds) => machineChanges(sql, scope, { limit: rows }, kinds));
 }
 
-/** The same of clusters. */
+/** Reads clusters in the same way. */
 export async function clusterPages(
   sql: Sql,
   scope: ChangeScope,
@@ -63,18 +63,15 @@ const SIGNS = {
   added: '+',
 } as const;
 
-/**
- * A line each, and after each kind how many more there are of it.
- * @param beside what else a line says of where and when
- */
+/** Returns a line for each machine, and the number of further rows after each kind. @param columns further columns of a row */
 export function machineLines(
   { rows, totals }: MachineChanges,
   width: number,
-  beside: (row: MachineChange) => readonly string[] = () => [],
+  columns: (row: MachineChange) => readonly string[] = () => [],
 ): string {
   const cells = rows.map((row) => [
     `${SIGNS[row.change]} ${row.change}`,
-    ...beside(row),
+    ...columns(row),
     `${row.name} @ ${row.regionCode}`,
     [price(row), detail(row)].filter(Boolean).join(', '),
   ]);
@@ -84,7 +81,7 @@ export function machineLines(
   return inKinds(MACHINE_CHANGES, rows, fitting, totals);
 }
 
-/** One line a cluster, and of a changed one each field before and after. */
+/** Returns a line for each cluster, and for a changed one each field before and after. */
 export function clusterLines({ rows, totals }: ClusterChanges, width: number): string {
   const lines = rows.map((row) => {
     const head = `${SIGNS[row.change]} ${row.change} ${row.organization}/${row.slug} (${row.key})`;
@@ -131,7 +128,7 @@ function price({ before, after, factor }: MachineChange): string {
 const stated = (state: MachineState | null): string =>
   state?.amount == null ? '' : `${state.amount} ${state.currency}/${state.per}`;
 
-/** What else differs: the size, the facts, and why readers do not see it. */
+/** Returns the changed size, facts and reason of exclusion. */
 function detail({ before, after }: MachineChange): string {
   const sizes = [before, after].flatMap((state) => (state === null ? [] : shapeOf(state)));
   const size = sizes[1] !== undefined && sizes[0] !== sizes[1] ? sizes.join(' → ') : '';

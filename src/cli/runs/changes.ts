@@ -1,16 +1,25 @@
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { providerNames } from '../../db/providers.ts';
 import type { ClusterChanges } from '../../db/runs/cluster-changes.ts';
 import { changesKeptSince, type MachineChanges } from '../../db/runs/machine-changes.ts';
 import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
+import { addRows, type Env, PROVIDER } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { printJson, printText } from '../terminal/print.ts';
 import { age, count, wrapped } from '../terminal/table.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 
-/** What all runs, and operators, have changed since a time. */
+export function define(program: Command, env: Env): void {
+  addRows(program, 'changes', 'show changes since a time: prices, arrivals, departures', 'rows of each kind')
+    .requiredOption('--since <when>', 'e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z')
+    .option(...PROVIDER)
+    .action((options) => changesCommand(env(), options));
+}
+
+/** Prints what runs and operators have changed since a time. */
 export async function changesCommand(
   env: Environment,
   options: PageOptions & { readonly since: string; readonly provider?: string },
@@ -18,8 +27,8 @@ export async function changesCommand(
   const limit = pageLimit(options);
   const now = new Date();
   const since = readSince(options.since, now).toISOString();
-  await using register = openDatabase(env);
-  const { sql } = register;
+  await using database = openDatabase(env);
+  const { sql } = database;
   const provider =
     options.provider === undefined ? undefined : (await knownProvider(sql, options.provider)).name;
   const keptSince = await changesKeptSince(sql);
@@ -38,7 +47,7 @@ export async function changesCommand(
   else printText(changesText(found, now, lineWidth()));
 }
 
-/** A provider by name or id. @throws UsageFailure that lists the providers */
+/** Finds a provider by name or id. @throws UsageFailure that lists the providers */
 export async function knownProvider(sql: Sql, text: string): Promise<{ id: number; name: string }> {
   const names = await providerNames(sql);
   for (const [id, name] of names) {
@@ -46,11 +55,11 @@ export async function knownProvider(sql: Sql, text: string): Promise<{ id: numbe
   }
   const known = [...names].map(([id, name]) => `${name} (${id})`).join(', ');
   throw new UsageFailure(
-    `--provider ${JSON.stringify(text)}: there is no such provider; ${known === '' ? 'none is stored yet' : `stored are ${known}`}`,
+    `--provider ${JSON.stringify(text)}: there is no such provider; ${known === '' ? 'none is stored yet' : `known providers: ${known}`}`,
   );
 }
 
-export interface FoundChanges {
+interface FoundChanges {
   /** RFC 3339. */
   readonly since: string;
   readonly keptSince: string;
@@ -60,7 +69,7 @@ export interface FoundChanges {
   readonly clusters: ClusterChanges;
 }
 
-export function changesText(found: FoundChanges, now: Date, width: number): string {
+function changesText(found: FoundChanges, now: Date, width: number): string {
   const { since, keptSince, isComplete, provider, machines, clusters } = found;
   const where = provider === null ? '' : ` at ${provider}`;
   const lines = [
@@ -68,7 +77,7 @@ export function changesText(found: FoundChanges, now: Date, width: number): stri
     clusterSummary(clusters),
     ...(isComplete
       ? []
-      : [`what changed before ${keptSince} is not kept; CHANGES_KEPT says for how many days it is`]),
+      : [`changes before ${keptSince} are deleted; CHANGES_KEPT sets how many days they are stored`]),
   ];
   const beside = (row: { changedAt: string; provider: string }) => [age(row.changedAt, now), row.provider];
   const parts = [machineLines(machines, width, beside), clusterLines(clusters, width)].filter(Boolean);

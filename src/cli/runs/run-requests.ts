@@ -4,10 +4,7 @@ import { alignedTable, count, moreLine, wrapped } from '../terminal/table.ts';
 
 const HEAD = ['REQUEST', 'STATUS', 'SIZE', 'DURATION', 'ATTEMPTS', 'ADDRESS'] as const;
 
-/**
- * The HTTP requests of a run: their sums, the requests that are kept, and why some failed.
- * @param limit rows; undefined for all that are kept
- */
+/** Returns the HTTP requests of a run: sums, stored requests and errors. @param limit rows; undefined for all */
 export function requestsText(requests: RunRequests, limit: number | undefined, width: number): string {
   const { total, attempts, failed, bytes, ms, kept } = requests;
   const shown = kept.slice(0, limit);
@@ -19,12 +16,12 @@ export function requestsText(requests: RunRequests, limit: number | undefined, w
     String(request.attempts),
     request.address,
   ]);
-  const head = `${count(total, 'request')}: ${bytesInWords(bytes)} decompressed, ${msInWords(ms)} together, ${attempts - total} repeated, ${failed} failed`;
+  const head = `${count(total, 'request')}: ${bytesInWords(bytes)} decompressed, ${msInWords(ms)} in total, ${attempts - total} retries, ${failed} failed`;
   const errors = shown.flatMap(({ n, error }) => (error === null ? [] : [wrapped(`${n}: ${error}`, width)]));
   const uncounted =
     kept.length < total
       ? wrapped(
-          `  ${total - kept.length} are counted and not kept: neither first, nor slow, nor failed`,
+          `  ${total - kept.length} more are not stored: only the first, slow and failed requests are`,
           width,
         )
       : '';

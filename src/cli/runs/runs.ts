@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../db/runs/records.ts';
@@ -7,6 +8,7 @@ import type { Naming } from '../../domain/changes.ts';
 import { type Caused, causeInWords } from '../../domain/run.ts';
 import { knownSource } from '../sources/rejected.ts';
 import { type PageOptions, pageLimit, readId } from '../terminal/arguments.ts';
+import { addRows, type Env, SOURCE } from '../terminal/command-parts.ts';
 import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { print, printJson, printText } from '../terminal/print.ts';
@@ -15,22 +17,35 @@ import { age, alignedLines, alignedTable, count, moreLine, wrapped } from '../te
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { requestsText } from './run-requests.ts';
 
-/** The runs of a source, the newest first: how each ended and how much it changed. */
+export function define(program: Command, env: Env): void {
+  addRows(program, 'runs', 'show the runs of a source, newest first')
+    .argument(...SOURCE)
+    .action((id: string, page: PageOptions) => runsCommand(env(), id, page));
+  addRows(
+    program,
+    'run',
+    'show the changes of one run, before and after, and its requests to the upstream',
+    'rows of each kind',
+  )
+    .argument('<run>', 'number that `runs` shows')
+    .action((id: string, page: PageOptions) => runCommand(env(), id, page));
+}
+
 export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openDatabase(env);
-  const { sql } = register;
+  await using database = openDatabase(env);
+  const { sql } = database;
   knownSource(sourceId, await sourceKind(sql, sourceId));
   const page = await sourceRuns(sql, sourceId, { limit });
   if (options.json) return printJson({ source: sourceId, ...page });
-  if (page.total === 0) return print(`${sourceId}: no run of it is kept`);
+  if (page.total === 0) return print(`${sourceId}: no run is stored`);
   printText(runTable(page.rows, new Date(), lineWidth()) + moreLine(page.rows.length, page.total));
 }
 
 const HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
 
-/** One row a run; under the table why runs failed or were held, and what they decided. */
-export function runTable(runs: readonly RunRecord[], now: Date, width: number): string {
+/** Returns a row for each run, and notes on decisions, failures and held batches below the table. */
+function runTable(runs: readonly RunRecord[], now: Date, width: number): string {
   const number = (value: number | null) => (value === null ? '-' : String(value));
   const rows = runs.map((run) => [
     String(run.id),
@@ -44,7 +59,7 @@ export function runTable(runs: readonly RunRecord[], now: Date, width: number): 
   return alignedTable(HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
 }
 
-/** A run that a schedule asked for is the ordinary one. */
+/** Names the cause of a run that no schedule requested. */
 const handNote = (run: Caused): string[] => (run.cause === 'hand' ? [causeInWords(run)] : []);
 
 function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
@@ -52,26 +67,21 @@ function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
   if (decision !== null) {
     const { kind, batch, by, reason } = decision;
     const what =
-      kind === 'approve'
-        ? `stored batch ${batch}, which was approved`
-        : `took the approval of batch ${batch} back, undone`;
+      kind === 'approve' ? `stored the approved batch ${batch}` : `undid the approval of batch ${batch}`;
     notes.push(`${what}${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}`);
   }
   if (error !== null) notes.push(`${error}${heldBatch === null ? '' : `; see batch ${heldBatch}`}`);
   return notes;
 }
 
-/** Shows the changes of one run, every machine or cluster before and after, and its HTTP requests. */
 export async function runCommand(env: Environment, text: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   const id = readId(text, 'run number', '`fleetbook runs <source>` shows');
-  await using register = openDatabase(env);
-  const { sql } = register;
+  await using database = openDatabase(env);
+  const { sql } = database;
   const run = await runRecord(sql, id);
   if (run === undefined) {
-    throw new CommandFailure(
-      `there is no run ${id}, or it is not kept any more; see: fleetbook runs <source>`,
-    );
+    throw new CommandFailure(`there is no run ${id}, or it is deleted; see: fleetbook runs <source>`);
   }
   const diff = await diffOf(sql, run, limit);
   const requests = await runRequests(sql, id);
@@ -80,7 +90,7 @@ export async function runCommand(env: Environment, text: string, options: PageOp
   if (requests !== null) printText(`\n${requestsText(requests, limit, lineWidth())}`);
 }
 
-/** A run with what it has changed, for JSON. */
+/** Returns a run with its changes, for JSON. */
 export function runJson(run: RunRecord, diff: RunDiff) {
   const { of: _, ...changes } = diff;
   return { ...run, isKept: isKept(run), unshown: unshown(run, diff), ...changes };
@@ -97,7 +107,7 @@ export async function diffOf(
   return { of: 'rates' };
 }
 
-export function runText(run: RunRecord, diff: RunDiff, width: number): string {
+function runText(run: RunRecord, diff: RunDiff, width: number): string {
   const { id, sourceId, outcome, startedAt, finishedAt, slot, namings } = run;
   const took =
     finishedAt === null ? '' : `, took ${(Date.parse(finishedAt) - Date.parse(startedAt)) / 1000} s`;
@@ -124,7 +134,7 @@ function namingOf({ region, before, after }: Naming): string {
   return before === null ? `new ${what}: ${after}` : `${what} has another name: ${before} → ${after}`;
 }
 
-/** Units of each currency for one euro, before and after. */
+/** Returns the units of each currency for one euro, before and after. */
 function rateLines({ rates }: RunRecord): string {
   const rows = rates.map(({ currency, before, after }) =>
     before === null
@@ -138,15 +148,13 @@ function rateLines({ rates }: RunRecord): string {
 export function diffLines(run: RunRecord, diff: RunDiff, width: number): string {
   if (!isKept(run)) {
     return wrapped(
-      'what it changed is not kept (any more); CHANGES_KEPT says for how many days it is',
+      'its changes are not stored, or are deleted; CHANGES_KEPT sets how many days they are stored',
       width,
     );
   }
   if (diff.of === 'rates') return rateLines(run);
   const rest = unshown(run, diff);
   const more =
-    rest === 0
-      ? ''
-      : wrapped(`  and ${rest} changed only in what another exchange rate makes of a price`, width);
+    rest === 0 ? '' : wrapped(`  and ${rest} changed only because an exchange rate changed`, width);
   return (diff.of === 'machines' ? machineLines(diff, width) : clusterLines(diff, width)) + more;
 }

@@ -1,27 +1,35 @@
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import { acceptPrice } from '../../db/prices.ts';
-import { type DeciderOptions, decider } from '../terminal/arguments.ts';
+import { addChange, type Changing, type Env, SOURCE } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { print, printJson } from '../terminal/print.ts';
 
-/** Accepts the price of one machine that is quarantined because it changes by more than `priceRatio`. */
-export async function acceptCommand(
+export function define(program: Command, env: Env): void {
+  addChange(program, 'accept', 'accept a quarantined price that changed by too large a factor')
+    .argument(...SOURCE)
+    .argument('<machine>', 'row that `rejected` shows, e.g. cx22@fsn1')
+    .argument('<amount>', 'price that `rejected` shows')
+    .action((id: string, machine: string, amount: string, options) =>
+      acceptCommand(env(), id, machine, amount, options),
+    );
+}
+
+async function acceptCommand(
   env: Environment,
   source: string,
   machine: string,
   amount: string,
-  options: DeciderOptions & { json?: boolean },
+  options: Changing,
 ): Promise<void> {
   if (!/^\d{1,30}(?:\.\d{1,30})?$/.test(amount)) {
     throw new UsageFailure(
-      `"${amount}" is no price; give the amount that \`fleetbook rejected ${source}\` shows, e.g. 0.0119`,
+      `"${amount}" is not a price; give the amount that \`fleetbook rejected ${source}\` shows, e.g. 0.0119`,
     );
   }
-  const { config, writer } = openWriter(env);
-  await using _ = writer;
-  const by = decider(config, options);
-  const accepted = await acceptPrice(writer.store.db, source, machine, amount, by);
+  await using writer = await openWriter(env, options);
+  const accepted = await acceptPrice(writer.store.db, source, machine, amount, writer.by);
   if (accepted.outcome === 'none') {
     throw new UsageFailure(
       `no price of "${machine}" is quarantined in ${source}; see: fleetbook rejected ${source}`,
@@ -30,9 +38,9 @@ export async function acceptCommand(
   const price = `${accepted.price.amount} ${accepted.price.currency} per ${accepted.price.per}`;
   if (accepted.outcome === 'other') {
     throw new CommandFailure(
-      `${source}: nothing is accepted: the price of ${machine} is ${price} by now. If that one is right: fleetbook accept ${source} ${machine} ${accepted.price.amount}`,
+      `${source}: nothing is accepted: the price of ${machine} is ${price} now. To accept this price: fleetbook accept ${source} ${machine} ${accepted.price.amount}`,
     );
   }
-  if (options.json) return printJson({ source, machine, price: accepted.price, by: by.by });
+  if (options.json) return printJson({ source, machine, price: accepted.price, by: writer.by.by });
   print(`${source}: ${price} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`);
 }

@@ -1,8 +1,7 @@
-/** Commands that take several sources. */
+/** Runs a command for several sources. */
 import type { Environment } from '../../config/source-config.ts';
 import type { Json } from '../terminal/command-parts.ts';
-import { CommandFailure } from '../terminal/failure.ts';
-import { failureMessage } from '../terminal/failure-message.ts';
+import { CommandFailure, failureMessage } from '../terminal/failure.ts';
 import { print, printAside, printJson } from '../terminal/print.ts';
 
 /** The result for one source. */
@@ -10,14 +9,14 @@ export interface SourceResult {
   /** For `--json`. */
   readonly json: object;
   readonly text: string;
-  /** Set if the command was carried out and the result is not what an operator wants. */
+  /** Set if the command ran and an operator has to act. */
   readonly failure?: Error | undefined;
 }
 
 /**
  * Acts on each source in turn. A failure of one is printed and does not stop the others. `--json` prints one object for
  * one source, and an array for several.
- * @throws what the only source fails with; CommandFailure that names those of several that failed
+ * @throws the failure of a single source; CommandFailure that names the failed ones of several sources
  */
 export async function eachSource(
   env: Environment,

@@ -1,12 +1,20 @@
+import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { storedCurrency } from '../../db/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices.ts';
 import { readId } from '../terminal/arguments.ts';
+import { add, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { printJson, printText } from '../terminal/print.ts';
 import { terminalWidth, wrapped } from '../terminal/table.ts';
+
+export function define(program: Command, env: Env): void {
+  add(program, 'prices', 'show the price history of a machine as bars')
+    .argument('<machine>', 'name@region, e.g. cx22@fsn1, or the id that `machines` shows')
+    .action((machine: string, options) => pricesCommand(env(), machine, options));
+}
 
 export async function pricesCommand(
   env: Environment,
@@ -17,8 +25,8 @@ export async function pricesCommand(
   const given = place
     ? undefined
     : readId(text, 'machine: give name@region, or an id', '`fleetbook machines` shows');
-  await using register = openDatabase(env);
-  const { sql, settings } = register;
+  await using database = openDatabase(env);
+  const { sql, settings } = database;
   const id = given ?? (await machineId(sql, place?.[1] ?? '', place?.[2] ?? ''));
   const history = await priceHistory(sql, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
@@ -27,12 +35,12 @@ export async function pricesCommand(
   printText(priceChart(history, currency, terminalWidth()));
 }
 
-/** @throws CommandFailure for a name that no machine has; UsageFailure for one that several providers have */
+/** @throws CommandFailure if no machine has the name; UsageFailure if several providers have it */
 async function machineId(sql: Sql, name: string, region: string): Promise<number> {
   const [found, ...others] = await machinesNamed(sql, name, region);
   if (found === undefined) {
     throw new CommandFailure(
-      `there is no machine "${name}" in a region "${region}"; to find it: fleetbook machines ${name}`,
+      `no region "${region}" has a machine "${name}"; to find it: fleetbook machines ${name}`,
     );
   }
   if (others.length === 0) return found.id;
@@ -45,7 +53,7 @@ const SHORTEST_BAR = 5;
 /** Characters of a line before its bar, and between the bar and the source's price. */
 const AROUND_BAR = 50;
 
-/** One bar for each price, the newest first. The highest price has the longest bar. */
+/** Returns a bar for each price, newest first. The highest price has the longest bar. */
 export function priceChart(
   history: PriceHistory,
   currency: string,
@@ -54,7 +62,7 @@ export function priceChart(
   const { name, region, provider, excludedReason, prices } = history;
   const title = `${name} @ ${region}, ${provider}, ${currency} per hour${excludedReason ? ` (not published: ${excludedReason})` : ''}`;
   const head = wrapped(title, width);
-  if (prices.length === 0) return `${head}it never had a price\n`;
+  if (prices.length === 0) return `${head}no price is stored\n`;
   const dearest = Math.max(...prices.map(({ price }) => price ?? 0));
   const source = Math.max(...prices.map((row) => sourcePrice(row).length));
   const bar = Math.max(SHORTEST_BAR, Math.min(LONGEST_BAR, width - AROUND_BAR - source));
@@ -70,7 +78,7 @@ const sourcePrice = ({ sourceAmount, sourceCurrency, sourcePer }: PriceHistory['
 
 const WITHDRAWN = { zero_price: 'is free of charge', no_exchange_rate: 'has no exchange rate' } as const;
 
-/** The price with its bar, or why readers saw the machine withdrawn in that time. */
+/** Returns the price with its bar, or why readers saw the machine as withdrawn in that time. */
 function shownPrice(row: PriceHistory['prices'][number], dearest: number, width: number): string {
   const { price, withdrawn } = row;
   const source = sourcePrice(row);

@@ -1,24 +1,37 @@
-/** Disables sources, enables them again, and cancels their runs. */
-
-import { disableSource } from '../../app/actions/source.ts';
+/** Disables and enables sources, and cancels their runs. */
+import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../../app/feature-settings.ts';
 import { type NamedSource, readNamedSources } from '../../config/named-sources.ts';
-import { databaseUrls } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { openStore, type Store } from '../../db/connection/connect.ts';
-import type { sourceStatus } from '../../db/sources.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import type { Store } from '../../db/connection/connect.ts';
 import { disablingOf, enableSource } from '../../db/sync/disabled.ts';
 import { cancelRun } from '../../db/sync/live-runs.ts';
 import type { Disabling } from '../../domain/disabled-source.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { nextSlot } from '../../domain/schedule.ts';
-import { type DeciderOptions, decider } from '../terminal/arguments.ts';
+import { decider } from '../terminal/arguments.ts';
+import { addChange, type Changing, type Env, SOURCES } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
+import { openDatabase } from '../terminal/open-database.ts';
 import { ago } from '../terminal/table.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
-export interface SwitchOptions extends DeciderOptions {
-  readonly json?: boolean;
+/** @param source the command above these */
+export function defineSwitches(source: Command, env: Env): void {
+  addChange(
+    source,
+    'disable',
+    'stop all reads of sources: schedules, watches, commands; published data stays',
+  )
+    .argument(...SOURCES)
+    .action((ids: string[], options) => disableSourceCommand(env(), ids, options));
+  addChange(source, 'enable', 'read disabled sources again; the latest missed slot runs within a minute')
+    .argument(...SOURCES)
+    .action((ids: string[], options) => enableSourceCommand(env(), ids, options));
+  addChange(source, 'cancel', 'cancel the current runs of sources; nothing of them is stored')
+    .argument(...SOURCES)
+    .action((ids: string[], options) => cancelRunCommand(env(), ids, options));
 }
 
 interface Switching {
@@ -27,25 +40,26 @@ interface Switching {
   readonly by: Decider;
 }
 
-/** Acts on each source with the worker's role. Redis has no part in it: workers see in the database what is disabled. */
+/** Acts on each source in PostgreSQL alone: workers read there which sources are disabled. */
 async function switchEach(
   env: Environment,
   ids: readonly string[],
-  options: SwitchOptions,
+  options: Changing,
   act: (id: string, switching: Switching) => Promise<SourceResult>,
 ): Promise<void> {
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
-  await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
+  await using store = openDatabase(env);
   const by = decider({ settings }, options);
   await eachSource(env, ids, options, (id) => act(id, { store, sources, by }));
 }
 
-export async function disableSourceCommand(
+async function disableSourceCommand(
   env: Environment,
   ids: readonly string[],
-  options: SwitchOptions,
+  options: Changing,
 ): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
+    const { disableSource } = await import('../../app/actions/source.ts');
     const done = await disableSource(store.db, sources, id, by);
     if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
     const { disabling } = done;
@@ -53,21 +67,21 @@ export async function disableSourceCommand(
       json: { source: id, disabled: disabling, changed: done.outcome === 'disabled' },
       text:
         done.outcome === 'already'
-          ? `${id}: was disabled already: ${byWhom(disabling)}`
-          : `${id}: disabled: no schedule, watch or command reads it from now on. What it has published stays, and readers see its age. To read it again: fleetbook source enable ${id}`,
+          ? `${id}: is already disabled: ${byWhom(disabling)}`
+          : `${id}: disabled: no schedule, watch or command reads it. Its published data stays, and readers see its age. To read it again: fleetbook source enable ${id}`,
     };
   });
 }
 
-/** `2 h ago by ada@desk (prices are wrong)` */
+/** Returns e.g. `2 h ago by ada@desk (prices are wrong)`. */
 function byWhom({ at, by, reason }: Disabling): string {
   return `${ago(at, new Date())} by ${by}${reason === null ? '' : ` (${reason})`}`;
 }
 
-export async function enableSourceCommand(
+async function enableSourceCommand(
   env: Environment,
   ids: readonly string[],
-  options: SwitchOptions,
+  options: Changing,
 ): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const before = await disablingOf(store.db, id);
@@ -93,16 +107,12 @@ export async function enableSourceCommand(
 function enabledText(id: string, changed: boolean, next: string | null): string {
   if (!changed) return `${id}: is not disabled`;
   return next === null
-    ? `${id}: enabled; it is not configured here, so that only workers that have it read it`
+    ? `${id}: enabled; it is not configured here, so only workers with its configuration read it`
     : `${id}: enabled: its latest missed slot runs within a minute, the next one is at ${next}. To read it now: fleetbook sync ${id}`;
 }
 
-/** Cancels the run of each source that is under way, in whichever process it is. */
-export async function cancelRunCommand(
-  env: Environment,
-  ids: readonly string[],
-  options: SwitchOptions,
-): Promise<void> {
+/** Cancels the current run of each source, in any process. */
+async function cancelRunCommand(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const done = await cancelRun(store.db, id, undefined, by);
     if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
@@ -112,13 +122,11 @@ export async function cancelRunCommand(
       json: { source: id, run, by: by.by, reason: by.reason ?? null },
       text:
         run === null
-          ? `${id}: no run is under way`
-          : `${id}: run ${run} is cancelled: nothing of it is stored, and no attempt of it follows. The next slot runs as usual`,
+          ? `${id}: has no current run`
+          : `${id}: run ${run} is cancelled: nothing of it is stored, and it is not retried. The next slot runs as usual`,
     };
   });
 }
-
-type Sql = Parameters<typeof sourceStatus>[0];
 
 async function isStored(sql: Sql, id: string): Promise<boolean> {
   const [row] = await sql`select from sources where id = ${id}`;
@@ -128,5 +136,7 @@ async function isStored(sql: Sql, id: string): Promise<boolean> {
 async function unknownSource(sql: Sql, sources: readonly NamedSource[], id: string): Promise<UsageFailure> {
   const stored = await sql<{ id: string }[]>`select id from sources`;
   const known = new Set([...sources.map((each) => each.id), ...stored.map((each) => each.id)]);
-  return new UsageFailure(`there is no source "${id}"; known are ${[...known].sort().join(', ') || 'none'}`);
+  return new UsageFailure(
+    `there is no source "${id}"; known sources: ${[...known].sort().join(', ') || 'none'}`,
+  );
 }

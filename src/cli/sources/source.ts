@@ -1,20 +1,29 @@
-/** Which sources there are, and everything about one of them. Both need PostgreSQL alone. */
-
-import { retireSource } from '../../app/actions/source.ts';
+/** Lists, shows and retires sources. */
+import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../../app/feature-settings.ts';
 import { type ListedSource, listedSources } from '../../app/listed-sources.ts';
-import type { Environment } from '../../config/config.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
+import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources.ts';
 import { previewRetirement, type Retirement } from '../../db/sync/retire.ts';
 import { originInWords, type SourceSetting } from '../../domain/source-setting.ts';
-import { openWorker } from '../open-worker.ts';
-import { slotText } from '../status.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../terminal/arguments.ts';
+import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
+import {
+  add,
+  addRows,
+  type Deciding,
+  type Env,
+  type Json,
+  REASON,
+  SOURCE,
+  withDecider,
+} from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { openWorker } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { print, printJson, printText } from '../terminal/print.ts';
+import { slotText } from '../terminal/source-notes.ts';
 import {
   age,
   ago,
@@ -26,31 +35,58 @@ import {
   wrapped,
 } from '../terminal/table.ts';
 import { confirm, type Terminal } from '../terminal/terminal.ts';
+import { defineSwitches } from './source-switch.ts';
 
-/** Slots that are told of each source: by the list and by `show`. */
+/** Next slots of a source, in the list and in `show`. */
 const LISTED_SLOTS = 3;
 const SHOWN_SLOTS = 5;
 const WIDTH = 80;
-/** Characters of a setting's value; `--json` has it whole. */
+/** Characters of a setting's value; `--json` has the whole value. */
 const VALUE_WIDTH = 48;
 
-export async function sourceListCommand(env: Environment, options: { json?: boolean }): Promise<void> {
+export function define(program: Command, env: Env): void {
+  const source = program.command('source').description('sources: their state and settings');
+  add(source, 'list', 'show every source: adapter, state, schedule in words, next slot').action((options) =>
+    sourceListCommand(env(), options),
+  );
+  addRows(
+    source,
+    'show',
+    'show one source: next slots, freshness of each region, origin of each setting',
+    'regions',
+  )
+    .argument(...SOURCE)
+    .action((id: string, page: PageOptions) => sourceShowCommand(env(), id, page));
+  defineSwitches(source, env);
+  withDecider(
+    source
+      .command('retire')
+      .description('show the published data of a source that is no longer configured, and unpublish it')
+      .argument('<source>', 'id of a source that is not configured')
+      .option('--yes', 'do not ask for confirmation')
+      .option(...REASON),
+  )
+    .option('--json', 'print JSON; without --yes, only what would be unpublished')
+    .action((id: string, options) => retireSourceCommand(env(), id, options));
+}
+
+export async function sourceListCommand(env: Environment, options: Json): Promise<void> {
   const { sources } = readNamedSources(env, FEATURE_CONFIG.sections);
-  await using register = openDatabase(env);
+  await using database = openDatabase(env);
   const now = new Date();
-  const listed = listedSources(sources, await storedSources(register.sql), now, LISTED_SLOTS);
+  const listed = listedSources(sources, await storedSources(database.sql), now, LISTED_SLOTS);
   if (options.json) return printJson(listed);
-  if (listed.length === 0) print('no source is configured and none ever ran');
+  if (listed.length === 0) print('no source is configured, and none has ever run');
   else printText(sourceTable(listed, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
 }
 
 const HEAD = ['SOURCE', 'ADAPTER', 'KIND', 'STATE', 'NEXT UTC'];
 const SCHEDULE = 'SCHEDULE';
 const SHORTEST_ID = 8;
-/** Characters that a schedule gets at least; a longer one goes on in the next line. */
+/** The fewest characters of the column of schedules; longer ones are wrapped. */
 const SCHEDULE_WIDTH = 22;
 
-/** A source a row, schedules in words; no line is longer than `width`, as long as an adapter's name leaves room. */
+/** Returns a row for each source. No line is longer than `width`, unless the name of an adapter is. */
 export function sourceTable(sources: readonly ListedSource[], now: Date, width = WIDTH): string {
   const rows = (idWidth: number) => [
     HEAD,
@@ -84,15 +120,15 @@ export function sourceTable(sources: readonly ListedSource[], now: Date, width =
 
 function scheduleOf({ scheduleInWords: words, watched }: ListedSource): string {
   if (words === null) return '-';
-  // The head of the next slot says it.
+  // The head of another column says UTC.
   return `${watched ? 'watched, and ' : ''}${words.replace(/ UTC$/, '')}`;
 }
 
 export async function sourceShowCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
-  await using register = openDatabase(env);
-  const { sql } = register;
+  await using database = openDatabase(env);
+  const { sql } = database;
   const now = new Date();
   const listed = listedSources(sources, await storedSources(sql), now, SHOWN_SLOTS);
   const source = listed.find((each) => each.id === id);
@@ -100,8 +136,8 @@ export async function sourceShowCommand(env: Environment, id: string, options: P
     const known = listed.map((each) => each.id).join(', ');
     throw new UsageFailure(
       known
-        ? `there is no source "${id}"; known are ${known}`
-        : `there is no source "${id}": none is configured; give e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
+        ? `there is no source "${id}"; known sources: ${known}`
+        : `there is no source "${id}": none is configured; set e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
     );
   }
   const named = sources.find((each) => each.id === id);
@@ -113,8 +149,7 @@ export async function sourceShowCommand(env: Environment, id: string, options: P
 
 const WHAT = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' };
 
-/** Everything about one source. */
-export function sourceText(
+function sourceText(
   source: ListedSource,
   regions: RegionsPage,
   settings: readonly SourceSetting[],
@@ -123,15 +158,15 @@ export function sourceText(
   const { id, kind, adapter, schedule, scheduleInWords: words, watched } = source;
   const lines = [
     `${id}: ${WHAT[kind]}, read by the adapter ${adapter}; ${stateOf(source, now)}`,
-    `read: ${source.verifiedAt === null ? 'never well' : `last well ${ago(source.verifiedAt, now)}`}; ${
+    `read: ${source.verifiedAt === null ? 'never successfully' : `last successfully ${ago(source.verifiedAt, now)}`}; ${
       source.registeredAt === null
-        ? 'not known to a worker yet'
-        : `known for ${age(source.registeredAt, now)}`
+        ? 'not registered by a worker yet'
+        : `registered ${ago(source.registeredAt, now)}`
     }`,
   ];
   if (words !== null) {
     const cron = words.startsWith('cron ') ? '' : ` (${schedule})`;
-    lines.push(`schedule: ${words}${cron}${watched ? '; changes are also heard of at once' : ''}`);
+    lines.push(`schedule: ${words}${cron}${watched ? '; a watch reports changes at once' : ''}`);
   }
   if (source.nextSlots.length > 0)
     lines.push(`next slots, UTC: ${source.nextSlots.map((slot) => slotText(slot, now)).join(', ')}`);
@@ -150,9 +185,9 @@ function stateOf({ state, disabled, retiredAt, id }: ListedSource, now: Date): s
     case 'disabled':
       return `${off}; to read it again: fleetbook source enable ${id}`;
     case 'not configured':
-      return `not configured here, and still published${off && `; ${off}`}; to end that: fleetbook source retire ${id}`;
+      return `not configured here, and still published${off && `; ${off}`}; to unpublish its data: fleetbook source retire ${id}`;
     case 'retired':
-      return `retired ${ago(retiredAt, now)}; nothing of it is published`;
+      return `retired ${ago(retiredAt, now)}; none of its data is published`;
   }
 }
 
@@ -167,7 +202,7 @@ function regionsText({ total, rows }: RegionsPage, now: Date): string {
       reason ?? '',
     ]),
   );
-  return `\n${count(total, 'region')}, the oldest first\n${table}${moreLine(rows.length, total)}`;
+  return `\n${count(total, 'region')}, oldest first\n${table}${moreLine(rows.length, total)}`;
 }
 
 function settingsText(settings: readonly SourceSetting[]): string {
@@ -180,40 +215,32 @@ function settingsText(settings: readonly SourceSetting[]): string {
       .filter(isOwn)
       .map((setting) => [setting.name, shortened(setting.value ?? '-', VALUE_WIDTH), originInWords(setting)]),
   );
-  const rest = defaults > 0 ? `  … ${count(defaults, 'limit')} of the guards by default; see --json\n` : '';
+  const rest = defaults > 0 ? `  … ${count(defaults, 'limit')} of guards have the default; see --json\n` : '';
   return `\n${table}${rest}`;
 }
 
-export interface RetireOptions extends DeciderOptions {
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
-
-/** Shows what would go of a source that is not configured any more, asks, and takes it out of publication. */
-export async function retireSourceCommand(
-  env: Environment,
-  id: string,
-  options: RetireOptions,
-): Promise<void> {
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const { db, sql } = worker.store;
-  const by = decider(config, options);
+/** Shows the published data of a source, asks for confirmation, and unpublishes it. */
+async function retireSourceCommand(env: Environment, id: string, options: Deciding): Promise<void> {
+  await using worker = await openWorker(env, options);
+  const {
+    config,
+    store: { db, sql },
+  } = worker;
   const preview = await previewRetirement(db, id);
   if (!preview) {
     const known = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
     throw new UsageFailure(
-      `there is no source "${id}"; stored are ${known.map((each) => each.id).join(', ') || 'none'}`,
+      `there is no source "${id}"; stored sources: ${known.map((each) => each.id).join(', ') || 'none'}`,
     );
   }
   if (config.sources.some((source) => source.id === id)) {
     throw new UsageFailure(
-      `source "${id}" is configured: its next run would bring everything back; take it out of the configuration first, of the workers too, and restart them`,
+      `source "${id}" is configured, so its next run would publish its data again; remove it from the configuration of all workers, restart them, and run this command again`,
     );
   }
   if (isRetired(preview)) {
     if (options.json) return printJson({ source: id, retired: true, ...shown(preview) });
-    print(`${id}: nothing of it is published; it was retired ${ago(preview.retiredAt, new Date())}`);
+    print(`${id}: none of its data is published; it was retired ${ago(preview.retiredAt, new Date())}`);
     return;
   }
   if (!options.yes) {
@@ -221,12 +248,13 @@ export async function retireSourceCommand(
     else printText(previewText(preview, new Date()));
     await confirmRetirement(id, process.stdin, process.stderr);
   }
-  const retired = await retireSource(worker, id, by);
-  if (!retired) throw new CommandFailure(`there is no source "${id}" any more`);
+  const { retireSource } = await import('../../app/actions/source.ts');
+  const retired = await retireSource(worker, id, worker.by);
+  if (!retired) throw new CommandFailure(`there is no source "${id}"`);
   const { gone, published } = retired;
   if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });
   print(
-    `${id}: retired: ${whatGoes(gone)} out of publication; the history stays${published ? '' : '; the cache is away and gets it later'}`,
+    `${id}: retired: ${amountOf(gone)} unpublished; the history stays${published ? '' : '; the cache cannot be reached and is updated later'}`,
   );
 }
 
@@ -241,7 +269,7 @@ const shown = ({ kind, verifiedAt, lastRunAt, places, rates }: Retirement) => ({
   rates,
 });
 
-function whatGoes({ kind, places, rates }: Retirement): string {
+function amountOf({ kind, places, rates }: Retirement): string {
   if (kind === 'rates') return count(rates, 'exchange rate');
   const published = places.reduce((sum, place) => sum + place.published, 0);
   return kind === 'catalogue'
@@ -249,11 +277,12 @@ function whatGoes({ kind, places, rates }: Retirement): string {
     : `${count(published, 'cluster')} of ${count(places.length, 'organization')}`;
 }
 
-/** What would go, place by place, and what an operator should know before. */
-export function previewText(retirement: Retirement, now: Date): string {
+/** Returns what would be unpublished, by region or organization. */
+function previewText(retirement: Retirement, now: Date): string {
   const { id, kind, verifiedAt, lastRunAt, places } = retirement;
-  const read = verifiedAt === null ? 'never read well' : `last read well ${ago(verifiedAt, now)}`;
-  const ran = lastRunAt === null ? 'it never ran' : `its last run began ${ago(lastRunAt, now)}`;
+  const read =
+    verifiedAt === null ? 'never read successfully' : `last read successfully ${ago(verifiedAt, now)}`;
+  const ran = lastRunAt === null ? 'it has never run' : `its last run began ${ago(lastRunAt, now)}`;
   const head = kind === 'clusters' ? ['ORGANIZATION', 'CLUSTERS'] : ['REGION', 'MACHINES', 'PUBLISHED'];
   const rows = places.map(({ place, known, published }) => [
     place,
@@ -261,17 +290,17 @@ export function previewText(retirement: Retirement, now: Date): string {
     ...(kind === 'clusters' ? [] : [String(published)]),
   ]);
   return [
-    `${id}: ${whatGoes(retirement)} would go out of publication (${read}, ${ran})\n`,
+    `${id}: ${amountOf(retirement)} would be unpublished (${read}, ${ran})\n`,
     ...(rows.length > 0 ? ['\n', alignedTable(head, rows)] : []),
     ...(kind === 'rates'
-      ? ['prices stay as they are; new ones in other currencies need CATALOGUE_RATES\n']
+      ? ['stored prices do not change; new prices in other currencies need CATALOGUE_RATES\n']
       : []),
-    '\nIds, prices and their history stay: what a later run of the source lists again comes back under its id.\n',
-    'A worker that still has it configured brings it back with its next run.\n',
+    '\nIds, prices and their history stay: machines and clusters that a later run lists get their ids again.\n',
+    'If a worker still has this source configured, its next run publishes the data again.\n',
   ].join('');
 }
 
-/** @throws UsageFailure where nobody can be asked, and CommandFailure for another answer than yes */
+/** @throws UsageFailure without a terminal; CommandFailure for another answer than yes */
 export async function confirmRetirement(
   id: string,
   input: Terminal,
@@ -279,8 +308,8 @@ export async function confirmRetirement(
 ): Promise<void> {
   if (!input.isTTY) {
     throw new UsageFailure(
-      `nothing is retired yet, and there is no terminal to ask at; say so: fleetbook source retire ${id} --yes`,
+      `nothing was retired, because there is no terminal to confirm; confirm with: fleetbook source retire ${id} --yes`,
     );
   }
-  await confirm('Take this out of publication?', 'nothing was retired', input, output);
+  await confirm('Unpublish this?', 'nothing was retired', input, output);
 }

@@ -1,59 +1,58 @@
-import { publishNow } from '../../app/actions/publish.ts';
+import type { Command } from 'commander';
 import { openTracing } from '../../app/tracing.ts';
-import type { Worker } from '../../app/worker.ts';
-import type { Config, Environment } from '../../config/config.ts';
+import type { Environment } from '../../config/source-config.ts';
 import { missingRates } from '../../db/quarantine.ts';
 import { claimContent, lastSeen } from '../../db/sources.ts';
-import type { Decider } from '../../domain/operator.ts';
 import { groupReasons } from '../../domain/rejected-rows.ts';
 import { SourceError } from '../../sources/source.ts';
 import type { Progress } from '../../sync/pipeline.ts';
 import type { SyncResult } from '../../sync/result.ts';
-import { openWorker } from '../open-worker.ts';
 import { lineWidth } from '../runs/change-rows.ts';
-import { type DeciderOptions, decider } from '../terminal/arguments.ts';
+import { addChange, type Changing, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { type OpenWorker, openWorker } from '../terminal/open.ts';
 import { missingRateLines, setAside, unreadRegions } from '../terminal/reasons.ts';
 import { fitted, shortened } from '../terminal/table.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
-export async function syncCommand(
-  env: Environment,
-  sourceIds: readonly string[],
-  options: DeciderOptions & { json?: boolean } = {},
-): Promise<void> {
-  await using _tracing = await openTracing(env, 'sync');
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const by = decider(config, options);
-  await eachSource(env, sourceIds, options, (id) => syncOne(config, worker, id, by));
+export function define(program: Command, env: Env): void {
+  addChange(program, 'sync', 'sync sources now, one after the other, and publish the changes')
+    .argument('<source...>', 'ids of configured sources, e.g. hetzner')
+    .action((ids: string[], options) => syncCommand(env(), ids, options));
 }
 
-async function syncOne(config: Config, worker: Worker, sourceId: string, by: Decider): Promise<SourceResult> {
+async function syncCommand(env: Environment, sourceIds: readonly string[], options: Changing): Promise<void> {
+  await using _tracing = await openTracing(env, 'sync');
+  await using worker = await openWorker(env, options);
+  await eachSource(env, sourceIds, options, (id) => syncOne(worker, id));
+}
+
+async function syncOne(worker: OpenWorker, sourceId: string): Promise<SourceResult> {
+  const { config } = worker;
   const source = config.sources.find(({ id }) => id === sourceId);
   if (!source) {
     const known = config.sources.map(({ id }) => id);
     throw new UsageFailure(
       known.length > 0
-        ? `there is no source "${sourceId}"; configured are ${known.join(', ')}`
-        : `no source is configured; give e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
+        ? `there is no source "${sourceId}"; configured sources: ${known.join(', ')}`
+        : 'no source is configured; set e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG',
     );
   }
-  const origin = { cause: 'hand', decider: by } as const;
+  const origin = { cause: 'hand', decider: worker.by } as const;
   await claimContent(worker.store.db, config.content);
   const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
   const result = await worker
     .runSource(source, { origin, progress: bar.update })
     .finally(bar.end)
-    // What is wrong with an upstream is said in sentences.
+    // Its message is one or more sentences, which take several lines.
     .catch((error: unknown) => {
       throw error instanceof SourceError ? failureIn([error.message]) : error;
     });
   const { outcome, counts } = result;
   const stores =
     outcome === 'held' ? counts.added + counts.changed > 0 : !['superseded', 'cancelled'].includes(outcome);
-  const published = stores && (await publishNow(worker));
+  const published = stores && (await worker.publish());
   const missing = (await missingRates(worker.store.sql)).get(sourceId) ?? [];
   const reasons = groupReasons(result.rejected);
   const aside = [...setAside(sourceId, result), ...missingRateLines(missing).map((line) => `  ${line}`)];
@@ -65,7 +64,7 @@ async function syncOne(config: Config, worker: Worker, sourceId: string, by: Dec
   };
 }
 
-/** Standard error has the name of the program before each line. */
+/** Each line on standard error begins with the name of the program. */
 const PREFIX = 'fleetbook: '.length;
 
 const failureIn = (lines: readonly string[]) =>
@@ -78,24 +77,25 @@ function summaryOf(sourceId: string, result: SyncResult, published: boolean): st
   const isOneLine = head.length + 2 + counts.length <= lineWidth();
   return [
     ...(isOneLine ? [`${head}: ${counts}`] : [head, `  ${counts}`]),
-    ...(published ? [] : ['  the cache is away and gets it later']),
+    ...(published ? [] : ['  the cache cannot be reached and is updated later']),
   ];
 }
+
 function countsOf({ counts }: SyncResult): string {
   const { seen, added, changed, retired, rejected, withdrawn } = counts;
   const taken = withdrawn > 0 ? `, ${withdrawn} withdrawn` : '';
   return `${seen} rows, ${added} new, ${changed} changed, ${retired} retired, ${rejected} rejected${taken}`;
 }
 
-/** Why the run is no success: nothing of it, or not all of it, has come to readers. */
+/** Returns why readers do not see the whole result of the run; undefined if they do. */
 function failureOf(sourceId: string, result: SyncResult): string[] | undefined {
   const { seen, added, changed, rejected } = result.counts;
   switch (result.outcome) {
     case 'held': {
       const rest =
         added + changed > 0
-          ? `${added} new and ${changed} changed are stored, the rest waits`
-          : 'readers keep the last good catalogue';
+          ? `${added} new and ${changed} changed rows are stored, the rest is held`
+          : 'readers keep the previous catalogue';
       return [
         `${sourceId}: held for a decision; ${rest}`,
         ...result.broken.map(({ detail }) => `  ${detail}`),
@@ -104,43 +104,43 @@ function failureOf(sourceId: string, result: SyncResult): string[] | undefined {
     }
     case 'superseded':
       return [
-        `${sourceId}: another run began meanwhile, which counts, or the source was disabled or retired`,
+        `${sourceId}: a later run replaced this one, or the source was disabled or retired`,
         '  see: fleetbook status',
       ];
     case 'cancelled':
       return [
-        `${sourceId}: an operator has cancelled the run; nothing of it is stored`,
+        `${sourceId}: an operator cancelled the run; nothing is stored`,
         `  see: fleetbook runs ${sourceId}`,
       ];
     default:
       if (seen === 0 || rejected < seen) return undefined;
-      return [`${sourceId}: not one of its ${seen} rows can be used; readers keep what they had`];
+      return [`${sourceId}: none of its ${seen} rows can be used; readers keep the previous data`];
   }
 }
 
-/** Characters of the bar, and those below which it says nothing. */
+/** Characters of the bar, and the fewest with which it is drawn. */
 const WIDTH = 30;
 const SHORTEST = 8;
-/** Characters of a terminal that does not say how many it has. */
+/** Columns of a terminal that does not report its width. */
 const COLUMNS = 80;
 
 /**
- * On a terminal a bar that fills towards what the last run saw, in one line however narrow it is; elsewhere a line every
- * ten thousand rows.
+ * Draws a bar on a terminal, in one line: full when it has as many rows as the last run. Elsewhere it prints a line every ten
+ * thousand rows.
  */
 export function progressBar(
   label: string,
   expected: number | undefined,
   out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { readonly columns?: number },
 ): { update: Progress; end: () => void } {
-  let told = 0;
+  let printed = 0;
   return {
     update(seen) {
       if (out.isTTY) {
         // A line that fills the last column would begin another one.
         out.write(`\r\x1b[K${progressLine(label, seen, expected, (out.columns ?? COLUMNS) - 1)}`);
-      } else if (seen - told >= 10_000) {
-        told = seen;
+      } else if (seen - printed >= 10_000) {
+        printed = seen;
         out.write(`${label}: ${seen} rows so far\n`);
       }
     },
@@ -150,7 +150,7 @@ export function progressBar(
   };
 }
 
-/** The bar gives way first, then the middle of the label. */
+/** In a narrow terminal the bar is left out first, then the middle of the label. */
 function progressLine(label: string, seen: number, expected: number | undefined, width: number): string {
   const share = expected ? Math.min(1, seen / expected) : 0;
   const counted = `${expected ? `${Math.round(share * 100)} % ` : ''}${seen} rows`;

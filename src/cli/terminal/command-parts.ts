@@ -1,4 +1,4 @@
-/** What the declarations of commands share. */
+/** Arguments and options that several commands have. */
 import type { Command } from 'commander';
 import type { Environment } from '../../config/source-config.ts';
 import type { DeciderOptions } from './arguments.ts';
@@ -19,30 +19,22 @@ export interface Deciding extends Changing {
   readonly yes?: boolean;
 }
 
-export const JSON_OPTION = ['--json', 'as JSON'] as const;
+/** The environment of a command. */
+export type Env = () => Environment;
 
-export const JSON_ROWS = ['--json', 'as JSON, every row unless --limit is given'] as const;
+const JSON_OPTION = ['--json', 'print JSON'] as const;
 
-export const LIMIT = (what: string) => ['--limit <count>', `${what} to show; 20 unless given`] as const;
+export const REASON = ['--reason <text>', 'reason, for the audit log'] as const;
 
-export const ALL_ROWS = ['--all', 'every row'] as const;
-
-export const BY = [
-  '--by <name>',
-  'who does it, for the record; FLEETBOOK_OPERATOR, or user@host, unless given',
-] as const;
-
-export const REASON = ['--reason <text>', 'why, for the record'] as const;
-
-export const ORG = ['--org <slug>', 'the organization'] as const;
+export const ORG = ['--org <slug>', 'slug of the organization'] as const;
 
 export const SOURCE = ['<source>', 'id of the source'] as const;
 
 export const SOURCES = ['<source...>', 'ids of sources'] as const;
 
-export type Env = () => Environment;
+export const PROVIDER = ['--provider <provider>', 'only this provider, by name or id'] as const;
 
-/** Adds a command that ends, and whose result can be had as JSON. */
+/** Adds a command that prints a table, or JSON. */
 export function add(parent: Command, name: string, description: string): Command {
   return parent
     .command(name)
@@ -50,20 +42,21 @@ export function add(parent: Command, name: string, description: string): Command
     .option(...JSON_OPTION);
 }
 
-export function rows(command: Command): Command {
-  return pages(command.argument(...SOURCE), 'rows');
+/** Adds a command that prints a page of rows. @param what names the rows, e.g. `machines` */
+export function addRows(parent: Command, name: string, description: string, what = 'rows'): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .option('--limit <count>', `number of ${what} to show (default: 20)`)
+    .option('--all', 'show every row')
+    .option('--json', 'print JSON, with every row unless --limit is given');
 }
 
-export function pages(command: Command, what: string): Command {
-  return command
-    .option(...LIMIT(what))
-    .option(...ALL_ROWS)
-    .option(...JSON_ROWS);
-}
-
-/** Adds a command whose change is written to the audit log. */
+/** Adds a command whose change is recorded in the audit log. */
 export function addChange(parent: Command, name: string, description: string): Command {
-  return add(parent, name, description)
-    .option(...REASON)
-    .option(...BY);
+  return withDecider(add(parent, name, description).option(...REASON));
 }
+
+/** Adds the option that names the operator. */
+export const withDecider = (command: Command): Command =>
+  command.option('--by <name>', 'operator, for the audit log (default: FLEETBOOK_OPERATOR, else user@host)');

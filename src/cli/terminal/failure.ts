@@ -1,11 +1,24 @@
+/** Errors of commands, and the text of any error that ends a command. */
+import { postgresProblem } from '../../db/connection/server-problem.ts';
+import { isQueryFailure } from '../../lib/driver-error.ts';
 import { PlainFailure } from '../../lib/plain-failure.ts';
 
-/** The command was called rightly and could not be carried out; the message says why and what would do. */
+/** A correct command could not be carried out. The message says why, and what to do. */
 export class CommandFailure extends PlainFailure {
   override readonly name = 'CommandFailure';
 }
 
-/** The command was called wrongly; the message says what would do. */
+/** A command has wrong arguments. The message says which are accepted. */
 export class UsageFailure extends PlainFailure {
   override readonly name = 'UsageFailure';
+}
+
+/** Returns one or more lines. @param databaseUrl the command's database; connections to Redis log their own problems */
+export function failureMessage(error: unknown, databaseUrl: string | undefined): string {
+  if (error instanceof PlainFailure) return error.message;
+  const problem = databaseUrl && postgresProblem(error, { setting: 'DATABASE_URL', url: databaseUrl });
+  if (problem) return problem;
+  const { code } = error as NodeJS.ErrnoException;
+  const message = error instanceof Error && !isQueryFailure(error) ? error.message : 'a query failed';
+  return message || code || 'failed';
 }

@@ -1,4 +1,4 @@
-/** A view that a terminal shows until somebody ends it, drawn again every few seconds. */
+/** Draws a view on a terminal every few seconds. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { harmless, harmlessLines } from '../../lib/control-characters.ts';
 
@@ -18,26 +18,25 @@ export interface LiveOutput {
 }
 
 export interface LiveViewOptions {
-  /** The whole view as text, made anew for each drawing. One that fails is told below the last one, and tried again. */
+  /** Returns the whole view as text. A failure is shown below the last view, and retried. */
   readonly draw: () => Promise<string>;
-  /** A failure in words that say what to mend; undefined for its own message. */
+  /** Returns a message with a fix; undefined to show the error's own message. */
   readonly problemOf: (error: unknown) => string | undefined;
   readonly input: LiveInput;
   readonly output: LiveOutput;
-  /** Milliseconds between two drawings. */
   readonly everyMs: number;
-  /** Ends it from outside. */
+  /** Ends the view when it resolves. */
   readonly stop: Promise<unknown>;
 }
 
-/** The terminal's second screen, so that what stood on the first one is there again afterwards; without its cursor. */
+/** Opens and closes the alternate screen without a cursor. Closing shows the previous content again. */
 const OPEN = '\x1b[?1049h\x1b[?25l';
 const CLOSE = '\x1b[?25h\x1b[?1049l';
 const CTRL_C = 3;
-/** A terminal with at most so many rows gets no empty line above the note. */
+/** A terminal with at most this many rows has no empty line above the note. */
 const SMALL = 5;
 
-/** Shows the view until q or Ctrl-C is typed, or `stop`. The terminal is as before afterwards, whatever happened. */
+/** Shows the view until q, Ctrl-C or `stop`. Always restores the terminal. */
 export async function liveView(options: LiveViewOptions): Promise<void> {
   const { draw, problemOf, input, output, everyMs, stop } = options;
   const ended = new AbortController();
@@ -56,7 +55,7 @@ export async function liveView(options: LiveViewOptions): Promise<void> {
       try {
         last = await draw();
       } catch (error) {
-        note = `no new figures, tried again: ${problemOf(error) ?? String(error)}; q ends`;
+        note = `update failed and is retried: ${problemOf(error) ?? String(error)}; q ends`;
       }
       output.write(screen(last, note, output.rows || 24, output.columns || 80));
       await sleep(everyMs, undefined, { signal: ended.signal }).catch(() => {});
@@ -69,7 +68,7 @@ export async function liveView(options: LiveViewOptions): Promise<void> {
   }
 }
 
-/** One drawing, which overwrites the last one without flicker. The first line is always there, and no line takes two rows. */
+/** Returns one drawing, which overwrites the last one without flicker. No line takes two rows. */
 function screen(view: string, note: string, rows: number, columns: number): string {
   const lines = harmlessLines(view.trimEnd()).split('\n');
   const margin = rows > SMALL ? [''] : [];

@@ -2,7 +2,7 @@ import { databaseUrls, readSettings, type Settings } from '../../config/settings
 import type { Environment } from '../../config/source-config.ts';
 import { openStore, type Store } from '../../db/connection/connect.ts';
 
-/** PostgreSQL alone, for a command that publishes nothing. The worker's role sees the rows of all organizations. */
+/** Opens PostgreSQL for a command that publishes nothing. The worker's role sees every organization's rows. */
 export function openDatabase(env: Environment): Store & { readonly settings: Settings } {
   const settings = readSettings(env);
   const store = openStore({

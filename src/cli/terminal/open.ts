@@ -1,42 +1,66 @@
-/** Opens what a command changes and publishes with. */
-import { openLogger } from '../../app/logger.ts';
-import { composeWriter, type Writer } from '../../app/writer.ts';
-import { type Configured, readSettings } from '../../config/settings.ts';
+/** Opens what commands change with. Their parts are loaded when they are opened. */
+import { readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { LineageObserver } from '../../snapshot/publish/publisher-options.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { printAside } from './print.ts';
 
 /**
- * The database and the cache.
- * @param onNewLineage is called when the database turns out to be a restored one
+ * Opens PostgreSQL and the cache for a change.
+ * @param onNewLineage is called if the database turns out to be a restored one
  */
-export function openWriter(
+export async function openWriter(
   env: Environment,
-  onNewLineage: LineageObserver = tellOfNewLineage,
-): { config: Configured; writer: Writer } {
+  options: DeciderOptions,
+  onNewLineage: LineageObserver = printNewLineage,
+) {
   const config = { settings: readSettings(env) };
-  return { config, writer: composeWriter(config, loggerOf(env), { onNewLineage }) };
+  const by = decider(config, options);
+  const { composeWriter } = await import('../../app/writer.ts');
+  const writer = composeWriter(config, await openLog(env), { onNewLineage });
+  return { ...writer, by, publish: () => publishNow(writer) };
 }
 
-export const loggerOf = (env: Environment) =>
-  openLogger({ LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' }, 'cli');
+/** Reads the whole configuration, and opens what runs a source or stores its batches. */
+export async function openWorker(env: Environment, options: DeciderOptions) {
+  const [{ readConfig }, { FEATURE_CONFIG }, { composeWorker }] = await Promise.all([
+    import('../../config/config.ts'),
+    import('../../app/feature-settings.ts'),
+    import('../../app/worker.ts'),
+  ]);
+  const config = readConfig(env, FEATURE_CONFIG);
+  const by = decider(config, options);
+  const observers = { onNewLineage: printNewLineage, decidesCurrency: false };
+  const worker = composeWorker(config, await openLog(env), observers);
+  return { ...worker, config, by, publish: () => publishNow(worker) };
+}
 
-/** Prints it on standard error. */
-export const tellOfNewLineage: LineageObserver = (begun, why) => {
+export type OpenWorker = Awaited<ReturnType<typeof openWorker>>;
+
+const publishNow = async (writing: Parameters<typeof import('../../app/actions/publish.ts').publishNow>[0]) =>
+  (await import('../../app/actions/publish.ts')).publishNow(writing);
+
+const openLog = async (env: Environment) =>
+  (await import('../../app/logger.ts')).openLogger(
+    { LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' },
+    'cli',
+  );
+
+const printNewLineage: LineageObserver = (begun, why) => {
   for (const line of [`${why}; it has a new lineage now`, ...restoredTokensMessage(begun)])
     printAside(`fleetbook: ${line}`);
 };
 
-/** The tokens of a restored database that need attention, one line each. */
+/** Returns a line for the tokens that a restored database revokes again, and one for those that it has lost. */
 export function restoredTokensMessage({ revokedAgain, forgotten }: Parameters<LineageObserver>[0]): string[] {
   const lines: string[] = [];
   if (revokedAgain.length > 0) {
     const named = revokedAgain.map(({ id, organization }) => `${id} (${organization})`).join(', ');
-    lines.push(`revoked since the backup, and now revoked again: tokens ${named}`);
+    lines.push(`tokens revoked after the backup are revoked again: ${named}`);
   }
   if (forgotten.length > 0) {
     lines.push(
-      `made since the backup, and unknown now: tokens ${forgotten.join(', ')}; whoever has one needs a new one: fleetbook token create`,
+      `tokens created after the backup are lost: ${forgotten.join(', ')}; issue new ones: fleetbook token create`,
     );
   }
   return lines;

@@ -1,25 +1,22 @@
-/**
- * What commands write. Names and reasons come from upstreams, so everything passes here, and nothing of it can steer the
- * terminal of whoever reads it.
- */
+/** Prints the output of commands. Escapes control characters, since names and reasons come from upstreams. */
 import { harmlessJson, harmlessLines } from '../../lib/control-characters.ts';
 
-/** Writes lines to standard output. The last one gets its end. */
+/** Prints lines on standard output, and ends the last one. */
 export function print(lines: string): void {
   process.stdout.write(`${harmlessLines(lines)}\n`);
 }
 
-/** Writes a text to standard output whose lines have their ends. */
+/** Prints text on standard output that ends with a line end. */
 export function printText(text: string): void {
   process.stdout.write(harmlessLines(text));
 }
 
-/** Writes lines to standard error: what is no result. */
+/** Prints lines on standard error. */
 export function printAside(lines: string): void {
   process.stderr.write(`${harmlessLines(lines)}\n`);
 }
 
-/** What `--json` prints: one value, and nothing else on standard output. */
+/** Prints one value as JSON on standard output. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${harmlessJson(JSON.stringify(value, null, 2))}\n`);
 }

@@ -7,12 +7,12 @@ import {
 } from '../../domain/rejected-rows.ts';
 import type { SyncResult } from '../../sync/result.ts';
 
-/** What an exclusion's reason means; the reason itself where it is of another release. */
+/** Returns the meaning of a reason; the reason itself if another release wrote it. */
 export function exclusionMeaning(reason: string): string {
   return (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 }
 
-/** A line that names the currencies without an exchange rate, and the remedy; no line where none is missing. */
+/** Returns a line that names currencies without an exchange rate and the fix; none if no rate is missing. */
 export function missingRateLines(currencies: readonly string[]): string[] {
   if (currencies.length === 0) return [];
   return [
@@ -20,7 +20,7 @@ export function missingRateLines(currencies: readonly string[]): string[] {
   ];
 }
 
-/** `6 invalid: ncpus is missing … (a, b, c, …)`, a line each. */
+/** Returns a line for each group, e.g. `6 invalid: ncpus is missing … (a, b, c, …)`. */
 export function reasonLines(groups: readonly ReasonGroup[]): string[] {
   return groups.map(({ code, reason, count, examples }) => {
     const more = count > examples.length ? ', …' : '';
@@ -28,25 +28,25 @@ export function reasonLines(groups: readonly ReasonGroup[]): string[] {
   });
 }
 
-/** Reasons that the end of a sync tells; the commands show all of them. */
-const TOLD = 3;
+/** Reasons that `sync` prints; other commands print all. */
+const SHOWN = 3;
 
-/** What a run could not use and what it took from readers, a line each, and where to see all of it. */
+/** Returns a line for each reason of unusable and withdrawn rows, and the command that shows all. */
 export function setAside(sourceId: string, { rejected, withdrawn }: SyncResult): string[] {
   const groups = groupReasons(rejected);
   const gone = withdrawn.map((group) => ({ ...group, reason: exclusionMeaning(group.reason) }));
-  const lines = [...reasonLines(groups.slice(0, TOLD))];
-  if (groups.length > TOLD) lines.push(`  and ${groups.length - TOLD} more reasons`);
+  const lines = [...reasonLines(groups.slice(0, SHOWN))];
+  if (groups.length > SHOWN) lines.push(`  and ${groups.length - SHOWN} more reasons`);
   if (lines.length > 0) lines.push(`  see: fleetbook rejected ${sourceId}`);
   if (gone.length > 0) {
-    lines.push('  readers saw these until now and do not any more:', ...reasonLines(gone.slice(0, TOLD)));
-    if (gone.length > TOLD) lines.push(`  and ${gone.length - TOLD} more reasons`);
+    lines.push('  withdrawn, which readers saw until now:', ...reasonLines(gone.slice(0, SHOWN)));
+    if (gone.length > SHOWN) lines.push(`  and ${gone.length - SHOWN} more reasons`);
     lines.push(`  see: fleetbook excluded ${sourceId}`);
   }
   return lines;
 }
 
-/** How many of the batch's regions could not be read, e.g. `6 of 9 regions unread`; undefined when all could. */
+/** Returns e.g. `6 of 9 regions unread`; undefined if all regions were read. */
 export function unreadRegions({ rejected, regions }: SyncResult): string | undefined {
   const unread = rejected.filter((row: RejectedKey) => rejectionCode(row) === 'unread_region').length;
   return unread === 0 ? undefined : `${unread} of ${Math.max(regions, unread)} regions unread`;

@@ -2,12 +2,12 @@ import { harmlessLines } from '../../lib/control-characters.ts';
 import { noun } from '../../lib/quantities.ts';
 import { span } from '../../lib/time-span.ts';
 
-/** Columns of the terminal; without a limit where the output goes to a file or a pipe. */
+/** Returns the columns of the terminal; Infinity for a file or a pipe. */
 export const terminalWidth = (): number => process.stdout.columns || Number.POSITIVE_INFINITY;
 
 /**
- * Rows under their heads, in aligned columns, each line with its end. A table that is too wide for the terminal gets
- * cells of several lines, and then its last columns as lines below each row. No word is broken.
+ * Returns rows below their heads in aligned columns. A table that is too wide for the terminal gets cells of several lines,
+ * and then its last columns as lines below each row. No word is broken.
  */
 export function alignedTable(
   head: readonly string[],
@@ -30,13 +30,13 @@ export function alignedTable(
   return alignedLines([head, ...rows]).join('');
 }
 
-/** A cell is one line, whatever text an upstream gives. */
+/** Joins the lines of each cell: upstreams may send any text. */
 const oneLined = (row: readonly string[]): string[] =>
   row.map((cell) => harmlessLines(cell.replaceAll(/[\r\n\t]+/g, ' ')));
 
 const GAP = 2;
 
-/** The widths of columns that fit without a broken word; the widest columns shrink. Undefined where none do. */
+/** Returns widths that fit without a broken word: the widest columns shrink. Undefined if they cannot. */
 function fittingWidths(rows: readonly (readonly string[])[], width: number): number[] | undefined {
   const longest = (measure: (cell: string) => number) =>
     (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => measure(row[column] ?? ''))));
@@ -52,7 +52,7 @@ function fittingWidths(rows: readonly (readonly string[])[], width: number): num
   return widths;
 }
 
-/** One row, whose cells may take several lines. */
+/** Returns one row, whose cells may have several lines. */
 function cellLines(row: readonly string[], widths: readonly number[]): string {
   const cells = row.map((cell, column) =>
     wrapped(cell, widths[column] ?? 0, '')
@@ -66,7 +66,7 @@ function cellLines(row: readonly string[], widths: readonly number[]): string {
   }).join('');
 }
 
-/** The columns below a row, `  reason: …`; a column that says nothing has no line. */
+/** Returns columns as lines below a row, e.g. `  reason: …`, without empty ones. */
 function labelledLines(heads: readonly string[], cells: readonly string[], width: number): string {
   return cells
     .flatMap((cell, index) =>
@@ -77,7 +77,7 @@ function labelledLines(heads: readonly string[], cells: readonly string[], width
     .join('');
 }
 
-/** Rows without heads, a line each, in aligned columns. */
+/** Returns rows without heads in aligned columns, a line each. */
 export function alignedLines(given: readonly (readonly string[])[]): string[] {
   const rows = given.map(oneLined);
   const columns = Math.max(0, ...rows.map((row) => row.length));
@@ -90,35 +90,35 @@ export function alignedLines(given: readonly (readonly string[])[]): string[] {
   });
 }
 
-/** The line that stands for what is not shown, with its end; nothing where all is. */
+/** Returns a line with the number of rows that are not shown; empty if all are. */
 export function moreLine(shown: number, total: number, what = ''): string {
   const more = total - shown;
   if (more <= 0) return '';
   return `  … ${more} more${what && ` ${what}`}; see --all, or --limit <count>\n`;
 }
 
-/** `1 machine`, `2 batches`. */
+/** Returns e.g. `1 machine`, `2 batches`. */
 export const count = (n: number, what: string): string => `${n} ${noun(n, what)}`;
 
-/** How long ago an instant (RFC 3339) was, for people; `-` for none. */
+/** Returns how long ago an instant (RFC 3339) was; `-` for none. */
 export function ago(instant: string | null | undefined, now: Date): string {
   return instant ? `${age(instant, now)} ago` : '-';
 }
 
-/** As `ago`, where the column's head says that it is in the past. */
+/** Returns the same without `ago`. */
 export function age(instant: string | null | undefined, now: Date): string {
   if (!instant) return '-';
   return span(Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000)));
 }
 
-/** At most so many characters, with `…` for those left out of the middle: ids differ at their ends. */
+/** Shortens text in the middle with `…`: ids differ at their ends. */
 export function shortened(text: string, length: number): string {
   if (text.length <= length) return text;
-  const kept = length - 1;
-  return `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+  const rest = length - 1;
+  return `${text.slice(0, Math.ceil(rest / 2))}…${text.slice(text.length - Math.floor(rest / 2))}`;
 }
 
-/** Lines of at most `width` characters, those after the first one indented. A longer word fills one line alone. */
+/** Wraps text at `width` characters and indents further lines. A longer word has a line alone. */
 export function wrapped(text: string, width: number, indent = '  '): string {
   const lines: string[] = [];
   let line = '';
@@ -131,7 +131,7 @@ export function wrapped(text: string, width: number, indent = '  '): string {
   return `${[...lines, line].join('\n')}\n`;
 }
 
-/** Each line in lines of at most so many characters, which keep how far it is indented. */
+/** Wraps each line, and repeats its indentation. */
 export function fitted(lines: readonly string[], width: number): string[] {
   return lines.flatMap((line) => {
     const indent = ' '.repeat(line.length - line.trimStart().length);

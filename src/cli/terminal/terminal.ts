@@ -4,17 +4,17 @@ import { CommandFailure } from './failure.ts';
 
 export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
-/** What a person types, without the white space around it. */
+/** Asks a question. Returns the answer without surrounding white space. */
 export async function ask(question: string, input: Terminal, output: NodeJS.WritableStream): Promise<string> {
-  const asking = createInterface({ input, output });
+  const lines = createInterface({ input, output });
   try {
-    return (await asking.question(question)).trim();
+    return (await lines.question(question)).trim();
   } finally {
-    asking.close();
+    lines.close();
   }
 }
 
-/** Asks a person, if there is one. @throws CommandFailure for any answer but yes; `undone` says what did not happen */
+/** Asks for a yes on a terminal. @param undone the message for other answers @throws CommandFailure */
 export async function confirm(
   question: string,
   undone: string,
@@ -22,21 +22,21 @@ export async function confirm(
   output: NodeJS.WritableStream,
 ): Promise<void> {
   if (!input.isTTY) return;
-  const answer = await ask(`${question} Type yes to go on: `, input, output);
+  const answer = await ask(`${question} Type yes to continue: `, input, output);
   if (!/^y(?:es)?$/i.test(answer)) throw new CommandFailure(undone);
 }
 
-/** The terminal and npm both send a Ctrl-C. Two within this time (ms) are one key press. */
+/** The terminal and npm both send SIGINT: two within this time (ms) are one key press. */
 const SAME_KEY_PRESS_MS = 1000;
 
-/** Resolves on Ctrl-C, SIGTERM, or when `up`, which started this process, is gone. A second Ctrl-C ends at once. */
+/** Resolves on Ctrl-C, on SIGTERM, or when the `up` that started this process ends. A second Ctrl-C exits at once. */
 export function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    let asked: number | undefined;
+    let first: number | undefined;
     const on = (signal: NodeJS.Signals) => {
       const now = performance.now();
-      if (asked !== undefined && signal === 'SIGINT' && now - asked > SAME_KEY_PRESS_MS) process.exit(130);
-      asked ??= now;
+      if (first !== undefined && signal === 'SIGINT' && now - first > SAME_KEY_PRESS_MS) process.exit(130);
+      first ??= now;
       resolve(signal);
     };
     process.on('SIGINT', on).on('SIGTERM', on);

@@ -1,4 +1,4 @@
-/** Terms of a new token, as commands take and print them. */
+/** Reads and prints the name and expiry of a token. */
 import { readName } from '../../domain/names.ts';
 import { readAhead, readSpan } from '../../lib/time-span.ts';
 import { UsageFailure } from './failure.ts';
@@ -7,28 +7,27 @@ export const expiry = (until: string | null) => (until === null ? 'without an ex
 
 const LONGEST_NAME = 200;
 
-/** @throws UsageFailure for a name that one line cannot show */
 export function readTokenName(text: string): string {
   const name = readName(text);
   if (name !== undefined && name.length <= LONGEST_NAME) return name;
   throw new UsageFailure(`--name must be one line of at most ${LONGEST_NAME} characters`);
 }
 
-/** In milliseconds. @throws UsageFailure when it is no span */
+/** Returns milliseconds. @throws UsageFailure */
 export function readGrace(text: string): number {
   const span = readSpan(text);
   if (span !== undefined) return span;
-  throw new UsageFailure(`--grace "${text}" is no time; use e.g. 30m, 1h or 7d`);
+  throw new UsageFailure(`--grace "${text}" is not a span; use e.g. 30m, 1h or 7d`);
 }
 
-/** A span from `now` (`90d`, `12h`, `30m`) or a date. @throws UsageFailure when it is neither, or not ahead */
+/** Reads a span from `now` (`90d`, `12h`, `30m`) or a date. @throws UsageFailure, also for a past time */
 export function readExpiry(text: string, now: Date): Date {
   const at = readAhead(text, now);
   if (at === undefined) {
     throw new UsageFailure(
-      `--expires "${text}" is no time; use e.g. 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z`,
+      `--expires "${text}" is not a time; use e.g. 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z`,
     );
   }
-  if (at <= now) throw new UsageFailure(`--expires "${text}" lies in the past; give a time ahead`);
+  if (at <= now) throw new UsageFailure(`--expires "${text}" is in the past; give a future time`);
   return at;
 }

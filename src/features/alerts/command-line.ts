@@ -3,48 +3,35 @@ import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import { type PageOptions, readId } from '../../cli/terminal/arguments.ts';
 import {
-  ALL_ROWS,
   add,
   addChange,
-  BY,
+  addRows,
   type Changing,
-  JSON_ROWS,
-  LIMIT,
   REASON,
+  withDecider,
 } from '../../cli/terminal/command-parts.ts';
 
 export function addAlertCommands(program: Command, { env, config }: CommandContext): void {
   const load = () => import('./commands.ts');
   const alert = program.command('alert').description('what operators are told of, and webhooks');
-  alert
-    .command('list')
-    .description('show the alerts that are open')
+  addRows(alert, 'list', 'show the alerts that are open', 'alerts')
     .option('--closed', 'also those that are resolved')
-    .option(...LIMIT('alerts'))
-    .option(...ALL_ROWS)
-    .option(...JSON_ROWS)
     .action(async (options: PageOptions & { closed?: boolean }) => (await load()).alertList(env(), options));
-  alert
-    .command('deliveries')
-    .description('show what was sent to webhooks')
-    .option(...LIMIT('messages'))
-    .option(...ALL_ROWS)
-    .option(...JSON_ROWS)
-    .action(async (options: PageOptions) => (await load()).alertDeliveries(env(), options));
+  addRows(alert, 'deliveries', 'show what was sent to webhooks', 'messages').action(
+    async (options: PageOptions) => (await load()).alertDeliveries(env(), options),
+  );
   const ALERT = ['<alert>', 'the number that `alert list` shows'] as const;
   const alertId = (id: string) => readId(id, 'alert', '`fleetbook alert list` shows');
-  add(alert, 'acknowledge', 'send no reminders of an open alert until it ends')
+  withDecider(add(alert, 'acknowledge', 'send no reminders of an open alert until it ends'))
     .argument(...ALERT)
     .requiredOption(...REASON)
-    .option(...BY)
     .action(async (id: string, options: Changing) =>
       (await load()).alertAcknowledge(env(), alertId(id), options),
     );
-  add(alert, 'snooze', 'send no reminders of an open alert for some time')
+  withDecider(add(alert, 'snooze', 'send no reminders of an open alert for some time'))
     .argument(...ALERT)
     .requiredOption('--for <span>', 'e.g. 30m, 4h or 7d; at most 30d')
     .requiredOption(...REASON)
-    .option(...BY)
     .action(async (id: string, options: Changing & { for: string }) =>
       (await load()).alertAcknowledge(env(), alertId(id), options),
     );

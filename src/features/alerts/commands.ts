@@ -20,8 +20,8 @@ export async function alertList(
   options: PageOptions & { closed?: boolean },
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openDatabase(env);
-  const records = await alertRecords(register.sql, { isOpenOnly: !options.closed, limit });
+  await using database = openDatabase(env);
+  const records = await alertRecords(database.sql, { isOpenOnly: !options.closed, limit });
   if (options.json) return printJson(records);
   if (records.length === 0) return print(options.closed ? 'there never was an alert' : 'no alert is open');
   const now = new Date();
@@ -37,8 +37,8 @@ export async function alertList(
 /** What was sent to webhooks, the newest first. */
 export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openDatabase(env);
-  const records = await deliveryRecords(register.sql, limit);
+  await using database = openDatabase(env);
+  const records = await deliveryRecords(database.sql, limit);
   if (options.json) return printJson(records);
   if (records.length === 0) return print('nothing was ever sent');
   const now = new Date();

@@ -52,7 +52,7 @@ it('are no failure while every price has the published currency, or one that CAT
   expect(await opened()).toEqual([]);
   const text = await status();
   expect(text).toMatch(/^exchange-rates .* not needed /m);
-  expect(text).toContain('exchange-rates: cannot be read, and no price needs its rates\n');
+  expect(text).toContain('exchange-rates: cannot be read; no price needs its rates\n');
   expect(text).not.toContain('answered 503');
   expect(JSON.parse(await status({ json: true }))).toContainEqual(
     expect.objectContaining({ id: 'exchange-rates', needed: false }),

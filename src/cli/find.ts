@@ -1,32 +1,46 @@
-/** `fleetbook machines` and `fleetbook clusters`: what is stored, with the ids that other commands take. */
-import type { Environment } from '../../config/source-config.ts';
-import { type FoundCluster, searchClusters } from '../../db/clusters.ts';
-import { type FoundMachine, searchMachines } from '../../db/machines.ts';
-import { existingOrganization } from '../accounts/org.ts';
-import { knownProvider } from '../runs/changes.ts';
-import { type PageOptions, pageLimit } from './arguments.ts';
-import { openDatabase } from './open-database.ts';
-import { print, printJson, printText } from './print.ts';
-import { ago, alignedTable, moreLine } from './table.ts';
+/** Finds stored machines and clusters, with the ids that other commands take. */
+import type { Command } from 'commander';
+import type { Environment } from '../config/source-config.ts';
+import { type FoundCluster, searchClusters } from '../db/clusters.ts';
+import { type FoundMachine, searchMachines } from '../db/machines.ts';
+import { existingOrganization } from './accounts/org.ts';
+import { knownProvider } from './runs/changes.ts';
+import { type PageOptions, pageLimit } from './terminal/arguments.ts';
+import { addRows, type Env, PROVIDER } from './terminal/command-parts.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import { ago, alignedTable, moreLine } from './terminal/table.ts';
 
-export interface FindMachinesOptions extends PageOptions {
+export function define(program: Command, env: Env): void {
+  const machines = 'list machines with their ids, cheapest first, including those that are not published';
+  addRows(program, 'machines', machines, 'machines')
+    .argument('[text]', 'part of the name')
+    .option(...PROVIDER)
+    .option('--region <code>', 'only this region')
+    .action((text: string | undefined, options) => machinesCommand(env(), text, options));
+  addRows(program, 'clusters', 'list clusters with their ids and slugs, by organization', 'clusters')
+    .argument('[text]', 'part of the name or slug')
+    .option('--org <slug>', 'only this organization')
+    .option(...PROVIDER)
+    .action((text: string | undefined, options) => clustersCommand(env(), text, options));
+}
+
+interface FindMachinesOptions extends PageOptions {
   readonly provider?: string;
-  /** Its code. */
   readonly region?: string;
 }
 
-/** More rows than PostgreSQL can have of them. */
+/** More rows than the tables can hold. */
 const EVERY_ROW = 1_000_000_000;
 
-/** Machines whose name holds a text, the cheapest first, also those that readers do not see. */
 export async function machinesCommand(
   env: Environment,
   text: string | undefined,
   options: FindMachinesOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openDatabase(env);
-  const { sql } = register;
+  await using database = openDatabase(env);
+  const { sql } = database;
   const { provider, region } = options;
   const { rows, total, isMore } = await searchMachines(sql, {
     text,
@@ -39,7 +53,7 @@ export async function machinesCommand(
     offset: 0,
   });
   if (options.json) return printJson({ total, isMore, rows });
-  if (rows.length === 0) return print('no machine is like that; leave options out, or see: fleetbook status');
+  if (rows.length === 0) return print('no machine matches; remove an option, or see: fleetbook status');
   printText(machineTable(rows) + moreLine(rows.length, total));
 }
 
@@ -58,21 +72,19 @@ function machineTable(rows: readonly FoundMachine[]): string {
   );
 }
 
-export interface FindClustersOptions extends PageOptions {
-  /** The organization's slug. */
+interface FindClustersOptions extends PageOptions {
   readonly org?: string;
   readonly provider?: string;
 }
 
-/** Clusters whose name or slug holds a text, by organization. */
 export async function clustersCommand(
   env: Environment,
   text: string | undefined,
   options: FindClustersOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openDatabase(env);
-  const { sql } = register;
+  await using database = openDatabase(env);
+  const { sql } = database;
   const { org, provider } = options;
   if (org !== undefined) await existingOrganization(sql, org);
   const { rows, total } = await searchClusters(sql, {
@@ -86,7 +98,7 @@ export async function clustersCommand(
     offset: 0,
   });
   if (options.json) return printJson({ total, rows });
-  if (rows.length === 0) return print('no cluster is like that; leave options out, or see: fleetbook status');
+  if (rows.length === 0) return print('no cluster matches; remove an option, or see: fleetbook status');
   printText(clusterTable(rows, new Date()) + moreLine(rows.length, total));
 }
 
