@@ -102,7 +102,7 @@ async function factsOf(sql: Sql): Promise<Facts> {
 /** @throws Error for an answer that is not what a page would show */
 async function measureRoute(origin: string, { what, path, limit }: Address): Promise<Bar> {
   const times: number[] = [];
-  // The first one finds nothing prepared, and is told of by the highest.
+  // The first request finds nothing prepared; the maximum includes it.
   for (let i = 0; i < requests; i++) {
     const began = performance.now();
     const response = await fetch(`${origin}${path}`, { headers });
@@ -114,7 +114,7 @@ async function measureRoute(origin: string, { what, path, limit }: Address): Pro
   return { what, found: median(times), unit: 'ms', limit, note };
 }
 
-/** What a browser has to load before it shows anything, as it is sent. */
+/** Bytes that a browser loads before it shows anything, compressed. */
 async function measureScript(origin: string): Promise<Bar[]> {
   const page = await (await fetch(`${origin}/`, { headers })).text();
   let bytes = 0;
@@ -138,7 +138,7 @@ async function measureFirstView(origin: string): Promise<Bar[]> {
   const times: number[] = [];
   try {
     for (let i = 0; i < LOADS; i++) {
-      // A context of its own: nothing is cached.
+      // A new context: nothing is cached.
       const context = await browser.newContext({ extraHTTPHeaders: headers });
       const page = await context.newPage();
       const began = performance.now();

@@ -24,7 +24,7 @@ import { ROOT, startProgram } from './read/program.ts';
 import { type Bar, quantile, table, verdict } from './support/bar.ts';
 import { startServers } from './support/servers.ts';
 
-/** Clusters of each source, of which one changes. */
+/** Clusters of each source. One of them changes. */
 const CLUSTERS = 100;
 const CHANGES = 120;
 const WITHIN_MS = 20_000;

@@ -72,7 +72,7 @@ function used(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** In a function of its own: what its frame still points to, such as the index before the last one, is no part of the index. */
+/** A separate function: references of its frame, e.g. to an earlier index, must not count as the index. */
 function fill(): { readonly built: CatalogueIndex; readonly seconds: number } {
   let built = emptyIndex();
   let seconds = 0;
@@ -101,7 +101,7 @@ function build(): CatalogueIndex {
   bars.push(
     { what: 'index, first built', found: seconds, unit: 's' },
     { what: 'index, bytes a machine', found: took / machines, unit: 'bytes' },
-    // Of few machines, what the process itself takes meanwhile is too large a part.
+    // With few machines, the memory of the process itself is too large a share.
     {
       what: 'counted / taken',
       found: counted / took,

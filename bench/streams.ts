@@ -40,7 +40,7 @@ const publisher = opened.use(await openPublisher(database.url, servers.redisUrl)
 // Syncs would have raised the versions.
 await database.sql`update regions set version = version + 1`;
 await publisher.publish();
-// Nothing is to be told that has been there for long.
+// Old changes must not be sent.
 await database.sql`update feed_changes set at = now() - interval '1 hour'`;
 const serve = async (name: string) =>
   opened.use(

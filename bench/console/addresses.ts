@@ -1,4 +1,4 @@
-/** What the console asks its server for, each with its bar: another page's addresses are added here. */
+/** Addresses that the console requests, each with its bar. Add those of a new page here. */
 
 /** What addresses are made of. */
 export interface Facts {

@@ -4,10 +4,10 @@ import type { Sql } from '../../src/db/connection/connect.ts';
 export interface ConsoleSize {
   /** About so many: of the largest provider a fifth, of eight more a third. */
   readonly machines: number;
-  /** Of these ten are control planes. */
+  /** Ten of these are control planes. */
   readonly sources: number;
   readonly organizations: number;
-  /** Batches that wait for a decision, each of a source of its own. */
+  /** Held batches, each of another source. */
   readonly held: number;
 }
 
@@ -195,7 +195,7 @@ async function addAlerts(sql: Sql): Promise<void> {
     from (select id from sources order by id limit 30) s, generate_series(1, 10) n`;
 }
 
-/** The file that `FLEETBOOK_CONFIG` names: every source, at an address where nobody answers. */
+/** The file of `FLEETBOOK_CONFIG`: every source, at an address without a server. */
 export function sourcesFile(size: ConsoleSize): object {
   const all = Array.from({ length: size.sources }, (_, n) => n);
   const url = 'http://127.0.0.1:1/list.json';

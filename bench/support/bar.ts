@@ -1,4 +1,4 @@
-/** One thing that was measured, beside what was asked for. */
+/** A measured value and its goal. */
 export interface Bar {
   readonly what: string;
   /** Absent where it could not be measured; `note` says why. */
@@ -13,7 +13,7 @@ export interface Bar {
   readonly note?: string;
 }
 
-/** What is only told passes, what could not be measured neither passes nor is missed. */
+/** A value without a goal passes. A value that could not be measured neither passes nor fails. */
 export function verdict({ found, limit, bound }: Bar): 'PASS' | 'MISSED' | 'not measured' | '' {
   if (found === undefined) return 'not measured';
   if (limit === undefined) return '';

@@ -1,4 +1,4 @@
-/** What was measured, against what was asked for. */
+/** Measured values and their goals. */
 import { type Bar, median } from './bar.ts';
 import { CHANGED_REGIONS } from './catalogue.ts';
 import type { AfterFlush } from './flush.ts';

@@ -11,7 +11,7 @@ export const CHANGED_REGIONS = REGIONS / CHANGED_REGION;
 export interface CatalogueShape {
   /** Over all regions; a multiple of `REGIONS`. */
   readonly offers: number;
-  /** 0 is the catalogue as it was first; any other number reprices 1 % of it, each its own way. */
+  /** 0 is the first catalogue. Each other number reprices a different 1 % of it. */
   readonly edition: number;
 }
 
@@ -25,7 +25,7 @@ export const SIZES = [
   { cpu: 32, ram: 64 },
   { cpu: 32, ram: 128 },
 ] as const;
-/** Places with a price of their own; regions share them. */
+/** Places with separate prices, which regions share. */
 const PLACES = 25;
 const FAMILIES = ['general', 'compute', 'memory', 'storage', 'burst', 'dense', 'edge'] as const;
 
@@ -48,7 +48,7 @@ async function* items({ offers, edition }: CatalogueShape): AsyncGenerator<Catal
   for (let region = 0; region < REGIONS; region++) {
     yield { kind: 'region', code: regionCode(region), name: `Region ${region + 1}` };
   }
-  // What an upstream's answer is parsed into is there already, as far as it does not grow with the regions.
+  // The parsed answer of the upstream is there already, except for the part that grows with the regions.
   const types = Array.from({ length: offers / REGIONS }, (_, type) => machineType(type));
   for (let region = 0; region < REGIONS; region++) {
     const code = regionCode(region);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
 import type { Measured, Task } from './worker.ts';
 
-/** Runs one task in a process of its own. @throws Error when it fails; what it had to say is on standard error */
+/** Runs a task in a new process. @throws Error if it fails; its standard error has the reason */
 export async function runWorker(task: Task): Promise<Measured> {
   const script = join(import.meta.dirname, 'worker.ts');
   const child = spawn(process.execPath, [...WORKER_NODE_ARGS, script, JSON.stringify(task)], {

@@ -11,7 +11,7 @@ export interface ClustersShape {
   readonly organizations: number;
   /** Over all organizations; a multiple of them. */
   readonly clusters: number;
-  /** What has changed against the state that was first. `one` comes on top of `hundredth`. */
+  /** Changes compared with the first state. `one` is applied after `hundredth`. */
   readonly changed: 'nothing' | 'hundredth' | 'one';
 }
 

@@ -1,4 +1,4 @@
-/** Publishing everything anew after the cache was lost, while somebody reads. */
+/** Republishing everything after a loss of the cache, under load. */
 import type { Redis } from 'ioredis';
 import { runWorker } from './child.ts';
 import { type Reading, readDuring } from './reading.ts';

@@ -32,7 +32,7 @@ export interface Stretch {
   readonly seconds: number;
   /** Of the process' own, user and system. */
   readonly cpuSeconds: number;
-  /** Milliseconds by which the event loop was late: its 99.9th percentile, and the worst. */
+  /** Event loop delay in milliseconds: 99.9th percentile and maximum. */
   readonly loopP999: number;
   readonly loopMax: number;
   /** The most memory that the process had by its end, in bytes. */

@@ -31,7 +31,7 @@ describe('an operator who approves a held batch', () => {
     const batch = await heldBatch();
     expect(await approve(batch)).toMatchObject({ outcome: 'changed', counts: { seen: 5, retired: 5 } });
     expect([await known(), await statuses()]).toEqual([5, ['approved']]);
-    // What was before is kept until the next run.
+    // The previous rows are stored until the next run.
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
     expect((await scene.sql`select from held_items`).count).toBe(0);
   });
@@ -98,7 +98,7 @@ describe('an operator who approves a held batch', () => {
     expect(await ages()).toEqual([{ of: 'clusters', at: '2026-01-01 02:00:00+00' }]);
   });
 
-  it('changes nothing when a sync that is just being stored takes its place', async () => {
+  it('changes nothing when a concurrent sync replaces it', async () => {
     const batch = await heldBatch();
     await using sync = scene.store.session();
     await sync.sql`begin`;
@@ -111,7 +111,7 @@ describe('an operator who approves a held batch', () => {
     expect([await known(), await statuses()]).toEqual([10, ['superseded']]);
   });
 
-  it('changes nothing when another operator rejects it meanwhile', async () => {
+  it('changes nothing when another operator rejects it first', async () => {
     const batch = await heldBatch();
     await using other = scene.store.session();
     await other.sql`begin`;

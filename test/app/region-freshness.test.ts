@@ -105,7 +105,7 @@ async function zones(): Promise<Map<string, number>> {
   return new Map(provider?.regions.map(({ code, id }) => [code, id]));
 }
 
-/** What readers get of a zone. */
+/** Returns a zone's machines, as readers see them. */
 async function zone(code: string) {
   const id = (await zones()).get(code) ?? expect.unreachable(`${code} is not listed`);
   const list = await get(`/v1/machines?provider=8&region=${id}`);
@@ -124,7 +124,7 @@ it('zones that could not be read are not listed, and each is once it was read', 
   expect(await sync()).toEqual({ outcome: 'changed', rejected: 1 });
   await until(async () => (await zones()).has('nl-ams-2'));
   expect((await zones()).has('pl-waw-1')).toBe(false);
-  // The reader hears of a new region's age within a second.
+  // The reader receives a new region's age within a second.
   await until(async () => (await zone('nl-ams-2')).asOf === (await zone('fr-par-1')).asOf);
   expect(await zone('nl-ams-2')).toEqual({ machines: 2, asOf: expect.stringMatching(/^2.*Z$/) });
 });

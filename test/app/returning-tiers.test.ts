@@ -29,7 +29,7 @@ function orders(left: readonly TierName[]): TierName[][] {
 interface World {
   readonly reader: Reader;
   readonly ways: Record<TierName, FaultProxy>;
-  /** Servers that are away, in the order in which they come back. */
+  /** Stopped servers, in the order of their restart. */
   readonly away: readonly TierName[];
 }
 
@@ -127,7 +127,7 @@ it('a reader that starts without any of them answers what the others have, is re
     }),
   );
 
-  // All are back: each hears of what changes by itself, and gives nothing else from then on.
+  // All servers are back: each reader receives changes and returns nothing older.
   for (const { reader } of worlds)
     await until(async () => (await reader.readiness()).checks.cache === 'ok', { everyMs: 50 });
   await reprice(scene.sql, scene.sample.small, '0.75');

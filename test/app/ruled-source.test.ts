@@ -60,7 +60,7 @@ const DEFAULTS = {
 } as const;
 
 describe('a feed that says no more than it must', () => {
-  it('is stored as the entry of its source completes it, and read anew when the entry changes', async () => {
+  it('is stored with the defaults of its source's entry, and read again when the entry changes', async () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
     feed.asked(null, { rows: [ROW], etag: '"1"' });
@@ -107,7 +107,7 @@ describe('a feed that says no more than it must', () => {
     expect(await feed.sql`select from quarantined_rows`).toHaveLength(0);
   });
 
-  it('keeps its clusters when they are said to be somebody else’s than its entry says', async () => {
+  it('keeps its clusters when the upstream names another organization than the entry', async () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...ROW, name: `c${index}` }));

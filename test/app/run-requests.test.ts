@@ -56,7 +56,7 @@ async function last() {
   return { id: row.id, outcome: row.outcome, rows, requests };
 }
 
-it('of a run that stored something, in the order in which they began, and the command shows them', async () => {
+it('of a run are stored in the order of their start, and the command shows them', async () => {
   hetzner(upstream, [{ names: ['cx11'] }, { names: ['cx21'] }], 2);
   await run();
   const { id, outcome, rows, requests } = await last();

@@ -37,7 +37,7 @@ it('a run whose statement takes too long is recorded with the statement, what it
   ]);
 });
 
-it('a statement that somebody cancels by hand has met no limit', async () => {
+it('a statement that an operator cancels is no timeout', async () => {
   await using database = await createDatabase();
   const config = readConfig({ DATABASE_URL: database.url, REDIS_URL: 'redis://127.0.0.1:1' });
   await using worker = composeWorker(config, pino({ level: 'silent' }));

@@ -84,7 +84,7 @@ describe('an approval that was a mistake', () => {
     }
   });
 
-  it('of clusters is taken back: each is as it was, and its source finds no change', async () => {
+  it('of clusters is undone: each is as before, and its source finds no change', async () => {
     await scene.organization('org');
     await scene.catalogue([region('a'), offer('a', 'small')]);
     const all = Array.from({ length: 6 }, (_, index) =>
@@ -106,7 +106,7 @@ describe('an approval that was a mistake', () => {
     expect(await approve('clusters', id)).toMatchObject({ counts: { retired: 5 } });
     expect(await shown()).toHaveLength(2);
     expect(await undo('clusters', id)).toMatchObject({ outcome: 'changed', counts: { added: 5 } });
-    // What was stored before the approval stays: only the removal was approved.
+    // Rows of before the approval stay: it only approved the removal.
     const [first, ...others] = await shown();
     expect(first).toMatchObject({ name: 'other', status: 'Stopped' });
     expect(others.slice(0, 5)).toEqual(before.slice(1));

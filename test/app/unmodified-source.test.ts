@@ -10,7 +10,7 @@ import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { OPERATOR } from '../sync/scene.ts';
 
-/** A database and an upstream that plays every source; a run is made under the environment as it is then. */
+/** A database and an upstream for every source. A run reads the current environment. */
 async function scene() {
   await using undo = new AsyncDisposableStack();
   const database = undo.use(await createDatabase());

@@ -17,7 +17,7 @@ describe('the verdict on a bar', () => {
   });
 });
 
-it('a table has a line a bar, its columns aligned, with the goal beside the verdict', () => {
+it('a table has a line for each bar, in aligned columns, with goal and verdict', () => {
   const bars: Bar[] = [
     { what: 'a', found: 0.9512, unit: '×', limit: 0.9, bound: 'least', goal: 0.95, note: 'two rounds' },
     { what: 'longer', found: 12345.6, unit: '/s' },

@@ -5,7 +5,7 @@ import { verdict } from '../../bench/support/bar.ts';
 
 const run = (p99: number) => ({ p50: 1, p99, max: 9, answered: 1000 });
 
-/** Rounds in which the whole machine became slower: what is compared in each round stays as it was. */
+/** Rounds on a machine that becomes slower: the ratio within each round stays the same. */
 function results(changed: Partial<Results> = {}): Results {
   const starts = { fleetbook: [300, 300], fastify: [200, 200] };
   return {

@@ -28,7 +28,7 @@ describe('what wrk prints', () => {
   });
 });
 
-it('a script asks for each request with its own header fields, then begins anew', () => {
+it('a script sends each request with its own header fields, and then repeats', () => {
   const script = cycleScript([
     { path: '/a?x=1', headers: { authorization: 'Bearer "quoted"' } },
     { path: '/b', headers: {} },

@@ -82,7 +82,7 @@ describe('fleetbook run', () => {
     expect(stdout).toMatch(/- withdrawn +m3 @ fsn1 +0\.06 USD\/hour, shown → deprecated\n/);
     expect(stdout).toMatch(/~ reshaped +m2 @ fsn1 +0\.06 USD\/hour, 2 cpu 4 GiB → 4 cpu 8 GiB\n/);
     expect(stdout).toMatch(/~ repriced +m1 @ fsn1 +0\.06 → 0\.09 USD\/hour \(× 1\.50\)\n/);
-    // The long name has a line of its own.
+    // The long name has a separate line.
     const whole = (await operator('run', '2', '--all')).stdout;
     expect(whole).not.toContain('more');
     expect(tooLong(whole)).toEqual([]);
@@ -110,7 +110,7 @@ describe('fleetbook run', () => {
     expect(stdout).toContain('~ changed org/one (one):\n    status: Active → Stopped\n    shards: 1 → 2\n');
   });
 
-  it('says what it does not show: prices that were only converted anew, and what is not kept', async () => {
+  it('says what it does not show: prices that were only converted, and deleted changes', async () => {
     const priced = [region('a'), ...offers('a', 3, { price: { currency: 'EUR' } })];
     const here = { source: 'euro', provider: { id: 79, name: 'Euro' } };
     await scene.catalogue(priced, { ...here, rates: { EUR: '2' } });

@@ -35,7 +35,7 @@ describe('the commands', () => {
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('the slug "sample" is taken') });
   });
 
-  it('prints a new token alone on standard output, and its id beside it', async () => {
+  it('prints only a new token on standard output, and its id on standard error', async () => {
     const { code, stdout, stderr } = await fleetbook(
       ['token', 'create', '--org', 'sample', '--expires', '90d'],
       env,
@@ -130,7 +130,7 @@ describe('the commands', () => {
   });
 });
 
-describe('wrong usage ends with 2 and one line that says what would do', () => {
+describe('wrong usage ends with code 2 and one line that names the accepted values', () => {
   it.each([
     [['frobnicate'], {}, /unknown command 'frobnicate'/],
     [['token', 'create'], {}, /required option '--org <slug>'/],

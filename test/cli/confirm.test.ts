@@ -35,7 +35,7 @@ describe('who decides', () => {
     expect(decider(set, { by: ' ada ', reason: 'cleanup' })).toMatchObject({ by: 'ada', reason: 'cleanup' });
     expect(decider(set, {})).toMatchObject({ by: 'on-call', reason: undefined });
     expect(decider(config({}), {}).by).toMatch(/^[^@]+@[^@]+$/);
-    // Whatever name is given, the process's own user is on record as well.
+    // The record has the process's user as well as the given name.
     expect(decider(set, { by: 'ada' })).toMatchObject({ how: 'cli', address: decider(config({}), {}).by });
     expect(() => decider(set, { reason: 'two\nlines' })).toThrow(/--reason must be one line/);
   });

@@ -1,4 +1,4 @@
-/** Every way in which a setting can miss its server: the message names the setting, the server and what to do. */
+/** Each way in which a setting fails to reach its server: the message names the setting, the server and the fix. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
@@ -47,7 +47,7 @@ describe('a command', () => {
   const cases: readonly (readonly [what: string, change: (parsed: URL) => void, told: RegExp])[] = [
     ['whose password is wrong', wrongPassword, /refuses the password .*correct it in DATABASE_URL$/],
     [
-      'whose port nobody listens on',
+      'whose port has no listener',
       refused,
       /refuses connections: start it, or correct host and port in DATABASE_URL$/,
     ],
@@ -93,7 +93,7 @@ describe('a command', () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
-  it('tells of a database that was never migrated', async () => {
+  it('reports a database without migrations', async () => {
     await using empty = await createDatabase({ migrated: false });
     const { code, stderr } = await fleetbook(['status'], { DATABASE_URL: empty.url, REDIS_URL: redis.url });
     expect({ code, stderr }).toEqual({
@@ -111,8 +111,8 @@ describe('a command', () => {
       wrongPassword,
       /refuses the user or the password .*correct it in CACHE_REDIS_URL/,
     ],
-    ['whose port nobody listens on', 'CACHE_REDIS_URL', refused, /refuses connections.* in CACHE_REDIS_URL$/],
-    ['whose port nobody listens on', 'REDIS_URL', refused, /refuses connections.* in REDIS_URL$/],
+    ['whose port has no listener', 'CACHE_REDIS_URL', refused, /refuses connections.* in CACHE_REDIS_URL$/],
+    ['whose port has no listener', 'REDIS_URL', refused, /refuses connections.* in REDIS_URL$/],
     [
       'whose host is not known',
       'REDIS_URL',
@@ -146,7 +146,7 @@ describe('a command', () => {
 
 describe('a reader, which starts all the same', () => {
   it.each([
-    // What the readers' own server does not give, the other one is asked for.
+    // If the readers' server has no answer, the primary is read.
     ['READER_DATABASE_URL', /refuses the password .*correct it in READER_DATABASE_URL/, true],
     ['DATABASE_URL', /refuses the password .*correct it in DATABASE_URL/, false],
   ])('logs what is wrong with %s', async (setting, told, isReady) => {
@@ -167,7 +167,7 @@ describe('a reader, which starts all the same', () => {
 });
 
 describe('migrate', () => {
-  it('says what it did, to which database, and that there was nothing to do', async () => {
+  it('names the database and the applied migrations, or that none are pending', async () => {
     await using empty = await createDatabase({ migrated: false });
     const env = { DATABASE_URL: empty.url };
     const { host } = new URL(inject('postgres').adminUrl);

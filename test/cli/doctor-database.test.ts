@@ -1,4 +1,4 @@
-/** What `doctor` finds of real databases in which something is wrong. */
+/** Findings of `doctor` about real databases with problems. */
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

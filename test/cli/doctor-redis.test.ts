@@ -1,4 +1,4 @@
-/** What `doctor` finds of real Redis servers in which something is wrong. */
+/** Findings of `doctor` about real Redis servers with problems. */
 import { mkdtempDisposable, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

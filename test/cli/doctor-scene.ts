@@ -1,4 +1,4 @@
-/** Servers of which `doctor` finds nothing bad, and what it finds when one of its settings is another. */
+/** Servers without problems, and the findings of `doctor` when one setting changes. */
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { examine } from '../../src/cli/doctor.ts';
@@ -30,7 +30,7 @@ export const changed = (url: string, change: (parsed: URL) => void): string => {
   return parsed.href;
 };
 
-/** Every finding, none of which tells a secret. */
+/** Returns every finding. Fails if one contains a secret. */
 export async function look(more: Record<string, string> = {}, now?: () => Date): Promise<Finding[]> {
   const findings = await examine({ ...env, ...more }, now);
   const told = JSON.stringify(findings);

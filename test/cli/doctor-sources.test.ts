@@ -69,7 +69,7 @@ describe('a port', () => {
 });
 
 describe('a source', () => {
-  it('is told of by what is worst: never run, never read, stale, disabled, not configured', async () => {
+  it('is reported by its most severe problem: never run, never read, stale, disabled, not configured', async () => {
     await using own = await createDatabase();
     await using store = openStore({ url: own.url, role: 'worker', connections: 1 });
     const register = (id: string) => registerSource(store.db, { id, kind: 'catalogue', adapter: 'hetzner' });

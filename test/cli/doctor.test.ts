@@ -1,4 +1,4 @@
-/** `fleetbook doctor`: what it looks at, and how it tells of it. */
+/** `fleetbook doctor`: its checks and its output. */
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { examine, findingsText } from '../../src/cli/doctor.ts';
@@ -11,8 +11,8 @@ import { env, PROBLEM, SECRET, useServers } from './doctor-scene.ts';
 
 useServers();
 
-describe('an installation in which nothing is wrong', () => {
-  it('is told so, with exit code 0', async () => {
+describe('an installation without problems', () => {
+  it('is reported as such, with exit code 0', async () => {
     await using own = await createDatabase();
     await using store = openStore({ url: own.url, role: 'worker', connections: 1 });
     await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
@@ -53,7 +53,7 @@ describe('an installation in which nothing is wrong', () => {
 });
 
 describe('the configuration', () => {
-  it('is told of whole: every setting and source that is wrong, and the servers beside them', async () => {
+  it('is reported completely: every wrong setting and source, and the servers', async () => {
     const wrong = {
       ...env,
       PORT: 'http',

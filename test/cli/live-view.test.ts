@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { type LiveViewOptions, liveView } from '../../src/cli/terminal/live-view.ts';
 import { until } from '../support/until.ts';
 
-/** A terminal of so many rows: what was written to it, and what somebody types. */
+/** A terminal with this number of rows, its output and its keyboard. */
 function terminal(rows = 24, columns = 80) {
   const typed = new EventEmitter();
   const input = Object.assign(typed, { isTTY: true, setRawMode: vi.fn(), resume: vi.fn(), pause: vi.fn() });
@@ -37,7 +37,7 @@ const view = (screen: ReturnType<typeof terminal>, more: Partial<LiveViewOptions
   });
 
 describe('a live view', () => {
-  it('is drawn again until q is typed, and leaves the terminal as it was', async () => {
+  it('is drawn again until q is typed, and restores the terminal', async () => {
     const screen = terminal();
     let drawn = 0;
     const shown = view(screen, { draw: async () => `drawing ${++drawn}\n` });

@@ -7,7 +7,7 @@ import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 
-// Every command is a process of its own, and a busy machine starts them slowly.
+// Every command is a process, and a busy machine starts processes slowly.
 describe('org', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;

@@ -46,7 +46,7 @@ describe('what a source cannot be used for', () => {
   afterAll(() => closing.disposeAsync());
   const operator = (...args: string[]) => fleetbook(args, env);
 
-  it('is told at the end of a sync, first of all regions that could not be read', async () => {
+  it('is printed at the end of a sync, unread regions first', async () => {
     await using upstream = await fakeUpstream();
     sixZonesAway(upstream);
     const here = { ...env, SCALEWAY_URL: upstream.url };
@@ -119,7 +119,7 @@ describe('what a source cannot be used for', () => {
     expect(JSON.stringify(JSON.parse(json.stdout))).toContain('\u202e');
   });
 
-  it('fails the sync of which not one row can be used, with the remedy', async () => {
+  it('a sync without a usable row fails, with a fix', async () => {
     await writeFile(file, JSON.stringify([cluster('one', 'sample'), cluster('two', 'sample')]));
     const { code, stderr } = await fleetbook(['sync', 'clusters'], { ...env, CLUSTERS_URL: file });
     expect(code).toBe(1);

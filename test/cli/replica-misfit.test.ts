@@ -1,4 +1,4 @@
-/** What `doctor`, `serve` and `work` say of a replica that does not fit, on a real one. */
+/** Messages of `doctor`, `serve` and `work` about a wrong replica, on real servers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { readSettings } from '../../src/config/settings.ts';

@@ -164,7 +164,7 @@ describe('a reader that is killed and started with everything down', () => {
     expect(await after.metrics()).toMatch(/fleetbook_reads_total\{.*tier="disk".*\} \d/);
   });
 
-  it('without SNAPSHOT_DIR it is as it was: alive, not ready, 503', async () => {
+  it('without SNAPSHOT_DIR it is alive, not ready, and answers 503', async () => {
     const { token } = await newToken();
     await using after = await serve(true, { SNAPSHOT_DIR: '' });
     const ready = await after.ready();
@@ -266,7 +266,7 @@ describe('a folder that does not do', () => {
         await until(
           async () => (await written(serving)) > before || existsSync(join(disk, 'fleetbook-copy-2')),
         );
-        // What memory holds is there again although nobody has asked for it since.
+        // Memory has its documents again without a request for them.
         await until(async () => copied(disk) >= 4);
         await kill(serving);
         await using after = await serve(true, { SNAPSHOT_DIR: disk });

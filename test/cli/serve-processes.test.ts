@@ -45,7 +45,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** One request; on a connection of its own unless an agent keeps some. */
+/** One request, on a new connection unless an agent is given. */
 function request(url: string, agent: Agent | false = false): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}` };
@@ -113,7 +113,7 @@ const answered = (text: string, route: string) =>
   series(text, 'fleetbook_http_requests_total', `route="${route}",method="GET",status="200"`);
 
 describe('serve --processes', () => {
-  it('answers on one port by every process, each of which is ready, and shows their sums in one scrape', async () => {
+  it('answers with every process on one port, and one scrape has the sums of all', async () => {
     await using serving = await serve(3);
     expect(serving.pids()).toHaveLength(3);
     const answers = await Promise.all(Array.from({ length: 12 }, () => request(`${serving.url}/readyz`)));
@@ -128,7 +128,7 @@ describe('serve --processes', () => {
     expect(text).toContain('process="api-primary"');
   });
 
-  it('replaces a process that is killed, goes on answering meanwhile, and forgets nothing it had counted', async () => {
+  it('replaces a killed process, keeps answering, and loses no counts', async () => {
     await using serving = await serve(2);
     const before = serving.pids();
     for (let i = 0; i < 6; i++) await request(`${serving.url}/v1/clusters`);
@@ -164,7 +164,7 @@ describe('serve --processes', () => {
     expect(failures.length - lost).toBeLessThanOrEqual(3);
     expect(serving.pids()).toHaveLength(2);
     expect(serving.pids()).not.toContain(killed);
-    // What it had answered since the last scrape is all that the sum may lack.
+    // The sum may lack only its answers since the last scrape.
     expect(answered(await serving.metrics(), '/v1/clusters')).toBeGreaterThanOrEqual(6);
   });
 

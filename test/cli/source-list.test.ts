@@ -81,7 +81,7 @@ describe('source list', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('says of a source that is watched that it is, and keeps to the width whatever ids there are', async () => {
+  it('marks watched sources, and keeps the width for ids of any length', async () => {
     const { sources } = readNamedSources({ ...env, HETZNER_SCHEDULE: '40 5,15,17 * * *' }, []);
     const long = listedSources(sources, [], new Date('2026-11-22T23:30:00Z'), 1).map((source) => ({
       ...source,
@@ -147,7 +147,7 @@ describe('source show', () => {
     expect(shown.stdout + JSON.stringify(whole)).not.toContain('hunter2');
   });
 
-  it('says of a source that is not read why that is, and what to do', async () => {
+  it('says why a source is not read, and what to do', async () => {
     const text = async (id: string) =>
       (await fleetbook(['source', 'show', id], env)).stdout.replaceAll(/\s+/g, ' ');
     expect(await text('linode')).toMatch(
@@ -164,7 +164,7 @@ describe('source show', () => {
   });
 });
 
-it('what is stored of a source is told without counting anything', async () => {
+it('stored sources are listed without a count of rows', async () => {
   const stored = await storedSources(store.sql);
   expect(stored.map(({ id }) => id)).toEqual(['gone', 'hetzner', 'linode', 'retired']);
   expect(stored[2]).toMatchObject({ adapter: 'linode', disabled: { by: 'ada@desk' }, verifiedAt: null });

@@ -5,7 +5,7 @@ import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 
-// Every command is a process of its own, and a busy machine starts them slowly.
+// Every command is a process, and a busy machine starts processes slowly.
 describe('user', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
@@ -90,7 +90,7 @@ describe('user', () => {
     [['rename', '2', '--org', 'b', '--first-name', 'a\nb', '--last-name', ''], 2, /each be one line/],
     [['rename', '2', '--org', 'b', '--first-name', 'x'], 2, /required option '--last-name <name>'/],
     [['list'], 2, /required option '--org <slug>'/],
-  ])('%j ends with %i and one line that says what would do', async (args, code, message) => {
+  ])('%j ends with %i and one line that names the accepted values', async (args, code, message) => {
     const result = await user(...args);
     expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
     expect(result.stderr).toMatch(message);

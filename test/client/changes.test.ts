@@ -85,7 +85,7 @@ describe('changes', () => {
 
   it('are not lost between the first question and the first connection', async () => {
     await using given = await scene();
-    // The stream cannot be had at first, and meanwhile something happens.
+    // The first connection of the stream fails, and a change happens before the second.
     const away = (_: unknown, response: { destroy(): void }) => {
       given.fake.happens(deleted('a'));
       response.destroy();

@@ -62,7 +62,7 @@ describe('a download', () => {
     await expect(bytesOf(body)).rejects.toBeInstanceOf(FleetbookUnreachable);
   });
 
-  it('gives its connection back when nobody wants the rest', async () => {
+  it('returns its connection when the caller cancels the rest', async () => {
     await using given = await scene();
     given.fake.first((_, response) => {
       response.writeHead(200, { etag: '"file-1"', 'content-length': FILE.length });

@@ -46,7 +46,7 @@ const sendPage = (request: IncomingMessage, response: ServerResponse) => {
 };
 
 describe('in Node', () => {
-  it('every operation of the reader is told as the reader tells it', async () => {
+  it('every operation returns what the reader answers', async () => {
     await addMachines(scene.sql, scene.sample.region, 3);
     await using api = await served();
     const { token } = await api.token();
@@ -83,7 +83,7 @@ describe('in Node', () => {
     });
     const machines = new FleetbookClient({ url: api.url, token: (await api.token()).token });
     await expect(machines.machine(-1)).rejects.toMatchObject({ status: 400, parameter: 'id' });
-    // What is kept is not given to a token that may not read it.
+    // A stored answer is not returned to a token that may not read it.
     await client.clusters();
     await revokeToken(scene.store.db, good.id);
     await scene.publisher.publishDirty();

@@ -74,7 +74,7 @@ describe('a search', () => {
     expect({ currency, asOf }).toEqual({ currency: 'USD', asOf: '2026-11-20T12:00:00Z' });
   });
 
-  it('goes through its pages, and asks for none that nobody wants', async () => {
+  it('reads its pages, and requests none that the caller does not use', async () => {
     await using given = await scene();
     const ids: number[] = [];
     for await (const { data } of given.client.searchPages({ limit: 3 }))
@@ -106,7 +106,7 @@ describe('an answer that is kept', () => {
     const after = await given.client.search();
     expect(after).toEqual({ ...before, isUnchanged: true });
     expect(given.fake.asked[1]?.headers['if-none-match']).toMatch(/^".+"$/);
-    // Nobody can change what is kept.
+    // A caller cannot change stored answers.
     expect(after.data).not.toBe(before.data);
   });
 
@@ -147,7 +147,7 @@ describe('what passes', () => {
     expect(given.fake.asked).toHaveLength(3);
   });
 
-  it('is asked again after a connection that broke, an answer that is none, and one that never came', async () => {
+  it('is retried after a lost connection, a malformed answer and a timeout', async () => {
     await using given = await scene({ attemptTimeoutMs: 100 });
     const portal = (_: unknown, response: ServerResponse) =>
       void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>');
@@ -223,7 +223,7 @@ describe('a problem', () => {
     expect(given.fake.asked).toHaveLength(1);
   });
 
-  it('has what it says of itself', async () => {
+  it('has the members of the problem', async () => {
     await using given = await scene();
     const error = await given.client.recommend({ cpu: -1, ram: 2 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FleetbookProblem);
@@ -240,7 +240,7 @@ describe('a problem', () => {
     });
   });
 
-  it('of a gateway, which is none of ours, has its status', async () => {
+  it('of a gateway, which is no problem of the API, has its status', async () => {
     await using given = await scene({ attempts: 1 });
     given.fake.first((_, response) => void response.writeHead(502).end('<html>'));
     await expect(given.client.search()).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** Who is let in, with tokens and documents that come from PostgreSQL and Redis, over real sockets. */
+/** Access control over real sockets, with tokens and documents from PostgreSQL and Redis. */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteOrganization } from '../../src/db/organizations.ts';
@@ -25,7 +25,7 @@ const scopeOf = (route: Route): Scope => (route.includes('cluster') ? 'clusters:
 const NO_CREDENTIALS = 'Bearer realm="fleetbook"';
 const INVALID = 'Bearer realm="fleetbook", error="invalid_token"';
 
-/** What is sent, and the challenge of the 401 that it gets. */
+/** Authorization fields, and the challenge of their 401. */
 const REFUSED = {
   'no token': NO_CREDENTIALS,
   'another scheme': NO_CREDENTIALS,
@@ -41,7 +41,7 @@ type Refused = keyof typeof REFUSED;
 const closing = new AsyncDisposableStack();
 let scene: Scene;
 let sample: Sample;
-/** Of a process that has heard of everything that was published, and of one that only has PostgreSQL. */
+/** A reader with all publications, and a reader with PostgreSQL alone. */
 let ports: Readonly<Record<'linked' | 'without a cache', number>>;
 const tokens = new Map<string, string>();
 
@@ -173,7 +173,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     expect(bodies.size).toBe(1);
   });
 
-  it('answers 404 to a slug that only another organization has as to one that nobody has', async () => {
+  it('answers the same 404 to a slug of another organization and to an unknown slug', async () => {
     await scene.sql`update clusters set slug = 'only-b' where id = ${sample.clusterOfB}`;
     await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${sample.b}`;
     await scene.publisher.publishDirty();

@@ -114,7 +114,7 @@ describe('a refused token', () => {
       { method: 'POST', url: '/v1/clusters', headers: { 'content-type': 'application/json' }, payload: '{' },
     ],
     [
-      'a content type that is none',
+      'a malformed content type',
       { method: 'POST', url: '/v1/clusters', headers: { 'content-type': '????' }, payload: 'x' },
     ],
   ] as const)('comes before %s', async (_, request) => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
 
-/** A client's connection from an address of its own, and what has come by it. */
+/** A connection from a given address, and the bytes that it received. */
 async function open(port: number, address = '127.0.0.1', first = '') {
   const socket = connect({ port, host: '127.0.0.1', localAddress: address }).on('error', () => {});
   socket.write(first);

@@ -16,7 +16,7 @@ export async function serveChanges(
   limits: ApiDeps['limits'] = {},
 ) {
   const publisher = feedPublisher(scene.store.db, scene.cache);
-  // As if each version of the sample's lists had been told, but for the last.
+  // The feed contains each version of the sample's lists except the last one.
   await scene.sql`update regions set told_version = version - 1`;
   await scene.sql`update organizations set told_version = clusters_version - 1`;
   await publisher.publishDirty();
@@ -42,7 +42,7 @@ export async function serveChanges(
       headers: { authorization: `Bearer ${bearer}`, ...headers },
     }).end();
     open.push(asked);
-    // Whoever is cut hears of it by the answer.
+    // A client whose connection is cut sees it in the answer.
     asked.on('error', () => {});
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     answer.setEncoding('utf8').on('error', () => {});

@@ -1,4 +1,4 @@
-/** What PostgreSQL answers is compressed when somebody wants it compressed, or the cache can take it, and not before. */
+/** Answers of PostgreSQL are compressed when a request or the cache needs it, and not before. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
@@ -77,7 +77,7 @@ it('goes plain to whoever takes it plain, and in the coding that the next one as
   expect((await api.ask('br', plain.tag)).status).toBe(304);
 });
 
-it('is offered to the cache in every coding, also when nobody has asked for one', async () => {
+it('is offered to the cache in every coding, even without a request for one', async () => {
   await addMachines(scene.sql, scene.sample.region, 40);
   await scene.publisher.publishDirty();
   const reader = await scene.linkedReader();

@@ -27,7 +27,7 @@ describe('the documents', () => {
     });
   });
 
-  it('an organization sees its clusters, whole, and those of nobody else', async () => {
+  it('an organization sees all its clusters and no others', async () => {
     for (const organizationId of [1, 2, 3]) {
       const authorization = `Bearer ${api.tokens.issue({ organizationId })}`;
       expect((await get('/v1/clusters', { authorization })).json()).toEqual(CLUSTERS[organizationId]);
@@ -44,7 +44,7 @@ describe('the documents', () => {
     expect(list.json()).toHaveLength(3);
   });
 
-  it('prices are told of a published machine only', async () => {
+  it('only published machines have prices', async () => {
     expect((await get('/v1/machines/300/prices')).json()).toEqual([
       { price: 0.0001, from: '2026-03-01T04:17:02.114392Z', to: null },
     ]);
@@ -282,7 +282,7 @@ describe('the codings of a body', () => {
     ]);
   });
 
-  it('are none for a small body', async () => {
+  it('do not exist for a small body', async () => {
     const response = await get('/v1/machines/300', { 'accept-encoding': 'br, gzip' });
     expect(response.headers['content-encoding']).toBeUndefined();
     expect(response.json().id).toBe(300);

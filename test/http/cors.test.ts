@@ -24,7 +24,7 @@ interface Asked {
   readonly text: string;
 }
 
-/** Over a real connection: browsers forbid scripts, and `fetch`, to set an origin of their own. */
+/** Uses a real connection: browsers and `fetch` do not let scripts set `Origin`. */
 async function send(
   port: number,
   path: string,
@@ -47,7 +47,7 @@ const corsFields = ({ headers }: Asked) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 
 describe('without CORS_ORIGINS', () => {
-  it('nothing is told to pages of other origins, and OPTIONS is answered as any other method', async () => {
+  it('pages of other origins get no CORS fields, and OPTIONS is answered like any other method', async () => {
     await using api = await serve({});
     const authorization = `Bearer ${api.token}`;
     const answers = [
@@ -181,7 +181,7 @@ describe('answers to a page of a listed origin', () => {
     expect(answers[1]?.headers['access-control-expose-headers']).toMatch(/Retry-After.*RateLimit-Reset/);
   });
 
-  it('can be read by no other origin, and caches are told so', async () => {
+  it('cannot be read by other origins, and `Vary` informs caches', async () => {
     await using api = await serve({ corsOrigins: [PAGE, 'http://localhost:5173'] });
     const authorization = `Bearer ${api.token}`;
     for (const origin of [STRANGER, 'null', `${PAGE}.evil.example.com`, '', undefined]) {

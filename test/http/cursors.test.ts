@@ -21,7 +21,7 @@ async function end(api: ChangesApi, bearer: string) {
   return api.page(`/v1/changes?after=${next}`, bearer);
 }
 
-/** Changes of the other organization's cluster, each a change of its own in the feed. */
+/** Changes of the other organization's cluster, each a separate change in the feed. */
 async function changeB(api: ChangesApi, times: number): Promise<void> {
   for (let i = 0; i < times; i++) {
     await setStatus(scene.sql, scene.sample.clusterOfB, `State${i}`);
@@ -36,7 +36,7 @@ function earlierCursor(lineage: string, position: number): string {
   return bytes.toString('base64url');
 }
 
-/** Bits in which two cursors differ. */
+/** Returns the number of bits in which two cursors differ. */
 function distance(a: string, b: string): number {
   const other = Buffer.from(b, 'base64url');
   const bits = [...Buffer.from(a, 'base64url')].map((byte, i) => (byte ^ (other[i] ?? 0)).toString(2));

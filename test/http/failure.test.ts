@@ -68,7 +68,7 @@ describe('when nothing fresh is to be had', () => {
   );
 });
 
-describe('an error that nobody expected', () => {
+describe('an unexpected error', () => {
   it.each([
     ['an Error', new TypeError('at /secret/path: select 1')],
     [
@@ -194,7 +194,7 @@ describe('what is observed', () => {
     for (const { seconds } of api.observed) expect(seconds).toBeGreaterThan(0);
   });
 
-  it('counts an answer also when whoever asked has left meanwhile', async () => {
+  it('counts an answer even if its client has disconnected', async () => {
     const clusters = await memoryClusters();
     const asked = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();

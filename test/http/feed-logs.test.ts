@@ -1,4 +1,4 @@
-/** What a reader logs of the changes feed, at its most talkative, while everything goes wrong. */
+/** The log of a reader about the changes feed, at the lowest level, during failures. */
 import { expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';

@@ -48,7 +48,7 @@ export interface RawResponse {
   readonly body: string;
 }
 
-/** Sends bytes as they are, reads until the server closes, and answers with every response that came. */
+/** Sends bytes unchanged, reads until the server closes, and returns all responses. */
 export async function exchange(
   port: number,
   ...chunks: readonly (string | Buffer)[]

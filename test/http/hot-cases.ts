@@ -1,4 +1,4 @@
-/** The cases in which the hot path and the ordinary one have to agree. */
+/** Cases in which the hot path and the ordinary path must give equal answers. */
 
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
@@ -6,7 +6,7 @@ import { newToken } from '../../src/domain/token.ts';
 import type { TestScene } from '../snapshot/scene.ts';
 import { converse, header, type WireRequest } from './wire.ts';
 
-/** What an answer is asked for with: every coding with every condition. */
+/** Request headers: every coding with every condition. */
 function variants(tag: string): string[][] {
   const hash = tag.slice(1, -1);
   const codings = [

@@ -25,7 +25,7 @@ interface WireApi extends AsyncDisposable {
   readonly observed: readonly RequestOutcome[];
 }
 
-/** The API over a reader of its own. */
+/** The API with its own reader. */
 async function serve(reader: TestReader, overrides: Partial<ApiDeps> = {}): Promise<WireApi> {
   const observed: RequestOutcome[] = [];
   const app = buildApp({

@@ -11,7 +11,7 @@ import { converse, header } from './wire.ts';
 
 const scene = sceneForEachTest();
 
-/** An API whose cached responses are counted, and what is asked of it. */
+/** An API with counted cached responses, and its requests. */
 async function start(options: Partial<ReaderOptions> = {}) {
   const create = (organizationId: number) => createToken(scene.store.db, { organizationId, scopes: SCOPES });
   const [tokenOfA, tokenOfB] = [await create(scene.sample.a), await create(scene.sample.b)];
@@ -68,7 +68,7 @@ async function start(options: Partial<ReaderOptions> = {}) {
   };
 }
 
-it('a publication takes the responses of its own document, and leaves every other', async () => {
+it('a publication invalidates the responses of its own document and no others', async () => {
   await using api = await start({ pollMs: 60_000 });
   for (const what of api.names) await api.cache(what);
   const { responses, documents } = api.reader;
@@ -95,7 +95,7 @@ it('a publication takes the responses of its own document, and leaves every othe
   expect(JSON.parse((await api.cache('clusterOfA')).body)).toMatchObject({ status: 'Stopped' });
 });
 
-it('a source that was read anew changes a header field and takes no response', async () => {
+it('a repeated read of a source changes a header field and invalidates no response', async () => {
   await using api = await start({ pollMs: 60_000 });
   for (const what of api.names) await api.cache(what);
   const before = await api.ask('machine');

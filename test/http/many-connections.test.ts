@@ -5,7 +5,7 @@ import { startProgram } from '../support/program.ts';
 
 const PROGRAM = new URL('programs/many-connections.ts', import.meta.url).pathname;
 const CONNECTIONS = 10_000;
-/** Descriptors that a process needs beside its connections. */
+/** File descriptors of a process in addition to its connections. */
 const OTHERS = 200;
 
 /** The hard limit of file descriptors, up to which a process may raise its own. */

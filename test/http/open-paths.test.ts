@@ -67,7 +67,7 @@ describe('/openapi.json', () => {
     return found ?? expect.fail(`${reference} leads nowhere`);
   }
 
-  it('names the release, and every operation with an id of its own', async () => {
+  it('names the release, and gives every operation a unique id', async () => {
     const document = await read();
     expect(document).toMatchObject({ openapi: '3.1.1', info: { version: '1.2.3' } });
     const operations = Object.values(document.paths ?? {}).map(({ get }) => get?.operationId);
@@ -166,7 +166,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('has the refusal of other methods and of too many requests as responses of their own', async () => {
+  it('describes the answers to other methods and to too many requests', async () => {
     await using api = await testApi({ limits: { requestsPerMinute: 1 } });
     const document = await read();
     const bearer = { authorization: `Bearer ${api.token}` };

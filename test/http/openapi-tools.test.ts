@@ -64,7 +64,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** What the document has by name and `@fleetbook/fleetbook/client` as well. */
+/** Names that both the document and `@fleetbook/fleetbook/client` have. */
 const SAME_BY_NAME = ['Machine', 'Cluster', 'Provider', 'Price'];
 
 /** Compiled and run: the same questions by each of the generated clients. */
@@ -111,7 +111,7 @@ describe('clients that are generated', () => {
   let folder: string;
 
   beforeAll(async () => {
-    // Beside the others, so that compiler and tests find what they import.
+    // In this folder, so that compiler and tests find the imports.
     folder = cleanUp.use(await mkdtempDisposable(inPackage('test/http/generated-'))).path;
     const same = SAME_BY_NAME.map((name) => `Same<own.${name}, components['schemas']['${name}']>`);
     const program = PROGRAM.replace('SAME', `[${same.join(', ')}]`).replace(
@@ -143,7 +143,7 @@ describe('clients that are generated', () => {
     expect((await compiled).stdout).toBe('');
   });
 
-  it('list, find one, and tell of what is not there and of a token that does not do', async () => {
+  it('list, find one, and report a missing element and an invalid token', async () => {
     const { byTypes, bySdk } = (await import(join(folder, 'program.ts'))) as Generated;
     const slugs = CLUSTERS[1]?.map(({ slug }) => slug);
     const one = CLUSTERS[1]?.[0];

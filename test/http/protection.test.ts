@@ -87,8 +87,8 @@ it('a process that is late answers 503 at once, to all but those who watch it, u
   await until(async () => (await get('/v1/clusters')).status === 200);
 });
 
-describe('whoever tries unknown tokens', () => {
-  it('is told to come back, and is known by the address that a trusted proxy names', async () => {
+describe('a client that tries unknown tokens', () => {
+  it('gets Retry-After, and is identified by the address that a trusted proxy names', async () => {
     const addresses: (string | undefined)[] = [];
     await using api = await testApi({
       trustProxy: ['127.0.0.0/8'],

@@ -20,7 +20,7 @@ interface OpenApi {
 }
 
 describe('the reference page', () => {
-  it('is there for everybody, and lets nothing in but its own', async () => {
+  it('is public, and allows only resources of its server', async () => {
     await using api = await testApi({ docs: true });
     const page = await api.app.inject({ url: '/docs', headers: { accept: 'text/html' } });
     expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -111,7 +111,7 @@ describe('the reference page in a browser', needs(hasChromium, CHROMIUM), () => 
   it.each([
     ['by day', { colorScheme: 'light', viewport: { width: 1280, height: 860 } }],
     ['by night, on a phone', { ...PHONE, colorScheme: 'dark' }],
-  ] as const)('shows every operation and asks nobody else, %s', async (_, options) => {
+  ] as const)('shows every operation and requests nothing from other servers, %s', async (_, options) => {
     await using api = await testApi({ docs: true });
     const origin = `http://127.0.0.1:${await listen(api.app)}`;
     const context = await browser.newContext(options);

@@ -50,7 +50,7 @@ describe('a stream of changes', () => {
     const { reads } = api.reader.feed;
     const catalogue = reads.catalogue.bind(reads);
     const read = vi.spyOn(reads, 'catalogue');
-    // A busy reader reads the first page late: it shows the machines and clusters as they are by then.
+    // A busy reader reads the first page late: it then shows the current machines and clusters.
     const written = Promise.withResolvers<void>();
     read.mockImplementationOnce(async (...page) => written.promise.then(() => catalogue(...page)));
     const tokens = await Promise.all([

@@ -60,7 +60,7 @@ describe('fleetbook alert', () => {
     );
     for (const [args, code, stderr] of [
       [['acknowledge', '1'], 2, /--reason/],
-      [['acknowledge', '1', '--reason', 'x'.repeat(501)], 2, /at most 500 characters/],
+      [['acknowledge', '1', '--reason', 'x'.repeat(501)], 2, /one line of 1 to 500 characters/],
       [['acknowledge', '2', ...because], 1, /alert 2 is over/],
       [['acknowledge', '99', ...because], 1, /there is no alert 99; see: fleetbook alert list/],
       [['snooze', '1', ...because], 2, /--for/],

@@ -45,9 +45,9 @@ describe('operator', () => {
   it.each([
     [['create', 'Ada Lovelace', '--role', 'admin'], /"Ada Lovelace" is no operator’s name; use 1 to 64/],
     [['create', 'bob', '--role', 'king'], /"king" is no role; use viewer, operator, admin/],
-    [['create', 'bob', '--role', 'viewer', '--expires', 'soon'], /--expires "soon" is no time/],
+    [['create', 'bob', '--role', 'viewer', '--expires', 'soon'], /--expires "soon" is not a time/],
     [['set-role', 'ada', 'root'], /"root" is no role/],
-    [['revoke', 'fbo_x'], /"fbo_x" is no token id; .*, not the token/],
+    [['revoke', 'fbo_x'], /"fbo_x" is not a token id; .*, not the token/],
     [['set-password', 'ada'], /operators have no passwords any more, .*: fleetbook operator token <name>/],
     [['set-password', '--by', 'root'], /operators have no passwords any more/],
   ])('%j with wrong input says what would do', async (args, message) => {
