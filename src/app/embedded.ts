@@ -35,7 +35,7 @@ const DOCS_PATHS = ['/docs', '/docs/*', '/llms.txt'];
 const CHECK_EVERY_MS = 50;
 
 /**
- * Opens a reader for a host. PostgreSQL and Redis need not be up: it connects as soon as they are.
+ * Opens a reader for a host. PostgreSQL and Redis may start later: it connects then.
  * @throws TypeError that names each missing, unknown or wrong option
  */
 export function createReader(options: ReaderOptions): EmbeddedReader {

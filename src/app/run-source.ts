@@ -107,7 +107,7 @@ export async function runSource(
   });
 }
 
-/** Returns the context in which an adapter watches a source until the signal aborts. */
+/** Returns the context for an adapter's watch of a source, until the signal aborts. */
 export function watchContext(source: ClustersConfig, signal: AbortSignal): WatchContext {
   const http = openHttp(source, { signal });
   return { http, now: () => new Date(), ...addressOf(source), signal };

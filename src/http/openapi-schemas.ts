@@ -14,7 +14,7 @@ export function named<T extends z.ZodType>(name: string, schema: T): T {
 
 /**
  * Returns a function that converts schemas.
- * @param components receives the named schemas, to which the others refer
+ * @param components receives the named schemas; others refer to them
  */
 export function schemaWriter(components: Record<string, Schema>): (schema: z.ZodType) => Schema {
   function write(schema: z.core.$ZodType, isDefinition = false): Schema {

@@ -104,7 +104,7 @@ async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Prom
     const [acts] = await store.sql<{ name: string; unbound: boolean }[]>`
       select rolname as name, rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`;
     if (acts && acts.name !== name) {
-      const mend = `let the pooler that stands there pass \`role\` on, or add pool_mode=transaction to ${server.setting}`;
+      const mend = `configure the pooler to pass \`role\`, or add pool_mode=transaction to ${server.setting}`;
       return problem(check, `${server.setting} acts as ${acts.name} and not as ${name}`, mend);
     }
     if (acts?.unbound) {

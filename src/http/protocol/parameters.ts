@@ -44,7 +44,7 @@ export function countParameter(
   return integer(minimum, maximum).register(ABOUT, { description, example, expected });
 }
 
-/** The form in which programs write small numbers: `1e-7`. */
+/** A small number with an exponent: `1e-7`. */
 const EXPONENT = /^\d(?:\.\d+)?e-\d{1,2}$/;
 
 /** A decimal greater than 0 as text, with at most nine digits before the point and `decimals` after it. */
