@@ -1,7 +1,7 @@
 /**
  * Reads an AWS region file of 500 MB through the adapter, as a sync does, and prints the peak memory of the process
  * that reads it. The file is made up while it is sent, by another process, over loopback; it has the shape and the
- * proportions of a large region's: every type in some hundred variants of which one is ordinary, and more text about
+ * proportions of a large region's: every type in some hundred variants one of them ordinary, and more text about
  * reservations than about all the rest.
  *
  * node bench/aws-region-file.ts [--bytes 500000000] [--json]

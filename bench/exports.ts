@@ -1,6 +1,6 @@
 /**
  * `npm run bench:exports`: what it takes to make the files of a large catalogue: time, memory of the worker's process
- * beside what it has before, and the size of each file. `--machines 1000000` unless given, each with two prices.
+ * in addition to its memory before, and the size of each file. `--machines 1000000` unless given, each with two prices.
  */
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:memory`: what an entry of each kind costs a reader beside the bytes that it holds, and the constant that
+ * `npm run bench:memory`: what an entry of each kind costs a reader in addition to its bytes, and the constant that
  * accounts for it (src/snapshot/document/memory-costs.ts). The exit code is 1 when a constant is too small, or counts
  * more than half again as much as is there.
  */

@@ -112,7 +112,7 @@ it('a reader that starts without any of them answers what the others have, is re
       const away = new Set<TierName>(world.away);
       for (const next of [...world.away, undefined]) {
         const isServed = !(away.has('cache') && away.has('database'));
-        // What nobody has is not claimed; what one of them has is given, at once or when its absence is noticed.
+        // A reader without any tier answers 503. With one tier it answers, at the latest once it notices the loss.
         if (!isServed) {
           expect(await ask(world, [])).toEqual([0, 5]);
           expect((await world.reader.readiness()).ready).toBe(false);

@@ -27,7 +27,7 @@ async function scene() {
   });
   const worker = undo.use(composeWorker(config, pino({ level: 'silent' })));
   for (const slug of ['acme', 'globex']) await createOrganization(worker.store.db, slug, slug);
-  // What is in no catalogue is looked at again at every run, whatever the feed says of its version.
+  // Unknown machines are looked up again at every run, even if the feed is unmodified.
   await worker.store.sql`
     with provider as (insert into providers (name) values ('Acme Cloud') returning id),
       region as (insert into regions (provider_id, code, name) select id, 'dc1', 'Basel' from provider returning id)
@@ -60,7 +60,7 @@ const DEFAULTS = {
 } as const;
 
 describe('a feed that says no more than it must', () => {
-  it('is stored with the defaults of its source's entry, and read again when the entry changes', async () => {
+  it('is stored with the defaults of its source’s entry, and read again when the entry changes', async () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
     feed.asked(null, { rows: [ROW], etag: '"1"' });

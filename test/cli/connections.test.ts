@@ -1,4 +1,4 @@
-/** Each way in which a setting fails to reach its server: the message names the setting, the server and the fix. */
+/** Settings that do not lead to a usable server: the message names setting, server and fix. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/app/connections.ts';

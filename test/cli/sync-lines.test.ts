@@ -71,7 +71,7 @@ describe('the end of a sync', { timeout: 240_000 }, () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  /** Hetzner with twenty types, of which `broken` lack their cores, every price multiplied. */
+  /** Hetzner with twenty types. `broken` of them lack their cores, and every price is multiplied. */
   async function sync(broken: number, factor: number, more: Record<string, string> = {}) {
     await using upstream = await fakeUpstream();
     const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
@@ -101,7 +101,7 @@ describe('the end of a sync', { timeout: 240_000 }, () => {
     expect(stdout).toContain('\n  see: fleetbook rejected hetzner\n');
   });
 
-  it('that was held says each guard on a line of its own, and fits', async () => {
+  it('that was held prints each guard on a separate line, and fits', async () => {
     const { code, stderr } = await sync(1, 100);
     expect(code).toBe(1);
     expect(tooLong(stderr)).toEqual([]);

@@ -21,7 +21,7 @@ describe('token', () => {
     ({ scene, env } = closing.use(await openCommandScene()));
     await fleetbook(['org', 'create', 'acme'], env);
     await fleetbook(['org', 'create', 'other'], env);
-    // The second one never hears of anything: it only looks when its time has come.
+    // The second reader receives no messages and only polls.
     readers = [scene.reader(), scene.reader({ pollMs: 60_000 })];
     for (const reader of readers) await reader.catalogue.providers();
     await until(() => readers.every(({ link }) => link.linked));
@@ -203,7 +203,7 @@ describe('token', () => {
     }
     const listed = (await json('list', '--org', 'acme')).at(-1);
     expect(listed.id).toBe(made.id);
-    // It is kept to the minute; nobody used the token before it was made.
+    // The time is stored by the minute, and is not before the token's creation.
     expect(Date.parse(listed.lastUsedAt)).toBeGreaterThanOrEqual(Date.parse(listed.createdAt));
     expect(Date.now() - Date.parse(listed.lastUsedAt)).toBeLessThan(120_000);
     expect(await scene.sql`select version, published_version from tokens where id = ${made.id}`).toEqual(

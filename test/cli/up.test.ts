@@ -45,7 +45,7 @@ async function redisPid(port: number): Promise<number> {
       const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8');
       if (/(redis|valkey)-server/.test(command) && command.includes(`:${port}`)) return Number(entry);
     } catch {
-      // Ended meanwhile.
+      // The process has ended.
     }
   }
   throw new Error(`no Redis on port ${port}`);
@@ -223,7 +223,7 @@ describe('fleetbook up', () => {
     const second = await fleetbook(['up'], { FLEETBOOK_HOME, FLEETBOOK_CONFIG: file, ...given });
     expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(notice) });
     expect(second.stderr).toContain(` at ${up.url}, with the operators’ pages at ${up.opsUrl}. Stop it`);
-    // The sample has a home of its own, and finds the port taken.
+    // The sample has another home, and the port is in use.
     const sample = await fleetbook(['up'], { FLEETBOOK_HOME, PORT: new URL(up.url).port });
     expect(sample).toMatchObject({ code: 1, stderr: expect.stringContaining(notice) });
   }, 240_000);
@@ -246,7 +246,7 @@ describe('npm start', () => {
         OPS_PORT: String(opsPort),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A process group of its own, as a terminal gives it.
+      // A new process group, like that of a terminal.
       detached: true,
     });
     const pid = child.pid ?? expect.unreachable('npm has no process id');

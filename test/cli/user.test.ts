@@ -25,14 +25,14 @@ describe('user', () => {
   afterAll(() => closing.disposeAsync());
 
   const user = (...args: string[]) => fleetbook(['user', ...args], env);
-  /** The creator of an organization's only cluster, as a reader that has heard of everything shows it. */
+  /** The creator of an organization's only cluster, as a reader with all publications shows it. */
   const creator = async (organization: number) => {
     const { body } = await reader.clusters.clusters(organization);
     const [{ user }] = JSON.parse(body.identity.toString());
     return `${user.first_name} ${user.last_name}`;
   };
 
-  it('list shows who made an organization’s clusters, and nobody of another one', async () => {
+  it('list shows the creators of an organization’s clusters, and none of another one', async () => {
     const [ofA, ofEmpty, json] = await Promise.all([
       user('list', '--org', 'a'),
       user('list', '--org', 'empty'),

@@ -1,4 +1,4 @@
-/** What listing commands print on a terminal of 80 columns: every line fits, and no word is broken. */
+/** Output of listing commands on a terminal of 80 columns: every line fits, and no word is broken. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { auditCommand } from '../../src/cli/accounts/audit.ts';
 import { listOrgs } from '../../src/cli/accounts/org.ts';

@@ -36,7 +36,7 @@ function earlierCursor(lineage: string, position: number): string {
   return bytes.toString('base64url');
 }
 
-/** Returns the number of bits in which two cursors differ. */
+/** Counts the different bits of two cursors. */
 function distance(a: string, b: string): number {
   const other = Buffer.from(b, 'base64url');
   const bits = [...Buffer.from(a, 'base64url')].map((byte, i) => (byte ^ (other[i] ?? 0)).toString(2));

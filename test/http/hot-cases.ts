@@ -1,4 +1,4 @@
-/** Cases in which the hot path and the ordinary path must give equal answers. */
+/** The hot path and the ordinary path must give equal answers in these cases. */
 
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';

@@ -8,7 +8,7 @@ const CONNECTIONS = 10_000;
 /** File descriptors of a process in addition to its connections. */
 const OTHERS = 200;
 
-/** The hard limit of file descriptors, up to which a process may raise its own. */
+/** The hard limit of file descriptors of a process. */
 function descriptors(): number {
   const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim();
   return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);

@@ -83,7 +83,7 @@ describe('a stream of changes', () => {
     expect(starts).toEqual([...new Set(starts)]);
   });
 
-  it('that begins or comes back while others follow reads nothing of its own', async () => {
+  it('that begins or reconnects while others follow causes no read', async () => {
     await using api = await serve();
     const { token: bearer } = await token(['machines:read']);
     const first = await api.stream(bearer);

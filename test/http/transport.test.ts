@@ -121,7 +121,7 @@ describe('a request is understood', () => {
     expect(response?.status).toBe(200);
   });
 
-  it('when it expects to be told to continue', async () => {
+  it('when it expects 100-continue', async () => {
     const [first, second] = await exchange(
       port,
       `POST /v1/clusters HTTP/1.1\r\n${HOST}${AUTHORIZATION}Expect: 100-continue\r\nContent-Length: 2\r\n${CLOSE}\r\n{}`,
@@ -138,7 +138,7 @@ describe('a request is understood', () => {
     expect(response?.status).toBe(200);
   });
 
-  it('when bytes that are no UTF-8 stand in its path as they are', async () => {
+  it('when its path has raw bytes that are not UTF-8', async () => {
     const head = Buffer.from(
       `GET /v1/clusters/\xff\xfe HTTP/1.1\r\n${HOST}${AUTHORIZATION}${CLOSE}\r\n`,
       'latin1',

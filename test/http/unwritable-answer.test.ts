@@ -1,4 +1,4 @@
-/** What an answer cannot be written with: it is a failure that is answered, and not a silence. */
+/** An answer that cannot be written: the client gets an error and not silence. */
 import { expect, it } from 'vitest';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';

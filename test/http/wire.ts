@@ -1,4 +1,4 @@
-/** Answers as they are on the wire, byte by byte. */
+/** Reads raw answers, byte by byte. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'vitest';
@@ -52,7 +52,7 @@ export async function converse(port: number, requests: readonly WireRequest[]): 
   }
 }
 
-/** The value of a header field, by its name as it is written. */
+/** Returns the value of a header field. The name is case-sensitive. */
 export function header(answer: WireAnswer | undefined, name: string): string | undefined {
   return answer?.head.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
 }

@@ -1,4 +1,4 @@
-/** `fleetbook mcp` as a program of its own, spoken to by the protocol's own client, in front of a real reader. */
+/** `fleetbook mcp` as a process, used by the protocol's client, with a real reader. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -190,7 +190,7 @@ const api = (path: string) =>
   fetch(address + path, { headers: { authorization: `Bearer ${published.token}` } });
 
 describe('failures', () => {
-  it('say what is wrong and what would do, and never the token', async () => {
+  it('name the cause and the fix, and never the token', async () => {
     await using lacking = await model(onlyMachines);
     const scope = await lacking.call('list_clusters');
     expect(scope.error).toBe(
