@@ -31,7 +31,6 @@ export function auditRow(decider: Decider, { action, subject, details = {} }: Au
 
 const isSql = (details: NonNullable<AuditEntry['details']>): details is SQL => 'getSQL' in details;
 
-/** Records an action. @param db the transaction of the action */
 export async function audit(db: Database, decider: Decider, entry: AuditEntry): Promise<void> {
   await db.execute(auditRow(decider, entry));
 }
@@ -88,7 +87,6 @@ function matching(sql: Sql, { since, subject, by, action }: AuditQuery) {
 export interface AuditTerms {
   readonly people: readonly string[];
   readonly actions: readonly string[];
-  /** Kinds of subjects. */
   readonly kinds: readonly string[];
 }
 

@@ -4,6 +4,7 @@ import type { DiskSizeUnit } from '../domain/cluster.ts';
 import type { MemoryUnit } from '../domain/machine.ts';
 import type { Sql } from './connection/client.ts';
 import { instant } from './connection/statements.ts';
+import type { clusters } from './schema.ts';
 
 export const CLUSTER_SORTS = ['name', 'organization', 'provider', 'status', 'created'] as const;
 export type ClusterSort = (typeof CLUSTER_SORTS)[number];
@@ -11,7 +12,6 @@ export type ClusterSort = (typeof CLUSTER_SORTS)[number];
 export interface ClusterSearch {
   /** Part of the name or slug of the cluster or its organization, in upper or lower case. */
   readonly text?: string | undefined;
-  /** The organization's whole slug. */
   readonly organization?: string | undefined;
   readonly providerId?: number | undefined;
   readonly status?: string | undefined;
@@ -22,11 +22,13 @@ export interface ClusterSearch {
   readonly offset: number;
 }
 
+type Stored = Pick<
+  typeof clusters.$inferSelect,
+  'id' | 'name' | 'slug' | 'status' | 'shards' | 'replicas' | 'createdAt' | 'retiredAt'
+>;
+
 /** Times are RFC 3339. Status and `createdAt` are as the control plane states them. */
-export interface FoundCluster {
-  readonly id: number;
-  readonly name: string;
-  readonly slug: string;
+export interface FoundCluster extends Readonly<Stored> {
   readonly organization: { readonly slug: string; readonly name: string };
   readonly provider: { readonly id: number; readonly name: string };
   /** The region's code. */
@@ -38,18 +40,12 @@ export interface FoundCluster {
     readonly ram: number;
     readonly ramUnit: MemoryUnit;
   };
-  readonly status: string;
-  readonly shards: number;
-  readonly replicas: number;
-  readonly createdAt: string;
   /** When it was last changed or added; null if that change is deleted. */
   readonly changedAt: string | null;
-  readonly retiredAt: string | null;
 }
 
 export interface FoundClusters {
   readonly rows: readonly FoundCluster[];
-  /** Clusters on all pages. */
   readonly total: number;
 }
 

@@ -9,17 +9,7 @@ import { isRateNeeded, type PricedSource } from '../domain/exchange-rates.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
-import {
-  alias,
-  and,
-  type Column,
-  eq,
-  isNotNull,
-  isNull,
-  pgTable,
-  type SQL,
-  sql,
-} from './connection/drizzle.ts';
+import { alias, and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
 import {
   array,
   createTemporary,
@@ -40,6 +30,7 @@ import {
   regions,
 } from './schema.ts';
 import type { SourceStatus } from './sources.ts';
+import { RAISE } from './versions.ts';
 
 /** Returns the published currency; undefined while unknown. */
 export async function storedCurrency(sql: Sql): Promise<string | undefined> {
@@ -137,17 +128,13 @@ export async function changeCurrency(
   }
   await lockOrganizations(db, sql`select ${organizations.id} from ${organizations}`);
   await db.update(diskTypes).set({ price: restated.price }).from(restated).where(isRestated(diskTypes));
-  await db
-    .update(regions)
-    .set({ version: increment(regions.version) })
-    .where(isNull(regions.organizationId));
-  await db.update(organizations).set({ clustersVersion: increment(organizations.clustersVersion) });
+  await db.execute(sql`${RAISE.region} where ${regions.organizationId} is null`);
+  await db.execute(RAISE.clusters);
   await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
   await db.execute(sql`commit`);
   return { outcome: 'changed', from: before?.currency ?? undefined, prices: stated.length };
 }
 
-/** Returns the distinct stated prices. */
 async function statedPrices(db: Database): Promise<StatedPrice[]> {
   return await db.execute<RowOf<StatedPrice>>(sql`
     select source_amount::text as amount, source_per as per, source_currency as currency from (

@@ -1,4 +1,3 @@
-/** Differences between the cache and PostgreSQL. */
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { lt, sql } from './connection/drizzle.ts';
@@ -8,7 +7,7 @@ import { cacheDifferences } from './schema.ts';
 const DAYS_STORED = 90;
 
 /** Records a difference in place of the document's previous one. */
-export async function noteDifference(
+export async function recordDifference(
   db: Database,
   found: Pick<typeof cacheDifferences.$inferInsert, 'document' | 'verdict' | 'version' | 'cached'>,
 ): Promise<void> {
@@ -39,7 +38,6 @@ export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
   return found ?? { count: 0, first: [] };
 }
 
-/** Deletes old differences. */
 export async function pruneDifferences(db: Database): Promise<void> {
   await db
     .delete(cacheDifferences)

@@ -16,11 +16,9 @@ export interface BatchRecord extends Readonly<Stored> {
   readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
   /** Null for a batch of an earlier release. */
   readonly worst: HeldSample | null;
-  /** Number of items. */
   readonly items: number;
 }
 
-/** Returns all pending batches. */
 export async function pendingBatches(sql: Sql): Promise<BatchRecord[]> {
   return sql<BatchRecord[]>`${records(sql)} where b.status = 'pending' order by b.id`;
 }
@@ -55,7 +53,6 @@ export async function pendingBacklog(sql: Sql): Promise<{ batches: number; oldes
 
 /** Runs and batches that concern a batch; null for those that do not exist or are deleted. */
 export interface BatchTrail {
-  /** The run that first held it. */
   readonly heldBy: number | null;
   /** The run that stored it, and the run that restored the state before. */
   readonly storedBy: number | null;

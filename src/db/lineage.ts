@@ -8,7 +8,6 @@ import type { HistoryState } from './connection/history.ts';
 import { array, increment } from './connection/statements.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from './schema.ts';
 
-/** Returns the lineage's id. */
 export async function readLineage(sql: Sql): Promise<string> {
   const [row] = await sql<{ id: string }[]>`select id from lineage`;
   return present(row).id;
@@ -74,7 +73,6 @@ export async function beginLineage(
 
 export interface NamedToken {
   readonly id: number;
-  /** The organization's slug. */
   readonly organization: string;
 }
 

@@ -13,7 +13,6 @@ export interface MachineSearch {
   /** Part of the name, in upper or lower case. */
   readonly text?: string | undefined;
   readonly providerId?: number | undefined;
-  /** A region's whole code. */
   readonly region?: string | undefined;
   readonly minCpu?: number | undefined;
   readonly maxCpu?: number | undefined;
@@ -32,7 +31,6 @@ export interface FoundMachine {
   readonly name: string;
   readonly provider: string;
   readonly providerId: number;
-  /** The region's code. */
   readonly region: string;
   readonly cpu: number;
   readonly ram: number;
@@ -90,7 +88,6 @@ async function countMachines(sql: Sql, search: MachineSearch): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** The conditions of a search on machines `m`. */
 function fits(sql: Sql, search: MachineSearch): Part {
   const { text, providerId, region, minCpu, maxCpu, minRam, maxRam, published } = search;
   const place = sql`select r.id from regions r where true
@@ -139,7 +136,6 @@ function orderOf(sql: Sql, { sort, descending }: MachineSearch): Part {
 export interface CataloguePlace {
   readonly id: number;
   readonly name: string;
-  /** Codes of the regions in its catalogues. */
   readonly regions: readonly string[];
 }
 
@@ -153,28 +149,22 @@ export async function cataloguePlaces(sql: Sql): Promise<CataloguePlace[]> {
 
 const CHANGES_SHOWN = 100;
 
-export interface MachineDetail extends PriceHistory {
-  readonly providerId: number;
+type Shape = Pick<FoundMachine, 'providerId' | 'cpu' | 'ram' | 'ramUnit'>;
+
+export interface MachineDetail extends PriceHistory, Shape {
   readonly regionId: number;
   readonly regionName: string;
   /** Null for a machine that only clusters name. */
   readonly source: string | null;
-  readonly cpu: number;
-  readonly ram: number;
-  readonly ramUnit: 'Binary' | 'Decimal';
   readonly facts: MachineFacts;
-  /** RFC 3339. */
   readonly createdAt: string;
-  /** The run that added it. */
   readonly addedBy: number | null;
   readonly retiredAt: string | null;
   /** Consecutive good runs that did not report it. */
   readonly missedRuns: number;
-  /** The newest first. */
   readonly changes: readonly MachineChange[];
 }
 
-/** Returns undefined for an unknown id. */
 export async function machineDetail(sql: Sql, machineId: number): Promise<MachineDetail | undefined> {
   const [history, changes, [row]] = await Promise.all([
     priceHistory(sql, machineId),
@@ -197,11 +187,9 @@ export async function machineDetail(sql: Sql, machineId: number): Promise<Machin
 export interface MachinePlace {
   readonly regionId: number;
   readonly regionName: string;
-  /** Null for a machine that was never stored. */
   readonly machineId: number | null;
 }
 
-/** Returns undefined for an unknown region. */
 export async function machinePlace(
   sql: Sql,
   providerId: number,

@@ -1,4 +1,3 @@
-/** Organizations. */
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/database.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
@@ -14,7 +13,6 @@ export interface Organization {
 
 /** Times are RFC 3339, to the second. */
 export interface OrganizationSummary extends Organization {
-  /** Clusters that are not retired. */
   readonly clusters: number;
   /** Tokens that are neither revoked nor expired. */
   readonly tokens: number;
@@ -125,7 +123,6 @@ export interface OrganizationSearch {
 }
 
 export interface FoundOrganization extends OrganizationSummary {
-  /** Last use of any of its tokens; null if none was used. */
   readonly lastUsedAt: string | null;
 }
 
@@ -162,7 +159,6 @@ export async function searchOrganizations(sql: Sql, search: OrganizationSearch):
   return { rows, total: all?.total ?? 0 };
 }
 
-/** Returns an organization, deleted or not. */
 export async function foundOrganization(sql: Sql, slug: string): Promise<FoundOrganization | undefined> {
   const [row] = await sql<FoundOrganization[]>`
     select ${summary(sql)}, ${instant(sql, 't.used_at')} as "lastUsedAt"

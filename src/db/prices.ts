@@ -16,7 +16,6 @@ export interface PriceHistory {
   readonly region: string;
   readonly provider: string;
   readonly excludedReason: string | null;
-  /** Newest first. */
   readonly prices: readonly {
     /** Per minute, in the published currency; null without an exchange rate. */
     readonly price: number | null;
@@ -25,7 +24,6 @@ export interface PriceHistory {
     readonly sourceAmount: string;
     readonly sourcePer: string;
     readonly sourceCurrency: string;
-    /** RFC 3339. */
     readonly from: string;
     readonly to: string | null;
   }[];
@@ -63,9 +61,7 @@ export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHi
 export type Acceptance =
   /** The next run with this price stores it. */
   | { readonly outcome: 'accepted'; readonly price: SourcePrice }
-  /** Another price is quarantined. */
   | { readonly outcome: 'other'; readonly price: SourcePrice }
-  /** The row has no quarantined price. */
   | { readonly outcome: 'none' };
 
 /** Accepts a quarantined price if it equals `amount`, a decimal. */

@@ -1,10 +1,10 @@
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { alias, eq, sql } from './connection/drizzle.ts';
-import { array, increment, insertInto } from './connection/statements.ts';
+import { array, insertInto } from './connection/statements.ts';
 import { clusters, machineNames, machines, organizations, providers, regions } from './schema.ts';
+import { RAISE } from './versions.ts';
 
-/** Returns the names of all providers by id. */
 export async function providerNames(sql: Sql): Promise<ReadonlyMap<number, string>> {
   const rows = await sql<{ id: number; name: string }[]>`select id, name from providers order by id`;
   return new Map(rows.map(({ id, name }) => [id, name]));
@@ -46,10 +46,7 @@ export async function seedProviders(db: Database, known: readonly KnownProvider[
 
 /** Moves regions to another provider, and gives the organizations that show them a new version. */
 async function moveRegions(db: Database, { id, wanted }: { id: number; wanted: number }): Promise<void> {
-  await db
-    .update(organizations)
-    .set({ clustersVersion: increment(organizations.clustersVersion) })
-    .where(sql`${organizations.id} in (
+  await db.execute(sql`${RAISE.clusters} where ${organizations.id} in (
       select ${clusters.organizationId} from ${clusters} join ${regions} on ${regions.id} = ${clusters.regionId}
       where ${regions.providerId} = ${id} and ${clusters.retiredAt} is null)`);
   // A region that exists under both ids stays. Its clusters move with their next sync.

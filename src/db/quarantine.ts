@@ -35,7 +35,7 @@ const excluded = alias(stored, 'excluded');
 const isSame = sql`((${stored.reason}, ${stored.code}, ${stored.price})
   is not distinct from (${excluded.reason}, ${excluded.code}, ${excluded.price}))`;
 
-/** Codes that an approval does not cover: such a row needs a setting or an accepted price. `unlisted` stands for rows beyond the limit. */
+/** Codes that an approval does not cover: such a row needs a setting or an accepted price. `unlisted` counts rows beyond the limit. */
 const NEVER_APPROVED: readonly RejectionCode[] = [
   'incomplete',
   'unknown_organization',
@@ -115,7 +115,6 @@ export interface ExcludedMachine {
   readonly id: number;
   readonly regionCode: string;
   readonly name: string;
-  /** See domain/exclusion.ts. */
   readonly reason: string;
   readonly cpu: number;
   readonly ram: number;
@@ -128,7 +127,6 @@ export interface ExcludedMachine {
 
 export interface ExcludedMachines {
   readonly total: number;
-  /** The most frequent first. */
   readonly reasons: readonly { readonly reason: string; readonly count: number }[];
   readonly rows: readonly ExcludedMachine[];
 }
@@ -204,12 +202,11 @@ export interface SoldOutRegion {
   readonly sourceId: string;
   readonly regionCode: string;
   readonly soldOut: number;
-  /** Published and sold out together. */
   readonly machines: number;
   readonly examples: readonly string[];
 }
 
-/** Returns regions in which at least this share and this number of the machines is sold out. */
+/** Returns regions with at least this share and this number of sold-out machines. */
 export async function soldOutRegions(sql: Sql, share: number, atLeast: number): Promise<SoldOutRegion[]> {
   return sql<SoldOutRegion[]>`
     with sold_out as materialized (

@@ -4,10 +4,8 @@ import type { Sql } from './connection/client.ts';
 import { codeOf } from './connection/errors.ts';
 
 export interface TokenUseOptions {
-  /** Acts as the reader. */
   readonly sql: Sql;
   readonly logger: Logger;
-  /** Milliseconds since the epoch. */
   readonly now?: () => number;
   /** Largest number of tokens in memory. Uses of further tokens are dropped. */
   readonly atMost?: number;

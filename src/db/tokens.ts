@@ -1,4 +1,3 @@
-/** API tokens of organizations. */
 import { hashToken, newToken } from '../domain/token.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
@@ -13,7 +12,6 @@ type Stored = Omit<
 
 /** Times are RFC 3339, to the second. The last use is to the minute, but not before the token was created. */
 export interface TokenSummary extends Readonly<Stored> {
-  /** The organization's slug. */
   readonly organization: string;
   readonly scopes: readonly string[];
   readonly state: 'good' | 'expired' | 'revoked';
@@ -28,7 +26,6 @@ export async function listTokens(sql: Sql, organizationId: number | undefined): 
 
 export interface TokenPage {
   readonly rows: readonly TokenSummary[];
-  /** Tokens on all pages. */
   readonly total: number;
   /** Of them, those that are neither revoked nor expired. */
   readonly good: number;
@@ -63,7 +60,6 @@ const summaries = (sql: Sql) => sql`
   left join lateral (
     select greatest(t.last_used_at, t.created_at) as last_used_at where t.last_used_at is not null) u on true`;
 
-/** Returns the organizations' slugs by token id. */
 export async function organizationsOfTokens(
   sql: Sql,
   ids: readonly number[],

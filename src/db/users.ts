@@ -1,9 +1,11 @@
 /** Users: the creators of clusters, as control planes name them. Operators can rename or delete them. */
+
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { and, eq, isNull, ne, or, sql } from './connection/drizzle.ts';
-import { increment, insertInto, inTransaction } from './connection/statements.ts';
+import { insertInto, inTransaction } from './connection/statements.ts';
 import { clusters, organizations, users } from './schema.ts';
+import { RAISE } from './versions.ts';
 
 export interface UserName {
   readonly firstName: string;
@@ -33,7 +35,6 @@ export interface ReplacedUser {
   readonly was: UserName;
   /** The id of the user that clusters show from now on. */
   readonly id: number;
-  /** Clusters that change. */
   readonly clusters: number;
 }
 
@@ -82,12 +83,7 @@ export async function renameUser(
       .where(and(eq(clusters.organizationId, organizationId), eq(clusters.userId, id)))
       .returning({ retiredAt: clusters.retiredAt });
     const visible = moved.filter(({ retiredAt }) => retiredAt === null).length;
-    if (visible > 0) {
-      await tx
-        .update(organizations)
-        .set({ clustersVersion: increment(organizations.clustersVersion) })
-        .where(eq(organizations.id, organizationId));
-    }
+    if (visible > 0) await tx.execute(sql`${RAISE.clusters} where ${organizations.id} = ${organizationId}`);
     return { was, id: successor.id, clusters: visible };
   });
 }

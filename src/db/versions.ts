@@ -1,9 +1,9 @@
 /** Versions of documents, in PostgreSQL and as published. A document is dirty while its published version is lower. */
 import { type DocumentName, type RowName, rowName } from '../domain/document-name.ts';
 import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/connect.ts';
-import { eq, lt, type SQL, sql } from './connection/drizzle.ts';
-import { array, nameOf } from './connection/statements.ts';
+import type { Database } from './connection/database.ts';
+import { type Column, eq, lt, type SQL, sql } from './connection/drizzle.ts';
+import { array, increment, nameOf } from './connection/statements.ts';
 import { lineage, organizations, regions, tokens } from './schema.ts';
 
 export interface VersionedDocument {
@@ -16,7 +16,6 @@ export interface StoredVersion extends VersionedDocument {
   readonly publishedVersion: number;
 }
 
-/** Kinds with a row per document. */
 export type ManyKind = Exclude<RowName['kind'], 'providers'>;
 
 /** Tables and columns of the versions, by kind. */
@@ -30,7 +29,6 @@ const DOCUMENTS = {
     hash: sql`encode(${tokens.hash}, 'hex')`,
     version: tokens.version,
     published: tokens.publishedVersion,
-    /** Selects rows that are documents. */
     isDocument: sql`true`,
   },
   clusters: {
@@ -54,6 +52,15 @@ const DOCUMENTS = {
     isDocument: sql`${regions.organizationId} is null`,
   },
 } as const;
+
+const raise = (column: Column) => sql`update ${column.table} set ${nameOf(column)} = ${increment(column)}`;
+
+/** Statements that raise versions, without `where`. */
+export const RAISE = {
+  region: raise(regions.version),
+  clusters: raise(organizations.clustersVersion),
+  providers: raise(lineage.providersVersion),
+};
 
 /** In the order of publication. */
 const KINDS = ['token', 'clusters', 'region'] as const satisfies readonly ManyKind[];
@@ -212,7 +219,6 @@ export async function raiseVersion(db: Database, document: DocumentName, expecte
     where ${key} = ${keyOf(name)}::text::${keyType} and ${version} = ${expected}`);
 }
 
-/** Counts dirty documents by kind. */
 export async function dirtyDocumentCounts(sql: Sql): Promise<Readonly<Record<RowName['kind'], number>>> {
   const [row] = await sql<[Record<RowName['kind'], number>]>`
     select

@@ -163,7 +163,7 @@ describe('without any predicate', () => {
     expect(await seen(owned, '999999')).toEqual([]);
   });
 
-  it('the reader sees the regions of catalogues, and those of its own organization', async () => {
+  it('the reader sees the regions of catalogues and of its organization', async () => {
     const names = async (organization?: string) => {
       const [, rows] = await reader.sql.begin('read only', (sql) => [
         organization === undefined
@@ -179,7 +179,7 @@ describe('without any predicate', () => {
     expect(await names()).toEqual(['A']);
   });
 
-  it('the reader sees changes for every organization, and those of its own', async () => {
+  it('the reader sees changes for every organization and for its own', async () => {
     const changes: Table = { name: 'feed_changes', columns: ['organization_id', 'region_id', 'slugs'] };
     expect((await seen(changes)).join()).not.toContain('cluster-');
     expect(await seen(changes)).not.toEqual([]);

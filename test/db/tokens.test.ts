@@ -101,7 +101,7 @@ describe('an organization', () => {
     expect(await createOrganization(scene.store.db, slug, 'Other')).toBeUndefined();
   });
 
-  it('is found by its exact slug until it is deleted; nobody gets the slug again', async () => {
+  it('is found by its exact slug until it is deleted; the slug stays taken', async () => {
     expect(await findOrganization(scene.store.sql, slug)).toBeUndefined();
     const made = await createOrganization(scene.store.db, slug, name);
     expect(await findOrganization(scene.store.sql, slug)).toEqual(made);

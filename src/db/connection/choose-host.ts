@@ -20,7 +20,6 @@ interface Found {
   readonly state: ServerState | Error;
 }
 
-/** No host is suitable. */
 export class NoHost extends Error {
   override readonly name = 'NoHost';
   readonly code = 'NO_HOST';
@@ -44,12 +43,10 @@ export function describeState({ isStandby, isReadOnly }: ServerState): string {
   return isReadOnly ? 'is set to read only' : 'is a primary';
 }
 
-/** Timeout for the state of a host (ms). */
 const STATE_TIMEOUT_MS = 2000;
 /** Timeout for the other hosts once one is suitable (ms). One of them may be better. */
 const OTHERS_TIMEOUT_MS = 300;
 const RETRY_AFTER_MS = 200;
-/** Time between two checks of the chosen host (ms). */
 const CHECK_EVERY_MS = 5000;
 
 /** The choice of one client. It chooses when the client first connects. */

@@ -97,7 +97,6 @@ interface Server {
 
 interface Opened {
   readonly sql: Sql;
-  /** @param graceS seconds for running statements */
   close(graceS: number): Promise<void>;
 }
 
@@ -196,7 +195,6 @@ const unlessLost = (results: Promise<unknown>) =>
     return new Promise(() => {});
   });
 
-/** Internals of a statement of postgres.js. */
 interface Query {
   handler: (query: Query) => void;
   resolve(result?: unknown): void;
@@ -234,7 +232,7 @@ function forPooler(given: object = {}) {
   };
 }
 
-/** Runs a statement in a transaction of its own. The caller gets the result after the commit. */
+/** Runs a statement in its own transaction. The caller gets the result after the commit. */
 function runInTransaction(query: Query, begin: Begin): void {
   const { resolve, reject } = query;
   sendWhole(query);

@@ -1,6 +1,6 @@
 import { LiveRuns } from '../sync/live-runs.ts';
-import { type ClientOptions, Pool, type Sql } from './client.ts';
-import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
+import { type ClientOptions, Pool } from './client.ts';
+import { databaseOn, openSession } from './database.ts';
 
 export type { Sql } from './client.ts';
 export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
@@ -15,19 +15,7 @@ const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
 };
 
 /** Connections in one role. `await using` closes them. */
-export interface Store extends AsyncDisposable {
-  /** Prepares its statements, so each takes one round trip. Statements of Drizzle take two. */
-  readonly sql: Sql;
-  readonly db: ClientDatabase;
-  /** The runs of this process. */
-  readonly liveRuns: LiveRuns;
-  /** Opens a connection for temporary tables. It connects with the first statement. */
-  session(): Session;
-  /** Replaces all connections, e.g. after a failover that closed none. */
-  renew(): void;
-  /** Adds a listener. It runs after a loss: new connections may lead to another server. */
-  onLost(listener: () => void): void;
-}
+export type Store = ReturnType<typeof openStore>;
 
 export interface StoreOptions {
   readonly url: string;
@@ -36,11 +24,9 @@ export interface StoreOptions {
   readonly role: StoreRole;
   /** Largest number of connections in the pool; 4 by default. */
   readonly connections?: number;
-  /** `statement_timeout` (ms). */
   readonly statementTimeoutMs?: number;
   /** `idle_in_transaction_session_timeout` (ms): a frozen process must not hold its locks. */
   readonly silentInTransactionMs?: number;
-  /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
 }
 
@@ -70,18 +56,22 @@ function clientOptions(options: StoreOptions): ClientOptions {
 }
 
 /** Opens connections lazily: the first query connects. */
-export function openStore(options: StoreOptions): Store {
+export function openStore(options: StoreOptions) {
   const client = clientOptions(options);
   const pool = new Pool(options.url, client);
   const session = () => openSession(options.directUrl ?? options.url, client);
   const liveRuns = new LiveRuns(session);
   return {
+    /** Prepares its statements, so each takes one round trip. Statements of Drizzle take two. */
     sql: pool.sql,
     db: databaseOn(pool.sql),
     liveRuns,
+    /** Opens a connection for temporary tables. It connects with the first statement. */
     session,
+    /** Replaces all connections, e.g. after a failover that closed none. */
     renew: () => pool.renew(),
-    onLost: (listener) => pool.onLost(listener),
+    /** Adds a listener. It runs after a loss: new connections may lead to another server. */
+    onLost: (listener: () => void) => pool.onLost(listener),
     async [Symbol.asyncDispose]() {
       await Promise.all([liveRuns[Symbol.asyncDispose](), pool[Symbol.asyncDispose]()]);
     },

@@ -32,23 +32,15 @@ export async function copyLines(
   );
 }
 
-interface Chunk {
-  readonly text: string;
-  readonly rows: number;
-}
-
-async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Chunk, undefined> {
+async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<string, undefined> {
   let text = '';
-  let rows = 0;
   for await (const line of lines) {
     text += line;
-    rows += countRows(line);
     if (text.length < CHUNK) continue;
-    yield { text, rows };
+    yield text;
     text = '';
-    rows = 0;
   }
-  if (rows > 0) yield { text, rows };
+  if (text !== '') yield text;
   return undefined;
 }
 
@@ -62,7 +54,7 @@ function countRows(lines: string): number {
 /** Sends every chunk. Stops at once if the copy fails, even while it waits for the next chunk. */
 async function send(
   copy: Writable,
-  chunks: AsyncGenerator<Chunk, undefined>,
+  chunks: AsyncGenerator<string, undefined>,
   failed: Promise<never>,
 ): Promise<number> {
   let sent = 0;
@@ -70,12 +62,12 @@ async function send(
     for (;;) {
       const { value } = await Promise.race([chunks.next(), failed]);
       if (value === undefined) return sent;
-      await Promise.race([new Promise((resolve) => copy.write(value.text, resolve)), failed]);
-      sent += value.rows;
+      await Promise.race([new Promise((resolve) => copy.write(value, resolve)), failed]);
+      sent += countRows(value);
     }
   } catch (error) {
     copy.destroy(error instanceof Error ? error : new Error(String(error)));
-    // Not awaited: the producer may be waiting for an upstream.
+    // Do not await this: the producer may be waiting for an upstream.
     chunks.return(undefined).catch(() => {});
     throw error;
   }
@@ -96,7 +88,6 @@ async function afterCopy(statement: () => PromiseLike<unknown>): Promise<void> {
 
 const ESCAPES: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** A null field. */
 export const COPY_NULL = '\\N';
 
 /** Escapes text for COPY's text format. The adapters' schemas reject NUL, which PostgreSQL cannot store. */

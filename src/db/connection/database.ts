@@ -5,7 +5,6 @@ import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizz
 /** Drizzle on the pool, on a single connection or in a transaction. */
 export type Database = PgDatabase<PostgresJsQueryResultHKT, typeof schema>;
 
-/** Drizzle with the client behind it. */
 export type ClientDatabase = Database & { readonly $client: Sql };
 
 /** Drizzle on a single connection: temporary tables stay from one statement to the next. */

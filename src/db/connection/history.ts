@@ -1,8 +1,6 @@
 /** Detects whether a database is still in its lineage's history, or went back to an earlier state. */
 
-/** The state that PostgreSQL reports. */
 export interface HistoryState {
-  /** The lineage's id. */
   readonly lineage: string;
   /** `database_identity()` at the start of the lineage; null until the first publication. */
   readonly began: string | null;
@@ -20,8 +18,7 @@ export interface HistoryMark {
 }
 
 /**
- * - `another database`: not the one in which the lineage began, e.g. a restored dump, a copy, a recovery to a point in time or a
- *   promoted standby;
+ * - `another database`: e.g. a restored dump, a copy, a recovery to a point in time or a promoted standby;
  * - `earlier state`: the same database with less WAL than before, e.g. from a backup of its files.
  */
 export type Loss = 'another database' | 'earlier state';
@@ -36,7 +33,7 @@ export interface CheckedHistory extends HistoryState {
 /** Returns the mark of a lineage that other processes stored, e.g. in the cache. It never rejects. */
 export type SharedMark = (lineage: string) => Promise<HistoryMark | undefined>;
 
-/** What one process knows of the history. */
+/** The history as one process has seen it. */
 export class KnownHistory {
   #mark: HistoryMark | undefined;
   #lineage: string | undefined;
@@ -46,7 +43,6 @@ export class KnownHistory {
    */
   readonly #ended = new Set<string>();
 
-  /** The farthest known state of the current lineage's database. */
   get mark(): HistoryMark | undefined {
     return this.#mark;
   }
@@ -104,7 +100,6 @@ function farther(a: HistoryMark | undefined, b: HistoryMark | undefined): Histor
   return b.written > a.written ? b : a;
 }
 
-/** Serializes a mark for the cache. */
 export function markText({ written, identity }: HistoryMark): string {
   return `${written} ${identity}`;
 }

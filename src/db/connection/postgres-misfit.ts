@@ -6,14 +6,11 @@ import type { Sql } from './client.ts';
 import type { ServerSetting } from './server-problem.ts';
 
 export interface PostgresFacts {
-  /** E.g. `15.20`. */
   readonly version: string;
-  /** The role of statements. */
   readonly role: string;
   readonly isStandby: boolean;
   /** True for a standby, and for a server that is set to read only. */
   readonly isReadOnly: boolean;
-  /** True behind a pooler. */
   readonly isPooler: boolean;
 }
 

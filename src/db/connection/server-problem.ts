@@ -43,7 +43,6 @@ export function postgresProblem(error: unknown, { setting, url }: ServerSetting)
   return problem && `PostgreSQL at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
 }
 
-/** Does the same for Redis. */
 export function redisProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
   const { code, message } = facts(error);
   const problem = inRedis(message, setting) ?? inNetwork(code, message, setting, 'redis:// or rediss://');

@@ -14,6 +14,7 @@ import {
   isInScope,
   isOfProvider,
   isRunInScope,
+  totalsOf,
 } from './machine-changes.ts';
 
 export type ClusterState = Readonly<Partial<Record<ClusterField, string | null>>>;
@@ -74,13 +75,8 @@ export async function clusterChanges(
     order by array_position(${[...CLUSTER_CHANGES]}, x.change), x.changed_at desc, x.organization collate "C",
       c.slug collate "C", c.id`;
   const names = await userNames(sql, rows);
-  const totals = Object.fromEntries(CLUSTER_CHANGES.map((kind) => [kind, 0])) as Record<
-    ClusterChangeKind,
-    number
-  >;
-  for (const { change, count } of counts) totals[change] = count;
   return {
-    totals,
+    totals: totalsOf(CLUSTER_CHANGES, counts),
     rows: rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) })),
   };
 }

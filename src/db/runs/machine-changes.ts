@@ -87,17 +87,12 @@ export async function machineChanges(
     select c.change, count(*)::int as count from ${recordedIn(sql, scope)} group by 1`;
   const [row] = await sql<{ count: number }[]>`select count(*)::int as count from ${addedIn(sql, scope)}`;
   const added = row?.count ?? 0;
-  const totals = Object.fromEntries(MACHINE_CHANGES.map((kind) => [kind, 0])) as Record<
-    MachineChangeKind,
-    number
-  >;
-  for (const { change, count } of recorded) totals[change] = count;
+  const totals = totalsOf(MACHINE_CHANGES, recorded);
   const asked = kinds.reduce((sum, kind) => sum + totals[kind], 0);
   totals.added += added;
 
   const rows = await sql<MachineChange[]>`
-    select c.change, c.run_id::float as "runId", ${instant(sql, 'c.changed_at')} as "changedAt",
-      c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
+    select ${columns(sql)},
       case when c.change <> 'added' then ${sql.unsafe(STATES.old)} end as before,
       case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
       ${sql.unsafe(FACTOR)}::float as factor
@@ -113,11 +108,24 @@ export async function machineChanges(
   };
 }
 
+/** Returns the counts of all kinds. */
+export function totalsOf<Kind extends string>(
+  kinds: readonly Kind[],
+  counts: readonly { readonly change: Kind; readonly count: number }[],
+): Record<Kind, number> {
+  const found = new Map(counts.map(({ change, count }) => [change, count]));
+  return Object.fromEntries(kinds.map((kind) => [kind, found.get(kind) ?? 0])) as Record<Kind, number>;
+}
+
+/** Columns of a change `c` of a machine `m` in the region `r` of the provider `p`. */
+const columns = (sql: Sql) => sql`
+  c.change, c.run_id::float as "runId", ${instant(sql, 'c.changed_at')} as "changedAt", c.source_id as source,
+  p.name as provider, r.code as "regionCode", m.id as "machineId", m.name`;
+
 /** Returns the changes of one machine, the newest first, without its addition. */
 export async function machineHistory(sql: Sql, machineId: number, limit: number): Promise<MachineChange[]> {
   return sql<MachineChange[]>`
-    select c.change, c.run_id::float as "runId", ${instant(sql, 'c.changed_at')} as "changedAt",
-      c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
+    select ${columns(sql)},
       ${sql.unsafe(STATES.old)} as before,
       case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
       ${sql.unsafe(FACTOR)}::float as factor
@@ -214,54 +222,22 @@ const FACTOR = `case when c.old_currency = c.source_currency
     and c.old_amount > 0 and c.source_amount > 0
   then (c.source_amount * ${minutes('c.old_per')}) / (c.old_amount * ${minutes('c.source_per')}) end`;
 
-/** SQL for `MachineState`s: before and after a change `c`, and of a stored machine `a`. */
+/** Returns SQL for a `MachineState`. @param of and @param price prefixes of the columns */
+const stateOf = (of: string, price: string, facts = `${of}facts`) =>
+  `json_build_object('cpu', ${of}cpu, 'ram', ${of}ram, 'ramUnit', ${of}ram_unit, 'amount', ${price}amount::text,
+    'per', ${price}per, 'currency', ${price}currency, 'excluded', ${of}excluded_reason, 'facts', ${facts})`;
+
+/** The states before and after a change `c`, and of a stored machine `a`. */
 const STATES = {
-  old: stateOf(
-    'c.old_cpu',
-    'c.old_ram',
-    'c.old_ram_unit',
-    'c.old_amount',
-    'c.old_per',
-    'c.old_currency',
-    'c.old_excluded_reason',
-    'c.old_facts',
-  ),
-  new: stateOf(
-    'c.cpu',
-    'c.ram',
-    'c.ram_unit',
-    'c.source_amount',
-    'c.source_per',
-    'c.source_currency',
-    'c.excluded_reason',
-    'c.facts',
-  ),
+  old: stateOf('c.old_', 'c.old_'),
+  new: stateOf('c.', 'c.source_'),
   stored: stateOf(
-    'a.cpu',
-    'a.ram',
-    'a.ram_unit',
-    'a.source_amount',
-    'a.source_per',
-    'a.source_currency',
-    'a.excluded_reason',
+    'a.',
+    'a.source_',
     `nullif(jsonb_strip_nulls(jsonb_build_object('architecture', a.architecture, 'generation', a.generation,
       'cpuKind', a.cpu_kind, 'localDisk', a.local_disk, 'network', a.network)), '{}')`,
   ),
 };
-
-function stateOf(
-  cpu: string,
-  ram: string,
-  ramUnit: string,
-  amount: string,
-  per: string,
-  currency: string,
-  excluded: string,
-  facts: string,
-) {
-  return `json_build_object('cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit}, 'amount', ${amount}::text,
-    'per', ${per}, 'currency', ${currency}, 'excluded', ${excluded}, 'facts', ${facts})`;
-}
 
 /** Deletes older changes, but not the runs. */
 export async function pruneChanges(db: Database, days: number): Promise<void> {

@@ -18,7 +18,6 @@ export const alerts = pgTable(
     toldAt: instant('told_at'),
     resolvedAt: instant('resolved_at'),
     resolution: c.text('resolution'),
-    /** An acknowledged alert causes no reminders. */
     acknowledgedAt: instant('acknowledged_at'),
     acknowledgedBy: c.text('acknowledged_by'),
     acknowledgedReason: c.text('acknowledged_reason'),

@@ -1,4 +1,3 @@
-/** Providers, regions, machines and their prices. */
 import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
 import { amount, factColumns, instant, minutePrice } from './shared-columns.ts';
@@ -94,7 +93,7 @@ export const machineNames = pgTable(
   (t) => [primaryKey({ columns: [t.providerId, t.name] })],
 );
 
-/** Price history: one row for each period in which the source's amount stayed the same. `valid_to` is null for the current one. */
+/** Price history: one row per price of the source. `valid_to` is null for the current one. */
 export const machinePrices = pgTable(
   'machine_prices',
   (c) => ({

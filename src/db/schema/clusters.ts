@@ -1,4 +1,3 @@
-/** Clusters and their disks. */
 import { foreignKey, index, pgTable, primaryKey, sql, unique, uniqueIndex } from '../connection/drizzle.ts';
 import { machines, regions } from './catalogue.ts';
 import { organizations, users } from './organizations.ts';

@@ -7,18 +7,15 @@ export const exports = pgTable(
   'exports',
   (c) => ({
     id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    /** Identifies the state of the catalogue. */
     version: c.text('version').notNull(),
     /** E.g. `machines.parquet`. */
     file: c.text('file').notNull(),
     coding: c.text('coding', { enum: ['identity', 'gzip'] }).notNull(),
-    /** Bytes of the coded file. */
     bytes: c.bigint('bytes', { mode: 'number' }).notNull(),
     /** Machines or prices. */
     rows: c.bigint('rows', { mode: 'number' }).notNull(),
     /** SHA-256 of the coded file in base64url; the ETag. */
     hash: c.text('hash').notNull(),
-    /** Bytes of each chunk; the last one may be shorter. */
     chunkBytes: c.integer('chunk_bytes').notNull(),
     /** Currency of the prices; null if no price was ever published. */
     currency: c.text('currency'),

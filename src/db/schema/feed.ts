@@ -10,11 +10,9 @@ export const feedHead = pgTable(
   'feed_head',
   (c) => ({
     singleton: c.boolean('singleton').primaryKey().default(true),
-    /** Position of the newest change. */
     position: c.bigint('position', { mode: 'number' }).notNull().default(0),
     /** Changes up to this position are deleted. */
     pruned: c.bigint('pruned', { mode: 'number' }).notNull().default(0),
-    /** Currency of the latest prices. */
     currency: c.text('currency'),
     /** Encrypts cursors. Readers have it, clients do not. */
     cursorKey: c.uuid('cursor_key').notNull().defaultRandom(),
@@ -34,11 +32,9 @@ export const feedChanges = pgTable(
     at: instant('at').notNull(),
     /** The clusters' organization; null for changes that every organization sees. */
     organizationId: c.integer('organization_id'),
-    /** The machines' region; null for other changes. */
     regionId: c.integer('region_id'),
     kinds: c.text('kinds').array().notNull(),
     machineIds: c.integer('machine_ids').array(),
-    /** Prices of machines before and after. */
     before: c.numeric('before').array(),
     after: c.numeric('after').array(),
     slugs: c.text('slugs').array(),

@@ -56,7 +56,6 @@ export const operatorSessions = pgTable('operator_sessions', (c) => ({
   /** SHA-256 of the cookie. */
   digest: bytes('digest').primaryKey(),
   operatorId: c.integer('operator_id').references(() => operators.id),
-  /** Null for a session by OpenID Connect. */
   tokenId: c.integer('token_id').references(() => operatorTokens.id),
   beganAt: instant('began_at').notNull(),
   /** To the minute. */
@@ -79,10 +78,8 @@ export const auditLog = pgTable(
     /** E.g. `hold.approve`. */
     action: c.text('action').notNull(),
     subjectKind: c.text('subject_kind').notNull(),
-    /** The number or name that commands take. */
     subjectId: c.text('subject_id').notNull(),
     reason: c.text('reason'),
-    /** Without secrets. */
     details: c.jsonb('details').notNull().default({}),
   }),
   (t) => [

@@ -1,4 +1,3 @@
-/** Organizations, their users and their tokens. */
 import { check, foreignKey, index, pgTable, sql, unique } from '../connection/drizzle.ts';
 import { bytes, instant } from './shared-columns.ts';
 

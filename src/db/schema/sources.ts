@@ -1,4 +1,3 @@
-/** Sources, their runs, held batches and quarantined rows. */
 import { RUN_CAUSES } from '../../domain/run.ts';
 import { index, pgTable, primaryKey, sql, uniqueIndex } from '../connection/drizzle.ts';
 import { regions } from './catalogue.ts';
@@ -72,16 +71,13 @@ export const syncRuns = pgTable(
       .notNull()
       .references(() => sources.id),
     fence: c.bigint('fence', { mode: 'number' }).notNull(),
-    /** The slot of the schedule; null for other runs. */
     slot: instant('slot'),
-    /** Null for runs of an earlier release. */
     cause: c.text('cause', { enum: RUN_CAUSES }),
     /**
      * True if its worker never had another run at the same time: if the process dies, this run is the cause. Null outside of
      * workers, and after an operator enabled the source again.
      */
     alone: c.boolean('alone'),
-    /** The operator who requested it, as in the audit log. */
     askedBy: c.text('asked_by'),
     startedAt: instant('started_at').notNull().defaultNow(),
     finishedAt: instant('finished_at'),
@@ -153,7 +149,6 @@ export const heldBatches = pgTable(
     reason: c.text('reason'),
     /** True if its items can undo the decision: a rejected batch's own items, or the state before an approval. */
     reversible: c.boolean('reversible').notNull().default(false),
-    /** The source's `verified_at` before the approval. */
     verifiedBefore: instant('verified_before'),
     undoneAt: instant('undone_at'),
     undoneBy: c.text('undone_by'),

@@ -79,7 +79,6 @@ export async function disablingOf(db: Database, sourceId: string): Promise<Disab
   return disabling;
 }
 
-/** Returns the ids of all disabled sources. */
 export async function disabledSources(db: Database): Promise<ReadonlySet<string>> {
   const rows = await db.select({ id: sources.id }).from(sources).where(isNotNull(sources.disabledAt));
   return new Set(rows.map(({ id }) => id));

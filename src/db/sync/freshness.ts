@@ -2,16 +2,17 @@
  * Freshness of regions. Times only move forward. They are separate from versions, so that a new read without changes causes no new
  * document.
  */
+
 import { OTHERS, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
 import { alias, eq, sql } from '../connection/drizzle.ts';
-import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
-import { lineage, machines, regionFreshness, regions } from '../schema.ts';
+import { array, insertInto, nameOf } from '../connection/statements.ts';
+import { machines, regionFreshness, regions } from '../schema.ts';
+import { RAISE } from '../versions.ts';
 import { catalogueMissing } from './catalogue/compare.ts';
 import type { CatalogueSource } from './catalogue/write.ts';
 import { stagedOffers } from './staged.ts';
 
-/** The regions of a good run. */
 export interface ReadRegions {
   /** Code → when the region was read, RFC 3339. */
   readonly times: ReadonlyMap<string, string>;
@@ -27,8 +28,8 @@ const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
 /**
- * Sets the freshness of the regions that a run read, and of regions that the source no longer lists and in which it has no machine:
- * these are verified to be empty. The first freshness of a region makes the list of providers include it.
+ * Sets the freshness of the regions that a run read, and of regions that the source no longer lists once they have no machine of it.
+ * The first freshness of a region makes the list of providers include it.
  */
 export async function stampRegions(
   db: SessionDatabase,
@@ -61,13 +62,11 @@ export async function stampRegions(
         select from ${regionFreshness} f where ${f.sourceId} = ${id} and ${f.regionId} = read.id)
     ), dirtied as (
       -- A region with machines gets its version from them.
-      update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-      where ${regions.id} in (select id from first) and not exists (
+      ${RAISE.region} where ${regions.id} in (select id from first) and not exists (
         select from ${machines} m
         where ${m.regionId} = ${regions.id} and ${m.excludedReason} is null and ${m.retiredAt} is null)
     )
-    update ${lineage} set ${nameOf(lineage.providersVersion)} = ${increment(lineage.providersVersion)}
-    where exists (
+    ${RAISE.providers} where exists (
       select from first where not exists (select from ${regionFreshness} f where ${f.regionId} = first.id))`);
 }
 
@@ -127,7 +126,6 @@ export async function adoptMachines(db: SessionDatabase, { id }: CatalogueSource
         and ${machines.name} = ${stagedOffers.name} and ${machines.retiredAt} is null
       returning ${regionId}, ${machines.excludedReason}
     )
-    update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-    where ${regions.id} in (
+    ${RAISE.region} where ${regions.id} in (
       select ${nameOf(regionId)} from adopted where ${nameOf(machines.excludedReason)} is null)`);
 }

@@ -1,4 +1,3 @@
-/** Stores held batches. */
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
@@ -10,8 +9,7 @@ import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 
 /** The parts of a held batch besides its staged rows. */
-export interface HeldBeside {
-  /** When it was read, RFC 3339. */
+export interface HeldParts {
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
   readonly worst: HeldSample;
@@ -31,7 +29,7 @@ export async function holdStaged(
     worst,
     regions,
     asOf,
-  }: HeldBeside & {
+  }: HeldParts & {
     readonly regions: ReadonlyMap<string, string>;
     readonly asOf: ReadonlyMap<string | undefined, string>;
   },
@@ -71,12 +69,11 @@ export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedC
     'amount', ${sourceAmount}::text, 'per', ${sourcePer}, 'currency', ${sourceCurrency})`;
 }
 
-/** Stores the staged clusters as a held batch; see `storeBatch`. */
 export async function holdStagedClusters(
   db: SessionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
-  { readAt, rejected, worst }: HeldBeside,
+  { readAt, rejected, worst }: HeldParts,
 ): Promise<void> {
   const c = stagedClusters;
   const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
@@ -85,7 +82,7 @@ export async function holdStagedClusters(
   await storeBatch(db, run, broken, { readAt, worst, others: rejectedItems(rejected), staged, times: [] });
 }
 
-interface BatchContent extends Pick<HeldBeside, 'readAt' | 'worst'> {
+interface BatchContent extends Pick<HeldParts, 'readAt' | 'worst'> {
   readonly others: readonly object[];
   /** Selects the items of the staged rows, and their positions. */
   readonly staged: SQL;
@@ -138,7 +135,6 @@ async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): P
   return compared?.same ? batch.id : undefined;
 }
 
-/** Appends items to a batch. */
 async function appendItems(db: SessionDatabase, batchId: number, items: readonly object[]): Promise<void> {
   if (items.length === 0) return;
   const last = sql`(select coalesce(max(${heldItems.position}), 0) from ${heldItems} where ${heldItems.batchId} = ${batchId})`;
@@ -161,7 +157,7 @@ async function newBatch(
   db: SessionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
-  { readAt, worst }: Pick<HeldBeside, 'readAt' | 'worst'>,
+  { readAt, worst }: Pick<HeldParts, 'readAt' | 'worst'>,
 ): Promise<number> {
   const guards = [...new Set(broken.map(({ guard }) => guard))];
   const latest = db

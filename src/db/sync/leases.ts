@@ -44,7 +44,6 @@ export class Leases implements AsyncDisposable {
     }
   }
 
-  /** Releases all leases. */
   async release(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;

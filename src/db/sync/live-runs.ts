@@ -209,7 +209,6 @@ export async function cancelRun(
   });
 }
 
-/** Returns the cancelled runs among `ids`. */
 export async function cancelledRuns(db: Database, ids: readonly number[]): Promise<number[]> {
   const rows = await db
     .select({ id: syncRuns.id })

@@ -1,4 +1,5 @@
 /** Unpublishes the data of a removed source. Its history stays. */
+
 import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
 import type { Database, SessionDatabase, Store } from '../connection/connect.ts';
@@ -8,7 +9,6 @@ import { lockOrganizations } from '../organizations.ts';
 import {
   clusters,
   exchangeRates,
-  lineage,
   machines,
   organizations,
   providers,
@@ -19,6 +19,7 @@ import {
   sourceValidators,
   syncRuns,
 } from '../schema.ts';
+import { RAISE } from '../versions.ts';
 import { REGIONS_OF_RETIRED, retiring } from './catalogue/machine-change-log.ts';
 import { recordRetired } from './clusters/cluster-change-log.ts';
 import { supersedeRuns } from './disabled.ts';
@@ -33,7 +34,6 @@ export interface RetiredPlace {
   readonly published: number;
 }
 
-/** What a retirement removes. */
 export interface Retirement {
   readonly id: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';
@@ -41,7 +41,6 @@ export interface Retirement {
   readonly verifiedAt: string | null;
   /** Start of its last run. After a recent one, the source may still be configured. */
   readonly lastRunAt: string | null;
-  /** Time of an earlier retirement, RFC 3339. */
   readonly retiredAt: string | null;
   readonly places: readonly RetiredPlace[];
   /** Exchange rates that no other source updates. */
@@ -126,9 +125,7 @@ export async function retireSource(
   await forgetValidators(db, sourceId);
   await retireMachines(db, sourceId, now);
   await retireClusters(db, sourceId, now);
-  if (gone?.kind === 'catalogue') {
-    await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
-  }
+  if (gone?.kind === 'catalogue') await db.execute(RAISE.providers);
   if (gone && gone.rates > 0) await db.delete(exchangeRates);
   if (gone) {
     const { kind, places, rates } = gone;
@@ -159,8 +156,7 @@ async function retireMachines(db: SessionDatabase, sourceId: string, now: string
       delete from ${regionFreshness} where ${regionFreshness.sourceId} = ${sourceId}
       returning ${regionFreshness.regionId}
     )
-    update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-    where ${regions.id} in (${REGIONS_OF_RETIRED} union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
+    ${RAISE.region} where ${regions.id} in (${REGIONS_OF_RETIRED} union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
 }
 
 async function retireClusters(db: SessionDatabase, sourceId: string, now: string): Promise<void> {
@@ -170,12 +166,10 @@ async function retireClusters(db: SessionDatabase, sourceId: string, now: string
   );
   await recordRetired(db, now, sql`c.source_id = ${sourceId}`);
   const { organizationId, retiredAt } = clusters;
-  const { id, clustersVersion } = organizations;
   await db.execute(sql`
     with gone as (
       update ${clusters} set ${nameOf(retiredAt)} = ${now} where ${notRetired(clusters, sourceId)}
       returning ${organizationId}
     )
-    update ${organizations} set ${nameOf(clustersVersion)} = ${increment(clustersVersion)}
-    where ${id} in (select ${nameOf(organizationId)} from gone)`);
+    ${RAISE.clusters} where ${organizations.id} in (select ${nameOf(organizationId)} from gone)`);
 }

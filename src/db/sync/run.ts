@@ -1,5 +1,3 @@
-/** Records runs of sources. */
-
 import type { Naming, RateChange } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled-source.ts';
 import type { Decider } from '../../domain/operator.ts';
@@ -10,7 +8,8 @@ import type { Database } from '../connection/database.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
 import { INTERRUPTED, IS_LIVE, lockKeyOf } from '../runs/records.ts';
-import { heldBatches, lineage, sources, syncRuns } from '../schema.ts';
+import { heldBatches, sources, syncRuns } from '../schema.ts';
+import { RAISE } from '../versions.ts';
 import { disablingOf } from './disabled.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded' | 'cancelled';
@@ -21,7 +20,6 @@ export interface RunCounts {
   readonly changed: number;
   readonly retired: number;
   readonly rejected: number;
-  /** Published machines that the run excluded. */
   readonly withdrawn: number;
 }
 
@@ -36,7 +34,6 @@ export interface Run {
   readonly requests?: () => RunRequests | undefined;
 }
 
-/** The cause of changes. */
 export interface ChangedBy {
   /** Null if an operator changed the rows without a run. */
   readonly runId: number | null;
@@ -175,8 +172,7 @@ export async function finishRun(
       where ${s.id} = ${run.sourceId} and ${before.id} = ${s.id}
       returning (${before.verifiedAt} is null or ${before.retiredAt} is not null) and ${s.kind} = 'catalogue' as first
     )
-    update ${lineage} set ${nameOf(lineage.providersVersion)} = ${increment(lineage.providersVersion)}
-    where exists (select from verified where first)`);
+    ${RAISE.providers} where exists (select from verified where first)`);
 }
 
 const MOST_REASONS = 20;

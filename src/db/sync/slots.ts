@@ -7,7 +7,6 @@ import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
 
 export interface Slot {
   readonly schedule: string;
-  /** RFC 3339, to the minute. */
   readonly slot: string;
 }
 
@@ -137,7 +136,6 @@ export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise
     from open where not covered and not ${isDisabled(sql`open.schedule`)} order by schedule collate "C"`);
 }
 
-/** Deletes old slots. */
 export async function pruneSlots(db: Database): Promise<void> {
   await db.delete(slots).where(sql`${slots.claimedAt} < now() - interval '7 days' and ${IS_COVERED}`);
 }

@@ -33,7 +33,6 @@ export const copyStagedOffers = (db: SessionDatabase, lines: AsyncIterable<strin
 
 /** The clusters of a batch. The table is temporary. */
 export const stagedClusters = pgTable('staged_clusters', (c) => ({
-  /** The organization's slug. */
   organization: c.text('organization').notNull(),
   sourceKey: c.text('source_key').notNull(),
   sourceHash: bytes('source_hash').notNull(),

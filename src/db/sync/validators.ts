@@ -91,13 +91,11 @@ export async function regionsWithMissed(db: SessionDatabase, sourceId: string): 
   return rows.map(({ code }) => code);
 }
 
-/** Counts the rows of a source that are not retired. */
 export async function countStored(db: SessionDatabase, sourceId: string): Promise<number> {
   const ofMachines = await db.$count(machines, notRetired(machines, sourceId));
   return ofMachines + (await db.$count(clusters, notRetired(clusters, sourceId)));
 }
 
-/** Returns the stored names of regions by code. */
 export async function storedRegions(
   db: SessionDatabase,
   providerId: number,

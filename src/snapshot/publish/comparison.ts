@@ -1,6 +1,6 @@
 /** The comparison of the cache with Postgres. */
 import type { Logger } from 'pino';
-import { noteDifference } from '../../db/differences.ts';
+import { recordDifference } from '../../db/differences.ts';
 import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import { documentId } from '../document/keys.ts';
@@ -164,7 +164,7 @@ export class Comparison {
       'the cache does not hold what the database does; the document is published again',
     );
     const { verdict, cached } = found;
-    if (isFirst) await noteDifference(db, { document: id, verdict, version, cached });
+    if (isFirst) await recordDifference(db, { document: id, verdict, version, cached });
   }
 
   /** @returns false if the round has logged enough */

@@ -1,4 +1,4 @@
-/** A process in which a run of the source `s` is under way until it is killed. */
+/** A process with a live run of the source `s`, until it is killed. */
 import { openStore } from '../../../src/db/connection/connect.ts';
 
 const store = openStore({ url: process.argv[2] ?? '', role: 'worker' });

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { noteDifference, pruneDifferences } from '../../../src/db/differences.ts';
+import { pruneDifferences, recordDifference } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
 import { finishRun } from '../../../src/db/sync/run.ts';
@@ -226,7 +226,7 @@ describe('an alert', () => {
 
   it('of a cache that differed is one however many documents did, and ends an hour after the last', async () => {
     const note = (document: string, cached: number) =>
-      noteDifference(scene.store.db, { document, verdict: 'different', version: 7, cached });
+      recordDifference(scene.store.db, { document, verdict: 'different', version: 7, cached });
     for (let region = 1; region <= 7; region++) await note(`region:${region}`, 7);
     await note('region:3', 5);
     const changes = await evaluate();

@@ -15,10 +15,9 @@ import { type Bounds, type Repeated, rejectUnusable } from './reject.ts';
 
 /** Counts of machines. A machine is one type in one region. */
 export interface CatalogueDiff {
-  /** Machines of the source that are not retired. */
   readonly known: number;
   readonly added: number;
-  /** Machines of which any stored column differs, except `missed_runs`. */
+  /** Machines with another value in any column except `missed_runs`. */
   readonly changed: number;
   /** Machines with another amount, period or currency, without those that are sold out now. */
   readonly repriced: number;
@@ -31,9 +30,7 @@ export interface CatalogueDiff {
   readonly jumpTypes: number;
   /** Published before and excluded now, but not sold out. */
   readonly withdrawn: number;
-  /** Published before and sold out now. */
   readonly soldOut: number;
-  /** Known machines with another cpu, memory or memory unit. */
   readonly reshaped: number;
   /** The most frequent factor between their new and old memory; 1 without any. */
   readonly memoryFactor: number;
@@ -42,11 +39,8 @@ export interface CatalogueDiff {
 export interface StagedBatch extends Bounds {
   /** A published price jumps if it changes by a larger factor. */
   readonly maxRatio: number;
-  /** An operator approved the batch with its prices. */
   readonly isApproved: boolean;
-  /** Number of staged rows. */
   readonly rows: number;
-  /** Rows that the adapter rejected. */
   readonly rejected: readonly RejectedKey[];
 }
 
@@ -54,7 +48,6 @@ export interface StagedDiff {
   readonly diff: CatalogueDiff;
   /** All unusable rows, at most one more than are stored. */
   readonly rejected: readonly RejectedKey[];
-  /** Number of usable staged rows. */
   readonly usable: number;
   readonly repeated: readonly Repeated[];
 }
@@ -111,7 +104,6 @@ async function mayBeUnusable(db: SessionDatabase, sourceId: string, batch: Stage
   return row.known - row.unreported + row.others !== batch.rows;
 }
 
-/** Counts the rows of `catalogueDiff` and `catalogueMissing`. */
 export async function countChanges(db: SessionDatabase, sourceId: string): Promise<CatalogueDiff> {
   const changes = not(d.isAdded);
   const [row] = await db
@@ -152,7 +144,6 @@ export async function withdrawnMachines(db: SessionDatabase): Promise<ReasonGrou
     .orderBy(desc(count()), d.excludedReason);
 }
 
-/** In the order of the preview. */
 const CHANGES = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'new'] as const;
 
 /** One machine that a batch would change. Prices are per minute, in the published currency. */
@@ -169,7 +160,6 @@ export interface PreviewRow {
 }
 
 export interface CataloguePreview {
-  /** The largest price change first. */
   readonly rows: readonly PreviewRow[];
   readonly totals: Readonly<Partial<Record<PreviewRow['change'], number>>>;
   /** Changed machines that readers see neither before nor after. */

@@ -19,7 +19,7 @@ const KIND = sql`case
   when ${d.oldExcludedReason} is distinct from ${d.excludedReason} then 'excluded'
   else 'changed' end`;
 
-/** Records the diff's changes of stored machines, without those in which only an exchange rate changed the price. */
+/** Records the diff's changes of stored machines. A price that only an exchange rate changes is none. */
 export async function recordChanges(
   db: SessionDatabase,
   { runId, sourceId, now: changedAt }: ChangedBy,
@@ -45,7 +45,7 @@ export async function recordChanges(
 /** Machines that `retiring` retires. */
 const retired = alias(machines, 'retired');
 
-/** Selects regions in which `retiring` retires published or sold-out machines. */
+/** Selects the regions of published and sold-out machines that `retiring` retires. */
 export const REGIONS_OF_RETIRED = sql`
   select ${retired.regionId} from retired where coalesce(${retired.excludedReason}, 'sold_out') = 'sold_out'`;
 

@@ -1,4 +1,3 @@
-/** SQL for facts of machines. */
 import { FACT_FIELDS } from '../../../domain/machine-facts.ts';
 import { type Column, type PgColumn, type SQL, sql } from '../../connection/drizzle.ts';
 

@@ -7,9 +7,7 @@ import { regions } from '../../schema.ts';
 import { stagedOffers } from '../staged.ts';
 
 export interface Bounds {
-  /** Codes of the batch's regions. */
   readonly regions: readonly string[];
-  /** Per minute, in the published currency. */
   readonly maxPrice: string;
 }
 

@@ -1,4 +1,5 @@
 /** Writes a computed diff in the caller's transaction. */
+
 import type { Naming } from '../../../domain/changes.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
@@ -13,17 +14,10 @@ import {
   sql,
   unionAll,
 } from '../../connection/drizzle.ts';
-import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
+import { array, increment, insertInto } from '../../connection/statements.ts';
 import { lockOrganizations } from '../../organizations.ts';
-import {
-  clusters,
-  lineage,
-  machinePrices,
-  machines,
-  organizations,
-  providers,
-  regions,
-} from '../../schema.ts';
+import { clusters, machinePrices, machines, organizations, providers, regions } from '../../schema.ts';
+import { RAISE } from '../../versions.ts';
 import type { ChangedBy } from '../run.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
 import { REGIONS_OF_RETIRED, recordChanges, retiring } from './machine-change-log.ts';
@@ -143,13 +137,9 @@ export async function writeMachines(
     await changeMachines(db, source, by.now);
   }
   const retired = await retireMissing(db, source, by, runsUntilRetired);
-  await db
-    .update(regions)
-    .set({ version: increment(regions.version) })
-    .where(sql`${regions.id} in (${touchedRegions(source)})`);
+  await db.execute(sql`${RAISE.region} where ${regions.id} in (${touchedRegions(source)})`);
   if (known || renamed.regionIds.length > 0) await raiseOrganizations(db, renamed);
-  if (renamed.changed)
-    await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
+  if (renamed.changed) await db.execute(RAISE.providers);
   return retired;
 }
 
@@ -162,10 +152,7 @@ async function raiseOrganizations(db: SessionDatabase, { regionIds }: Renamed): 
     select ${clusters.organizationId} from ${clusters}
     where ${clusters.regionId} = any(${array(regionIds, 'integer')}) and ${clusters.retiredAt} is null`;
   await lockOrganizations(db, showing);
-  await db
-    .update(organizations)
-    .set({ clustersVersion: increment(organizations.clustersVersion) })
-    .where(sql`${organizations.id} in (${showing})`);
+  await db.execute(sql`${RAISE.clusters} where ${organizations.id} in (${showing})`);
   // A cluster that named only a shape may match another machine now. Without a hash the next sync checks it again.
   await db
     .update(clusters)
@@ -206,7 +193,6 @@ function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<Pric
 }
 type PriceColumn = 'price' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency';
 
-/** Updates known machines and their prices. */
 async function changeMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
   const isCurrent = sql`${machinePrices.machineId} = ${d.machineId} and ${machinePrices.validTo} is null`;
   await db
@@ -247,8 +233,7 @@ async function retireMissing(
   const isDue = sql`${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}`;
   const [row] = await db.execute<{ count: number }>(sql`
     with ${retiring(by, isDue, sql`from ${missing}`)}, raised as (
-      update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-      where ${regions.id} in (${REGIONS_OF_RETIRED}) and ${regions.id} not in (${touchedRegions(source)})
+      ${RAISE.region} where ${regions.id} in (${REGIONS_OF_RETIRED}) and ${regions.id} not in (${touchedRegions(source)})
     )
     select count(*)::int as count from retired`);
   return row?.count ?? 0;

@@ -12,7 +12,6 @@ export interface RejectedStaged {
   readonly rejected: readonly RejectedKey[];
   /** Number of rejected rows that an operator has to act on. */
   readonly waiting: number;
-  /** Number of the other rows. */
   readonly usable: number;
 }
 
@@ -233,7 +232,6 @@ async function fillClusterMissing(db: SessionDatabase, known: SQL): Promise<void
       where ${staged.organization} = ${organizations.slug} and ${staged.sourceKey} = ${clusters.sourceKey})`);
 }
 
-/** Marks missing clusters that may be among the rejected rows. */
 async function tolerateRejected(db: SessionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   const keys = array(
     rejected.map((row) => row.key),

@@ -6,7 +6,6 @@ import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
 import { clusters, machines, organizations, providers, users } from '../../schema.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
-/** One field of a cluster, as text. */
 export interface FieldChange {
   readonly field: string;
   readonly before: string | null;
@@ -18,7 +17,6 @@ const CHANGES = ['gone', 'changed', 'new'] as const;
 export interface ClusterPreviewRow {
   readonly change: (typeof CHANGES)[number];
   readonly organization: string;
-  /** The cluster's id at its source. */
   readonly key: string;
   readonly name: string;
   /** The fields that differ; all fields of a new or missing cluster. */
@@ -31,12 +29,10 @@ export type OrganizationChanges = { readonly organization: string } & Readonly<
 
 export interface ClusterPreview {
   readonly rows: readonly ClusterPreviewRow[];
-  /** Those with the most changes first. */
   readonly organizations: readonly OrganizationChanges[];
   readonly totals: Readonly<Record<ClusterPreviewRow['change'], number>>;
 }
 
-/** Temporary until the end of the transaction. */
 const changes = pgTable('cluster_preview', (c) => ({
   change: c.text('change', { enum: CHANGES }).notNull(),
   organization: c.text('organization').notNull(),
@@ -105,7 +101,6 @@ export async function clusterPreview(
   };
 }
 
-/** Returns e.g. `4 cpu 16 GiB`. */
 const shapeOf = ({ cpu, ram, ramUnit }: Record<'cpu' | 'ram' | 'ramUnit', Column>) =>
   sql`${cpu} || ' cpu ' || trim_scale(${ram}) || case ${ramUnit} when 'Binary' then ' GiB' else ' GB' end`;
 

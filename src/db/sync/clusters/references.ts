@@ -1,9 +1,11 @@
 /** Finds or creates regions, machines and users of the clusters in a diff, in the caller's transaction. */
+
 import type { SessionDatabase } from '../../connection/connect.ts';
 import { alias, and, eq, gt, isNull, not, pgTable, sql } from '../../connection/drizzle.ts';
-import { increment, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
+import { insertInto, nameOf, selectAs } from '../../connection/statements.ts';
 import { lockOrganizations } from '../../organizations.ts';
 import { clusters, machines, organizations, providers, regions, users } from '../../schema.ts';
+import { RAISE } from '../../versions.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
 /** The distinct places of the clusters, until the end of the transaction. */
@@ -106,8 +108,7 @@ async function resolveRegions(db: SessionDatabase): Promise<void> {
       where named.${nameOf(d.regionId)} = ${regions.id} and ${regions.organizationId} is not null and ${regions.name} <> named.name
       returning ${regions.organizationId}
     )
-    update ${organizations} set ${nameOf(organizations.clustersVersion)} = ${increment(organizations.clustersVersion)}
-    where ${organizations.id} in (select ${nameOf(regions.organizationId)} from renamed)`);
+    ${RAISE.clusters} where ${organizations.id} in (select ${nameOf(regions.organizationId)} from renamed)`);
 }
 
 /**

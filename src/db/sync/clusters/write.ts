@@ -1,13 +1,14 @@
 /** Writes a computed diff of clusters in the caller's transaction. */
+
 import type { SessionDatabase } from '../../connection/connect.ts';
 import { and, eq, ne, sql } from '../../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
 import { clusters, disks, diskTypes, organizations } from '../../schema.ts';
+import { RAISE } from '../../versions.ts';
 import type { ChangedBy } from '../run.ts';
 import { recordChanges, saveStates } from './cluster-change-log.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
-/** Columns of a reported cluster. */
 const STATED = {
   sourceHash: d.sourceHash,
   slug: d.slug,
@@ -69,10 +70,7 @@ export async function writeClusters(
   await recordChanges(db, by);
   const changed = sql`
     select ${d.organizationId} from ${d} union select unnest(${array(retired, 'integer')})`;
-  await db
-    .update(organizations)
-    .set({ clustersVersion: increment(organizations.clustersVersion) })
-    .where(sql`${organizations.id} in (${changed})`);
+  await db.execute(sql`${RAISE.clusters} where ${organizations.id} in (${changed})`);
   return retired.length;
 }
 
@@ -182,7 +180,6 @@ export async function* slugBatches(db: SessionDatabase, runsUntilRetired: number
   }
 }
 
-/** Sets the slugs of the diff's clusters. */
 export async function setSlugs(
   db: SessionDatabase,
   slugs: readonly { organizationId: number; sourceKey: string; slug: string }[],
