@@ -37,7 +37,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
       statementTimeoutMs: 2345,
     });
 
-  it('each statement acts in its role and with its limits, whichever connection it gets', async () => {
+  it('each statement has its role and its limits on any connection', async () => {
     await using reader = open('reader');
     await using worker = open('worker');
     const asked = Array.from({ length: 40 }, (_, i) => {
@@ -47,7 +47,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
       );
     });
     await Promise.all(asked);
-    // What one sets lasts no longer than its transaction.
+    // A setting ends with its transaction.
     await using owner = open('owner', 4);
     const left = await Promise.all(
       Array.from({ length: 8 }, () => owner.sql`select current_user <> session_user as differs`),
@@ -55,7 +55,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     expect(left.every(([row]) => row?.differs === false)).toBe(true);
   });
 
-  it('what is stored, published and loaded goes through it', async () => {
+  it('it serves writes, publications and reads', async () => {
     await using redis = await startTestRedis();
     await using store = open('worker');
     await using reader = open('reader');
@@ -73,11 +73,11 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     const clusters = await loadContent(reader.sql, { kind: 'clusters', organizationId: sample.a });
     expect(JSON.parse(clusters?.body.toString() ?? '')).toHaveLength(1);
     expect(await loadContent(reader.sql, { kind: 'token', hash: hashToken(token) })).toBeDefined();
-    // Row-level security holds: without an organization there is none of its rows.
+    // Row-level security works: without an organization no row is visible.
     expect(await reader.sql`select from clusters`).toHaveLength(0);
   });
 
-  it('rows may come one by one, and a failure leaves a connection that works', async () => {
+  it('rows can be streamed, and a failure leaves a working connection', async () => {
     await using store = open('worker');
     let count = 0;
     await store.sql`select generate_series(1, 25)`.forEach(() => {
@@ -88,7 +88,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     await expect(store.sql`select 1 / 0`).rejects.toMatchObject({ code: '22012' });
   });
 
-  it('transactions may have an isolation of their own, and fail as a whole', async () => {
+  it('transactions can have an isolation level, and fail as a whole', async () => {
     await using store = open('worker');
     const [level] = await store.db.transaction(
       (tx) => tx.execute<{ level: string }>(`select current_setting('transaction_isolation') as level`),
@@ -103,7 +103,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     ).rejects.toThrow('never mind');
   });
 
-  it('what needs a session goes to the server itself', async () => {
+  it('work that needs a connection state goes to the server itself', async () => {
     await using store = open('worker');
     await using session = store.session();
     await session.sql`create temporary table kept (n int)`;
@@ -114,7 +114,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     await lost[Symbol.asyncDispose]();
   });
 
-  it('is named where nobody has said that it is there', async () => {
+  it('an undeclared pooler is reported', async () => {
     await using store = openStore({ url: pooler.url, role: 'reader' });
     const failure = await store.sql`select 1`.catch((error: unknown) => error);
     expect(postgresProblem(failure, { setting: 'DATABASE_URL', url: pooler.url })).toMatch(
@@ -122,7 +122,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     );
   });
 
-  it('is named at the start where it takes what a session begins with, or nothing of it', async () => {
+  it('a pooler that rejects or ignores startup parameters is reported at the start', async () => {
     const server = { setting: 'DATABASE_URL', url: pooler.url };
     await using owner = openStore({ url: pooler.url, role: 'owner' });
     const facts = await postgresFacts(owner.sql);
@@ -142,7 +142,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     expect([poolerMisfit(good, pooled), readerMisfit(good, pooled, false)]).toEqual([undefined, undefined]);
   });
 
-  it('doctor says what does not fit', async () => {
+  it('doctor reports what does not fit', async () => {
     const found = async (env: Record<string, string>) =>
       (await checkConnections({ settings: readSettings(env) })).map(({ verdict, found: what }) => [
         verdict,

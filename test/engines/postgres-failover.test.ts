@@ -1,4 +1,4 @@
-/** What `serve` and `work` are composed of, while PostgreSQL fails over to its replica. */
+/** The components of `serve` and `work` during a failover of PostgreSQL to its replica. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
 
-it('a reader and a worker go on with the promoted replica, without a restart or a wrong answer', async () => {
+it('a reader and a worker continue with the promoted replica, without a restart or a wrong answer', async () => {
   await using servers = await startReplicatedPostgres();
   await using redis = await startTestRedis();
   const config = readConfig({
@@ -38,7 +38,7 @@ it('a reader and a worker go on with the promoted replica, without a restart or 
   };
   const before = await ask();
   {
-    // It writes what it has noted when it ends: to the primary, since a replica takes no writes.
+    // At its end the reader writes the used tokens: to the primary, since a replica rejects writes.
     await using other = await composeReader(config, silent);
     await until(() => other.tokens.verify(token));
   }

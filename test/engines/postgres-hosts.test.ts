@@ -1,4 +1,4 @@
-/** Several servers of PostgreSQL in one URL: one is chosen by what it is, and another one when that changes. */
+/** Several PostgreSQL servers in one URL: clients choose one by its role, and another one after a failover. */
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chooseHost, NoHost } from '../../src/db/connection/choose-host.ts';
@@ -23,10 +23,10 @@ const portOf = async ({ sql }: Pick<ReturnType<typeof open>, 'sql'>) => {
   const [row] = await sql<{ port: number }[]>`select current_setting('port')::int as port`;
   return row?.port;
 };
-/** The URL with another host before the others. */
+/** Returns the URL with another host before the others. */
 const withFirst = (host: string, query = '') => servers.url(query).replace('@', `@${host},`);
 
-/** Takes connections and says nothing, as a server that is stopped does. */
+/** Accepts connections and never answers, as a stopped server does. */
 async function deafServer() {
   const sockets = new Set<{ destroy(): void }>();
   const server = createServer((socket) => void sockets.add(socket.on('error', () => {})));
@@ -55,7 +55,7 @@ describe('while all servers run', () => {
     expect(await portOf(store)).toBe(servers[expected].port);
   });
 
-  it('a host that hangs costs no connection its time', async () => {
+  it('a hung host does not use up the connection timeout', async () => {
     await using deaf = await deafServer();
     await using store = open(withFirst(deaf.host));
     const began = performance.now();
@@ -66,7 +66,7 @@ describe('while all servers run', () => {
     expect(performance.now() - began).toBeLessThan(2000);
   });
 
-  it('statements of a transaction, of a session and of a migration reach the chosen one', async () => {
+  it('statements of a transaction, a reserved connection and a migration reach the chosen server', async () => {
     const dead = `127.0.0.1:${await freePort()}`;
     await using store = open(withFirst(dead));
     const [[row]] = await store.sql.begin((tx) => [
@@ -80,7 +80,7 @@ describe('while all servers run', () => {
     expect(await migrationState(withFirst(dead))).toMatchObject({ pending: [] });
   });
 
-  it('names each host and its cause where none will do', async () => {
+  it('names each host and its error if none is usable', async () => {
     const port = await freePort();
     const url = servers.replica.url.replace(/@[^/]*/, `@127.0.0.1:${port},127.0.0.1:${servers.replica.port}`);
     const failure = await chooseHost(postgresAddress(url)).catch((error: unknown) => error);
@@ -89,14 +89,14 @@ describe('while all servers run', () => {
       `no host of PostgreSQL takes writes (127.0.0.1:${port} refuses connections, 127.0.0.1:${servers.replica.port} is a standby): start one, or correct the hosts in DATABASE_URL`,
     );
     await using store = open(url, { role: 'reader' });
-    // More statements than connections: a failed one leaves a connection that works.
+    // More statements than connections: a failed one leaves a working connection.
     for (let n = 0; n < 8; n += 1)
       await expect(store.sql`select ${n}::int`).rejects.toMatchObject({ code: 'NO_HOST' });
   });
 });
 
 describe('when the primary is lost', () => {
-  it('statements go to the promoted standby, those that began before it was promoted too', async () => {
+  it('statements go to the promoted standby, also those from before the promotion', async () => {
     await using store = open(servers.url());
     await using standing = open(servers.url('target_session_attrs=prefer-standby'), { role: 'reader' });
     expect(await portOf(store)).toBe(servers.primary.port);
@@ -104,7 +104,7 @@ describe('when the primary is lost', () => {
     const { promise: lost, resolve: noticed } = Promise.withResolvers<void>();
     store.onLost(noticed);
     await servers.primary.kill();
-    // What is sent on a connection before its loss is noticed fails with it.
+    // A statement on a connection whose loss is not noticed yet fails with it.
     await lost;
     const session = store.session();
     const waiting = [
@@ -119,13 +119,13 @@ describe('when the primary is lost', () => {
     expect(await portOf(standing)).toBe(servers.replica.port);
   });
 
-  it('a former primary that comes back is not taken for the present one', async () => {
+  it('a former primary that returns is not used', async () => {
     await servers.primary.restart();
     await using store = open(servers.url());
     expect(await portOf(store)).toBe(servers.replica.port);
   });
 
-  it('no connection stays on a server that takes no writes any more', async () => {
+  it('connections leave a server that becomes read only', async () => {
     await using store = open(servers.url());
     expect(await portOf(store)).toBe(servers.replica.port);
     await setReadOnly(servers.replica.url, true);
@@ -139,7 +139,7 @@ describe('when the primary is lost', () => {
     );
   });
 
-  it('a server that hangs is left when another one takes writes', async () => {
+  it('connections leave a hung server when another one accepts writes', async () => {
     await using store = open(servers.url());
     expect(await portOf(store)).toBe(servers.primary.port);
     await servers.primary.pause();

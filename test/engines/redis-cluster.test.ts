@@ -48,13 +48,13 @@ async function linked(reader: TestReader): Promise<TestReader> {
   return reader;
 }
 
-/** Regions whose documents lie on a node. */
+/** Returns the regions whose documents are on a node. */
 async function regionsOn(node: ClusterNode): Promise<typeof regions> {
   const masters = await Promise.all(regions.map(({ id }) => masterOf(id)));
   return regions.filter((_, i) => masters[i] === node);
 }
 
-describe('in a cluster that is well', () => {
+describe('in a healthy cluster', () => {
   beforeAll(async () => {
     cluster = await startTestCluster({ replicas: 0 });
   });
@@ -72,7 +72,7 @@ describe('in a cluster that is well', () => {
     );
   });
 
-  it('keeps documents, memory and work on every master alike', async () => {
+  it('spreads documents, memory and work evenly over masters', async () => {
     const shares = await Promise.all(cluster.nodes.map(async (node) => (await regionsOn(node)).length));
     expect(shares.reduce((sum, share) => sum + share)).toBe(REGIONS);
     expect(Math.min(...shares)).toBeGreaterThan(REGIONS / 3 / 1.6);
@@ -80,9 +80,9 @@ describe('in a cluster that is well', () => {
     expect(Math.max(...sizes)).toBeLessThan(1.6 * Math.min(...sizes));
   });
 
-  it('answers a cold reader from the cluster, whatever it asks for at once', async () => {
+  it('answers all concurrent reads of a cold reader from the cluster', async () => {
     const reader = await linked(scene.reader());
-    // A machine that is busy may be late for one of the reader's deadlines: another cold reader asks again.
+    // A busy machine may miss a deadline of the reader, so another cold reader tries again.
     await until(async () => {
       const cold = await linked(scene.reader());
       const found = await Promise.all(regions.map(({ id }) => cold.documents.get(nameOf(id))));
@@ -94,7 +94,7 @@ describe('in a cluster that is well', () => {
     expect(machines).toEqual(regions.map(({ id }) => id));
   });
 
-  it('tells every reader of every change by its message, and nobody takes one for lost', async () => {
+  it('notifies every reader of every change by its message, and no reader finds a gap', async () => {
     const all = await Promise.all([1, 2, 3].map(() => linked(scene.reader({ pollMs: 60_000 }))));
     for (const reader of all) for (const { id } of regions) await versionIn(reader, id);
     const epochs = all.map(({ link }) => link.epoch);
@@ -108,7 +108,7 @@ describe('in a cluster that is well', () => {
     expect(all.map(({ link }) => link.epoch)).toEqual(epochs);
   });
 
-  it('shows what was published without a message, in whichever lane', async () => {
+  it('readers find a publication without a message, in any lane', async () => {
     const reader = await linked(scene.reader({ pollMs: 30 }));
     for (const { id, machine } of regions.slice(0, 12)) {
       await versionIn(reader, id);
@@ -123,7 +123,7 @@ describe('in a cluster that is well', () => {
     }
   });
 
-  it('keeps the newest version of each document, whoever writes last', async () => {
+  it('stores the newest version of each document in any order of writes', async () => {
     const contents = await Promise.all(regions.map(({ id }) => loadContent(scene.sql, nameOf(id))));
     const other = new CacheKeys('another-lineage', lanesOf(scene.cache));
     const values = await Promise.all(
@@ -143,7 +143,7 @@ describe('in a cluster that is well', () => {
     expect(heads.map((head) => Number(head.slice(4, 20)))).toEqual(Array(REGIONS).fill(5));
   });
 
-  it('is filled again by one comparison when a master has lost all that it held', async () => {
+  it('one comparison fills a master that lost its data', async () => {
     const reader = await linked(scene.reader({ pollMs: 30 }));
     for (const { id } of regions) await versionIn(reader, id);
     const { epoch } = reader.link;
@@ -155,7 +155,7 @@ describe('in a cluster that is well', () => {
     for (const { id } of regions) expect((await cold.documents.get(nameOf(id))).tier).toBe('redis');
   });
 
-  it('gives a restored database a new lineage, and revokes again what any master knows as revoked', async () => {
+  it('a restored database gets a new lineage, and tokens that any master has as revoked are revoked again', async () => {
     const tokens = await Promise.all(
       Array.from({ length: 12 }, () =>
         createToken(scene.store.db, { organizationId: sample.a, scopes: ['machines:read'] }),
@@ -174,7 +174,7 @@ describe('in a cluster that is well', () => {
     for (const { token } of tokens) expect(await reader.tokens.verify(token)).toBeUndefined();
   });
 
-  it('goes on while a slot is given to another master', async () => {
+  it('works while a slot moves to another master', async () => {
     const reader = await linked(scene.reader({ pollMs: 30 }));
     const from = await masterOf(regions[0]?.id ?? 0);
     const to = cluster.nodes.find((node) => node !== from) as ClusterNode;
@@ -227,7 +227,7 @@ describe('when a node fails', () => {
     const versions = new Map<number, number>();
     for (const { id, machine } of affected) versions.set(id, await reprice(scene.sql, machine, '0.75'));
 
-    // Somebody who reads all the time gets an answer each time, and never an older one than before.
+    // A client that reads all the time always gets an answer, and never an older one than before.
     let isOver = false;
     const given = new Map<number, number>();
     const slowest = { ms: 0 };
@@ -264,7 +264,7 @@ describe('when a node fails', () => {
     for (const { id } of affected) expect(await versionIn(cold, id)).toBe(versions.get(id));
   });
 
-  it('a reader whose subscription is to the failed node subscribes to another one', async () => {
+  it('a reader with a subscription to the failed node subscribes to another node', async () => {
     const reader = await linked(scene.reader({ pollMs: 100, subscriberUrl: cluster.url }));
     for (const node of cluster.nodes) {
       const clients = String(await node.client.call('CLIENT', 'LIST', 'TYPE', 'pubsub'));
@@ -287,7 +287,7 @@ describe('when a node fails', () => {
   });
 });
 
-it('a start names the setting and what to do when no node answers', async () => {
+it('a start without any node names the setting and the remedy', async () => {
   const redis = openRedis(
     'redis+cluster://:x@127.0.0.1:1,127.0.0.1:2',
     'producer',

@@ -12,32 +12,32 @@ import { CAN_BE_PARTED } from '../support/server-network.ts';
 import { until } from '../support/until.ts';
 
 const REGIONS = 30;
-/** Milliseconds, with the time of a busy machine: docs/reliability.md promises two seconds for tokens. */
+/** Milliseconds, with time for a busy machine. The limit for tokens in docs/reliability.md is two seconds. */
 const WITHIN_MS = { token: 4000, version: 15_000, link: 25_000, answer: 3000 };
-/** As the product has it. */
+/** The same value as in the product. */
 const silentAfterMs = 1500;
 
 interface Engine extends AsyncDisposable {
-  /** URLs of clients that know the servers of one side first. */
+  /** URLs that name the servers of one side first. */
   readonly majority: string;
   readonly minority: string;
   part(): Promise<void>;
   heal(): Promise<void>;
-  /** Another server has the place of the master that is cut off. */
+  /** Returns true when another server has replaced the master that is cut off. */
   isReplaced(): Promise<boolean>;
 }
 
 const urlOf = ({ url }: TestCluster, nodes: readonly ClusterNode[]) =>
   url.replace(/@.*/, `@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`);
 
-/** No node of the majority names the node as a master. */
+/** Returns true if no node of the majority has the node as a master. */
 async function isReplaced(node: ClusterNode, [other]: readonly ClusterNode[]): Promise<boolean> {
   const slots = (await other?.client.cluster('SLOTS')) ?? [];
   return slots.length > 0 && slots.every(([, , master]) => master?.[2] !== node.id);
 }
 
 const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
-  async 'a Redis Cluster, of which a master is cut off'() {
+  async 'a Redis Cluster with a master that is cut off'() {
     const cluster = await startTestCluster({ canBeParted: true });
     const [alone, ...others] = cluster.nodes as [ClusterNode, ...ClusterNode[]];
     return {
@@ -49,7 +49,7 @@ const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
     };
   },
-  async 'Sentinels, of which one is cut off with the master'() {
+  async 'Sentinels with one that is cut off with the master'() {
     const sentinels = await startTestSentinels({ canBeParted: true });
     const former = await sentinels.master();
     return {
@@ -102,11 +102,11 @@ async function haveAll(readers: readonly TestReader[], versions: Versions): Prom
     await until(() => hasAll(reader), { timeoutMs: WITHIN_MS.version, what: 'the newest versions' });
 }
 
-/** Workers try again what fails, and compare every five seconds and when the cache is back. */
+/** Compares until it succeeds, as workers do every five seconds and when the cache returns. */
 const compare = ({ publisher }: Scene) =>
   until(() => publisher.compare().then(() => true), { everyMs: 100, what: 'a comparison' });
 
-/** Asks without a pause until it is disposed, and notes the slowest answer and answers older than the one before. */
+/** Sends requests until it is disposed. Records the slowest answer, and answers older than an earlier one. */
 function askAll(readers: readonly TestReader[], regions: Versions) {
   let isOver = false;
   const seen = { answers: 0, slowestMs: 0, wrong: [] as string[] };
@@ -138,7 +138,7 @@ function askAll(readers: readonly TestReader[], regions: Versions) {
 
 describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_000 }, (_, start) => {
   it.each(['majority', 'minority'] as const)(
-    'leaves readers of both sides right, with publishers on the side of the %s, and is one again when healed',
+    'readers of both sides answer correctly, with publishers on the side of the %s, and the servers agree when healed',
     async (side) => {
       await using engine = await start();
       await using scene = await openScene({ url: engine[side] });
@@ -162,7 +162,7 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
       {
         await using _ = asking;
         await engine.part();
-        // No server knows yet that it is cut off: it accepts writes, which are lost when it becomes a replica.
+        // The master does not know yet that it is cut off. It accepts writes, and loses them when it becomes a replica.
         const early = await repriceAll(scene, machines, '0.25');
         await scene.publisher.publishDirty().catch(() => {});
         await until(engine.isReplaced, { timeoutMs: WITHIN_MS.link });
@@ -181,7 +181,7 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
         await compare(scene);
         await haveAll(readers, newest);
         for (const { tokens } of readers) expect(await tokens.verify(token)).toBeUndefined();
-        // A reader that starts finds in the cache what was published on either side.
+        // A new reader finds the publications of both sides in the cache.
         const cold = await open(engine.minority);
         for (const [id, version] of newest)
           await until(async () => {
@@ -199,7 +199,7 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
   );
 });
 
-it('readers that subscribed at the node that is cut off subscribe at another one', {
+it('readers with a subscription to the node that is cut off subscribe to another one', {
   ...CAN_BE_PARTED,
   timeout: 240_000,
 }, async () => {

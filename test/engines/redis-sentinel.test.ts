@@ -1,4 +1,4 @@
-/** The cache behind real Sentinels: the master fails, and a replica takes its place. */
+/** The cache behind real Sentinels: the master fails, and a replica replaces it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { addSample, reprice, type Sample } from '../snapshot/rows.ts';
@@ -61,7 +61,7 @@ describe('a cache behind Sentinels', () => {
     expect(recoveredAfter).toBeLessThan(20_000);
     expect(slowest).toBeLessThan(3000);
 
-    // It hears of what is published from now on by the new master.
+    // The reader receives later publications from the new master.
     const { epoch } = reader.link;
     const next = await reprice(scene.sql, sample.small, '0.5');
     await until(() => scene.publisher.publishDirty().then(() => true), { everyMs: 100 });
@@ -69,7 +69,7 @@ describe('a cache behind Sentinels', () => {
     expect(reader.link.epoch).toBeGreaterThanOrEqual(epoch);
   });
 
-  it('is not given up when a connection is cut while it asks the Sentinels', async () => {
+  it('the client retries if a connection is cut while it reads from the Sentinels', async () => {
     const redis = openRedis(sentinels.url, 'publisher', () => {});
     try {
       await redisReady(redis, 5000);

@@ -1,4 +1,4 @@
-/** Redis by TLS: one server, a Redis Cluster, and servers behind Sentinels. */
+/** Redis over TLS: one server, a Redis Cluster, and servers behind Sentinels. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -53,7 +53,7 @@ it.each(Object.entries(KINDS))(
   240_000,
 );
 
-// Several at once: a process that has to wait for its turn breaks more handshakes off.
+// Several concurrently: a busy process aborts more handshakes.
 it.each(Object.entries(KINDS))(
   '%s is named with the remedy where its authority is not trusted',
   async (_, start) => {

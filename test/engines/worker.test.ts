@@ -1,4 +1,4 @@
-/** A whole worker and a reader on a Redis Cluster, and behind Sentinels: queues and cache alike. */
+/** A worker and a reader with queues and cache on a Redis Cluster, and behind Sentinels. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { redisFindings } from '../../src/cli/doctor/redis.ts';
@@ -23,7 +23,7 @@ useServers();
 
 interface Engine extends AsyncDisposable {
   readonly url: string;
-  /** Ends the server that holds the queues, by SIGKILL. */
+  /** Kills the server of the queues with SIGKILL. */
   killQueues(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ describe.each([
     return row?.runs ?? 0;
   };
 
-  it('everything is synced, published and read, also after the server that holds the queues has died', async () => {
+  it('syncs, publications and reads work, also after the server of the queues dies', async () => {
     await using worker = await start(servers);
     await settled(worker);
     await using reader = await composeReader(config(servers), silent);
@@ -85,7 +85,7 @@ describe.each([
 
     const before = await runCount('linode');
     await engine.killQueues();
-    // A producer fails at once while the queues are away, and a slot that was not enqueued is found again.
+    // A producer fails at once while the queues are down. A slot that is not enqueued is found later.
     await until(() => runNow(worker, 'linode').then(() => true), { everyMs: 200 });
     await until(async () => (await runCount('linode')) > before);
     const cold = opened.use(await composeReader(config(servers), silent));
@@ -93,7 +93,7 @@ describe.each([
   });
 });
 
-describe('a server that is not what its setting says', () => {
+describe('a server that does not match its setting', () => {
   let cluster: TestCluster;
   beforeEach(async () => {
     cluster = await startTestCluster({ replicas: 0, args: ['--maxmemory', '64mb'] });
@@ -110,7 +110,7 @@ describe('a server that is not what its setting says', () => {
     }
   };
 
-  it('is named with the remedy: a node of a cluster that is given as one server', async () => {
+  it('is reported with the remedy: a cluster node as one server', async () => {
     expect(await misfitOf(singleUrl())).toEqual({
       what: 'it is a node of a Redis Cluster, which has only a part of the keys',
       remedy: 'write CACHE_REDIS_URL as redis+cluster://host:port,host:port',
@@ -121,7 +121,7 @@ describe('a server that is not what its setting says', () => {
     );
   });
 
-  it('is named with the remedy: one server that is given as a cluster', async () => {
+  it('is reported with the remedy: one server as a cluster', async () => {
     const single = cacheRedis.url.replace('redis://', 'redis+cluster://');
     const redis = openRedis(single, 'producer', () => {}, 'CACHE_REDIS_URL');
     await expect(redisReady(redis, 2000)).rejects.toThrow(
@@ -136,7 +136,7 @@ describe('a server that is not what its setting says', () => {
     ]);
   });
 
-  it('is named with the remedy: a cluster that is down, since a master without a replica has died', async () => {
+  it('is reported with the remedy: a cluster that is down after a master without a replica died', async () => {
     const [dead, ...alive] = cluster.nodes;
     await dead?.kill();
     for (const { client } of alive)
@@ -144,7 +144,7 @@ describe('a server that is not what its setting says', () => {
     const redis = openRedis(cluster.url, 'producer', () => {}, 'QUEUE_REDIS_URL');
     const named =
       /of a Redis Cluster that is down \(CLUSTERDOWN cluster_state is fail, 10\d+ of 16384 slots are served\): bring the masters/;
-    // A busy machine may need more than one look.
+    // A busy machine may need several attempts.
     const failure = await until(async () => {
       const error = await redisReady(redis, 6000).catch(String);
       return error?.includes('CLUSTERDOWN') && error;
@@ -153,7 +153,7 @@ describe('a server that is not what its setting says', () => {
     redis.disconnect();
   });
 
-  it('is named with the remedy: one master of a cluster that would evict jobs', async () => {
+  it('is reported with the remedy: one cluster master that would evict jobs', async () => {
     await cluster.nodes[2]?.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await misfitOf(cluster.url)).toBeUndefined();
     expect(await misfitOf(cluster.url, false)).toMatchObject({

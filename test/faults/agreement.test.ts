@@ -1,4 +1,4 @@
-/** What the other files rely on: differences between PostgreSQL, the cache and the API are found, and so is what was left. */
+/** The checks of the other files find differences between PostgreSQL, the cache and the API, and leftovers. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readLineage } from '../../src/db/lineage.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
     await until(async () => (await stack.served()).length === 1, { timeoutMs: 60_000, everyMs: 100 });
     await untilSound(stack, worker);
   }
-  // Nothing mends from here on what is broken below.
+  // No worker may repair the differences below.
   keys = new CacheKeys(await readLineage(stack.store.sql), 1);
   const [row] = await stack.store.sql<{ id: number; region: number }[]>`
     select id, region_id as region from machines order by id limit 1`;
@@ -25,7 +25,7 @@ afterAll(() => stack[Symbol.asyncDispose]());
 
 const region = () => keys.document({ kind: 'region', regionId: machine.region });
 
-it('finds a document, an age and a place that the cache has lost, and nothing else', async () => {
+it('finds a document, an age and a machine index entry that the cache lost, and nothing else', async () => {
   expect(await stack.problems()).toEqual([]);
   const document = await stack.cache.getBuffer(region());
   await stack.cache.del(region());
@@ -41,7 +41,7 @@ it('finds a document, an age and a place that the cache has lost, and nothing el
   ]);
 });
 
-it('finds what PostgreSQL says and readers do not, and a price that its history does not have', async () => {
+it('finds data of PostgreSQL that readers lack, and a price that is not in the history', async () => {
   await stack.store.sql`update machines set price = price + 1 where id = ${machine.id}`;
   expect(await stack.problems()).toEqual(['1 machines with another price than their history']);
   await stack.store.sql`
@@ -51,7 +51,7 @@ it('finds what PostgreSQL says and readers do not, and a price that its history 
   expect(found).toContainEqual(expect.stringMatching(/reader a: \/v1\/machines\?.* is another body/));
 });
 
-it('finds a slot, a run and a held batch that nobody will ever end', async () => {
+it('finds a slot, a run and a held batch without an owner', async () => {
   const { sql } = stack.store;
   await sql`insert into schedule_slots (schedule, slot) values (${SOURCE}, '2020-01-01')`;
   await sql`insert into sync_runs (source_id, fence) values (${SOURCE}, 0)`;

@@ -1,4 +1,4 @@
-/** Every migration since the first release, on a database that this one has filled, while readers read it. */
+/** Every migration since the first release, on a database with data, while readers read it. */
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,12 +18,12 @@ import { figures, record, troubles } from './support/row.ts';
 import { startTestPostgres } from './support/stack.ts';
 
 const READERS = 4;
-/** Milliseconds between two reads of each. */
+/** Milliseconds between two reads of each reader. */
 const PAUSE_MS = 15;
 const NOTHING = { tier: undefined, behindMs: 0, lostMs: 0, newest: 0 } as const;
 const NO_REDIS = 'redis://127.0.0.1:1';
 
-/** Reads until it is told to stop, as readers do: in their role, with their limit for a statement. */
+/** Reads until the signal, in the role of readers and with their statement timeout. */
 async function read(url: string, stop: AbortSignal): Promise<Asked[]> {
   await using store = openStore({ url, role: 'reader', connections: 1, statementTimeoutMs: 2500 });
   const asked: Asked[] = [];
@@ -41,7 +41,7 @@ async function read(url: string, stop: AbortSignal): Promise<Asked[]> {
   return asked;
 }
 
-it('no read fails or is wrong while all of them are applied, and this release serves what the first one stored', {
+it('no read fails or is wrong during all migrations, and this release serves the data of the first one', {
   timeout: 180_000,
 }, async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-all-migrations-'));

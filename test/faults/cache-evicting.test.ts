@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { troubles, underLoad } from './support/row.ts';
 
-it('readers answer while the cache evicts at random nearly all that it gets', async () => {
+it('readers answer while the cache evicts most of its keys at random', async () => {
   const outcome = await underLoad({
     fault: 'The Redis of the cache evicts at random for {seconds}',
     async strike({ cacheClient }) {

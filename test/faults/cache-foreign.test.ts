@@ -3,7 +3,7 @@ import { again } from './support/again.ts';
 import { forget, untrue, valuesOf } from './support/planted.ts';
 import { underLoad } from './support/row.ts';
 
-it('another organization’s, region’s and token’s values under every key of the cache are never given', async () => {
+it('values of another organization, region or token under every key of the cache are never served', async () => {
   const outcome = await underLoad({
     fault:
       'The Redis of the cache holds another organization’s values, moved each half second, for {seconds}',

@@ -12,7 +12,7 @@ const GARBAGE: readonly ((value: Buffer) => Buffer)[] = [
   (value) => Buffer.from(value.toString('latin1').replaceAll('"', "'"), 'latin1'),
 ];
 
-it('what cannot be used under every key of the cache is never given', async () => {
+it('garbage under every key of the cache is never served', async () => {
   let round = 0;
   const outcome = await underLoad({
     fault: 'The Redis of the cache holds garbage under every key, new each half second, for {seconds}',

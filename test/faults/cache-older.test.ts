@@ -5,7 +5,7 @@ import { underLoad } from './support/row.ts';
 
 const KINDS = /:(providers|region:|clusters:)/;
 
-it('older versions under every key of the cache are never given after newer ones', async () => {
+it('older versions under every key of the cache are never served after newer ones', async () => {
   let older: Map<string, Buffer> | undefined;
   const { strike, heal } = again(500, async ({ cacheClient }) => {
     older ??= await valuesOf(cacheClient, KINDS);

@@ -5,15 +5,15 @@ import { expect, it } from 'vitest';
 import { troubles, underLoad } from './support/row.ts';
 import type { Organization, Stack } from './support/stack.ts';
 
-/** The load and what is asked after it open up to 450 with each reader, from one address. */
+/** The load and the later requests open up to 450 connections to each reader, from one address. */
 const MAX_CONNECTIONS = 1000;
-/** Connections without a token that are opened a second, to both readers together. */
+/** New connections without a token per second, to both readers together. */
 const RATE = 400;
 const FILL_EVERY_MS = 50;
-/** They come from these addresses by turns. */
+/** Their addresses, in turn. */
 const ADDRESSES = ['127.0.0.2', '127.0.0.3'];
 
-/** The status of an answer on a connection of its own; 0 for none. */
+/** Returns the status of an answer on a new connection; 0 for none. */
 function statusOf(url: string, { token }: Organization): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const headers = { authorization: `Bearer ${token}` };
@@ -24,14 +24,14 @@ function statusOf(url: string, { token }: Organization): Promise<number> {
   return promise;
 }
 
-it('connections without a token leave room for readers who have one', async () => {
+it('connections without a token leave room for clients with one', async () => {
   const held = new Set<Socket>();
   let opened = 0;
   let filling: NodeJS.Timeout | undefined;
   const statuses: number[] = [];
   let watching: Promise<void> | undefined;
 
-  /** Opens some more. Half of them ask once without a token, and all keep still then. */
+  /** Opens more connections. Half of them send one request without a token. Then all are idle. */
   const fill = ({ readers }: Stack) => {
     for (let i = 0; i < RATE * (FILL_EVERY_MS / 1000); i += 1) {
       const { hostname, port } = new URL(readers[i % readers.length]?.url ?? '');
@@ -46,7 +46,7 @@ it('connections without a token leave room for readers who have one', async () =
       if (turn % 4 < 2) socket.write('GET /v1/clusters HTTP/1.1\r\nHost: a\r\n\r\n');
     }
   };
-  /** New connections with a token, as a client that has just started makes them. */
+  /** Sends a request with a token on a new connection, as a new client does. */
   const watch = async ({ readers, organizations: [first] }: Stack) => {
     for (; filling; await sleep(100))
       for (const { url } of readers) statuses.push(await statusOf(url, first ?? expect.unreachable()));

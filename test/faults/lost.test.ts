@@ -1,9 +1,9 @@
-/** The figure of lost updates: one that nobody publishes is counted. */
+/** The number of lost updates counts an update that is never published. */
 import { expect, it } from 'vitest';
 import { Load } from './support/load.ts';
 import { openStack } from './support/stack.ts';
 
-it('an update that is committed and never shown is counted, once for each reader', async () => {
+it('a committed update that is never served counts once for each reader', async () => {
   await using stack = await openStack();
   const load = new Load(stack);
   const [machine] = stack.machines;
@@ -11,7 +11,7 @@ it('an update that is committed and never shown is counted, once for each reader
   expect(await load.lostUpdates()).toBe(0);
   const subject = `machine ${machine.id}`;
   const number = load.ledger.begin(subject);
-  // Without a new version of its list.
+  // The list gets no new version.
   await stack.store.sql`update machines set price = ${(number + 1) / 10_000} where id = ${machine.id}`;
   load.ledger.committed(subject, number);
   expect(await load.lostUpdates()).toBe(stack.readers.length);

@@ -13,7 +13,7 @@ const MB = Buffer.alloc(1_000_000);
 
 it('memory and Redis answer while the disk of PostgreSQL is full, and nothing committed is lost', async (test) => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-full-'));
-  // Only root may make a disk of its own for it.
+  // Only root can mount a disk for it.
   const mounted = await run('mount', [
     '-t',
     'tmpfs',
@@ -32,7 +32,7 @@ it('memory and Redis answer while the disk of PostgreSQL is full, and nothing co
     fault: 'The disk of PostgreSQL is full for {seconds}',
     stack: { postgres: () => startTestPostgres(join(folder.path, 'postgres')) },
     async strike() {
-      // Not a byte is left for the log either: the server stops itself.
+      // The log has no room either, so the server stops itself.
       await expect(
         (async () => {
           for (let mb = 0; mb <= SIZE_MB; mb++) await writeFile(filler, MB, { flag: 'a' });

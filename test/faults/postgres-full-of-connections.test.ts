@@ -3,12 +3,12 @@ import { expect, it } from 'vitest';
 import { troubles, underLoad, wrongOrNone } from './support/row.ts';
 import type { Stack } from './support/stack.ts';
 
-it('memory and Redis answer while PostgreSQL has no connection left, and all goes on when it has', async () => {
+it('memory and Redis answer while PostgreSQL has no free connection, and all recovers after that', async () => {
   await using taken = new AsyncDisposableStack();
   const outcome = await underLoad({
     fault: 'PostgreSQL has no connection left for {seconds}',
     async strike({ postgres: server, database }: Stack) {
-      // Everybody else is cut off first, and finds it full when he comes again.
+      // All other clients are cut off first, and cannot reconnect.
       await database.refuse();
       await takeAll(server.url, taken);
       await database.heal();
@@ -18,7 +18,7 @@ it('memory and Redis answer while PostgreSQL has no connection left, and all goe
   expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
 });
 
-/** Connects until the server takes nobody any more. */
+/** Connects until the server rejects connections. */
 async function takeAll(url: string, taken: AsyncDisposableStack): Promise<void> {
   for (;;) {
     const sql = postgres(url, { max: 1, onnotice: () => {} });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { troubles, underLoad } from './support/row.ts';
 
-it('what memory and Redis have is given at once while PostgreSQL hangs', async () => {
+it('memory and Redis answer at once while PostgreSQL hangs', async () => {
   const outcome = await underLoad({
     fault: 'PostgreSQL hangs for {seconds}',
     strike: ({ database }) => database.hang(),

@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { expect, it } from 'vitest';
 import { troubles, underLoad, wrongOrNone } from './support/row.ts';
 
-it('memory and Redis answer while somebody holds a lock on all machines', async () => {
+it('memory and Redis answer during a lock on all machines', async () => {
   await using held = new AsyncDisposableStack();
   const outcome = await underLoad({
     fault: 'A client holds an exclusive lock on the table of machines for {seconds}',

@@ -3,7 +3,7 @@ import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/pos
 import { noteWhatIsHeld } from './support/earlier-state.ts';
 import { lostFor, troubles, underLoad } from './support/row.ts';
 
-it('readers give nothing that was lost with a primary when a standby that was behind is promoted', async () => {
+it('readers serve no lost data after the promotion of a standby that was behind', async () => {
   let pair: ReplicatedPostgres | undefined;
   const both = () => pair ?? expect.unreachable('the stack has started it');
   const outcome = await underLoad({
@@ -26,7 +26,7 @@ it('readers give nothing that was lost with a primary when a standby that was be
       await database.heal();
     },
   });
-  // Until there is a new lineage PostgreSQL alone is asked, and may be asked too much: 503 is right then, and counted.
+  // Until the new lineage only PostgreSQL answers. It may have too many reads, so 503 is right, and counted.
   expect(troubles(outcome.asked.filter(({ wrong }) => wrong !== undefined))).toEqual({});
   expect(lostFor(outcome.asked)).toBeLessThan(1000);
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { copyFiles, putBack } from './support/earlier-state.ts';
 import { lostFor, troubles, underLoad, wrongOrNone } from './support/row.ts';
 
-it('readers give nothing that PostgreSQL has lost when its files are put back', async () => {
+it('readers serve no data that PostgreSQL lost with earlier files', async () => {
   const outcome = await underLoad({
     fault: 'The files of PostgreSQL are put back to what they were {seconds} before',
     strike: copyFiles,

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { run } from '../support/postgres.ts';
 import { troubles, underLoad, wrongOrNone } from './support/row.ts';
 
-it('all reads go on while PostgreSQL is read only, and all writes when it is not any more', async () => {
+it('reads continue while PostgreSQL is read only, and writes after that', async () => {
   const outcome = await underLoad({
     fault: 'PostgreSQL is read only for {seconds}',
     async strike({ postgres }) {

@@ -5,7 +5,7 @@ import { troubles, underLoad, wrongOrNone } from './support/row.ts';
 
 const EVERY_MS = 100;
 
-it('no answer is lost while PostgreSQL ends every connection again and again', async () => {
+it('no answer is lost while PostgreSQL ends all connections repeatedly', async () => {
   await using striking = new AsyncDisposableStack();
   const outcome = await underLoad({
     fault: 'PostgreSQL ends every connection, ten times a second, for {seconds}',

@@ -1,4 +1,4 @@
-/** The Redis of the queues is killed, flushed, or fails over when a slot is due: the slot is run once, and soon. */
+/** The Redis of the queues is killed, flushed, or fails over when a slot is due. The slot runs once, and soon. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
@@ -10,21 +10,21 @@ import { openWorkerStack, SOURCE, untilSound, type WorkerStack } from './support
 
 const OFFERS = 2500;
 const MINUTE = 60_000;
-/** Seconds after the end of the fault within which the slot has been run. */
+/** Seconds from the end of the fault until the end of the slot's run. */
 const RUN_WITHIN_S = 90;
 
 interface SlotFault {
   readonly fault: string;
   readonly queueUrl?: string;
-  /** What is done ten seconds before the slot is due. */
+  /** Runs ten seconds before the slot is due. */
   before(stack: WorkerStack): Promise<void> | void;
-  /** What is done once it was claimed. */
+  /** Runs after the claim of the slot. */
   after(stack: WorkerStack): Promise<void> | void;
 }
 
 /**
- * Runs two workers with one slot that is due soon and then not for an hour, and the fault around it.
- * @returns how the slot's runs have ended
+ * Runs two workers, one slot that is due soon and then not for an hour, and the fault.
+ * @returns the outcomes of the slot's runs
  */
 async function aroundSlot({ fault, queueUrl, before, after }: SlotFault): Promise<string[]> {
   const due = new Date(Math.ceil((Date.now() + 50_000) / MINUTE) * MINUTE);
@@ -51,7 +51,7 @@ async function aroundSlot({ fault, queueUrl, before, after }: SlotFault): Promis
     what: `the slot to be run after: ${fault}`,
   });
   const recoverySeconds = Math.round((performance.now() - healed) / 100) / 10;
-  // Where its job were still in the queue, it would be run once more.
+  // A job that is still in the queue would run again.
   await until(async () => (await stack.queue.getJobCountByTypes('active', 'waiting', 'delayed')) === 0);
   await untilSound(stack, worker);
   const served = await stack.served();
@@ -64,7 +64,7 @@ async function aroundSlot({ fault, queueUrl, before, after }: SlotFault): Promis
   return (await runsOfSlot(stack, due)).outcomes;
 }
 
-/** Whether some worker has the slot, and how its runs have ended, oldest first. */
+/** Returns whether a worker claimed the slot, and the outcomes of its runs, oldest first. */
 async function runsOfSlot({ store }: WorkerStack, due: Date) {
   const slots = await store.sql`
     select from schedule_slots where schedule = ${SOURCE} and slot = ${due.toISOString()}`;
@@ -73,8 +73,8 @@ async function runsOfSlot({ store }: WorkerStack, due: Date) {
   return { claimed: slots.length > 0, outcomes: runs.map(({ outcome }) => outcome) };
 }
 
-describe('a slot is run once, and soon, where the Redis of the queues', { timeout: 6 * MINUTE }, () => {
-  it('is down when it is due', async () => {
+describe('a slot runs once, and soon, if the Redis of the queues', { timeout: 6 * MINUTE }, () => {
+  it('is down when the slot is due', async () => {
     const outcomes = await aroundSlot({
       fault: 'The Redis of the queues is killed, and back without a job after the slot of a source',
       before: ({ queueRedis }) => queueRedis.kill(),
@@ -86,7 +86,7 @@ describe('a slot is run once, and soon, where the Redis of the queues', { timeou
     expect(outcomes).toEqual(['changed']);
   });
 
-  it('is emptied when its job waits', async () => {
+  it('is flushed while the job waits', async () => {
     const outcomes = await aroundSlot({
       fault: 'The Redis of the queues is flushed while the job of a slot waits in it',
       before: ({ queue }) => queue.pause(),

@@ -1,4 +1,4 @@
-/** Cache and queues in a Redis Cluster of three masters with a replica each, of which a part fails or moves under load. */
+/** Cache and queues in a Redis Cluster of three masters with replicas. A part of it fails or moves under load. */
 import { describe, expect, it } from 'vitest';
 import { LANE_TAGS } from '../../src/snapshot/document/lanes.ts';
 import {
@@ -13,12 +13,12 @@ import { isCacheBack } from './support/linked.ts';
 import { type Fault, type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
 
 /**
- * Seconds from the fault until readers and publisher use the cluster again. Its nodes take a second to notice; a publisher waits
- * up to ten for a node that hangs.
+ * Seconds from the fault until readers and publisher use the cluster again. Its nodes notice within a second. A publisher
+ * waits up to ten seconds for a hung node.
  */
 const RECOVERED_WITHIN_S = { killed: 10, hangs: 15, parted: 20 };
 
-/** The fault under load, on a cluster of its own. */
+/** Runs the fault under load, on a new cluster. */
 async function onCluster(
   faultOf: (cluster: () => TestCluster) => Omit<Fault, 'stack'>,
   options?: TestClusterOptions,
@@ -39,12 +39,12 @@ async function onCluster(
 const slotOf = async ({ nodes }: TestCluster, tag: number) =>
   Number(await nodes.find(({ client }) => client.status === 'ready')?.client.cluster('KEYSLOT', `{${tag}}`));
 
-/** The first of the masters, which has a third of the documents. */
+/** The first master. It has a third of the documents. */
 const firstOf = ({ nodes }: TestCluster) => nodes[0] as ClusterNode;
-/** Another node has the slots of the first one. */
+/** Returns true when another node has the slots of the first one. */
 const isReplaced = async (cluster: TestCluster) => (await cluster.masterOf(0)) !== firstOf(cluster);
 
-describe('readers give nothing wrong and nothing old while a Redis Cluster', () => {
+describe('readers serve nothing wrong and nothing old while a Redis Cluster', () => {
   it('loses a master', async () => {
     const { recoverySeconds } = await onCluster((cluster) => ({
       fault: 'A master of the Redis Cluster is killed, and its replica takes over',
@@ -55,7 +55,7 @@ describe('readers give nothing wrong and nothing old while a Redis Cluster', () 
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S.killed);
   });
 
-  it('has a master that hangs, and comes back as a replica', async () => {
+  it('has a master that hangs, and returns as a replica', async () => {
     const { recoverySeconds } = await onCluster((cluster) => ({
       fault: 'A master of the Redis Cluster hangs for {seconds}, and its replica takes over',
       strike: () => firstOf(cluster()).pause(),
@@ -66,7 +66,7 @@ describe('readers give nothing wrong and nothing old while a Redis Cluster', () 
   });
 
   it(
-    'is parted: a master is cut off from all other nodes, and not from its clients',
+    'is partitioned: a master is cut off from all other nodes, and not from its clients',
     CAN_BE_PARTED,
     async () => {
       const { recoverySeconds } = await onCluster(

@@ -1,4 +1,4 @@
-/** Cache and queues on a master behind Sentinels, which fails under load. */
+/** Cache and queues on a master behind Sentinels. The master fails under load. */
 import { describe, expect, it } from 'vitest';
 import {
   type SentinelServer,
@@ -10,10 +10,10 @@ import { CAN_BE_PARTED } from '../support/server-network.ts';
 import { isCacheBack } from './support/linked.ts';
 import { type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
 
-/** Seconds from the fault until readers and publisher use the new master; Sentinels take a second to notice. */
+/** Seconds from the fault until readers and publisher use the new master. Sentinels notice within a second. */
 const RECOVERED_WITHIN_S = 15;
 
-/** The fault under load, to the master of servers of its own. @param fault as the table says it */
+/** Breaks the master of new servers under load. @param fault the text of the table */
 async function onMaster(
   fault: string,
   strike: (master: SentinelServer, sentinels: TestSentinels) => Promise<void> | void,
@@ -42,7 +42,7 @@ async function onMaster(
   });
 }
 
-describe('readers give nothing wrong, nothing old and no error while a master behind Sentinels', () => {
+describe('readers serve nothing wrong, nothing old and no error while a master behind Sentinels', () => {
   it('is killed', async () => {
     const { asked, recoverySeconds } = await onMaster(
       'The master of Redis is killed, and Sentinels name another',
@@ -53,7 +53,7 @@ describe('readers give nothing wrong, nothing old and no error while a master be
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
   });
 
-  it('hangs, and comes back when another one has taken its place', async () => {
+  it('hangs, and returns after a failover', async () => {
     const { asked, recoverySeconds } = await onMaster(
       'The master of Redis hangs for {seconds}, and Sentinels name another',
       (master) => master.pause(),
@@ -63,7 +63,7 @@ describe('readers give nothing wrong, nothing old and no error while a master be
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
   });
 
-  it('is cut off from the others with a Sentinel, and not from its clients', CAN_BE_PARTED, async () => {
+  it('is cut off with one Sentinel from the others, and not from its clients', CAN_BE_PARTED, async () => {
     const { asked, recoverySeconds } = await onMaster(
       'The master of Redis is cut off with a Sentinel for {seconds}, and the other Sentinels name another',
       (_, sentinels) => sentinels.part(),

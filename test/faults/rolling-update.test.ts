@@ -6,10 +6,10 @@ import { releaseBefore, releaseOfFormat } from './support/release.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Stack } from './support/stack.ts';
 
-/** Milliseconds that a reader which is asked nothing any more gets for what is under way, as behind a load balancer. */
+/** Milliseconds for open requests of a reader that gets no new ones, as behind a load balancer. */
 const DRAIN_MS = 2000;
 
-/** A reader of another release takes the place of one. */
+/** Replaces a reader by one of another release. */
 async function replace(stack: Stack, old: string, name: string, cli: string | undefined): Promise<void> {
   stack.readers.push(await stack.startReader(name, cli));
   const [gone] = stack.readers.splice(
@@ -20,7 +20,7 @@ async function replace(stack: Stack, old: string, name: string, cli: string | un
   await gone?.program[Symbol.asyncDispose]();
 }
 
-/** One reader and a worker first, the others when both releases have run beside each other for a while. */
+/** Replaces one reader and a worker, and after a while the other processes. */
 const roll = (to: string | undefined) => ({
   async strike(stack: Stack) {
     await replace(stack, 'a', 'c', to);
@@ -32,7 +32,7 @@ const roll = (to: string | undefined) => ({
   },
 });
 
-it('the release before and this one answer right beside each other, with the migrations in between', async ({
+it('the previous release and this one answer correctly together, with the migrations in between', async ({
   skip,
 }) => {
   await using before = await releaseBefore();
@@ -51,7 +51,7 @@ it('the release before and this one answer right beside each other, with the mig
   expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
 });
 
-it('the release before takes the place of this one again, on the newer schema', async ({ skip }) => {
+it('the previous release replaces this one again, on the newer schema', async ({ skip }) => {
   await using before = await releaseBefore();
   if (!before) return skip('the clone does not reach back to the release before the newest migration');
   const outcome = await underLoad({
@@ -61,13 +61,13 @@ it('the release before takes the place of this one again, on the newer schema', 
   expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
 });
 
-it('two releases whose documents have different formats answer right beside each other', async () => {
+it('two releases with different document formats answer correctly together', async () => {
   await using next = await releaseOfFormat('FB2');
   const outcome = await underLoad({
     fault: 'A rolling update to another format of documents; both run for {seconds}',
     ...roll(next.cli),
   });
-  // A document in the other format is a miss: PostgreSQL answers more, and a machine that is busy besides refuses some.
+  // A document in the other format is a miss. PostgreSQL gets more reads, and a busy machine rejects some.
   expect({ wrong: outcome.wrong, troubles: outcome.wrong > 0 && troubles(outcome.asked) }).toEqual({
     wrong: 0,
     troubles: false,

@@ -4,13 +4,13 @@ import { expect, it } from 'vitest';
 import { troubles, underLoad } from './support/row.ts';
 import type { Organization, Stack } from './support/stack.ts';
 
-/** Streams that one token begins and leaves, a second and reader. */
+/** Streams per second and reader that one token begins and leaves. */
 const ABORTS = 100;
 const STREAMS_LIMIT = 200;
 /** Milliseconds until the first byte of a stream. */
 const BEGINS_WITHIN_MS = 5000;
 
-/** Begins a stream and leaves it at some instant of the next milliseconds, before or after it begins. */
+/** Requests a stream and leaves it within the next milliseconds, before or after it begins. */
 function beginAndLeave(url: string, { token }: Organization): void {
   const { hostname, port } = new URL(url);
   const client = connect({ host: hostname, port: Number(port) }).on('error', () => {});
@@ -21,7 +21,7 @@ function beginAndLeave(url: string, { token }: Organization): void {
   setTimeout(() => client.destroy(), Math.random() * 30);
 }
 
-/** The status of a stream that begins. */
+/** Returns the status of a stream. */
 async function begins(url: string, { token }: Organization): Promise<number> {
   const leave = new AbortController();
   const response = await fetch(`${url}/v1/changes`, {
@@ -32,7 +32,7 @@ async function begins(url: string, { token }: Organization): Promise<number> {
   return response.status;
 }
 
-it('a token that begins streams and leaves them takes no place from others', async () => {
+it('a token that begins and leaves streams takes no place from other tokens', async () => {
   const statuses: number[] = [];
   let isOver = false;
   let begun = 0;
@@ -57,7 +57,7 @@ it('a token that begins streams and leaves them takes no place from others', asy
     async heal({ readers, organizations: [first] }) {
       isOver = true;
       await Promise.all(running);
-      // Its own places are free again as well.
+      // The token's places are free again too.
       for (const { url } of readers) expect(await begins(url, first ?? expect.unreachable())).toBe(200);
     },
   });

@@ -8,14 +8,14 @@ import { until } from '../support/until.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Organization, Reader, Stack } from './support/stack.ts';
 
-/** Clients that keep a copy, each of another organization. */
+/** Clients with a copy, each of another organization. */
 const COPIES = 10;
-/** Milliseconds after which readers are connected to the other server. */
+/** Milliseconds after which readers connect to the other server. */
 const TURN_EVERY_MS = 500;
 /** Milliseconds between two requests of a client. */
 const PAUSE_MS = 100;
 
-/** Asks for changes as a client that follows does: it waits for them. */
+/** Requests changes, and waits for them, as a follower does. */
 const askOf =
   ({ url }: Reader, { token }: Organization) =>
   async (path: string) => {
@@ -24,7 +24,7 @@ const askOf =
     return { status: response.status, body: await response.text() };
   };
 
-it('copies miss no change when one address leads to two servers, one of them behind', async () => {
+it('copies miss no change if one address leads to two servers, and one is behind', async () => {
   let servers: ReplicatedPostgres | undefined;
   const both = () => servers ?? expect.unreachable('the stack has started them');
   const copies: { readonly copy: Copy; readonly organization: Organization }[] = [];

@@ -5,18 +5,18 @@ import { until } from '../support/until.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Stack } from './support/stack.ts';
 
-/** What docs/reliability.md promises while PostgreSQL answers, in milliseconds. */
+/** The limit in docs/reliability.md while PostgreSQL answers, in milliseconds. */
 const REVOKED_WITHIN_MS = 2000;
-/** Milliseconds. A reader trusts the cache for 1.5 s without a pulse, and then compares each second. */
+/** Milliseconds. A reader trusts the cache for 1.5 s without a pulse, and then compares every second. */
 const BEHIND_AT_MOST_MS = 4000;
 
-/** Milliseconds for which a reader accepts a token after its revocation, the longest of all readers. */
+/** Returns how long a reader accepts a token after its revocation (ms), the longest of all readers. */
 async function acceptedFor({ store, organizations, readers }: Stack): Promise<number> {
   const organizationId = organizations[0]?.id ?? expect.unreachable();
   const { token, id } = await createToken(store.db, { organizationId, scopes: ['clusters:read'] });
   const headers = { authorization: `Bearer ${token}` };
   const status = async (url: string) => (await fetch(`${url}/v1/clusters`, { headers })).status;
-  // Used for a while: it is in the memory of each reader.
+  // After some use the token is in the memory of each reader.
   for (let i = 0; i < 10; i += 1) {
     for (const { url } of readers) expect(await status(url)).toBe(200);
     await sleep(100);
@@ -42,7 +42,7 @@ it.each([
       load.publishes = false;
       await stack.workerCacheWay[how]();
       accepted = acceptedFor(stack);
-      // Told where it is awaited.
+      // The await below reports the error.
       accepted.catch(() => {});
     },
     heal: ({ workerCacheWay }) => workerCacheWay.heal(),

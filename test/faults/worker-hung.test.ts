@@ -1,6 +1,6 @@
 /**
- * A worker that hangs for longer than its locks and its database session last, while another one takes over, and then
- * goes on with what it was about to do.
+ * A worker that hangs for longer than its locks and its database connection last. Another worker takes over. Then the first
+ * one continues its work.
  */
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,7 +12,7 @@ import { few } from './support/steps.ts';
 import { openWorkerStack, runsOf, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';
 
 const OFFERS = 2500;
-/** Steps up to the commit: another worker does all of it once more. */
+/** Steps up to the commit: another worker does all of the run again. */
 const BEFORE_COMMIT = [
   'before: job added',
   'before: slot noted as enqueued',
@@ -21,7 +21,7 @@ const BEFORE_COMMIT = [
   'after: fence checked',
   'as "sync commit" begins',
 ];
-/** What follows the commit, and is late when it comes. */
+/** Steps after the commit. They are late when the worker continues. */
 const AFTER_COMMIT = [
   'before: slot done with',
   'before: region sent to the cache',
@@ -29,7 +29,7 @@ const AFTER_COMMIT = [
   'before: ages sent to the cache',
   'before: job finished',
 ];
-/** Steps of which the run is recorded when it hangs, and stores nothing. Whether its session had ended by then is chance. */
+/** Steps whose run is recorded before the hang, and stores nothing. Its connection may or may not have ended by then. */
 const RUNNING = new Set(BEFORE_COMMIT.slice(2));
 let stack: WorkerStack;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ afterAll(() => stack[Symbol.asyncDispose]());
 
 const isStopped = async (pid: number) => /^State:\s+T/m.test(await readFile(`/proc/${pid}/status`, 'utf8'));
 
-/** All that a late write could have changed. */
+/** Returns all data that a late write could change. */
 async function stored(): Promise<unknown> {
   const { sql } = stack.store;
   const [row] = await sql`
@@ -65,7 +65,7 @@ it.each([...few(BEFORE_COMMIT), ...few(AFTER_COMMIT)])('%s, its late writes chan
   try {
     const hangs = { timeoutMs: 60_000, what: `a worker that hangs ${step}` };
     await until(() => isStopped(hung.pid), hangs);
-    // What the worker that hangs has read is out of date when it goes on.
+    // The data that the hung worker has read is out of date when it continues.
     stack.upstream.edition += 1;
     await using next = await stack.startWorker();
     if (AFTER_COMMIT.includes(step)) await askAgain();
@@ -74,13 +74,13 @@ it.each([...few(BEFORE_COMMIT), ...few(AFTER_COMMIT)])('%s, its late writes chan
     const [before, runs] = [await stored(), await runsOf(stack)];
     hung.child.kill('SIGCONT');
     hung.child.kill('SIGTERM');
-    // It ends once all that it was about to do is done, or refused.
+    // It ends after its remaining work is done or rejected.
     await hung.exited;
     expect(await stored()).toEqual(before);
     await untilSound(stack, next);
     expect(await stack.served()).toEqual([stack.upstream.edition]);
     const after = await runsOf(stack);
-    // A job that it had taken and not begun is begun late, finds the source as it is stored, and changes nothing.
+    // A job that it took and did not begin runs late, finds no difference, and changes nothing.
     expect(after.slice(runs.length).filter(({ outcome }) => outcome !== 'unchanged')).toEqual([]);
     const told = after.slice(0, runs.length).map(({ outcome }) => outcome);
     expect(told.slice(0, -2)).toEqual(runs.slice(0, -2).map(({ outcome }) => outcome));
@@ -91,7 +91,7 @@ it.each([...few(BEFORE_COMMIT), ...few(AFTER_COMMIT)])('%s, its late writes chan
   }
 });
 
-/** Seconds until what the upstream says now is served, and nothing is left to be done. */
+/** Returns the seconds until the current data of the upstream is served, and no work is left. */
 async function takenOver(step: string, next: Program): Promise<number> {
   const began = performance.now();
   const wanted = { served: [stack.upstream.edition], jobs: 0, dirty: [] };
@@ -112,7 +112,7 @@ async function takenOver(step: string, next: Program): Promise<number> {
   return (performance.now() - began) / 1000;
 }
 
-/** A slot that is done with is not run again: an operator wants the source to be read once more. */
+/** Requests another run as an operator does: a finished slot does not run again. */
 async function askAgain(): Promise<void> {
   await stack.queue.add('sync', {
     sourceId: SOURCE,

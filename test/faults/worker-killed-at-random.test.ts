@@ -1,4 +1,4 @@
-/** A worker that is killed again and again, at moments taken by chance, while it syncs many offers. */
+/** A worker that is killed repeatedly at random moments while it syncs many offers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Program } from '../support/program.ts';
@@ -10,9 +10,9 @@ import { openWorkerStack, runsOf, SOURCE, untilSound, type WorkerStack } from '.
 const OFFERS = 50_000;
 /** 200 in the long form. */
 const KILLS = Number(process.env.FAULT_KILLS ?? 10);
-/** So many editions are stored, and then comes one that a guard stops. */
+/** After this many stored editions a guard stops one. */
 const HELD_EVERY = 5;
-/** The lock of its job runs out after ten seconds, and is looked at every five; then the source is read once more. */
+/** The lock of a job expires after ten seconds and is checked every five. Then the source is read again. */
 const RECOVERS_WITHIN_S = 60;
 
 let stack: WorkerStack;
@@ -28,7 +28,7 @@ afterAll(async () => {
 const openJobs = () => stack.queue.getJobCountByTypes('active', 'waiting', 'delayed');
 const isUnderWay = async () => (await runsOf(stack)).at(-1)?.outcome === 'running';
 
-/** Asks for another run where none is due. */
+/** Requests another run if none is due. */
 async function keepBusy(mayBeHeld: boolean): Promise<void> {
   if ((await openJobs()) > 0) return;
   stack.upstream.edition += 1;
@@ -52,7 +52,7 @@ it(`${KILLS} kills leave nothing torn, doubled, lost or without an owner`, {
     await sleep(Math.random() * syncMs);
     worker.child.kill('SIGKILL');
     await worker.exited;
-    // The last one is waited for as long as it takes.
+    // The last run may take any time.
     if (kill < KILLS - 1) await stack.expireLocks();
     worker = await stack.startWorker();
   }
@@ -60,7 +60,7 @@ it(`${KILLS} kills leave nothing torn, doubled, lost or without an owner`, {
   await until(async () => (await openJobs()) === 0, { timeoutMs: 300_000, everyMs: 100 });
   await untilSound(stack, worker);
   const recoverySeconds = Math.round((performance.now() - healed) / 100) / 10;
-  // Whatever was held is overtaken by a batch that is stored.
+  // A stored batch replaces any held one.
   await keepBusy(false);
   await until(async () => (await openJobs()) === 0, { timeoutMs: 120_000, everyMs: 100 });
   await untilSound(stack, worker);

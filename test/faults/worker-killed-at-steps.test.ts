@@ -1,10 +1,10 @@
-/** A worker that is killed at each named step of a sync and of a publication, and the one that is started after it. */
+/** A worker that is killed at each named step of a sync and of a publication, and its successor. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
 import { few, STEPS_OF } from './support/steps.ts';
 import { openWorkerStack, runsOf, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';
 
-/** Enough for several batches of what is read, staged and published. */
+/** Enough for several groups of rows at each stage. */
 const OFFERS = 2500;
 
 let stack: WorkerStack;
@@ -23,12 +23,12 @@ async function dieAt(step: string): Promise<void> {
   await stack.expireLocks();
 }
 
-/** Runs of the slot that ended well. */
+/** Returns the successful runs of the slot. */
 const goodRuns = async () =>
   (await runsOf(stack)).filter(({ slot, outcome }) => slot !== null && /changed|held/.test(outcome));
 const openJobs = () => stack.queue.getJobCountByTypes('active', 'waiting', 'delayed', 'failed');
 
-describe('after a worker was killed', () => {
+describe('after a worker is killed', () => {
   it.each(few(STEPS_OF.stored))(
     '%s, the next one leaves all in order, and the slot was run once',
     async (step) => {
@@ -46,7 +46,7 @@ describe('after a worker was killed', () => {
     },
   );
 
-  it.each(few(STEPS_OF.held))('%s, one batch is held, by a run that says so', async (step) => {
+  it.each(few(STEPS_OF.held))('%s, one batch is held, and its run has this outcome', async (step) => {
     const before = await stack.served();
     stack.upstream.repricesAll = true;
     await dieAt(step);

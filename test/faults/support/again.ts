@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './row.ts';
 import type { Stack } from './stack.ts';
 
-/** A fault that is done again and again for as long as it lasts. @param everyMs milliseconds between two times */
+/** Repeats an action for the duration of a fault. @param everyMs milliseconds between two times */
 export function again(
   everyMs: number,
   act: (stack: Stack) => Promise<unknown>,
@@ -17,7 +17,7 @@ export function again(
           await sleep(everyMs);
         }
       })();
-      // Told when it is healed.
+      // The heal reports the error.
       acting.catch(() => {});
     },
     async heal() {

@@ -1,4 +1,4 @@
-/** Whether PostgreSQL, the cache and the API say the same: every document there is, and what lies beside them. */
+/** Compares PostgreSQL, the cache and the API: every document, the machine index and the ages. */
 import type { Store } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { allVersions } from '../../../src/db/versions.ts';
@@ -12,22 +12,22 @@ import { compareDocument } from '../../../src/snapshot/publish/compare.ts';
 export interface Agreeing {
   /** Acts as the worker. */
   readonly store: Store;
-  /** Has been through `withFence`. */
+  /** Opened with `withFence`. */
   readonly cache: RedisClient;
   readonly readers: readonly { readonly name: string; readonly url: string }[];
-  /** Tokens by organization; each may read machines and clusters. One of them at least, where there are readers. */
+  /** Tokens by organization, for machines and clusters. At least one if there are readers. */
   readonly tokens: ReadonlyMap<number, string>;
 }
 
-/** Regions and organizations whose documents are compared at once. */
+/** Regions and organizations that are compared concurrently. */
 const AT_ONCE = 8;
-/** Single machines that each reader is asked for in each region: those of one region are slices of one document. */
+/** Single machines of each region that each reader must return. They are slices of one document. */
 const MACHINES_OF_REGION = 3;
 
 /**
- * Compares each document in PostgreSQL with the cache and with what each reader gives, byte for byte, the machine index
- * of the cache, and how old the data is. Nothing may be written meanwhile.
- * @returns what differs, a line each; empty where all agree
+ * Compares each document in PostgreSQL with the cache and with the answers of each reader, byte for byte. Also compares the
+ * machine index of the cache and the age of the data. No process may write during the comparison.
+ * @returns a line for each difference
  */
 export async function disagreements(of: Agreeing): Promise<string[]> {
   const names: { name: RowName; version: number }[] = [];
@@ -86,7 +86,7 @@ async function pathOf({ sql }: Store, name: Exclude<RowName, { kind: 'token' }>)
   return `/v1/machines?provider=${region?.provider}&region=${name.regionId}`;
 }
 
-/** Each published machine is found in its region. */
+/** Returns published machines that the index does not have in their region. */
 async function indexDifferences({ store, cache }: Agreeing, keys: CacheKeys): Promise<string[]> {
   const machines = await store.sql<{ id: number; region: number }[]>`
     select m.id, m.region_id as region from machines m join regions r on r.id = m.region_id

@@ -1,7 +1,6 @@
 /**
- * Loaded into a worker by `node --import`: the process kills itself by SIGKILL at the step that the variable DIE_AT names,
- * or stops itself by SIGSTOP at the one that HANG_AT names, the first time that it comes there. See steps.ts. The program
- * itself knows nothing of it.
+ * Loaded into a worker by `node --import`. At the first step that DIE_AT names, the process kills itself with SIGKILL. At the
+ * first step that HANG_AT names, it stops itself with SIGSTOP. See steps.ts. The program has no code for it.
  */
 import { Socket } from 'node:net';
 import { setTracer, type Tracer } from '../../../src/lib/tracer.ts';
@@ -14,12 +13,12 @@ if (step === undefined) throw new Error(`DIE_AT or HANG_AT names no step: ${name
 let isArmed = step.once === undefined;
 let isOver = false;
 
-/** Returns only once the process was told to go on. */
+/** Returns after SIGCONT. */
 function strike(): void {
   if (isOver) return;
   isOver = true;
   process.kill(process.pid, DIE_AT === undefined ? 'SIGSTOP' : 'SIGKILL');
-  // The signal has to arrive before anything else of this program runs.
+  // The signal must arrive before other code runs.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
 }
 
@@ -38,7 +37,7 @@ function strikeAtSpan({ span, at }: Extract<Step, { span: string }>): void {
   setTracer(tracer);
 }
 
-/** Sees all that the process sends to PostgreSQL and Redis. */
+/** Watches all data that the process sends to PostgreSQL and Redis. */
 function hearSent(step: Step): void {
   const write = Socket.prototype.write as (this: Socket, ...given: unknown[]) => boolean;
   Socket.prototype.write = function (this: Socket, ...given: unknown[]): boolean {

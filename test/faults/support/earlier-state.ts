@@ -1,10 +1,10 @@
-/** PostgreSQL comes back in an earlier state: what it had committed since is lost. */
+/** PostgreSQL returns in an earlier state: later commits are lost. */
 import { cp, rm } from 'node:fs/promises';
 import postgres from 'postgres';
 import { heldBy, type Load } from './load.ts';
 import type { Stack } from './stack.ts';
 
-/** A copy of the files of a server that is stopped for it, as a snapshot of its volume would be. */
+/** Stops a server and copies its files, as a snapshot of its volume. */
 export async function copyFiles({ postgres: server, database }: Stack): Promise<void> {
   await database.refuse();
   await server.stop();
@@ -13,7 +13,7 @@ export async function copyFiles({ postgres: server, database }: Stack): Promise<
   await database.heal();
 }
 
-/** Puts the copy in the place of the files. Nobody reaches the server before the ledger knows what it holds. */
+/** Replaces the files by the copy. The server is unreachable until the ledger knows its state. */
 export async function putBack({ postgres: server, database }: Stack, load: Load): Promise<void> {
   load.publishes = false;
   await database.refuse();
@@ -25,7 +25,7 @@ export async function putBack({ postgres: server, database }: Stack, load: Load)
   await database.heal();
 }
 
-/** Tells the ledger what a server that has gone back holds; from now on everything else is lost. */
+/** Reads the state of a server that went back into the ledger: all other writes are lost. */
 export async function noteWhatIsHeld(url: string, { ledger }: Load): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {

@@ -1,41 +1,42 @@
 /**
- * What was ever true. Each subject (a machine, a cluster) has one number that only rises: it is written into the database
- * and comes back in answers, so that an answer tells which state it is of.
+ * The history of all writes. Each subject (a machine, a cluster) has one rising number. A write stores it in the database, and
+ * answers contain it, so an answer shows its state.
  */
 export type Verdict = 'true' | 'never true' | 'went back' | 'lost';
 
 interface Written {
   /** When the write began, in milliseconds of `performance.now()`. */
   readonly begun: number;
-  /** When it was known to be committed; undefined for one whose outcome nobody has seen. */
+  /** When the commit was confirmed; undefined if its outcome is unknown. */
   committed: number | undefined;
-  /** When the database had lost it. */
+  /** When the database lost it. */
   lostAt: number | undefined;
-  /** The database was asked after its recovery, and does not have it. */
+  /** True if the database lacks it after its recovery. */
   neverCommitted: boolean;
-  /** Answers that showed it before it was known to be committed. */
+  /** Answers that showed it before the commit was confirmed. */
   shownEarly: number;
 }
 
-/** Answers that showed what nobody had seen committed by then, and what the database said of it later. */
+/** Answers that showed a write before its commit was confirmed, by its later outcome. */
 export interface ShownEarly {
   readonly committed: number;
   readonly neverCommitted: number;
-  /** Nobody has asked the database yet. */
+  /** The database was not read yet. */
   readonly unknown: number;
 }
 
-const isKept = ({ committed, lostAt }: Written): boolean => committed !== undefined && lostAt === undefined;
+const isLasting = ({ committed, lostAt }: Written): boolean =>
+  committed !== undefined && lostAt === undefined;
 
-/** For so long (ms) after the database came back in an earlier state, readers may give what it has lost. */
+/** For this time (ms) after the database went back, readers may serve lost data. */
 const NOTICED_WITHIN_MS = 1000;
 
 export class Ledger {
   readonly #written = new Map<string, Written[]>();
-  /** Reader and subject → the newest number that it has given, and when that answer had arrived. */
+  /** Reader and subject → the newest number of its answers, and when that answer arrived. */
   readonly #given = new Map<string, { number: number; at: number }>();
 
-  /** The number that a write is about to give the subject. */
+  /** Begins a write. Returns its number. */
   begin(subject: string): number {
     const all = this.#written.get(subject) ?? [];
     this.#written.set(subject, all);
@@ -54,7 +55,7 @@ export class Ledger {
     if (write) write.committed = performance.now();
   }
 
-  /** The database does not have it: it is not one that it had and has lost. */
+  /** Notes that the database never had the number. */
   neverCommitted(subject: string, number: number): void {
     const write = this.#written.get(subject)?.[number];
     if (write && write.lostAt === undefined) write.neverCommitted = true;
@@ -69,21 +70,21 @@ export class Ledger {
     return sums;
   }
 
-  /** The newest number that is known to be committed; -1 for none. */
+  /** Returns the newest committed number; -1 for none. */
   newest(subject: string): number {
     return this.#written.get(subject)?.findLastIndex(({ committed }) => committed !== undefined) ?? -1;
   }
 
-  /** The newest number that is known to be committed, and that the database has not lost; -1 for none. */
-  newestKept(subject: string): number {
-    return this.#written.get(subject)?.findLastIndex(isKept) ?? -1;
+  /** Returns the newest committed number that the database did not lose; -1 for none. */
+  newestLasting(subject: string): number {
+    return this.#written.get(subject)?.findLastIndex(isLasting) ?? -1;
   }
 
   get subjects(): Iterable<string> {
     return this.#written.keys();
   }
 
-  /** The database has gone back: of the subject it holds this number, and none that came after it. */
+  /** Notes that the database went back to this number, and lost all later ones. */
   wentBack(subject: string, number: number): void {
     const now = performance.now();
     for (const write of this.#written.get(subject)?.slice(number + 1) ?? []) write.lostAt ??= now;
@@ -103,20 +104,20 @@ export class Ledger {
     return 'true';
   }
 
-  /** Milliseconds for which the database had lost the number when the answer was asked for; 0 for one that it has. */
+  /** Returns the milliseconds from the loss of the number to the request; 0 if it is not lost. */
   lostMs(subject: string, number: number, asked: number): number {
     const lostAt = this.#written.get(subject)?.[number]?.lostAt;
     return lostAt === undefined ? 0 : Math.max(0, asked - lostAt);
   }
 
-  /** Milliseconds by which an answer was behind: since when a newer number was known to be committed. */
+  /** Returns the age of an answer: milliseconds since the commit of the next number. */
   age(subject: string, number: number, asked: number): number {
     const next = this.#written.get(subject)?.slice(number + 1) ?? [];
-    const since = next.find(isKept)?.committed;
+    const since = next.find(isLasting)?.committed;
     return since === undefined ? 0 : Math.max(0, asked - since);
   }
 
-  /** Whether the number was committed after this instant. */
+  /** Returns true if the number was committed after this instant. */
   isSince(subject: string, number: number, instant: number): boolean {
     return (this.#written.get(subject)?.[number]?.begun ?? 0) >= instant;
   }

@@ -1,9 +1,9 @@
-/** What a worker that dies, or is stopped and goes on late, may leave behind in PostgreSQL and must not. */
+/** Rows in PostgreSQL that a worker must not leave when it dies, or continues late. */
 import type { Store } from '../../../src/db/connection/connect.ts';
 import { IS_LIVE } from '../../../src/db/runs/records.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 
-/** @returns a line for each kind of thing that nobody will ever end; empty where all is in order and nothing runs */
+/** Returns a line for each kind of row without an owner; empty if there are none and no run is active. */
 export async function leftovers({ sql, db }: Store): Promise<string[]> {
   const [row] = await sql<Record<string, number>[]>`
     select

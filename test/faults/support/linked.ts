@@ -1,7 +1,7 @@
-/** Whether the cache is used by all again. */
+/** Checks that all processes use the cache again. */
 import type { Stack } from './stack.ts';
 
-/** Each reader is linked to the cache, and it takes every document that waits to be published. */
+/** Returns true if each reader is linked to the cache, and no document waits for publication. */
 export async function isCacheBack({ readers, publisher }: Stack): Promise<boolean> {
   const linked = await Promise.all(
     readers.map(async ({ url }) => {

@@ -1,4 +1,4 @@
-/** Asks both readers at a fixed rate, however long answers take, and compares each answer with the ledger. */
+/** Sends requests to both readers at a fixed rate, and compares each answer with the ledger. */
 import { Agent, get } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts';
 import { Ledger, type Verdict } from './ledger.ts';
 import type { Machine, Organization, Reader, Stack } from './stack.ts';
 
-/** A request that began in the time that is looked at. */
+/** A request of the measured time. */
 export interface Asked {
   readonly at: number;
   readonly reader: string;
@@ -16,15 +16,15 @@ export interface Asked {
   readonly status: number;
   readonly tier: string | undefined;
   readonly ms: number;
-  /** What is wrong with the answer. */
+  /** The fault of the answer. */
   readonly wrong: string | undefined;
-  /** Why there is none: what the problem document says, or what the connection failed with. */
+  /** Why there is no answer: the text of the problem document, or the error of the connection. */
   readonly why: string | undefined;
-  /** Milliseconds by which the answer was behind what was known to be committed. */
+  /** How far the answer was behind the newest commit (ms). */
   readonly behindMs: number;
-  /** Milliseconds for which the database had lost what it shows when it was asked for; 0 for what is not lost. */
+  /** Milliseconds from the loss of the shown state to the request; 0 if it is not lost. */
   readonly lostMs: number;
-  /** It shows a state that was committed after this instant: the newest of what it shows. */
+  /** The instant of the newest write that it shows. */
   readonly newest: number;
 }
 
@@ -33,13 +33,13 @@ interface Shown {
   readonly number: number;
 }
 
-/** Requests a second to all readers together; FAULT_RATE, or 200. */
+/** Requests per second to all readers together: FAULT_RATE, or 200. */
 const RATE = Number(process.env.FAULT_RATE ?? 200);
 const TICK_MS = 20;
-/** Beyond it nothing is sent, and counted as an error: a generator must not fall over before what it tests. */
+/** Most open requests. A further one is not sent, and counts as an error, so that the generator does not fail first. */
 const UNDER_WAY_AT_MOST = 2000;
 const DEADLINE_MS = 10_000;
-/** An update that is not shown for so long (ms) after the last one is lost. */
+/** An update that no answer shows this long (ms) after the last one is lost. */
 const SHOWN_WITHIN_MS = 10_000;
 /** Milliseconds between two writes. */
 const WRITE_EVERY_MS = 30;
@@ -47,7 +47,7 @@ const WRITE_EVERY_MS = 30;
 export class Load implements AsyncDisposable {
   readonly ledger = new Ledger();
   readonly asked: Asked[] = [];
-  /** False leaves it to the worker to publish what is written, and to find out what has become of the database. */
+  /** False: only the worker publishes writes, and checks the database. */
   publishes = true;
   readonly #stack: Stack;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
@@ -57,7 +57,7 @@ export class Load implements AsyncDisposable {
   #due = 0;
   #last = performance.now();
   #isOver = false;
-  /** The instant, in milliseconds of `performance.now()`, at which a subject's number was written. */
+  /** Subject and number → when its write began, in milliseconds of `performance.now()`. */
   readonly #begun = new Map<string, number>();
 
   constructor(stack: Stack) {
@@ -74,7 +74,7 @@ export class Load implements AsyncDisposable {
 
   #tick(): void {
     const now = performance.now();
-    // What this process could not send in time is not made up for: it would come in one burst.
+    // Late requests are skipped: they would come in one burst.
     this.#due = Math.min(RATE / 10, this.#due + ((now - this.#last) / 1000) * RATE);
     this.#last = now;
     for (; this.#due >= 1; this.#due -= 1) this.#ask();
@@ -181,7 +181,7 @@ export class Load implements AsyncDisposable {
     }
   }
 
-  /** Whether a write was committed whose outcome was lost: PostgreSQL is asked as soon as it answers again. */
+  /** Reads the outcome of writes without an acknowledgement, as soon as PostgreSQL answers again. */
   async #settle(subject: string, number: number): Promise<void> {
     while (!this.#isOver && this.ledger.newest(subject) < number) {
       const held = await this.held().catch(() => undefined);
@@ -194,17 +194,17 @@ export class Load implements AsyncDisposable {
     }
   }
 
-  /** The numbers that PostgreSQL holds. */
+  /** Returns the numbers in PostgreSQL. */
   held(): Promise<Map<string, number>> {
     return heldBy(this.#stack.store.sql);
   }
 
-  /** What was asked since then, and is answered. */
+  /** Returns the finished requests since then. */
   since(instant: number): Asked[] {
     return this.asked.filter(({ at }) => at >= instant);
   }
 
-  /** Ends the load. @returns how many committed updates a reader does not show, all readers together */
+  /** Ends the load. Returns how many committed updates readers do not show, all readers together. */
   async lostUpdates(): Promise<number> {
     await this[Symbol.asyncDispose]();
     let unshown = Number.POSITIVE_INFINITY;
@@ -213,7 +213,7 @@ export class Load implements AsyncDisposable {
       unshown = counts.reduce((a, b) => a + b, 0);
       return unshown === 0;
     };
-    // What is lost is the row's figure, and no failure to measure it.
+    // Lost updates are a figure of the row, not an error.
     await until(allShown, { timeoutMs: SHOWN_WITHIN_MS, everyMs: 200 }).catch(() => {});
     return unshown;
   }
@@ -229,20 +229,20 @@ export class Load implements AsyncDisposable {
       ...machines.map(({ id }) => shown(`/v1/machines/${id}`, first?.token, machineIn)),
       ...organizations.map((each) => shown('/v1/clusters/main', each.token, (body) => clusterIn(body, each))),
     ]);
-    return all.filter(({ subject, number }) => number < this.ledger.newestKept(subject)).length;
+    return all.filter(({ subject, number }) => number < this.ledger.newestLasting(subject)).length;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     clearInterval(this.#timer);
     await this.#writing;
-    // A request that is under way has its answer, or no answer in time.
+    // Open requests get an answer, or time out.
     await until(() => this.#underWay === 0, { timeoutMs: 2 * DEADLINE_MS });
     this.#agent.destroy();
   }
 }
 
-/** The detail of a problem document, or the text as it is. */
+/** Returns the detail of a problem document, or the text. */
 function reasonOf(text: string): string {
   try {
     const { detail, title } = JSON.parse(text) as { detail?: string; title?: string };
@@ -254,11 +254,11 @@ function reasonOf(text: string): string {
 
 const NOTHING = { wrong: undefined, behindMs: 0, lostMs: 0, newest: 0 } as const;
 
-/** Machines begin with the first number. */
+/** Machines start with the first number. */
 const priceOf = (number: number): string => ((number + 1) / 10_000).toFixed(4);
 const numberOf = (price: number): number => Math.round(price * 10_000) - 1;
 
-/** The number of each subject, as the database has it. */
+/** Reads the number of each subject from the database. */
 export async function heldBy(sql: Sql): Promise<Map<string, number>> {
   const machines = await sql<{ id: number; price: number }[]>`select id, price::float8 from machines`;
   const clusters = await sql<

@@ -1,4 +1,4 @@
-/** Looks at what is served while workers are broken, all the time, and says what of it was wrong. */
+/** Sends requests while workers are broken, and collects wrong answers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Asked } from './load.ts';
 import { editionOf } from './price-list.ts';
@@ -10,7 +10,7 @@ const PAUSE_MS = 20;
 export class Looker implements AsyncDisposable {
   readonly #stack: WorkerStack;
   readonly #asked: Asked[] = [];
-  /** Path → the newest edition that it has shown. */
+  /** Path → the newest edition in its answers. */
   readonly #shown = new Map<string, number>();
   readonly #looking: Promise<void>;
   #isOver = false;
@@ -69,7 +69,7 @@ export class Looker implements AsyncDisposable {
     return figures(this.#asked);
   }
 
-  /** Answers that were wrong, or none, by kind. */
+  /** Counts wrong and missing answers by kind. */
   troubles(): Record<string, number> {
     const isSlow = ([what]: [string, number]) => what.includes(': slow, ');
     return Object.fromEntries(Object.entries(troubles(this.#asked)).filter((each) => !isSlow(each)));

@@ -1,4 +1,4 @@
-/** A database as the first release filled it, and reads that every release since has made. */
+/** The database of the first release, and the reads of every release since. */
 import type { Sql } from '../../../src/db/connection/connect.ts';
 
 const REGIONS = 40;
@@ -6,7 +6,7 @@ const MACHINES_OF_REGION = 1000;
 const ORGANIZATIONS = 300;
 const RUNS = 2000;
 
-/** Machines, their prices, organizations with a cluster each, and runs, by the columns of the first two migrations. */
+/** Machines, their prices, organizations with a cluster each, and runs, in the columns of the first two migrations. */
 export async function fillOldest(sql: Sql): Promise<{ readonly machines: number; readonly regions: number }> {
   await sql`update lineage set content = 'live', providers_version = 2`;
   await sql`
@@ -48,17 +48,17 @@ export async function fillOldest(sql: Sql): Promise<{ readonly machines: number;
   return { machines: REGIONS * MACHINES_OF_REGION, regions: REGIONS };
 }
 
-/** A price that tells its machine. */
+/** A price that identifies its machine. */
 const priceOf = (region: string, machine: string, sql: Sql) =>
   sql.unsafe(`(${region} * 100000 + ${machine})::numeric / 1000000000`);
 
-/** Machines of a region that are published. */
+/** Published machines of a region. */
 export const PUBLISHED_OF_REGION = MACHINES_OF_REGION - MACHINES_OF_REGION / 50;
 
-/** What a reader reads, as the role of readers. @returns what is wrong with it */
+/** Reads as a reader does, in its role. Returns the faults. */
 type OldestRead = (sql: Sql) => Promise<string | undefined>;
 
-/** The number that a price tells. */
+/** Returns the number of a price. */
 const whole = (price: string | undefined) => Math.round(Number(price) * 1e9);
 const anyOf = (most: number) => 1 + Math.floor(Math.random() * most);
 

@@ -4,12 +4,12 @@ import type { Stack } from './stack.ts';
 
 type Client = Stack['cacheClient'];
 
-/** The keys of documents, by what they begin with. */
+/** Returns the keys of documents of these kinds. */
 export async function documentKeys(cache: Client, kinds: RegExp): Promise<string[]> {
   return (await cache.keys('fb:*')).filter((key) => kinds.test(key)).sort();
 }
 
-/** Key → value of every document. */
+/** Returns the value of every document by key. */
 export async function valuesOf(cache: Client, kinds: RegExp): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   for (const key of await documentKeys(cache, kinds)) {
@@ -19,11 +19,11 @@ export async function valuesOf(cache: Client, kinds: RegExp): Promise<Map<string
   return found;
 }
 
-/** A message that nobody expects: readers compare all that they have in memory. */
+/** Makes a gap in the messages: readers compare all of their memory. */
 export async function forget(cache: Client): Promise<void> {
   for (const key of await cache.keys('fb:*revision')) await cache.incrby(key, 5);
 }
 
-/** Answers that are neither the truth nor "not now": every read is PostgreSQL's then, which a busy machine keeps waiting. */
+/** Returns answers that are neither right nor a 503. PostgreSQL gets every read, so a busy machine may be late. */
 export const untrue = (asked: readonly Asked[]): Asked[] =>
   asked.filter(({ wrong, status }) => wrong !== undefined || ![0, 200, 503].includes(status));

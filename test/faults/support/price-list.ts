@@ -1,25 +1,25 @@
-/** An upstream with a large catalogue, as CSV, that changes from one edition to the next. */
+/** An upstream with a large CSV catalogue that changes from edition to edition. */
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 
 const REGIONS = 25;
-/** Machines of each region that have another price in each edition; it tells which edition that is. */
+/** Machines of each region with another price in each edition. The price identifies the edition. */
 const MARKED_OF_REGION = 20;
 const RATES = `<gesmes:Envelope><Cube><Cube time='2026-11-20'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
 const HEADER = 'region_code,region_name,name,cpu,ram,ram_unit,price,per,currency';
 
 export interface PriceList extends AsyncDisposable {
   readonly url: string;
-  /** Where the reference rates of the European Central Bank are read, which a list in any currency may need. */
+  /** Address of the reference rates of the European Central Bank, for lists in other currencies. */
   readonly ratesUrl: string;
   readonly regions: number;
   readonly offers: number;
-  /** What it answers from now on. */
+  /** The edition of the next answers. */
   edition: number;
-  /** While it is true every offer has another price: a batch that is held. */
+  /** If true, every offer has another price, and a guard holds the batch. */
   repricesAll: boolean;
 }
 
-/** @param offers a multiple of 25: so many regions share them */
+/** @param offers a multiple of 25, the number of regions */
 export async function startPriceList(offers: number): Promise<PriceList> {
   const upstream: FakeUpstream = await fakeUpstream();
   const list = { edition: 1, repricesAll: false };
@@ -52,7 +52,7 @@ function csv(offers: number, edition: number, repricesAll: boolean): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A ten-thousandth of a dollar an hour for each edition: far within what the guards let through. */
+/** A ten-thousandth of a dollar per hour for each edition: far below the limits of guards. */
 const hourly = (edition: number): string => (1 + edition / 10_000).toFixed(4);
 
 interface Listed {
@@ -61,9 +61,9 @@ interface Listed {
 }
 
 /**
- * The edition that a region's machines show.
- * @param answer to the request for all of them
- * @throws Error when they are of several, or some are not there
+ * Returns the edition of a region's machines.
+ * @param answer with all of them
+ * @throws Error if they are of several editions, or if some are missing
  */
 export function editionOf(answer: unknown, { offers }: Pick<PriceList, 'offers'>): number {
   const machines = answer as readonly Listed[];

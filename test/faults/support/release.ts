@@ -1,4 +1,4 @@
-/** Other releases of this program, to run beside this one. */
+/** Other releases of this program. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtempDisposable, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../../..');
-/** What a release runs of. */
+/** The files of a release. */
 const PARTS = ['src', 'workers', 'drizzle', 'docs', 'package.json'] as const;
 
 export interface Release extends AsyncDisposable {
@@ -29,7 +29,7 @@ async function release(fill: (folder: string) => Promise<void>): Promise<Release
   };
 }
 
-/** The source as it was before the newest migration came; undefined where the clone does not reach back to it. */
+/** Returns the source before the newest migration; undefined if the clone lacks that commit. */
 export async function releaseBefore(): Promise<Release | undefined> {
   const journal = JSON.parse(await readFile(join(ROOT, 'drizzle/meta/_journal.json'), 'utf8')) as {
     entries: { tag: string }[];
@@ -39,7 +39,7 @@ export async function releaseBefore(): Promise<Release | undefined> {
   return commit === undefined ? undefined : releaseOf(`${commit}^`);
 }
 
-/** The source of a commit; undefined where the clone does not have it. */
+/** Returns the source of a commit; undefined if the clone lacks it. */
 export async function releaseOf(revision: string): Promise<Release | undefined> {
   const commit = await git('rev-parse', '--verify', '--quiet', `${revision}^{commit}`);
   if (!commit) return undefined;
@@ -58,7 +58,7 @@ async function git(...args: readonly string[]): Promise<string | undefined> {
   }
 }
 
-/** This release, but for the format of its documents in the cache. */
+/** Returns this release with another format of documents in the cache. */
 export function releaseOfFormat(format: string): Promise<Release> {
   return release(async (folder) => {
     for (const part of PARTS) {
@@ -68,7 +68,7 @@ export function releaseOfFormat(format: string): Promise<Release> {
     const file = join(folder, 'src/snapshot/document/format.ts');
     const source = await readFile(file, 'utf8');
     const changed = source.replaceAll("'FB1'", `'${format}'`).replaceAll('/^FB1 ', `/^${format} `);
-    if (changed.split(format).length !== 3) throw new Error('the format is written down elsewhere by now');
+    if (changed.split(format).length !== 3) throw new Error('the format is defined in another place now');
     await writeFile(file, changed);
   });
 }

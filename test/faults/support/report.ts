@@ -1,4 +1,4 @@
-/** Global set-up of the fault suite: gathers the rows, and writes them into docs/reliability.md when all have run. */
+/** Global set-up of the fault suite: collects the rows, and writes them to docs/reliability.md at the end. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { Row } from './row.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where rows are recorded, a file each. */
+    /** The folder of the rows, one file each. */
     faults: { readonly folder: string };
   }
 }
@@ -26,12 +26,12 @@ export default async function setUp(project: TestProject): Promise<() => Promise
       files.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8'))),
     );
     await rm(folder, { recursive: true, force: true });
-    // CI runs them for a shorter time, and what it finds is of no use to readers of the page.
+    // CI runs shorter faults. Their figures do not belong on the page.
     if (rows.length > 0 && !process.env.CI) await write(rows);
   };
 }
 
-/** Rows that have not run this time stay as they are. */
+/** Replaces the rows of this run. Other rows stay. */
 async function write(rows: readonly Row[]): Promise<void> {
   const page = await readFile(PAGE, 'utf8');
   const [found = ''] = TABLE.exec(page) ?? [];

@@ -1,4 +1,4 @@
-/** One row of docs/reliability.md: a fault under load, and what came of it. */
+/** One row of docs/reliability.md: a fault under load, and its figures. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -10,44 +10,44 @@ import { type Asked, Load } from './load.ts';
 import { openStack, type Stack, type StackOptions } from './stack.ts';
 
 export interface Row {
-  /** What is done, as the table says it: "PostgreSQL is killed for 8 s". */
+  /** The text of the table: "PostgreSQL is killed for 8 s". */
   readonly fault: string;
   readonly requests: number;
-  /** Answers that were never true, that went back, or that showed another organization's data. */
+  /** Answers that were never true, went back, or had data of another organization. */
   readonly wrong: number;
-  /** Committed updates that were not shown by a reader in the end. */
+  /** Committed updates that a reader did not show at the end. */
   readonly lost: number;
-  /** Answers that were none: 5xx, connections that failed, no answer within ten seconds. */
+  /** Missing answers: 5xx, failed connections, no answer within ten seconds. */
   readonly errors: number;
   /** Answers that took longer than a second. */
   readonly slow: number;
   /** Milliseconds. */
   readonly p99: number;
   /**
-   * From the end of the fault until both readers answered with something that was committed after it, without error; of
-   * what recovers by itself, from its beginning until that.
+   * From the end of the fault until both readers answered with a later commit, without error. From the start of the fault
+   * if the servers recover by themselves.
    */
   readonly recoverySeconds: number;
 }
 
 export interface Fault extends StackOptions {
-  /** What the table says; `{seconds}` stands for how long. */
+  /** The text of the table. `{seconds}` is replaced by the duration. */
   readonly fault: string;
   readonly strike: (stack: Stack, load: Load) => Promise<void> | void;
   readonly heal: (stack: Stack, load: Load) => Promise<void> | void;
-  /** Holds once the servers have recovered by themselves, and their clients with them: `heal` is not what ends the fault. */
+  /** Returns true when servers and clients have recovered by themselves. Set if no `heal` ends the fault. */
   readonly recovers?: (stack: Stack) => Promise<boolean>;
-  /** Checks what must hold once the load has ended. */
+  /** Checks the state after the load. */
   readonly settled?: (stack: Stack) => Promise<void>;
-  /** What it begins with; this release unless given. */
+  /** Options of the stack. */
   readonly stack?: StackOptions;
-  /** Seconds that it lasts; FAULT_SECONDS, or 8, unless given. */
+  /** Duration in seconds; FAULT_SECONDS, or 8, unless given. */
   readonly seconds?: number;
 }
 
 export interface Outcome extends Row {
   readonly asked: readonly Asked[];
-  /** Answers that showed a write before anybody had seen it committed, and what PostgreSQL said of it later. */
+  /** Answers that showed a write before its commit was confirmed, by its later outcome. */
   readonly shownEarly: ShownEarly;
 }
 
@@ -57,7 +57,7 @@ const SLOW_MS = 1000;
 /** CI shares its machine with other work, so a slow answer is no failure there. */
 const IS_SHARED = Boolean(process.env.CI);
 const RECOVER_WITHIN_MS = 30_000;
-/** Without an error for so long it has recovered. */
+/** Milliseconds without an error after which it has recovered. */
 const CALM_MS = 1500;
 
 /** Runs a stack under load, strikes and heals it, and records the row. */
@@ -74,7 +74,7 @@ export async function underLoad({
   const load = new Load(stack);
   try {
     await sleep(WARM_UP_MS);
-    // On a busy machine the programs are still starting then.
+    // On a busy machine the programs are still starting.
     await until(
       () => load.since(performance.now() - CALM_MS).every((each) => !isError(each) && each.ms <= SLOW_MS),
       { everyMs: 100, what: 'answers without error before the fault' },
@@ -82,7 +82,7 @@ export async function underLoad({
     const struck = performance.now();
     await strike(stack, load);
     const recovering = recovers ? recovery(() => recovers(stack), struck) : undefined;
-    // Told where it is awaited.
+    // The await below reports the error.
     recovering?.catch(() => {});
     await sleep(seconds * 1000);
     await heal(stack, load);
@@ -122,7 +122,7 @@ export async function underLoad({
 
 const secondsSince = (from: number, to: number) => Math.round((to - from) / 100) / 10;
 
-/** Seconds from then until the condition holds. */
+/** Returns the seconds until the condition holds. */
 async function recovery(holds: () => Promise<boolean>, from: number): Promise<number> {
   await until(holds, { timeoutMs: RECOVER_WITHIN_MS, everyMs: 50, what: 'it recovers by itself' });
   return secondsSince(from, performance.now());
@@ -135,7 +135,7 @@ function lastTrouble(load: Load, healed: number): number {
   return Math.max(healed, last ? last.at + last.ms : 0);
 }
 
-/** When the reader first answered with what was committed after the fault. */
+/** Returns when the reader first answered with a commit after the fault. */
 function freshAt(load: Load, name: string, healed: number): number | undefined {
   const first = load.since(healed).find(({ reader, newest }) => reader === name && newest >= healed);
   return first && first.at + first.ms;
@@ -152,7 +152,7 @@ export function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'lost' | '
   };
 }
 
-/** The run's end gathers the rows, see report.ts. */
+/** Records the row for report.ts. */
 export function record(row: Row): void {
   const { folder } = inject('faults');
   mkdirSync(folder, { recursive: true });
@@ -160,7 +160,7 @@ export function record(row: Row): void {
   process.stdout.write(`${JSON.stringify(row)}\n`);
 }
 
-/** What was wrong or none, grouped, for the message of a test that fails. */
+/** Groups wrong and missing answers for the message of a failed test. */
 export function troubles(asked: readonly Asked[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const each of asked) {
@@ -174,12 +174,12 @@ export function troubles(asked: readonly Asked[]): Record<string, number> {
   return counts;
 }
 
-/** What has to be right on any machine, however slow: answers that were wrong, and requests without one. */
+/** Returns wrong answers and requests without an answer. Both must be zero on any machine. */
 export function wrongOrNone(asked: readonly Asked[]): Asked[] {
   return asked.filter((each) => each.wrong !== undefined || isError(each));
 }
 
-/** Milliseconds for which readers gave what the database had lost. */
+/** Returns how long readers served data that the database had lost (ms). */
 export function lostFor(asked: readonly Asked[]): number {
   return Math.max(0, ...asked.map(({ lostMs }) => lostMs));
 }

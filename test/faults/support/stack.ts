@@ -1,4 +1,4 @@
-/** PostgreSQL, a Redis for the cache and one for the queues, readers and a worker, each a process of its own. */
+/** PostgreSQL, a Redis for the cache and one for the queues, readers and a worker, in separate processes. */
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,65 +48,65 @@ export interface Reader {
 
 export interface Stack extends AsyncDisposable {
   readonly postgres: TestPostgres;
-  /** The way to PostgreSQL of all that reads and writes. */
+  /** The proxy to PostgreSQL for all processes. */
   readonly database: FaultProxy;
-  /** Throws where the stack has an engine, and so do the way to it and the queues' server. */
+  /** Throws if the stack has an engine, as do its proxy and the queues' server. */
   readonly cache: TestRedis;
-  /** The way to the cache of readers and worker. */
+  /** The proxy to the cache for readers and worker. */
   readonly cacheWay: FaultProxy;
-  /** The way of the worker alone. It leads into `cacheWay`. */
+  /** The proxy for the worker alone. It leads to `cacheWay`. */
   readonly workerCacheWay: FaultProxy;
-  /** The way of the readers to their database. Throws where the stack has none. */
+  /** The proxy of the readers to their database. Throws if the stack has none. */
   readonly readersWay: FaultProxy;
-  /** Commands to the cache, past that way. */
+  /** Sends commands to the cache without the proxy. */
   readonly cacheClient: RedisClient;
   readonly queue: TestRedis;
   readonly store: Store;
   readonly publisher: Publisher;
-  /** Those that are asked; a test may add and take away some. */
+  /** The readers that get requests. A test may add and remove some. */
   readonly readers: Reader[];
-  /** The worker that runs from the beginning. */
+  /** The first worker. */
   readonly worker: Program;
   readonly provider: number;
   readonly machines: readonly Machine[];
   readonly organizations: readonly Organization[];
-  /** Starts one more, of this release or of another one. It is asked once it stands in `readers`. */
+  /** Starts another reader, of this release or of another one. Add it to `readers` to send requests to it. */
   startReader(name: string, cli?: string): Promise<Reader>;
   startWorker(cli?: string): Promise<Program>;
 }
 
 export interface StackOptions {
-  /** The command line of the release that it begins with; this one unless given. */
+  /** The command line of the first release; this one unless given. */
   readonly cli?: string;
   /** The folder with that release's migrations. */
   readonly migrations?: string;
-  /** Starts its PostgreSQL; one of its own unless given. */
+  /** Starts its PostgreSQL; a new server unless given. */
   readonly postgres?: () => Promise<TestPostgres>;
-  /** Starts what cache and queues lie in, e.g. a Redis Cluster; unless given, a Redis of its own for each. */
+  /** Starts the servers of cache and queues, e.g. a Redis Cluster; unless given, a new Redis for each. */
   readonly engine?: () => Promise<Engine>;
-  /** Settings of the readers that differ from the defaults. */
+  /** Further settings of the readers. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Starts a way of the readers to PostgreSQL or to replicas; unless given, they take the worker's. */
+  /** Starts a proxy of the readers to PostgreSQL or to replicas; the worker's unless given. */
   readonly readersDatabase?: () => Promise<FaultProxy>;
 }
 
-/** Cache and queues in one. */
+/** The server of cache and queues together. */
 interface Engine extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A PostgreSQL that commits as one in production does, and can be killed. */
+/** A PostgreSQL with durable commits that can be killed. */
 export interface TestPostgres extends AsyncDisposable {
   readonly url: string;
   readonly dataDir: string;
-  /** SIGKILL of the server; its backends end at once. */
+  /** Kills the server with SIGKILL. Its backends end at once. */
   kill(): Promise<void>;
-  /** Starts it again on the same port, and waits for its recovery. */
+  /** Restarts it on the same port, and waits for recovery. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param dataDir made if missing */
+/** @param dataDir created if missing */
 export async function startTestPostgres(dataDir: string): Promise<TestPostgres> {
   const port = await freePort();
   const start = () => startEmbeddedPostgres({ dataDir, port, maxConnections: 200 });
@@ -143,7 +143,7 @@ export async function openStack({
   const redis = await openServers(opened, startEngine);
   await migrate(postgres.url, migrations === undefined ? {} : { folder: migrations });
   const database = opened.use(await faultProxy(postgres.url));
-  // What hangs must not keep the rows of a test that ends.
+  // A hung process must not delay the end of a test.
   opened.defer(() => database.heal());
   const store = opened.use(openStore({ url: database.url, role: 'worker', connections: 4 }));
   const connection = withFence(openRedis(redis.cacheUrl, 'publisher', () => {}));
@@ -151,7 +151,7 @@ export async function openStack({
   await redisReady(connection, 5000);
   const rows = await fill(store);
   const publisher = new Publisher(store.db, connection);
-  // On the schema of another release its worker has to: this one's publisher wants what later migrations add.
+  // On the schema of another release only its worker can publish: this publisher needs later migrations.
   if (migrations === undefined) await publisher.publishDirty();
   const env = {
     PATH: process.env.PATH,
@@ -167,7 +167,7 @@ export async function openStack({
     ...(readersWay && { READER_DATABASE_URL: `${readersWay.url}?target_session_attrs=any` }),
     ...settings,
   };
-  // Those of a test's own are ended with the rest.
+  // Readers that a test starts end with the rest.
   const programs = opened.use(new AsyncDisposableStack());
   const startReader = async (name: string, of = CLI): Promise<Reader> => {
     const [port, opsPort] = [await freePort(), await freePort()];
@@ -228,12 +228,12 @@ export async function openStack({
   };
 }
 
-/** Where cache and queues are, and for readers and worker; servers of the stack's own unless it has an engine. */
+/** Starts the cache and the queues, and their proxies; new servers unless the stack has an engine. */
 async function openServers(opened: AsyncDisposableStack, startEngine: StackOptions['engine']) {
   if (startEngine) {
     const { url } = opened.use(await startEngine());
     const own = (): never => {
-      throw new Error('the stack has an engine, and no cache and queue of its own');
+      throw new Error('the stack has an engine, and no separate cache and queue');
     };
     return { cacheUrl: url, readersUrl: url, workerUrl: url, queueUrl: url, own };
   }

@@ -1,20 +1,19 @@
 /**
- * The named steps of a slot, of its sync and of the publication, in their order. A step is a span of the trace, or what
- * the worker sends to PostgreSQL or Redis: the worker dies as it begins, or before it is sent; or as it ends, or when the
- * answer is there and before anybody has read it.
+ * The named steps of a slot, its sync and the publication, in order. A step is a span of the trace, or a message to
+ * PostgreSQL or Redis. The worker dies before the step, or after it: then the answer has arrived and is not read yet.
  */
 export type Step = (
   | { readonly span: string; readonly at: 'begin' | 'end' }
   | { readonly sends: RegExp; readonly at: 'before' | 'after' }
 ) & {
-  /** Only after this was sent: what a publication does, the comparison at the worker's start does as well. */
+  /** The step counts only after this message: the comparison at the worker's start has the same steps as a publication. */
   readonly once?: RegExp;
 };
 
 const COPIED = /copy "staged_offers" from stdin/;
 const RUN_BEGUN = /insert into "sync_runs"/;
 
-/** Name → how the statement or command is recognized in what is sent. */
+/** Name → the pattern of the statement or command. */
 const SYNC_SENT = {
   'slot claimed': /insert into "schedule_slots"/,
   'job added': /"sourceId":"large"/,
@@ -24,7 +23,7 @@ const SYNC_SENT = {
   'rows copied': COPIED,
 } as const;
 
-/** After the rows were copied, and so in the run of the catalogue. */
+/** Steps after the copy of the rows, and so in the run of the catalogue. */
 const STORE_SENT = {
   'fence checked': /for update/,
   'provider locked': /for no key update/,
@@ -45,7 +44,7 @@ const PUBLICATION_SENT = {
   'ages sent to the cache': /:verified\r\n/,
 } as const;
 
-/** Of a batch that a guard stops. */
+/** Steps of a held batch. */
 const HELD_SENT = {
   'held batch written': /insert into "held_batches"/,
   'held items written': /insert into "held_items"/,
@@ -77,12 +76,12 @@ const STORED: Steps = [
 const HELD: Steps = [...sent(HELD_SENT), ...spans(['sync hold'])];
 const namesOf = (steps: Steps): string[] => steps.map(([name]) => name);
 
-/** Names of the steps of a batch that is stored and published, and of those that only one that is held comes to. */
+/** Names of the steps of a stored and published batch, and of a held batch only. */
 export const STEPS_OF = { stored: namesOf(STORED), held: namesOf(HELD) } as const;
 
 export const STEPS: Readonly<Record<string, Step>> = Object.fromEntries([...STORED, ...HELD]);
 
-/** All of them, or every so many-th, so that about as many are left as FAULT_STEPS says. */
+/** Returns all steps, or an even selection of about FAULT_STEPS. */
 export function few(steps: readonly string[]): string[] {
   const most = Number(process.env.FAULT_STEPS ?? steps.length);
   return steps.filter((_, i) => i % Math.ceil(steps.length / most) === 0);

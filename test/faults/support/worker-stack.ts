@@ -1,4 +1,4 @@
-/** One source with many offers, workers that can be killed and hung, and a reader: each a process of its own. */
+/** One source with many offers, workers that can be killed and hung, and a reader, in separate processes. */
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { startTestPostgres } from './stack.ts';
 
 const CLI = new URL('../../../src/cli.ts', import.meta.url).pathname;
 const DIE_AT = new URL('./die-at.ts', import.meta.url).href;
-/** Its latest slot stays the same for as long as the tests run. */
+/** No slot is due during the tests. */
 const YEARLY = '0 0 1 1 *';
 export const SOURCE = 'large';
 
@@ -29,7 +29,7 @@ export interface WorkerStackOptions {
   readonly offers: number;
   /** Five cron fields, UTC; once a year unless given. */
   readonly schedule?: string;
-  /** Of the queues' server; one of its own unless given. */
+  /** Address of the queues' server; a new server unless given. */
   readonly queueUrl?: string;
 }
 
@@ -41,15 +41,15 @@ export interface WorkerStack extends AsyncDisposable {
   readonly queue: Queue<SyncJob>;
   readonly reader: { readonly name: string; readonly url: string };
   readonly token: string;
-  /** @param strike the step at which it kills itself, or hangs, see die-at.ts */
+  /** @param strike the step at which it kills or stops itself, see die-at.ts */
   startWorker(strike?: { readonly DIE_AT: string } | { readonly HANG_AT: string }): Promise<Program>;
-  /** As if the locks of all jobs had run out: of those of a worker that has died, before their time. */
+  /** Expires the locks of all jobs, so that those of a dead worker are free at once. */
   expireLocks(): Promise<void>;
-  /** Every slot is due, as if nobody had claimed it, and the queue knows nothing of it. */
+  /** Makes every slot due and unclaimed, and removes its job from the queue. */
   makeSlotDue(): Promise<void>;
-  /** The edition that every region shows. @throws Error when an answer is torn */
+  /** Returns the edition of every region. @throws Error if an answer has several editions */
   served(): Promise<number[]>;
-  /** What PostgreSQL, the cache and the API differ in, and what was left behind; empty where all is well. */
+  /** Returns differences between PostgreSQL, the cache and the API, and leftovers. */
   problems(): Promise<string[]>;
 }
 
@@ -158,7 +158,7 @@ function sourcesFile(url: string, schedule: string): string {
   return JSON.stringify({ catalogues: [source] });
 }
 
-/** Waits until nothing is wrong any more. @returns seconds that it took */
+/** Waits until all servers agree and nothing is left over. Returns the seconds. */
 export async function untilSound(stack: WorkerStack, program: Program, timeoutMs = 60_000): Promise<number> {
   const began = performance.now();
   let last: string[] = [];
@@ -174,7 +174,7 @@ export async function untilSound(stack: WorkerStack, program: Program, timeoutMs
   return (performance.now() - began) / 1000;
 }
 
-/** How each run of the source's slots ended, oldest first. */
+/** Returns the outcome of each run of the source's slots, oldest first. */
 export async function runsOf({ store }: WorkerStack): Promise<{ slot: string | null; outcome: string }[]> {
   return store.sql<{ slot: string | null; outcome: string }[]>`
     select slot::text as slot, outcome from sync_runs where source_id = ${SOURCE} order by id`;
