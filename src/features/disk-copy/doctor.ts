@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { access, constants, readdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Finding, ok, problem, warning } from '../../cli/doctor/finding.ts';
@@ -14,7 +15,8 @@ const REMEDY = 'set SNAPSHOT_DIR to a folder on a local disk that the readers’
 export async function checkDiskCopy(config: Configured): Promise<Finding[]> {
   const { SNAPSHOT_DIR: folder } = settingsOf(config, DISK_COPY_SETTINGS);
   if (folder === undefined) return [];
-  const nearest = await nearestExisting(resolve(folder));
+  let nearest = resolve(folder);
+  while (!existsSync(nearest)) nearest = dirname(nearest);
   try {
     if (!(await stat(nearest)).isDirectory())
       return [problem(CHECK, `SNAPSHOT_DIR=${folder}: ${nearest} is not a folder`, REMEDY)];
@@ -47,17 +49,6 @@ export function roomFinding({ folder, exists, used, free, limit }: Room): Findin
 }
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
-
-/** Returns the folder, or the innermost folder above it that exists. */
-async function nearestExisting(folder: string): Promise<string> {
-  for (let path = folder; ; path = dirname(path)) {
-    const error = await stat(path).then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
-    if (!isMissing(error) || path === dirname(path)) return path;
-  }
-}
 
 async function sizeOf(folder: string): Promise<number> {
   const files = await readdir(folder).catch((error: unknown) => {

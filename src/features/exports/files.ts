@@ -1,4 +1,5 @@
 /** The names and types of the files of the whole catalogue, and what is stored of each. Pure. */
+import type { exports } from '../../db/schema.ts';
 
 export const EXPORT_TABLES = ['machines', 'prices'] as const;
 export const EXPORT_FORMATS = ['ndjson', 'csv', 'parquet', 'sqlite'] as const;
@@ -27,22 +28,6 @@ export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
 };
 
 /** One stored file of a version, in one coding. */
-export interface StoredExport {
-  readonly id: number;
-  /** Names the state of the catalogue. */
-  readonly version: string;
+export type StoredExport = Readonly<Omit<typeof exports.$inferSelect, 'file'>> & {
   readonly file: ExportFile | `all-${ExportFile}`;
-  readonly coding: 'identity' | 'gzip';
-  /** Of this coding. */
-  readonly bytes: number;
-  /** Machines or prices in it. */
-  readonly rows: number;
-  /** Of these bytes, SHA-256 in base64url. */
-  readonly hash: string;
-  /** Bytes of each chunk but the last. */
-  readonly chunkBytes: number;
-  /** Of its prices, ISO 4217; null if no price was ever published. */
-  readonly currency: string | null;
-  /** When the catalogue was in this state, RFC 3339. */
-  readonly createdAt: string;
-}
+};

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ownScript } from '../../config/package.ts';
 import type { Made } from './make.ts';
@@ -12,24 +13,19 @@ const HEAP_MIB = 512;
  * @throws Error with the reason
  */
 export async function makeInThread(data: MakeThreadData, signal: AbortSignal): Promise<Made> {
-  const { promise, resolve, reject } = Promise.withResolvers<Made>();
   const worker = new Worker(ownScript('src/features/exports/make-thread'), {
     workerData: data,
     name: 'exports',
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
   });
-  const stop = () => void worker.terminate();
-  signal.addEventListener('abort', stop);
-  worker.on('message', (message: MakeThreadMessage) => {
-    if (message.outcome === 'failed') reject(new Error(message.message));
-    else resolve(message);
-  });
-  worker.on('error', reject);
-  worker.on('exit', () => reject(new Error('the thread that makes the files ended')));
   try {
-    if (signal.aborted) stop();
-    return await promise;
+    const ended = once(worker, 'exit').then(() => {
+      throw new Error('the thread that makes the files ended');
+    });
+    const [message]: MakeThreadMessage[] = await Promise.race([once(worker, 'message', { signal }), ended]);
+    if (message?.outcome === 'failed') throw new Error(message.message);
+    return message as Made;
   } finally {
-    signal.removeEventListener('abort', stop);
+    await worker.terminate();
   }
 }

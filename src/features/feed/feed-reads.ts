@@ -218,8 +218,7 @@ function changesOf(feed: Feed, row: FeedRow): Change[] {
     type,
     json: JSON.stringify({ id, at, type, ...subject }),
   });
-  const without = seen(row);
-  const withThem = row.machineId === null ? without : seenWithSoldOut(row);
+  const [without, withThem] = [seen(row, false), seen(row, true)];
   const [one, other] = [without && made(without), withThem && made(withThem)];
   if (one && one.json === other?.json) return [one];
   return [
@@ -234,41 +233,23 @@ interface Seen {
   readonly [member: string]: unknown;
 }
 
-interface ShownMachine {
-  readonly isSoldOut: boolean;
-  readonly machine: object;
-}
-
-function seen(row: FeedRow): Seen | undefined {
-  const { kind: type, machineId, providerId, regionId, slug, shown, before, after } = row;
-  switch (type) {
-    case 'machine.withdrawn':
-    case 'machine.retired':
-      return { type, machine_id: machineId, provider_id: providerId, region_id: regionId };
-    case 'cluster.deleted':
-      return { type, slug };
-    case 'catalogue.changed':
-      return { type };
-  }
+/** Returns a change for scopes with or without sold-out machines. See append.ts for `before` and `after`. */
+function seen(row: FeedRow, withSoldOut: boolean): Seen | undefined {
+  const { kind, machineId, providerId, regionId, slug, shown, before, after } = row;
+  const type = withSoldOut ? kind.replace(/^sold_out\./, 'machine.') : kind;
+  if (type === 'catalogue.changed') return { type };
+  if (type === 'cluster.deleted') return { type, slug };
+  const isWithdrawn = type === 'machine.withdrawn' && (!withSoldOut || after === null);
+  if (isWithdrawn || type === 'machine.retired')
+    return { type, machine_id: machineId, provider_id: providerId, region_id: regionId };
   if (shown === null || type.startsWith('sold_out.')) return undefined;
   if (type.startsWith('cluster.')) return { type, cluster: JSON.parse(shown) as unknown };
-  const { isSoldOut, machine }: ShownMachine = JSON.parse(shown);
-  if (isSoldOut) return undefined;
-  if (type !== 'machine.repriced') return { type, machine };
-  return { type, machine, before: Number(before), after: Number(after) };
-}
-
-/** Returns a change of a machine for a scope with sold-out machines. See append.ts for `before` and `after`. */
-function seenWithSoldOut({ kind, shown, before, after, ...row }: FeedRow): Seen | undefined {
-  const type = kind.replace(/^sold_out\./, 'machine.');
-  const { machineId, providerId, regionId } = row;
-  const isGone = type === 'machine.retired' || (type === 'machine.withdrawn' && after === null);
-  if (isGone) return { type, machine_id: machineId, provider_id: providerId, region_id: regionId };
-  if (shown === null) return undefined;
-  const found: ShownMachine = JSON.parse(shown);
+  const found: { readonly isSoldOut: boolean; readonly machine: object } = JSON.parse(shown);
+  if (found.isSoldOut && !withSoldOut) return undefined;
   const machine = found.isSoldOut ? { ...found.machine, available: false } : found.machine;
   if (type === 'machine.withdrawn') return { type: 'machine.sold_out', machine };
-  if (type === 'machine.added' && before !== null) return { type: 'machine.restocked', machine };
+  if (withSoldOut && type === 'machine.added' && before !== null)
+    return { type: 'machine.restocked', machine };
   if (type !== 'machine.repriced') return { type, machine };
   return { type, machine, before: Number(before), after: Number(after) };
 }
