@@ -160,9 +160,9 @@ async function measure(): Promise<void> {
   );
   for (const { what } of QUESTIONS) {
     const of = (name: string) => median(times.get(`${what} ${name}`) ?? []);
-    const { looked } = found(what);
+    const { tested } = found(what);
     const others = ['HTTP', 'PostgreSQL', 'DuckDB'].map((name) => `${name} ${of(name).toFixed(2)} ms`);
-    bars.push({ what, found: of('index'), unit: 'ms', note: `${looked} rows; ${others.join(', ')}` });
+    bars.push({ what, found: of('index'), unit: 'ms', note: `${tested} rows; ${others.join(', ')}` });
   }
 }
 

@@ -12,7 +12,7 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { until } from '../support/until.ts';
-import type { Asked } from './support/load.ts';
+import type { MeasuredRequest } from './support/load.ts';
 import { fillOldest, OLDEST_READS, PUBLISHED_OF_REGION } from './support/oldest-schema.ts';
 import { figures, record, troubles } from './support/row.ts';
 import { startTestPostgres } from './support/stack.ts';
@@ -24,9 +24,9 @@ const NOTHING = { tier: undefined, behindMs: 0, lostMs: 0, newest: 0 } as const;
 const NO_REDIS = 'redis://127.0.0.1:1';
 
 /** Reads until the signal, in the role of readers and with their statement timeout. */
-async function read(url: string, stop: AbortSignal): Promise<Asked[]> {
+async function read(url: string, stop: AbortSignal): Promise<MeasuredRequest[]> {
   await using store = openStore({ url, role: 'reader', connections: 1, statementTimeoutMs: 2500 });
-  const asked: Asked[] = [];
+  const asked: MeasuredRequest[] = [];
   const reads = Object.entries(OLDEST_READS);
   for (let i = 0; !stop.aborted; i++) {
     const [path, readOne] = reads[i % reads.length] as (typeof reads)[number];

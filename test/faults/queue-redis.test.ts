@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startTestSentinels } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
-import { Looker } from './support/looker.ts';
+import { Prober } from './support/prober.ts';
 import { record } from './support/row.ts';
 import { openWorkerStack, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';
 
@@ -36,7 +36,7 @@ async function aroundSlot({ fault, queueUrl, before, after }: SlotFault): Promis
   await using worker = await stack.startWorker();
   await using _other = await stack.startWorker();
   await until(async () => (await stack.served()).length === 1, { timeoutMs: MINUTE, everyMs: 100 });
-  await using looker = new Looker(stack);
+  await using prober = new Prober(stack);
   await sleep(due.getTime() - Date.now() - 10_000);
   stack.upstream.edition += 1;
   await before(stack);
@@ -56,10 +56,10 @@ async function aroundSlot({ fault, queueUrl, before, after }: SlotFault): Promis
   await untilSound(stack, worker);
   const served = await stack.served();
   const lost = served.filter((edition) => edition !== stack.upstream.edition).length;
-  await looker[Symbol.asyncDispose]();
-  record({ fault, ...looker.figures(), lost, recoverySeconds });
+  await prober[Symbol.asyncDispose]();
+  record({ fault, ...prober.figures(), lost, recoverySeconds });
   expect(served).toEqual([stack.upstream.edition]);
-  expect(looker.troubles()).toEqual({});
+  expect(prober.troubles()).toEqual({});
   expect(recoverySeconds).toBeLessThan(RUN_WITHIN_S);
   return (await runsOfSlot(stack, due)).outcomes;
 }

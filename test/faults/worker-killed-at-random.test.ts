@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
-import { Looker } from './support/looker.ts';
+import { Prober } from './support/prober.ts';
 import { record } from './support/row.ts';
 import { openWorkerStack, runsOf, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';
 
@@ -45,7 +45,7 @@ it(`${KILLS} kills leave nothing torn, doubled, lost or without an owner`, {
   await until(async () => (await stack.served()).length === 1, { timeoutMs: 120_000, everyMs: 100 });
   await untilSound(stack, worker);
   const syncMs = performance.now() - began;
-  await using looker = new Looker(stack);
+  await using prober = new Prober(stack);
   for (let kill = 0; kill < KILLS; kill++) {
     await keepBusy(true);
     await until(isUnderWay, { timeoutMs: 60_000 });
@@ -67,15 +67,15 @@ it(`${KILLS} kills leave nothing torn, doubled, lost or without an owner`, {
   const served = await stack.served();
   const lost = served.filter((edition) => edition !== stack.upstream.edition).length;
 
-  await looker[Symbol.asyncDispose]();
+  await prober[Symbol.asyncDispose]();
   record({
     fault: `The worker is killed ${KILLS} times at random while ${OFFERS} offers are synced`,
-    ...looker.figures(),
+    ...prober.figures(),
     lost,
     recoverySeconds,
   });
   expect(served).toEqual([stack.upstream.edition]);
-  expect(looker.troubles()).toEqual({});
+  expect(prober.troubles()).toEqual({});
   const failed = await stack.queue.getFailed();
   expect(failed.map(({ failedReason }) => failedReason)).toEqual([]);
   expect(recoverySeconds).toBeLessThan(RECOVERS_WITHIN_S);

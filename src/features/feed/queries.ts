@@ -93,7 +93,7 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
     tx<PageRow[]>`
       with parts as materialized (
         select f.*, sum(f.count) over (order by f.last) - f.count as ahead from (
-          select * from feed_changes where ${whose(sql, organizationId)} and last > ${after} and last <= ${upTo}
+          select * from feed_changes where ${ofScope(sql, organizationId)} and last > ${after} and last <= ${upTo}
           order by last limit ${limit + 1}
         ) f
       ), changes as materialized (
@@ -147,7 +147,7 @@ function headOf([row]: readonly HeadRow[]): FeedHead {
 const touchedBehind = (sql: Sql, after: number) => sql`
   select array_agg(id) as organizations from feed_organizations(${after}, h.position) id`;
 
-const whose = (sql: Sql, organizationId: number | undefined) =>
+const ofScope = (sql: Sql, organizationId: number | undefined) =>
   organizationId === undefined ? sql`organization_id is null` : sql`organization_id = ${organizationId}`;
 
 const machineOf = (sql: Sql) => sql`

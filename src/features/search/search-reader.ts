@@ -16,7 +16,7 @@ import {
 import { cheapestOfEach } from './recommend.ts';
 import type { RecommendDocument, SearchDocument } from './schema.ts';
 import { search } from './search.ts';
-import type { Searched } from './searchable.ts';
+import type { SearchState } from './searchable.ts';
 import { type MachineField, machineOfRow } from './shown.ts';
 
 export interface SearchQuestion {
@@ -39,7 +39,7 @@ export interface RecommendQuestion {
 export type SearchReader = ReturnType<typeof searchReader>;
 
 /** Searches all machines. Its methods may reject with `Unavailable`. */
-export function searchReader(source: { get(): MaybePromise<Searched> }) {
+export function searchReader(source: { get(): MaybePromise<SearchState> }) {
   return {
     /** Returns undefined for a cursor of another question. */
     search: ({
@@ -50,8 +50,8 @@ export function searchReader(source: { get(): MaybePromise<Searched> }) {
       cursor,
       fields,
     }: SearchQuestion): MaybePromise<Answer | undefined> =>
-      whenThere(source.get(), (searched) => {
-        const { index } = searched;
+      whenThere(source.get(), (state) => {
+        const { index } = state;
         const question = questionHash(filters, sort);
         const begun = cursor === undefined ? undefined : readCursor(question, cursor);
         if (cursor !== undefined && !begun) return undefined;
@@ -64,12 +64,12 @@ export function searchReader(source: { get(): MaybePromise<Searched> }) {
           version,
           moved: begun !== undefined && !isSameVersion(begun, version),
         };
-        return answer(searched, filters, found);
+        return answer(state, filters, found);
       }),
 
     recommend: ({ filters, ramUnit, hours }: RecommendQuestion): MaybePromise<Answer> =>
-      whenThere(source.get(), (searched) => {
-        const { index } = searched;
+      whenThere(source.get(), (state) => {
+        const { index } = state;
         const found: RecommendDocument = {
           recommendations: cheapestOfEach(index, filters).map((row) => {
             const machine = machineOfRow(index, row, undefined) as MachineFactsDocument;
@@ -84,16 +84,16 @@ export function searchReader(source: { get(): MaybePromise<Searched> }) {
           ram_unit: ramUnit,
           version: index.version,
         };
-        return answer(searched, filters, found);
+        return answer(state, filters, found);
       }),
   };
 }
 
-function answer(searched: Searched, filters: Filters, document: unknown): Answer {
+function answer(state: SearchState, filters: Filters, document: unknown): Answer {
   const identity = Buffer.from(JSON.stringify(document));
   const body = new Body(identity, hashOf(identity), undefined);
-  const { index, tier } = searched;
-  const asOf = searched.asOf(placesOf(index, filters));
+  const { index, tier } = state;
+  const asOf = state.asOf(placesOf(index, filters));
   return { body, tier, asOf, currency: index.regions[0]?.currency };
 }
 

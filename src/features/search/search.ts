@@ -11,7 +11,7 @@ export interface SearchResult {
   /** The position of the last row; undefined if no further row fits. */
   readonly next: Position | undefined;
   /** Rows that were tested to fill the page. */
-  readonly looked: number;
+  readonly tested: number;
 }
 
 /** @param limit most machines of the answer, 1 or more */
@@ -25,12 +25,12 @@ export function search(
   const places = placesOf(index, select(index, filters), sort.by);
   const { from, to, rowAt, key, nextFit } = places;
   const rows: number[] = [];
-  let looked = 0;
+  let tested = 0;
   /** Takes the rows that fit. Returns true if the page is full and another row fits. */
   const take = (start: number, end: number): boolean => {
     let place = nextFit(start, end, 1);
     for (; place < end && rows.length < limit; place = nextFit(place + 1, end, 1)) rows.push(rowAt(place));
-    looked += place - start;
+    tested += place - start;
     return place < end;
   };
   /** Takes from the highest key down, but the rows of one key from the first to the last. */
@@ -38,7 +38,7 @@ export function search(
     if (run && take(run.next, run.end)) return true;
     for (let end = run?.start ?? to; ; ) {
       const last = nextFit(end - 1, from - 1, -1);
-      looked += end - 1 - last;
+      tested += end - 1 - last;
       if (last < from) return false;
       end = runStart(places, last);
       if (take(end, last + 1)) return true;
@@ -47,13 +47,13 @@ export function search(
   const run = after && runOf(index.rows, places, after);
   const hasMore = sort.descending ? takeFalling() : take(run?.next ?? from, to);
   const last = rows.at(-1);
-  if (!hasMore || last === undefined) return { rows, next: undefined, looked };
+  if (!hasMore || last === undefined) return { rows, next: undefined, tested };
   const next = {
     key: key(last),
     price: index.rows.prices[last] as number,
     id: index.rows.ids[last] as number,
   };
-  return { rows, next, looked };
+  return { rows, next, tested };
 }
 
 /** The places of an order from `from` to before `to`. They have all rows that fit. */

@@ -16,7 +16,7 @@ import {
 } from './read-regions.ts';
 
 /** The state that answers a search. */
-export interface Searched {
+export interface SearchState {
   readonly index: CatalogueIndex;
   readonly tier: Tier;
   /** Returns when the data of these places in `index.regions` was last verified; undefined if unknown. */
@@ -87,12 +87,12 @@ export class Searchable {
   }
 
   /** Returns at once if the index is current, or while a publication is merged. Rejects with `Unavailable`. */
-  get(): MaybePromise<Searched> {
+  get(): MaybePromise<SearchState> {
     const shown = this.#shown;
-    if (shown && this.#isCurrent()) return this.#searched(shown, true);
+    if (shown && this.#isCurrent()) return this.#state(shown, true);
     const refreshing = this.#refresh();
     const isBehind = this.#isLinked() && this.#now() - this.#behindSince < BEHIND_MS;
-    if (shown && isBehind) return this.#searched(shown, false);
+    if (shown && isBehind) return this.#state(shown, false);
     return this.#wait(refreshing);
   }
 
@@ -105,7 +105,7 @@ export class Searchable {
     };
   }
 
-  async #wait(refreshing: Promise<void>): Promise<Searched> {
+  async #wait(refreshing: Promise<void>): Promise<SearchState> {
     const before = this.#shown;
     await withTimeout(before ? WAIT_MS : FIRST_WAIT_MS, refreshing);
     const shown = this.#shown;
@@ -114,10 +114,10 @@ export class Searchable {
     const isCurrent = this.#isCurrent();
     if (!isCurrent && this.#now() - this.#knownAt() > this.#options.staleLimitMs)
       throw this.#failure ?? new Unavailable('nothing confirms that the index of machines is current');
-    return this.#searched(shown, isCurrent);
+    return this.#state(shown, isCurrent);
   }
 
-  #searched(index: CatalogueIndex, isCurrent: boolean): Searched {
+  #state(index: CatalogueIndex, isCurrent: boolean): SearchState {
     const sourcesOf = (places: readonly number[]) => [
       ...new Set(places.flatMap((place) => index.regions[place]?.sources ?? [])),
     ];

@@ -9,7 +9,7 @@ import { Ledger, type Verdict } from './ledger.ts';
 import type { Machine, Organization, Reader, Stack } from './stack.ts';
 
 /** A request of the measured time. */
-export interface Asked {
+export interface MeasuredRequest {
   readonly at: number;
   readonly reader: string;
   readonly path: string;
@@ -46,7 +46,7 @@ const WRITE_EVERY_MS = 30;
 
 export class Load implements AsyncDisposable {
   readonly ledger = new Ledger();
-  readonly asked: Asked[] = [];
+  readonly asked: MeasuredRequest[] = [];
   /** False: only the worker publishes writes, and checks the database. */
   publishes = true;
   readonly #stack: Stack;
@@ -200,7 +200,7 @@ export class Load implements AsyncDisposable {
   }
 
   /** Returns the finished requests since then. */
-  since(instant: number): Asked[] {
+  since(instant: number): MeasuredRequest[] {
     return this.asked.filter(({ at }) => at >= instant);
   }
 

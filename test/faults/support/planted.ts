@@ -1,5 +1,5 @@
 /** Values of the cache, and wrong ones under its keys. */
-import type { Asked } from './load.ts';
+import type { MeasuredRequest } from './load.ts';
 import type { Stack } from './stack.ts';
 
 type Client = Stack['cacheClient'];
@@ -25,5 +25,5 @@ export async function forget(cache: Client): Promise<void> {
 }
 
 /** Returns answers that are neither right nor a 503. PostgreSQL gets every read, so a busy machine may be late. */
-export const untrue = (asked: readonly Asked[]): Asked[] =>
+export const untrue = (asked: readonly MeasuredRequest[]): MeasuredRequest[] =>
   asked.filter(({ wrong, status }) => wrong !== undefined || ![0, 200, 503].includes(status));

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { until } from '../../support/until.ts';
 import type { ShownEarly } from './ledger.ts';
-import { type Asked, Load } from './load.ts';
+import { Load, type MeasuredRequest } from './load.ts';
 import { openStack, type Stack, type StackOptions } from './stack.ts';
 
 export interface Row {
@@ -46,7 +46,7 @@ export interface Fault extends StackOptions {
 }
 
 export interface Outcome extends Row {
-  readonly asked: readonly Asked[];
+  readonly asked: readonly MeasuredRequest[];
   /** Answers that showed a write before its commit was confirmed, by its later outcome. */
   readonly shownEarly: ShownEarly;
 }
@@ -128,7 +128,7 @@ async function recovery(holds: () => Promise<boolean>, from: number): Promise<nu
   return secondsSince(from, performance.now());
 }
 
-const isError = ({ status }: Asked) => status === 0 || status >= 500;
+const isError = ({ status }: MeasuredRequest) => status === 0 || status >= 500;
 
 function lastTrouble(load: Load, healed: number): number {
   const last = load.since(healed - 20_000).findLast((each) => isError(each) || each.wrong !== undefined);
@@ -141,7 +141,7 @@ function freshAt(load: Load, name: string, healed: number): number | undefined {
   return first && first.at + first.ms;
 }
 
-export function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
+export function figures(asked: readonly MeasuredRequest[]): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
   const times = asked.map(({ ms }) => ms).sort((a, b) => a - b);
   return {
     requests: asked.length,
@@ -161,7 +161,7 @@ export function record(row: Row): void {
 }
 
 /** Groups wrong and missing answers for the message of a failed test. */
-export function troubles(asked: readonly Asked[]): Record<string, number> {
+export function troubles(asked: readonly MeasuredRequest[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const each of asked) {
     const { wrong, status, why, path, ms, tier } = each;
@@ -175,11 +175,11 @@ export function troubles(asked: readonly Asked[]): Record<string, number> {
 }
 
 /** Returns wrong answers and requests without an answer. Both must be zero on any machine. */
-export function wrongOrNone(asked: readonly Asked[]): Asked[] {
+export function wrongOrNone(asked: readonly MeasuredRequest[]): MeasuredRequest[] {
   return asked.filter((each) => each.wrong !== undefined || isError(each));
 }
 
 /** Returns how long readers served data that the database had lost (ms). */
-export function lostFor(asked: readonly Asked[]): number {
+export function lostFor(asked: readonly MeasuredRequest[]): number {
   return Math.max(0, ...asked.map(({ lostMs }) => lostMs));
 }

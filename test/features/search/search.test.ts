@@ -140,13 +140,13 @@ describe('the cost of a search', () => {
     ['a name that only the dearest have', { name: 'dear' }, 50],
     ['a name that none of the region has', { regions: [2], name: 'dear' }, 0],
   ])('is bounded for %s', (_, filters, most) => {
-    expect(cheapest(filters).looked).toBeLessThanOrEqual(most);
+    expect(cheapest(filters).tested).toBeLessThanOrEqual(most);
   });
 
   it('is as low on a late page as on the first', () => {
     const last = 1 + 9_000 / 10_000;
-    const { rows, looked } = search(index, {}, CHEAPEST, 50, { key: last, price: last, id: 200_001 });
-    expect([rows.length, looked]).toEqual([50, 50]);
+    const { rows, tested } = search(index, {}, CHEAPEST, 50, { key: last, price: last, id: 200_001 });
+    expect([rows.length, tested]).toEqual([50, 50]);
   });
 
   it('finds the dearest machine too', () => {

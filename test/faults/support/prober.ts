@@ -1,26 +1,26 @@
 /** Sends requests while workers are broken, and collects wrong answers. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Asked } from './load.ts';
+import type { MeasuredRequest } from './load.ts';
 import { editionOf } from './price-list.ts';
 import { figures, type Row, troubles } from './row.ts';
 import type { WorkerStack } from './worker-stack.ts';
 
 const PAUSE_MS = 20;
 
-export class Looker implements AsyncDisposable {
+export class Prober implements AsyncDisposable {
   readonly #stack: WorkerStack;
-  readonly #asked: Asked[] = [];
+  readonly #asked: MeasuredRequest[] = [];
   /** Path → the newest edition in its answers. */
   readonly #shown = new Map<string, number>();
-  readonly #looking: Promise<void>;
+  readonly #probing: Promise<void>;
   #isOver = false;
 
   constructor(stack: WorkerStack) {
     this.#stack = stack;
-    this.#looking = this.#look();
+    this.#probing = this.#probe();
   }
 
-  async #look(): Promise<void> {
+  async #probe(): Promise<void> {
     const regions = await this.#stack.store.sql<{ id: number; provider: number }[]>`
       select id, provider_id as provider from regions where organization_id is null`;
     for (let i = 0; !this.#isOver; i++) {
@@ -77,7 +77,7 @@ export class Looker implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
-    await this.#looking;
+    await this.#probing;
   }
 }
 
