@@ -63,9 +63,9 @@ it('of a run are stored in the order of their start, and the command shows them'
   expect({ outcome, rows: rows?.toSorted() }).toEqual({
     outcome: 'changed',
     rows: [
-      '200 /v1/locations?page=1&per_page=50 1',
-      '200 /v1/server_types?page=1&per_page=50 1',
-      '200 /v1/server_types?page=2&per_page=50 1',
+      '200 /v1/locations?per_page=50&page=1 1',
+      '200 /v1/server_types?per_page=50&page=1 1',
+      '200 /v1/server_types?per_page=50&page=2 1',
     ],
   });
   expect(requests).toMatchObject({ total: 3, attempts: 3, failed: 0 });
@@ -73,9 +73,9 @@ it('of a run are stored in the order of their start, and the command shows them'
 
   const { stdout } = await fleetbook(['run', String(id)], env);
   expect(stdout).toMatch(
-    /\n3 requests: [\d.]+ k?B decompressed, \d+ ms together, 0 repeated, 0 failed\nREQUEST/,
+    /\n3 requests: [\d.]+ k?B decompressed, \d+ ms in total, 0 retries, 0 failed\nREQUEST/,
   );
-  expect(stdout).toContain('/v1/server_types?page=2&per_page=50');
+  expect(stdout).toContain('/v1/server_types?per_page=50&page=2');
   const limited = (await fleetbook(['run', String(id), '--limit', '1'], env)).stdout;
   expect(limited).toContain('… 2 more requests; see --all');
   const json = JSON.parse((await fleetbook(['run', String(id), '--json'], env)).stdout);
@@ -86,7 +86,7 @@ it('of a run that failed, with what the request failed with', async () => {
   upstream.expect({ path: '/v1/locations', query: { page: '1', per_page: '50' } }, { status: 500 });
   await expect(run()).rejects.toThrow('500');
   const { outcome, rows, requests } = await last();
-  expect({ outcome, rows }).toEqual({ outcome: 'failed', rows: ['500 /v1/locations?page=1&per_page=50 1'] });
+  expect({ outcome, rows }).toEqual({ outcome: 'failed', rows: ['500 /v1/locations?per_page=50&page=1 1'] });
   expect(requests).toMatchObject({ failed: 1, kept: [{ error: expect.stringContaining('500') }] });
 });
 
@@ -102,6 +102,6 @@ it('of a run that an operator cancelled: the one that hung is shown', async () =
   const { outcome, rows } = await last();
   expect({ outcome, rows }).toEqual({
     outcome: 'cancelled',
-    rows: ['null /v1/locations?page=1&per_page=50 1'],
+    rows: ['null /v1/locations?per_page=50&page=1 1'],
   });
 });
