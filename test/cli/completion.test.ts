@@ -52,7 +52,7 @@ describe('completion', () => {
   it('names the shells when it is asked for another one', async () => {
     expect(await fleetbook(['completion', 'tcsh'], {})).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('give one of bash, zsh, fish'),
+      stderr: expect.stringContaining('use one of bash, zsh, fish'),
     });
   });
 });

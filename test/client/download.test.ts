@@ -46,7 +46,7 @@ describe('a download', () => {
       response.end('another');
     });
     const { body } = await given.client.download('machines.parquet');
-    await expect(bytesOf(body)).rejects.toThrow(/made anew meanwhile/);
+    await expect(bytesOf(body)).rejects.toThrow(/the file has changed; download it again/);
   });
 
   it('that is compressed on the way is whole or fails', async () => {

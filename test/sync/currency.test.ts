@@ -114,7 +114,7 @@ describe('the published currency', () => {
     expect(await here.currency()).toBe('USD');
     expect(await here.versions()).toEqual(before);
     expect(here.lines).toMatchObject([
-      { msg: expect.stringContaining('exchange rates are lacking'), lacking: ['EUR'] },
+      { msg: expect.stringContaining('exchange rates to CATALOGUE_CURRENCY are missing'), lacking: ['EUR'] },
     ]);
     const settings = { CATALOGUE_CURRENCY: 'GBP', CATALOGUE_RATES: { USD: '0.75', EUR: '0.85' } };
     expect(await adoptCurrency(worker.worker.store, settings, new Date())).toMatchObject({
