@@ -66,7 +66,8 @@ export function pricePerMinute(
 ): string | undefined {
   const rate = currency === publishedCurrency ? '1' : rates[currency];
   if (rate === undefined) return undefined;
-  const [units, places] = unscaled(amount);
+  const isNegative = amount.startsWith('-');
+  const [units, places] = unscaled(isNegative ? amount.slice(1) : amount);
   const [rateUnits, ratePlaces] = unscaled(rate);
   const shift = SCALE - places - ratePlaces;
   const dividend = units * rateUnits * 10n ** BigInt(Math.max(0, shift));
@@ -75,7 +76,8 @@ export function pricePerMinute(
   let atoms = dividend / divisor;
   if (twiceRest > divisor || (twiceRest === divisor && atoms % 2n === 1n)) atoms += 1n;
   const digits = atoms.toString().padStart(SCALE + 1, '0');
-  return `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`.replace(/\.?0+$/, '');
+  const plain = `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`.replace(/\.?0+$/, '');
+  return isNegative && atoms > 0n ? `-${plain}` : plain;
 }
 
 /** Returns a decimal without a sign as units / 10^places. */

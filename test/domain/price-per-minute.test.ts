@@ -52,6 +52,7 @@ describe('a price per minute', () => {
     ['0.00000000000003', 'hour'],
     ['0.00000000000009', 'hour'],
     ['1e-7', 'hour'],
+    ['-1.5', 'hour'],
     ['59.9999999999999', 'hour'],
   ] as const)('of %s per %s equals the result of big.js', (text, period) => {
     const price = { amount: text, per: period, currency: 'USD' };
