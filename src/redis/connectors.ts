@@ -1,7 +1,6 @@
 /**
- * How ioredis gets its sockets. Its own connectors listen to the first error of a socket alone, and by TLS there may be a
- * second: the certificate is not trusted, and the server answers the handshake that was broken off with an alert. An error
- * without a listener ends the process.
+ * Sockets for ioredis. Its own connectors listen only to the first error of a socket. TLS can cause a second one: after an
+ * untrusted certificate the server answers the aborted handshake with an alert. An error without a listener ends the process.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -16,26 +15,26 @@ import {
 } from 'ioredis';
 import type { RedisHost } from '../lib/redis-address.ts';
 
-/** Milliseconds until a socket that is to be closed is destroyed, where the options do not say it. */
+/** Default milliseconds until a closing socket is destroyed. */
 const CLOSE_WITHIN_MS = 250;
-/** Milliseconds for one host to take a connection that is only for finding out why others fail. */
-const TRIED_FOR_MS = 1000;
+/** Milliseconds for a host to take a test connection. */
+const TEST_TIMEOUT_MS = 1000;
 
 type Target = Pick<StandaloneConnectionOptions, 'host' | 'port' | 'family'>;
 
 function connectTo({ host = 'localhost', port = 6379, family }: Target, tls: boolean): Socket {
   const to = { host, port, family };
-  // A certificate may be for an address, which TLS does not take as a server's name.
+  // A certificate may be for an address. TLS takes no address as a server name.
   return tls ? connectTls({ ...to, servername: isIP(host) ? undefined : host }) : connectTcp(to);
 }
 
-/** To one server, or one node of a cluster. */
+/** Connects to one server, or one node of a cluster. */
 export class ServerConnector extends AbstractConnector {
   readonly #options: StandaloneConnectionOptions;
-  /** The socket that is being closed: every command that was refused asks for it. */
+  /** The socket that is being closed. Every refused command disconnects again. */
   #closing: ServerConnector['stream'] | undefined;
 
-  /** @param options of the client; ioredis takes connectors of unknown options only */
+  /** @param options of the client; ioredis requires a constructor of `unknown` */
   constructor(options: unknown) {
     const { disconnectTimeout = CLOSE_WITHIN_MS } = options as StandaloneConnectionOptions;
     super(disconnectTimeout);
@@ -64,9 +63,9 @@ export class ServerConnector extends AbstractConnector {
   }
 }
 
-/** To the next of the hosts at every attempt: any of them will do. */
+/** Connects to the next of these hosts at each attempt. */
 export function nextHost(hosts: readonly RedisHost[]): typeof ServerConnector {
-  // Not every process begins with the first.
+  // Processes begin with different hosts.
   let next = Math.floor(Math.random() * hosts.length);
   return class extends ServerConnector {
     protected override target(): Target {
@@ -75,12 +74,12 @@ export function nextHost(hosts: readonly RedisHost[]): typeof ServerConnector {
   };
 }
 
-/** ioredis declares it private; it is the one place where connections to Sentinels are opened. */
+/** The only method that opens connections to Sentinels. ioredis declares it private. */
 interface OpensSentinels {
   connectToSentinel(sentinel: Partial<SentinelAddress>, options?: RedisOptions): Redis;
 }
 
-/** To the master that the Sentinels name. */
+/** Connects to the master that the Sentinels name. */
 export class MasterConnector extends SentinelConnector {
   #closing: MasterConnector['stream'] | undefined;
 
@@ -90,7 +89,7 @@ export class MasterConnector extends SentinelConnector {
     const open = opens.connectToSentinel;
     opens.connectToSentinel = (sentinel, more) => {
       const client = open.call(opens, sentinel, { ...more, Connector: ServerConnector });
-      // Those that watch for a failover have no listener: ioredis would print what they fail with.
+      // ioredis adds no listener to those that watch for a failover, and would print their errors.
       return client.on('error', () => {});
     };
   }
@@ -109,10 +108,7 @@ export class MasterConnector extends SentinelConnector {
   }
 }
 
-/**
- * The first of the hosts that takes no connection, and why; undefined where all take one. ioredis says of Sentinels and of
- * nodes of a cluster only that their connection is closed.
- */
+/** Returns the first host that takes no connection, with its error, which ioredis hides for Sentinels and cluster nodes. */
 export async function hostWithoutConnection(
   hosts: readonly RedisHost[],
   tls: boolean,
@@ -122,7 +118,7 @@ export async function hostWithoutConnection(
     const socket = connectTo(host, tls);
     socket.once(tls ? 'secureConnect' : 'connect', () => resolve(undefined));
     socket.on('error', resolve);
-    socket.setTimeout(TRIED_FOR_MS, () =>
+    socket.setTimeout(TEST_TIMEOUT_MS, () =>
       resolve(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
     );
     const error = await promise;

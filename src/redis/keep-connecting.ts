@@ -3,9 +3,8 @@ import type { Redis } from 'ioredis';
 const AGAIN_AFTER_MS = 50;
 
 /**
- * A client behind Sentinels that is disconnected while it asks them for the master is given up for good (tried with
- * ioredis 6.0.0: a failover that is told meanwhile, or a refused write, does it). This one connects again unless somebody
- * has closed it, and so do its copies.
+ * Reconnects a client behind Sentinels until it is closed, and its copies too. ioredis 6.0.0 gives up for good if a failover
+ * or a refused write disconnects the client while it asks the Sentinels for the master.
  */
 export function keepConnecting(redis: Redis): Redis {
   let isClosed = false;

@@ -1,16 +1,16 @@
-/** A Redis that answers and is not what its setting takes it for: found at the start rather than by failing commands. */
+/** Finds a Redis that its setting does not fit, at the start, before commands fail. */
 import type { Redis } from 'ioredis';
 import { isAtLeast, OLDEST_REDIS } from '../lib/oldest-servers.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
 
 export interface Misfit {
-  /** What the server is. */
+  /** A description of the server. */
   readonly what: string;
-  /** What to do. */
+  /** What the operator does about it. */
   readonly remedy: string;
 }
 
-/** `INFO`, by field. */
+/** The fields of `INFO`. */
 export type RedisInfo = Readonly<Record<string, string>>;
 
 export async function redisInfo(server: Redis): Promise<RedisInfo> {
@@ -24,9 +24,10 @@ export async function redisInfo(server: Redis): Promise<RedisInfo> {
 }
 
 /**
- * @param setting that names it
- * @param mayEvict false for queues, which a server that evicts would lose jobs of
- * @throws what Redis fails with
+ * Returns what does not fit about a server.
+ * @param setting the environment variable with the URL
+ * @param mayEvict false for queues: an eviction loses jobs
+ * @throws the error of Redis
  */
 export async function redisMisfit(
   redis: RedisClient,
@@ -41,7 +42,7 @@ export async function redisMisfit(
   return undefined;
 }
 
-/** By what one server says of itself. @param isCluster whether it is used as a node of a cluster */
+/** Returns what does not fit, by the `INFO` of one server. @param asCluster true if it is used as a node of a cluster */
 export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): Misfit | undefined {
   const { redis_version: version, valkey_version: valkey } = info;
   if (version !== undefined && valkey === undefined && !isAtLeast(version, OLDEST_REDIS))
@@ -64,7 +65,7 @@ export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): 
   return undefined;
 }
 
-/** Undefined for a server that loses no jobs, and for one that does not say. */
+/** Returns the problem of a server that may evict jobs; undefined if its policy is unknown. */
 export function evictionOf({ maxmemory_policy: policy }: RedisInfo): Misfit | undefined {
   if (policy === undefined || policy === 'noeviction') return undefined;
   return {

@@ -1,6 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { hostOf, redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
-import { type RedisAddress, type RedisHost, redisAddress } from '../lib/redis-address.ts';
+import { type RedisAddress, redisAddress } from '../lib/redis-address.ts';
 import { hostWithoutConnection, MasterConnector, nextHost, ServerConnector } from './connectors.ts';
 import { keepConnecting } from './keep-connecting.ts';
 
@@ -8,25 +8,27 @@ import { keepConnecting } from './keep-connecting.ts';
 export type RedisClient = Redis | Cluster;
 
 /**
- * What a connection is for decides how it fails:
- * - `reader`: within 50 ms, never queued; three settings are needed, since a timed-out command otherwise stays in
- *   the client's queue until the socket does.
- * - `subscriber`: RESP2, reconnects for ever; subscribing and pinging get 250 ms.
- * - `publisher`: seconds, so that a large document may take its time.
- * - `producer`: adding a job fails at once when the queue's Redis is away.
- * - `worker`: waits for ever on blocking commands, as BullMQ asks.
+ * The use of a connection decides how it fails:
+ * - `reader`: within 50 ms, without a queue. All three settings are needed: a command that timed out otherwise stays in the
+ *   client's queue as long as the socket.
+ * - `subscriber`: RESP2. It reconnects without end. SUBSCRIBE and PING have 250 ms.
+ * - `publisher`: after seconds, because a large document takes time.
+ * - `producer`: at once while the queue's Redis is away.
+ * - `worker`: never. BullMQ requires it for blocking commands.
  *
- * Where commands have a deadline, the socket has a longer one. Without it a connection whose other end vanished silently
- * would be kept until the kernel gives it up, a quarter of an hour later.
+ * A socket with command timeouts has a longer timeout itself. Without it the kernel gives up a connection whose other end
+ * vanished only after a quarter of an hour.
  */
 export type RedisUse = 'reader' | 'subscriber' | 'publisher' | 'producer' | 'worker';
+
+type Options = Omit<RedisOptions, 'replyMapping'>;
 
 const reconnect = (times: number): number => Math.min(50 * times, 1000);
 
 /**
- * A server that was a master and is a replica now goes on answering on the connections that it has, and refuses every
- * write. A new connection leads to the new master, where a name, a proxy or a virtual address stands before both. Older
- * servers wrap what a script was refused; a command that waited for data is sent away with UNBLOCKED.
+ * A server that became a replica answers on its open connections, and refuses writes. A new connection leads to the new
+ * master, behind a name, a proxy or a virtual address. Older servers wrap the error of a script. UNBLOCKED ends a command
+ * that waited for data.
  */
 const refusesWrites = ({ message }: Error): boolean => /READONLY You can|^UNBLOCKED /.test(message);
 
@@ -34,26 +36,25 @@ const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * A reader may read from a replica for good, and only its write-backs are refused there: it looks for a master ever more
- * seldom, since what it reads meanwhile is cut off.
+ * The same with a growing pause. A reader may use a replica for good, which refuses only its write-backs, and each new
+ * connection costs it the reads under way.
  */
-function nowAndThen(): (error: Error) => boolean {
+function refusesWritesWithBackoff(): (error: Error) => boolean {
   let pause = 0;
   let last = Number.NEGATIVE_INFINITY;
   return (error) => {
-    if (!refusesWrites(error)) return false;
     const since = performance.now() - last;
-    if (since < pause) return false;
-    pause =
-      since > 2 * LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * pause || FIRST_PAUSE_MS);
+    if (!refusesWrites(error) || since < pause) return false;
+    const next = since > 2 * LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : 2 * pause || FIRST_PAUSE_MS;
+    pause = Math.min(LONGEST_PAUSE_MS, next);
     last = performance.now();
     return true;
   };
 }
 
-const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
+const OPTIONS: Record<RedisUse, Options> = {
   reader: {
-    // Commands of one turn of the event loop go out in one write: system calls are most of a miss's cost.
+    // One write for all commands of a turn of the event loop: system calls are most of the cost of a miss.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
     commandTimeout: 50,
@@ -64,7 +65,7 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   },
   subscriber: {
     protocol: 2,
-    // The cache subscription subscribes on each `ready` itself: ioredis would hide a failure to do so.
+    // The cache subscription subscribes on each `ready` itself: ioredis hides a failure to do so.
     autoResubscribe: false,
     commandTimeout: 250,
     connectTimeout: 1000,
@@ -72,7 +73,7 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
     maxRetriesPerRequest: null,
   },
   publisher: {
-    // A comparison reads the head of every document.
+    // A comparison reads the first line of every document.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
     commandTimeout: 10_000,
@@ -90,33 +91,27 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
 };
 
-type Options = Omit<RedisOptions, 'replyMapping'>;
-
-/**
- * How long a cluster's client follows its nodes about. A reader does not: what is on its way to another node is a miss,
- * and the next look at the cluster is near.
- */
-const REDIRECTIONS: Record<RedisUse, { readonly maxRedirections: number; readonly retryDelayMs: number }> = {
-  reader: { maxRedirections: 4, retryDelayMs: 0 },
-  // Not a client of the cluster, but of one of its nodes.
-  subscriber: { maxRedirections: 0, retryDelayMs: 0 },
-  publisher: { maxRedirections: 16, retryDelayMs: 100 },
-  producer: { maxRedirections: 16, retryDelayMs: 100 },
-  worker: { maxRedirections: 100, retryDelayMs: 200 },
+/** How long a cluster's client follows redirections. For a reader a moving key is a miss. A subscriber is no cluster client. */
+const REDIRECTIONS: Record<Exclude<RedisUse, 'subscriber'>, [most: number, delayMs: number]> = {
+  reader: [4, 0],
+  publisher: [16, 100],
+  producer: [16, 100],
+  worker: [100, 200],
 };
-/** Milliseconds between two looks at which node has which slots. A refusal by a node makes another look at once. */
-const LOOK_AT_CLUSTER_MS = 2000;
-const SENTINEL_ANSWERS_WITHIN_MS = 1000;
+/** Milliseconds between two refreshes of the cluster's slots. A redirection refreshes them at once. */
+const REFRESH_SLOTS_MS = 2000;
+const SENTINEL_TIMEOUT_MS = 1000;
 
-/** What is known of a connection besides: where its URL comes from, and what it failed with last. */
+/** The setting of a connection, and its last failure. */
 interface Origin extends ServerSetting {
   failure: Error | undefined;
 }
 const origins = new WeakMap<RedisClient, Origin>();
 
 /**
- * Opens a connection in the background. `onError` hears of every failure; ioredis reconnects by itself.
- * @param setting of the environment, from which the URL comes
+ * Opens a connection in the background. ioredis reconnects by itself.
+ * @param onError receives every failure
+ * @param setting the environment variable with the URL
  */
 export function openRedis(
   url: string,
@@ -143,16 +138,13 @@ export function openRedis(
     origin.failure = error;
     onError(error);
   };
-  redis.on('error', (error: Error) => {
-    // What a cluster fails with says nothing; what the last of its nodes failed with does.
-    const { lastNodeError = error } = error as { lastNodeError?: Error };
-    failed(lastNodeError);
-  });
+  // The error of a cluster has no cause. That of its last node has one.
+  redis.on('error', (error: Error & { lastNodeError?: Error }) => failed(error.lastNodeError ?? error));
   if (isCluster(redis)) redis.on('connect', () => void clusterDown(redis).then((why) => why && failed(why)));
   return redis;
 }
 
-/** A cluster that is down is not taken for ready, and ioredis says nothing of it: its nodes answer well. */
+/** Returns why a cluster is down: ioredis does not report it, because its nodes answer. */
 async function clusterDown(redis: Cluster): Promise<Error | undefined> {
   const info = await redis.cluster('INFO').then(String, () => '');
   const [, state] = /^cluster_state:(\w+)/m.exec(info) ?? [];
@@ -164,11 +156,12 @@ async function clusterDown(redis: Cluster): Promise<Error | undefined> {
 function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
   const options = {
     ...OPTIONS[use],
-    // The command fails: what is lost with it, whoever sent it finds again.
-    reconnectOnError: use === 'reader' ? nowAndThen() : refusesWrites,
+    // The command fails. Its caller recovers what it lost.
+    reconnectOnError: use === 'reader' ? refusesWritesWithBackoff() : refusesWrites,
+    retryStrategy: reconnect,
     Connector: ServerConnector,
   };
-  if (address.kind === 'server') return new Redis(address.url, { ...options, retryStrategy: reconnect });
+  if (address.kind === 'server') return new Redis(address.url, options);
   const { hosts, username, password, tls } = address;
   const entry = {
     ...options,
@@ -180,42 +173,33 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
     const redis = new Redis({
       ...entry,
       Connector: MasterConnector,
-      retryStrategy: reconnect,
       sentinels: [...hosts],
       name: address.master,
-      // A master that hangs keeps its connections: only the Sentinels know that it is one no more.
+      // A master that hangs keeps its connections: only the Sentinels know that it was replaced.
       failoverDetector: true,
       sentinelRetryStrategy: reconnect,
-      sentinelCommandTimeout: SENTINEL_ANSWERS_WITHIN_MS,
+      sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
       ...(address.sentinelUsername !== undefined && { sentinelUsername: address.sentinelUsername }),
       ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
     });
     return keepConnecting(redis);
   }
-  // What is published anywhere in a cluster reaches every node: one connection to any of them hears all of it.
-  if (use === 'subscriber')
-    return new Redis({ ...entry, retryStrategy: reconnect, Connector: nextHost(hosts) });
-  return clusterOf(hosts, use, options, entry);
-}
-
-function clusterOf(
-  hosts: readonly RedisHost[],
-  use: RedisUse,
-  { enableOfflineQueue = true, enableAutoPipelining = false }: Options,
-  redisOptions: Omit<Options, 'enableOfflineQueue'>,
-): Cluster {
-  const { maxRedirections, retryDelayMs } = REDIRECTIONS[use];
+  // Every node of a cluster receives each message: one connection to any of them is enough.
+  if (use === 'subscriber') return new Redis({ ...entry, Connector: nextHost(hosts) });
+  const { enableOfflineQueue = true, enableAutoPipelining = false } = OPTIONS[use];
+  const { retryStrategy: _, ...redisOptions } = entry;
+  const [maxRedirections, delayMs] = REDIRECTIONS[use];
   return new Cluster([...hosts], {
     redisOptions,
     enableOfflineQueue,
     enableAutoPipelining,
     maxRedirections,
-    retryDelayOnFailover: retryDelayMs,
-    retryDelayOnClusterDown: retryDelayMs,
+    retryDelayOnFailover: delayMs,
+    retryDelayOnClusterDown: delayMs,
     clusterRetryStrategy: reconnect,
     clusterNodeRetryStrategy: reconnect,
-    slotsRefreshInterval: LOOK_AT_CLUSTER_MS,
+    slotsRefreshInterval: REFRESH_SLOTS_MS,
     // Certificates are for names: these are not turned into addresses.
     dnsLookup: (name, found) => found(null, name),
   });
@@ -223,12 +207,12 @@ function clusterOf(
 
 export const isCluster = (redis: RedisClient): redis is Cluster => redis instanceof Cluster;
 
-/** The servers that hold data: each master of a cluster, or the one server. */
+/** Returns the servers with data: each master of a cluster, or the one server. */
 export function mastersOf(redis: RedisClient): readonly Redis[] {
   return isCluster(redis) ? redis.nodes('master') : [redis];
 }
 
-/** Resolves when the connection takes commands. @throws Error naming the server, the setting and why, when it does not in time. */
+/** Resolves when the connection takes commands. @throws Error with the server, the setting and the cause after the timeout */
 export async function redisReady(redis: RedisClient, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -250,10 +234,10 @@ async function notReady(redis: RedisClient, timeoutMs: number): Promise<string> 
   if (!origin) return `Redis did not answer within ${timeoutMs} ms`;
   const why = (origin.failure && redisProblem(origin.failure, origin)) ?? (await hostProblem(origin));
   if (why) return why;
-  return `Redis at ${hostOf(origin.url)} did not answer within ${timeoutMs} ms: look whether it runs, or correct ${origin.setting}`;
+  return `Redis at ${hostOf(origin.url)} did not answer within ${timeoutMs} ms: start it, or correct ${origin.setting}`;
 }
 
-/** Of a cluster's node or a Sentinel that takes no connection. */
+/** Returns the problem of a cluster's node, or of a Sentinel, that takes no connection. */
 async function hostProblem({ setting, url }: Origin): Promise<string | undefined> {
   const address = redisAddress(url);
   if (address.kind === 'server') return undefined;
