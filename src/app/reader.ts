@@ -116,7 +116,7 @@ export async function composeReader(
   });
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
-  for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
+  for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   const misfit = watchReaderMisfit({ store, server: database, replica, logger });
   closing.defer(() => misfit[Symbol.dispose]());
   const parts = features.parts.map((open) =>

@@ -125,7 +125,7 @@ describe('the watch of the lineage', () => {
       expect(check).toHaveBeenCalledTimes(3);
       await vi.advanceTimersByTimeAsync(999);
       expect(check).toHaveBeenCalledTimes(3);
-      watch.lookNow();
+      watch.checkNow();
       expect(check).toHaveBeenCalledTimes(4);
       await vi.advanceTimersByTimeAsync(1000);
       expect(check).toHaveBeenCalledTimes(5);

@@ -1,4 +1,4 @@
-/** Refuses calls to something that keeps failing, and lets one through now and then to see whether it is back. */
+/** A circuit breaker: refuses calls after repeated failures, and lets one through after each pause. */
 export class Breaker {
   readonly #failuresToOpen: number;
   readonly #retryAfterMs: number;
@@ -12,12 +12,12 @@ export class Breaker {
     this.#now = options.now;
   }
 
-  /** True while nothing is refused. */
+  /** True while no call is refused. */
   get isClosed(): boolean {
     return this.#failures < this.#failuresToOpen;
   }
 
-  /** False while calls are refused. The first one after the pause is let through alone. */
+  /** Returns false for a call that is refused. After the pause one call passes. */
   allows(): boolean {
     if (this.isClosed) return true;
     const now = this.#now();

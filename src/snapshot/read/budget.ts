@@ -1,24 +1,24 @@
-/** The bytes of MEMORY_LIMIT, shared out among all that a reader keeps. */
+/** The parts of MEMORY_LIMIT, in bytes. */
 export interface MemoryBudget {
   readonly documents: number;
-  /** The index for searches at the most: what it takes, documents do not have. */
+  /** The largest index for searches. Its bytes are taken from those of documents. */
   readonly search: number;
   readonly responses: number;
   readonly machineRegions: number;
   readonly acceptedTokens: number;
-  /** Tokens that are known to be unknown. */
+  /** Tokens that PostgreSQL does not know. */
   readonly unknownTokens: number;
   /** Price histories. */
   readonly prices: number;
 }
 
 /**
- * What left memory stays in the process until V8 collects it, and leaves gaps that malloc does not give back: about as
- * much again as is kept, by docs/performance.md.
+ * The share of the limit that is stored. Evicted bytes stay in the process until V8 collects them, and malloc keeps gaps:
+ * together about as many bytes as are stored (docs/performance.md).
  */
-const KEPT = 1 / 2;
+const STORED = 1 / 2;
 
-/** Parts of what is kept. */
+/** Relative sizes of the stored parts. */
 const PARTS: Omit<MemoryBudget, 'search'> = {
   documents: 20,
   responses: 6,
@@ -28,12 +28,12 @@ const PARTS: Omit<MemoryBudget, 'search'> = {
   prices: 1,
 };
 
-/** Of what documents have. */
+/** The share of the bytes of documents. */
 const SEARCH_OF_DOCUMENTS = 3 / 4;
 
 /** @param limit bytes */
 export function memoryBudget(limit: number): MemoryBudget {
-  const part = (limit * KEPT) / Object.values(PARTS).reduce((sum, each) => sum + each, 0);
+  const part = (limit * STORED) / Object.values(PARTS).reduce((sum, each) => sum + each, 0);
   const share = (name: keyof typeof PARTS) => PARTS[name] * part;
   return {
     documents: share('documents'),

@@ -5,12 +5,12 @@ import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
 
-/** Write-backs at once. More are skipped: making the values takes longer than reading them from Postgres. */
+/** Write-backs at once. More are skipped: a value takes longer to encode than to read from Postgres. */
 const WRITE_BACKS_AT_MOST = 64;
-/** Seconds that a write-back lives, unless the publisher makes it permanent. */
+/** Seconds until a write-back expires, unless the publisher makes it permanent. */
 const WRITE_BACK_SECONDS = 60;
 
-/** Commands to the cache. A cache that does not answer is a miss. */
+/** Sends commands to the cache. No answer is a cache miss. */
 export class CacheCommands {
   readonly #redis: RedisClient;
   readonly #logger: Logger;
@@ -32,7 +32,7 @@ export class CacheCommands {
     return this.isReady && this.#breaker.allows() ? this.try(command) : undefined;
   }
 
-  /** The same without the circuit breaker: this finds out that the cache is back. */
+  /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
   async try<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     try {
       const result = await command(this.#redis);
@@ -47,7 +47,7 @@ export class CacheCommands {
     }
   }
 
-  /** Offers a document of Postgres to the cache, fenced and for a short while. A failure is ignored. */
+  /** Writes a document of Postgres to the cache, fenced and with an expiry. Failures are ignored. */
   writeBack(keys: CacheKeys, name: DocumentName, version: number, value: () => Promise<Buffer>): void {
     if (this.#writingBack >= WRITE_BACKS_AT_MOST) return;
     this.#writingBack += 1;

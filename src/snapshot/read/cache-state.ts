@@ -1,9 +1,9 @@
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 
-/** Reads what a poll compares: the stamps, the lineage, and the revision of each lane. */
+/** Reads the stamps, the lineage, and the revision of each lane. */
 export async function readState(redis: RedisClient, keys: CacheKeys) {
-  // First: what was published until these times shows in the revisions.
+  // First: the revisions then include everything published until these times.
   const verified = await redis.hgetall(keys.verified);
   const [lineage, revisions] = await Promise.all([
     redis.get(LINEAGE_KEY),

@@ -6,9 +6,9 @@ import type { RedisClient } from '../../redis/redis.ts';
 export interface CacheSubscriptionEvents {
   /** A newer version of one document was published. */
   onPublished(id: string, version: number): void;
-  /** Messages may have been lost: everything in memory has to be compared before it is used. */
+  /** Messages may be lost: memory is compared before its next use. */
   onGap(): void;
-  /** No messages arrive from now on. */
+  /** Messages no longer arrive. */
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;

@@ -13,15 +13,16 @@ import { Revisions } from './revisions.ts';
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
-/** Milliseconds between two checks whether publishers are still heard. */
+/** Milliseconds between two checks of the last pulse. */
 const CHECK_PULSES_MS = 100;
-/** Within a cluster a message is this much later than the revision that it tells of, at the most. */
+/** Largest delay of a message behind its revision within a cluster (ms). */
 const BETWEEN_NODES_MS = 100;
-const SILENT_LOOKS_TO_RESUBSCRIBE = 3;
-/** Epochs whose `confirmedAt` is kept. What is older counts from when it was read. */
+const SILENT_CHECKS_TO_RESUBSCRIBE = 3;
+/** Epochs with a stored `confirmedAt`. Documents of older epochs are as old as their read. */
 const EPOCHS_REMEMBERED = 10_000;
+
 /**
- * A reader's connection to the cache, which knows whether memory may be trusted.
+ * A reader's connection to the cache. It decides whether memory is current.
  *
  *     down ──subscribed──▶ subscribed ──pulse heard, revision read──▶ linked
  *       ▲                                                              │
@@ -29,9 +30,8 @@ const EPOCHS_REMEMBERED = 10_000;
  *
  * Pulses prove that publishers reach the cache, and that their messages reach this reader (`Publisher.pulse`). While
  * linked, every publication arrives as a message. Each message carries the revision of its lane, so the next poll detects a
- * lost one. The subscription answers a ping after every message that was sent before it; in a cluster
- * messages of other nodes may be a moment late. Memory that was read in an earlier epoch has to be compared before it is
- * used again.
+ * lost one. The subscription answers a ping after all messages before it; in a cluster messages of other nodes may be a
+ * moment late. A document of an earlier epoch is compared before its next use.
  */
 export class CacheSubscription implements AsyncDisposable {
   readonly #redis: RedisClient;
@@ -45,13 +45,13 @@ export class CacheSubscription implements AsyncDisposable {
   #events: CacheSubscriptionEvents | undefined;
   #subscribedTo: string | undefined;
   readonly #revisions = new Revisions();
-  /** Consecutive looks without a pulse, or with revisions that no message announced. */
-  #silentLooks = 0;
+  /** Consecutive checks without a pulse, or with revisions that no message announced. */
+  #silentChecks = 0;
   #linked = false;
-  /** The cache is not asked: what it holds is of a lineage that was left. */
+  /** True while the cache holds only a lineage that the database has left. */
   #hasLeft = false;
   #epoch = 1;
-  /** Epoch → when its memory was last known to be what the cache holds, in milliseconds. */
+  /** Epoch → when its memory was last equal to the cache, in milliseconds. */
   readonly #confirmedAt = new Map<number, number>();
   #missedPolls = 0;
   #polling: Promise<void> | undefined;
@@ -64,15 +64,15 @@ export class CacheSubscription implements AsyncDisposable {
     this.#pulses = new Pulses(options.silentAfterMs);
     this.#commands = new CacheCommands(options.commands, options.logger, this.#now);
     this.#subscriber.on('message', (channel: string, message: string) => {
-      // After a reconnect the client takes up every channel it ever had, those of a former lineage too.
+      // After a reconnect the client subscribes to the channels of former lineages too.
       if (channel === this.#keys?.published) this.#onMessage(message);
       else if (channel === this.#keys?.pulses) this.#onPulse(message);
     });
     this.#subscriber.on('ready', () => {
       this.#subscribedTo = undefined;
-      void this.#pollAnew();
+      void this.#pollAgain();
     });
-    this.#redis.on('ready', () => void this.#pollAnew());
+    this.#redis.on('ready', () => void this.#pollAgain());
     this.#subscriber.on('close', () => this.#unlink('the subscription was cut'));
     this.#timers = [
       setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
@@ -80,7 +80,7 @@ export class CacheSubscription implements AsyncDisposable {
     ];
   }
 
-  /** How many lanes the cache's documents are in. */
+  /** The number of lanes of the cache. */
   get lanes(): number {
     return lanesOf(this.#redis);
   }
@@ -92,10 +92,10 @@ export class CacheSubscription implements AsyncDisposable {
     this.#events = events;
     this.#pulses.restart(keys.lanes);
     this.#unlink();
-    void this.#pollAnew();
+    void this.#pollAgain();
   }
 
-  /** Follows none: until it follows one, the cache is as good as away. */
+  /** Follows no lineage. Until it follows one, every read of the cache is a miss. */
   leave(): void {
     this.#hasLeft = true;
     this.#keys = undefined;
@@ -103,42 +103,42 @@ export class CacheSubscription implements AsyncDisposable {
     this.#unlink();
   }
 
-  /** True while messages arrive: memory of the current epoch is what the cache has. */
+  /** True while messages arrive: memory of the current epoch equals the cache. */
   get linked(): boolean {
     return this.#linked;
   }
 
-  /** True while the cache can be asked, which says nothing of whether it answers in time. */
+  /** True while the cache takes commands. It may still answer too late. */
   get isConnected(): boolean {
     return this.#commands.isReady && !this.#hasLeft;
   }
 
-  /** Whether publishers reach this cache. Unless they are `heard`, only Postgres knows what is true. */
+  /** Whether publishers reach this cache. Unless they are `heard`, only Postgres has the current documents. */
   get publisher(): PublisherState {
     return this.#pulses.state;
   }
 
-  /** When publishers were last heard, in milliseconds; before the first pulse, when it began to listen. */
+  /** The time of the last pulse in milliseconds; before the first pulse, the time of the subscription. */
   get publisherHeardAt(): number {
     return this.#now() - this.#pulses.ageMs;
   }
 
-  /** Rises whenever messages may have been lost. */
+  /** Grows by each possible loss of messages. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** When memory of this epoch was last known to be what the cache had, in milliseconds; 0 if it never was. */
+  /** Returns when memory of this epoch was last equal to the cache, in milliseconds; 0 for never. */
   confirmedAt(epoch: number): number {
     return this.#confirmedAt.get(epoch) ?? 0;
   }
 
-  /** Of the lineage that is followed; undefined until it is known. */
+  /** The keys of the current lineage; undefined until it is known. */
   get keys(): CacheKeys | undefined {
     return this.#keys;
   }
 
-  /** Runs one command under the circuit breaker. Undefined when the cache does not answer, which is a cache miss. */
+  /** Runs one command under the circuit breaker. Undefined if the cache does not answer, which is a miss. */
   async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     return this.#hasLeft ? undefined : this.#commands.ask(command);
   }
@@ -156,8 +156,8 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#polling;
   }
 
-  /** After something has happened that a poll under way may have missed. */
-  async #pollAnew(): Promise<void> {
+  /** Polls after an event that a poll under way may have missed. */
+  async #pollAgain(): Promise<void> {
     await this.#polling;
     await this.poll();
   }
@@ -221,7 +221,7 @@ export class CacheSubscription implements AsyncDisposable {
       await this.#subscriber.subscribe(keys.published, keys.pulses);
       this.#subscribedTo = keys.published;
     } catch (error) {
-      this.#resubscribe('the cache did not take the subscription', error);
+      this.#resubscribe('the cache refused the subscription', error);
     }
   }
 
@@ -229,36 +229,36 @@ export class CacheSubscription implements AsyncDisposable {
     if (this.#linked && this.publisher !== 'heard') void this.poll();
   }
 
-  /** Pulses may have arrived while this process was busy: the ping is answered after them. Without any it unlinks. */
+  /** A busy process has not read its messages: they arrive before the answer to the ping. Without a pulse it unlinks. */
   async #awaitPulses(keys: CacheKeys): Promise<void> {
     if (this.#linked) {
       await this.#subscriber.ping().catch(() => {});
       if (keys === this.#keys && this.publisher !== 'heard') this.#unlink('no publisher reaches the cache');
     } else if (keys.lanes > 1 && this.publisher === 'silent') {
-      this.#countSilentLook();
+      this.#countSilentCheck();
     }
   }
 
   /** A node that has left its cluster, or is cut off from it, answers pings and receives no messages of the other nodes. */
-  #countSilentLook(): void {
-    this.#silentLooks += 1;
-    if (this.#silentLooks >= SILENT_LOOKS_TO_RESUBSCRIBE)
-      this.#resubscribe('the subscription hears nothing of what is published', undefined);
+  #countSilentCheck(): void {
+    this.#silentChecks += 1;
+    if (this.#silentChecks >= SILENT_CHECKS_TO_RESUBSCRIBE)
+      this.#resubscribe('the subscription receives no publications', undefined);
   }
 
-  /** The messages may still be on their way: they come on another connection than the revisions. */
+  /** Messages arrive on another connection than the revisions, and may be later. */
   async #awaitMessages(keys: CacheKeys, revisions: readonly number[]): Promise<void> {
     try {
       await this.#subscriber.ping();
       if (keys.lanes > 1 && this.#revisions.isBehind(revisions)) await sleep(BETWEEN_NODES_MS);
     } catch (error) {
-      this.#resubscribe('the subscription is silent', error);
+      this.#resubscribe('the subscription does not answer', error);
       return;
     }
     if (keys !== this.#keys || !this.#linked || !this.#revisions.isBehind(revisions)) return;
     this.#revisions.raise(revisions);
     this.#newEpoch();
-    this.#countSilentLook();
+    this.#countSilentCheck();
   }
 
   /** Replaces a connection that looks alive and is not. */
@@ -275,7 +275,7 @@ export class CacheSubscription implements AsyncDisposable {
     if (id === undefined || !Number.isInteger(revision)) return;
     const lane = this.#keys?.laneOf(id) ?? 0;
     const isNext = this.#revisions.announced(lane, revision);
-    this.#silentLooks = 0;
+    this.#silentChecks = 0;
     this.#events?.onPublished(id, Number(version));
     if (this.#linked && !isNext) this.#newEpoch();
   }
@@ -284,7 +284,7 @@ export class CacheSubscription implements AsyncDisposable {
     const wasHeard = this.#pulses.state === 'heard';
     const [, publisher = '', lane] = message.split(' ');
     this.#pulses.heard(Number(lane), publisher);
-    if (!wasHeard && this.publisher === 'heard') void this.#pollAnew();
+    if (!wasHeard && this.publisher === 'heard') void this.#pollAgain();
   }
 
   #newEpoch(): void {
@@ -293,11 +293,11 @@ export class CacheSubscription implements AsyncDisposable {
     this.#events?.onGap();
   }
 
-  /** @param why for the log; absent where the subscription is only made anew */
+  /** @param why for the log; without it nothing is logged */
   #unlink(why?: string): void {
     this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
     this.#revisions.restart([]);
-    this.#silentLooks = 0;
+    this.#silentChecks = 0;
     if (!this.#linked) return;
     this.#linked = false;
     this.#events?.onUnlinked();

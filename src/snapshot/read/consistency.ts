@@ -6,7 +6,7 @@ import type { Given, TieredResult } from './tiers/tier.ts';
 
 type Kind = DocumentName['kind'];
 
-/** When a document was known to be true. */
+/** When a document was current. */
 export interface Belief {
   /** The subscription's epoch at the read. */
   readonly epoch: number;
@@ -14,43 +14,43 @@ export interface Belief {
   readonly confirmedAt: number;
 }
 
-/** The epoch of a document that is older than a published version. The subscription's epoch never has this value. */
+/** The epoch of a document with a newer announced version. The subscription never has this epoch. */
 export const OUTDATED = 0;
-/** The epoch of a document that nothing has confirmed since this process began. */
+/** The epoch of a document that was not confirmed since the start of the process. */
 export const RECALLED = -1;
 
-/** While no messages arrive, a document older than this (ms) is compared with Postgres before it is given. */
+/** While no messages arrive, an older document (ms) is compared with Postgres before it is served. */
 export const UNLINKED_MAX_AGE_MS = 1000;
-/** The same of a token. The check of all tokens in use, once a second, confirms most of them earlier. */
+/** The same for a token. The comparison of all tokens in use confirms most of them each second. */
 const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
-/** How long a token is believed to be unknown (ms). A publication of the token ends it at once. */
+/** How long a token counts as unknown (ms). Its publication ends this at once. */
 const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 
 export interface ConsistencyOptions {
   readonly subscription: Pick<CacheSubscription, 'linked' | 'epoch' | 'confirmedAt'>;
   readonly now: () => number;
-  /** Milliseconds for which a document may be given that no tier confirms. */
+  /** Milliseconds for which an unconfirmed document may be served. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
 }
 
 /**
- * The rules of what a reader may give, by versions, epochs and ages. They know no tier.
+ * Decides which documents a reader may serve, by versions, epochs and ages.
  *
- * - No older version follows a newer one that was given, or heard while the document was read.
+ * - No version follows a newer one that was served, or announced during the read.
  * - While messages arrive, a document of the current epoch is current. Otherwise it is current for a second or two.
- * - A document that nothing confirms is given until its limit. Tokens have another limit than the rest.
+ * - An unconfirmed document is served until its limit. Tokens have another limit.
  */
 export class Consistency {
   readonly #options: ConsistencyOptions;
-  /** Id → the newest version heard while the document is read. */
+  /** Id of a document under read → its newest announced version. */
   readonly #reading = new Map<string, number>();
 
   constructor(options: ConsistencyOptions) {
     this.#options = options;
   }
 
-  /** The read of a document begins. @param heard the newest version that its caller has heard; 0 for none */
+  /** Begins the read of a document. @param heard the newest version announced to the caller; 0 for none */
   begin(id: string, heard: number): void {
     this.#reading.set(id, heard);
   }
@@ -64,22 +64,22 @@ export class Consistency {
     if (newest !== undefined && version > newest) this.#reading.set(id, version);
   }
 
-  /** The newest version heard while the document is read. */
+  /** Returns the newest version that was announced during the read. */
   heardOf(id: string): number {
     return this.#reading.get(id) ?? 0;
   }
 
-  /** Versions of another lineage mean nothing. */
+  /** Forgets announced versions: another lineage has other versions. */
   clear(): void {
     for (const id of this.#reading.keys()) this.#reading.set(id, 0);
   }
 
-  /** The state before a read. A change during the read makes the result old at once. */
+  /** Returns the state before a read. A change during the read makes the result outdated at once. */
   now(): Belief {
     return { epoch: this.#options.subscription.epoch, confirmedAt: this.#options.now() };
   }
 
-  /** How a result may be believed that was read since `began`. */
+  /** Returns the result of a read since `began`, with its epoch and time. */
   given(id: string, { document, unsureSince, asOf }: TieredResult, began: Belief): Given {
     const isOvertaken = this.isOvertaken(id, document);
     // No message says what was published before the link, and an unsure tier may lack it.
@@ -93,13 +93,13 @@ export class Consistency {
     return (document?.version ?? 0) < this.heardOf(id);
   }
 
-  /** @throws Unavailable for a tier that was sure too long before the read began */
+  /** @throws Unavailable for a tier that was current too long ago */
   checkAge(kind: Kind, { unsureSince }: TieredResult, began: Belief): void {
     if (unsureSince !== undefined && began.confirmedAt - unsureSince > this.#limitOf(kind))
-      throw new Unavailable('what the replica or the cache holds was confirmed too long ago');
+      throw new Unavailable('the document of the replica or the cache was confirmed too long ago');
   }
 
-  /** True if a document may be given at once. @param isThere false for the knowledge that there is none */
+  /** Returns true if a document may be served at once. @param isThere false if there is no such document */
   isCurrent(belief: Belief, kind: Kind, isThere: boolean): boolean {
     const { subscription, now } = this.#options;
     if (kind === 'token' && !isThere && now() - belief.confirmedAt > UNKNOWN_TOKEN_MAX_AGE_MS) return false;
@@ -110,7 +110,7 @@ export class Consistency {
     return now() - this.confirmedAt(belief) <= maxAge;
   }
 
-  /** True if a document may be given although nothing confirms it. */
+  /** Returns true if an unconfirmed document may be served. */
   isYoung(belief: Belief, kind: Kind): boolean {
     // The newer version of a token is its revocation.
     if (kind === 'token' && belief.epoch === OUTDATED) return false;

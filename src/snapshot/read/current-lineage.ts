@@ -14,22 +14,22 @@ export interface CurrentLineageOptions {
   readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;
   /**
-   * Called when documents are of another lineage from now on: what is held of the former one is not given any more.
-   * @param isLost the database has left its lineage and has no new one yet: the cache knows nothing of what is true
+   * Called when another lineage begins: documents of the former one must not be served.
+   * @param isLost the database has left its lineage and has no new one yet: the cache has no current document
    */
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
 }
 
 const WHAT: Record<Loss, string> = {
-  'another database': 'PostgreSQL is another database than the one in which its lineage began',
+  'another database': 'PostgreSQL is another database than before',
   'earlier state': 'PostgreSQL has gone back to an earlier state',
 };
 
 /**
- * Which lineage a reader follows. PostgreSQL names it, or the cache, or the copy on disk, while PostgreSQL is away.
+ * Finds the lineage that a reader follows. PostgreSQL names it. While PostgreSQL is away, the cache or the copy on disk does.
  *
- * A database that has gone back is in no lineage until a worker has begun a new one. Meanwhile PostgreSQL alone is asked:
- * what memory, cache and disk hold may be what it has lost.
+ * A database in an earlier state has no lineage until a worker begins a new one. Until then only PostgreSQL is read: memory,
+ * cache and disk may have what it has lost.
  */
 export class CurrentLineage {
   readonly #options: CurrentLineageOptions;
@@ -42,24 +42,24 @@ export class CurrentLineage {
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
   #asking: Promise<void> | undefined;
-  /** Whether Postgres has answered when it was asked last. */
+  /** Whether Postgres answered the last check. */
   #hasAnswered = true;
 
   constructor(options: CurrentLineageOptions) {
     this.#options = options;
   }
 
-  /** Of the current lineage; undefined while it is not known. Others stand for a lineage that was left. */
+  /** The keys of the current lineage; undefined while it is unknown. Each lineage has another object. */
   get keys(): CacheKeys | undefined {
     return this.#keys;
   }
 
-  /** False while only the cache, the disk or a standby has named it. */
+  /** False while only the cache, the disk or a standby has named the lineage. */
   get isSure(): boolean {
     return this.#isSure;
   }
 
-  /** @throws Unavailable when nobody names a lineage */
+  /** Returns the keys of the lineage. @throws Unavailable if no server and no copy names one */
   async find(): Promise<CacheKeys> {
     if (this.#keys) return this.#keys;
     this.#opening ??= this.#find().finally(() => {
@@ -93,7 +93,7 @@ export class CurrentLineage {
     }
   }
 
-  /** Asks Postgres which lineage to follow, e.g. since the cache names another one. It never fails. */
+  /** Checks the lineage in Postgres, e.g. because the cache names another one. It never fails. */
   ask(): Promise<void> {
     this.#asking ??= this.check()
       .then(
@@ -108,9 +108,8 @@ export class CurrentLineage {
   }
 
   /**
-   * Has a lineage that only the disk has named confirmed: the database may have another one by now, whose versions have
-   * nothing to do with those that are held.
-   * @param isAnswering whether Postgres is waited for; else it is asked in the background
+   * Confirms a lineage that only the disk has named. The database may have another one, with other versions.
+   * @param isAnswering whether it waits for Postgres; else the check runs in the background
    */
   async confirm(isAnswering = this.#hasAnswered): Promise<void> {
     if (!this.#isOfDisk) return;
@@ -119,9 +118,9 @@ export class CurrentLineage {
   }
 
   /**
-   * Looks whether the database is still in the lineage.
-   * @returns false while it has left its lineage, and has no new one
-   * @throws Unavailable when Postgres does not say
+   * Checks whether the database is still in the lineage.
+   * @returns false after it has left its lineage, until it has a new one
+   * @throws Unavailable if Postgres does not answer
    */
   async check(): Promise<boolean> {
     const seen = await this.#look((read) => this.#options.postgres.look(read));
@@ -129,7 +128,7 @@ export class CurrentLineage {
     return this.#lost === undefined;
   }
 
-  /** A standby may not have heard of the lineage that is followed. Workers name theirs in the cache: that tells. */
+  /** Returns true for a standby that does not have the current lineage yet. The cache has the lineage of the workers. */
   async #mayBeLate({ identity, lineage }: CheckedHistory): Promise<boolean> {
     if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
     const named = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
@@ -153,9 +152,9 @@ export class CurrentLineage {
     if (loss) {
       logger.warn(
         { lineage },
-        `${WHAT[loss]}: it alone is asked until a worker has given it a new lineage, and documents in memory are dropped`,
+        `${WHAT[loss]}: documents in memory are dropped, and only it is read until a worker has given it a new lineage`,
       );
-      // No process but this one has these keys: they are of nothing that the cache holds.
+      // Only this process has these keys: the cache has no document under them.
       const keys = this.#begin(randomUUID(), true, true);
       this.#lost = lineage;
       return keys;

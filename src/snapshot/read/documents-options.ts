@@ -7,7 +7,7 @@ import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReadsOptions } from './postgres/postgres-reads.ts';
 import type { Replica } from './replica.ts';
 
-/** Called for each publication, that of a position of the feed included, and when everything that was read is of another history. */
+/** Receives each publication, also of a feed position, and each change of lineage. */
 export interface PublicationListener {
   onPublished(id: string, version: number): void;
   onLineage(): void;
@@ -15,25 +15,25 @@ export interface PublicationListener {
 
 export interface DocumentsOptions {
   readonly sql: Sql;
-  /** In the place of `sql`. */
+  /** Replaces `sql`. */
   readonly replica?: Replica | undefined;
   readonly subscription: CacheSubscription;
   readonly logger: Logger;
   readonly now?: () => number;
   readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
-  /** Reads that may fall back to Postgres at once. */
+  /** Reads from Postgres at once. */
   readonly postgresReads: number;
-  /** Milliseconds that such a read may take, waiting for its turn included; `POSTGRES_DEADLINE_MS` unless given. */
+  /** Milliseconds for such a read, the wait for its turn included; `POSTGRES_DEADLINE_MS` by default. */
   readonly postgresDeadlineMs?: number;
-  /** What an operator is told of a failure to reach or enter Postgres. */
+  /** Returns the operator's message for a failed connection or login. */
   readonly postgresProblem?: PostgresReadsOptions['problemOf'];
-  /** Called when Postgres takes statements and answers none, for a while: its connections are to be made anew. */
+  /** Called when Postgres takes statements and answers none: the connections are to be replaced. */
   readonly onHang?: (() => void) | undefined;
-  /** Hears of each value of the cache that cannot be used, by the kind of document that was asked for. */
+  /** Receives the kind of each document whose value in the cache cannot be used. */
   readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
-  /** Milliseconds for which memory answers when neither cache nor Postgres does. */
+  /** Milliseconds for which memory answers while neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
-  /** What is served is kept there, and given when no other tier answers. */
+  /** Stores what is served, and answers when no other tier does. */
   readonly copy?: DurableCopy | undefined;
 }

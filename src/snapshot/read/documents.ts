@@ -15,21 +15,21 @@ import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
 import type { Tiers } from './tiers/tiers.ts';
 import { TokenComparison } from './token-comparison.ts';
 
-/** Milliseconds for which a document that memory has is waited for from elsewhere. */
+/** Milliseconds until memory answers in the place of a slower tier. */
 const WITHOUT_MEMORY_MS = 250;
 
-/** How often a read is made again because a newer version was published, or the lineage changed, meanwhile. */
+/** Attempts of a read that a newer version or another lineage overtakes. */
 const READS_AT_MOST = 3;
 
 /**
- * Reads documents through the tiers (`Tiers`) by the rules of `Consistency`. One read a document is under way at any time.
+ * Reads documents through the tiers (`Tiers`) by the rules of `Consistency`. Single flight: one read a document at any time.
  */
 export class Documents {
   readonly #options: DocumentsOptions;
   readonly #memory: DocumentMemory;
   readonly #tiers: Tiers;
   readonly #rules: Consistency;
-  /** Reads that are under way, by id. */
+  /** Reads under way, by id. */
   readonly #flights = new Map<string, Promise<TieredResult>>();
   readonly #postgres: Reads;
   readonly #machineRegions: MachineRegions;
@@ -97,17 +97,17 @@ export class Documents {
   }
 
   /**
-   * The document, if memory may answer with it. No I/O.
-   * @param id of the name, where the caller has it at hand
+   * Returns the document if memory may answer with it. No I/O.
+   * @param id of the name
    */
   getFresh(name: DocumentName, id: string = documentId(name)): Document | undefined {
     return this.#memory.getFresh(id, name.kind)?.document;
   }
 
   /**
-   * The document from the nearest tier that has it, at once when that is memory.
-   * Rejects with `Unavailable` when no tier answers and memory has nothing young enough.
-   * @param lookUp runs the read from Postgres, for callers with a limit of their own
+   * Returns the document from the nearest tier that has it, without a promise if that is memory.
+   * Rejects with `Unavailable` if no tier answers and memory has nothing young enough.
+   * @param lookUp runs the read from Postgres under a further limit
    */
   get(name: DocumentName, lookUp?: LookUp): MaybePromise<TieredResult> {
     const id = documentId(name);
@@ -122,8 +122,8 @@ export class Documents {
   }
 
   /**
-   * Reads a document that its caller keeps in a form of its own: memory does not.
-   * @param heard the newest version that the caller has heard of; 0 for none
+   * Reads a document for a caller that stores it in another form. Memory does not store it.
+   * @param heard the newest version that was announced to the caller; 0 for none
    */
   readApart(name: DocumentName & { kind: 'columns' }, heard: number): Promise<TieredResult> {
     const id = documentId(name);
@@ -138,7 +138,7 @@ export class Documents {
     return flight;
   }
 
-  /** The region of a machine, undefined when no catalogue has given this id. Rejects with `Unavailable`. */
+  /** Returns the region of a machine; undefined for an unknown id. Rejects with `Unavailable`. */
   regionOfMachine(machineId: number): MaybePromise<number | undefined> {
     const { keys } = this.#lineage;
     if (keys) return this.#machineRegions.get(machineId, keys);
@@ -146,9 +146,9 @@ export class Documents {
   }
 
   /**
-   * Compares with Postgres what no message may tell: the lineage, and the tokens in use. `watchLineage` does so once a second.
+   * Compares with Postgres what no message announces: the lineage, and the tokens in use. `watchLineage` calls it each second.
    * @returns as `CurrentLineage.check`
-   * @throws Unavailable when Postgres does not answer
+   * @throws Unavailable if Postgres does not answer
    */
   async checkPostgres(): Promise<boolean> {
     const isInLineage = await this.#lineage.check();
@@ -156,17 +156,17 @@ export class Documents {
     return isInLineage;
   }
 
-  /** Adds a listener that hears when results with `invalidatedBy` may be used no longer. */
+  /** Adds a listener that is notified when results with `invalidatedBy` end. */
   onInvalidate(listener: InvalidationListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Adds a listener that hears of each publication. */
+  /** Adds a listener for publications. */
   onPublished(listener: PublicationListener): void {
     this.#publicationListeners.push(listener);
   }
 
-  /** Leaves bytes of what documents may take to something else. */
+  /** Takes bytes from the limit of documents, for another use. */
   reserve(bytes: number): void {
     this.#memory.resize(this.#options.memory.documents - bytes);
   }
@@ -175,7 +175,7 @@ export class Documents {
     for (const listener of this.#listeners) listener.onInvalidateAll();
   }
 
-  /** The time that a document in memory may state now. */
+  /** Returns the time that a document in memory states now. */
   asOf(id: string): string | undefined {
     return this.#memory.asOf(id);
   }
@@ -192,14 +192,14 @@ export class Documents {
     return this.#postgres.run(read, check);
   }
 
-  /** Bytes that the documents in memory take, by their own count. */
+  /** Counted bytes of the documents in memory. */
   get memorySize(): number {
     return this.#memory.size;
   }
 
   /**
-   * Gives what memory has if the read takes long: a document that is not known to be old does not wait until a hung
-   * PostgreSQL is known to hang. The read goes on.
+   * Answers from memory if the read takes long. A document that is not outdated does not wait until a hang of PostgreSQL is
+   * detected. The read goes on.
    */
   #withoutDelay(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
     if (!this.#memory.getAny(id)) return reading;
@@ -224,7 +224,7 @@ export class Documents {
         const began = rules.now();
         const cached = this.#memory.getAny(id);
         const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);
-        // After a change of lineage all known tokens are looked up at once.
+        // After a change of lineage all known tokens are looked up at the same time.
         const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
         const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
         const found = await this.#find(wanted, began);
@@ -241,7 +241,7 @@ export class Documents {
     }
   }
 
-  /** What the tiers say now, or what they last knew. @throws Unavailable */
+  /** Returns the current document, or the last known one. @throws Unavailable */
   async #find(wanted: Wanted, began: Belief): Promise<TieredResult> {
     const { keys, id, name } = wanted;
     try {

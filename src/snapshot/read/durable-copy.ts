@@ -1,7 +1,7 @@
 import type { Document } from '../document/document.ts';
 import type { DocumentTier } from './tiers/tier.ts';
 
-/** When a document was known to be true. */
+/** When a document was current. */
 export interface ReadAt {
   /** The subscription's epoch. */
   readonly epoch: number;
@@ -9,24 +9,24 @@ export interface ReadAt {
   readonly at: number;
 }
 
-/** The same of a document, and the time that it may state. */
+/** The same, and the time that the document states. */
 export interface DocumentReadAt extends ReadAt {
   readonly asOf?: string | undefined;
 }
 
-/** What a copy takes from a reader. */
+/** The reader's side of a copy. */
 export interface CopyFeed {
   /** The current epoch, and the time and stamps that it has confirmed for memory; undefined without a link. */
   confirmed(): (ReadAt & { readonly stamps: ReadonlyMap<string, string> }) | undefined;
-  /** The documents in memory that are not known to be old. */
+  /** The documents in memory that are not outdated. */
   documents(): Iterable<{ readonly id: string; readonly document: Document } & DocumentReadAt>;
 }
 
-/** A copy of what a reader serves that outlives its process. It never throws. */
+/** A copy of a reader's documents that outlives its process. It never throws. */
 export interface DurableCopy {
   readonly tier: DocumentTier;
   feedFrom(feed: CopyFeed): void;
-  /** Documents are of this lineage from now on. @param isSure Postgres has named it */
+  /** Begins a lineage. @param isSure Postgres has named it */
   follow(lineage: string, isSure: boolean): void;
   /** The lineage of the copy. */
   lineage(): Promise<string | undefined>;

@@ -3,23 +3,23 @@ import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Reads } from './postgres/reads.ts';
 
-/** Anything else in the cache is damaged: stamps are given to readers as they are. */
+/** Readers receive stamps unchanged, so any other text in the cache counts as damaged. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
 
 /** Milliseconds between two reads from Postgres while no messages arrive. */
 const READ_AGAIN_MS = 1000;
 
-/** Epochs whose stamps are kept. A document of an older epoch states its own time. */
+/** Epochs with stored stamps. A document of an older epoch states the time of its read. */
 const EPOCHS_REMEMBERED = 100;
 
-/** Stamps by source, and by source and region, see `loadFreshness`. */
+/** Stamps by source, and by source and region, see `loadFreshness`. Never changed. */
 export type Stamps = ReadonlyMap<string, string>;
 
-/** The stamps that are known at one moment. No later moment changes them. */
+/** The stamps that are known at one moment. */
 export interface KnownStamps {
-  /** By the cache: what it holds from then on has the changes of these runs. */
+  /** Named by the cache: its documents have the changes of these runs. */
   readonly cache: Stamps;
-  /** By Postgres or the cache: these runs are committed, so Postgres has their changes. */
+  /** Named by Postgres or the cache: these runs are committed, so Postgres has their changes. */
   readonly postgres: Stamps;
 }
 
@@ -39,7 +39,7 @@ export interface FreshnessOptions {
  * the stamp's run, so a read takes the stamps before it takes the document (`begin`).
  *
  * A commit reaches Postgres first, and a publisher writes a stamp only after the documents that it covers. So a document
- * of Postgres states what any server has named, and a document of the cache states the cache's stamps alone.
+ * of Postgres states the stamps of all servers, and a document of the cache states only those of the cache.
  */
 export class Freshness {
   readonly #subscription: CacheSubscription;
@@ -65,7 +65,7 @@ export class Freshness {
     return this.#known;
   }
 
-  /** Stamps whose runs are in every document that memory has of this epoch. */
+  /** Returns the stamps whose runs are in all documents that memory has of this epoch. */
   confirmed(epoch: number): Stamps {
     return this.#confirmed.get(epoch) ?? NO_STAMPS;
   }
@@ -118,7 +118,7 @@ export class Freshness {
     return this.#known;
   }
 
-  /** The time of a document in memory: its own, or a later one that its epoch has confirmed. */
+  /** Returns the time of a document in memory: of its read, or a later one that its epoch has confirmed. */
   timeOf(
     id: string,
     belief: { readonly epoch: number; readonly asOf: string | undefined },
@@ -127,7 +127,7 @@ export class Freshness {
     return later(belief.asOf, timeBy(this.confirmed(belief.epoch), id, sources));
   }
 
-  /** Reads the stamps of Postgres, unless that was tried a moment ago; never fails. */
+  /** Reads the stamps of Postgres at most once a second. It never fails. */
   async #readNowAndThen(): Promise<void> {
     if (this.#now() - this.#readAt > READ_AGAIN_MS) {
       this.#readAt = this.#now();
@@ -142,7 +142,7 @@ export class Freshness {
     if (stored && lineage === this.#firstStamp) this.#store(this.#known.cache, stored);
   }
 
-  /** A reader takes no document of a cache that no publisher reaches, and so no stamps. */
+  /** Without publishers the cache's documents are not used, and so not its stamps. */
   async #readCache(): Promise<void> {
     const { keys, publisher } = this.#subscription;
     if (!keys || publisher === 'silent') return;
@@ -151,7 +151,7 @@ export class Freshness {
   }
 }
 
-/** Both together: of each source the later stamp. The same map if none of the others is later. */
+/** Returns the later stamp of each source; the same map if no other stamp is later. */
 export function merged(before: Stamps, others: Iterable<readonly [id: string, stamp: string]>): Stamps {
   let after: Map<string, string> | undefined;
   for (const [id, stamp] of others) {
@@ -164,8 +164,8 @@ export function merged(before: Stamps, others: Iterable<readonly [id: string, st
 }
 
 /**
- * When the oldest of these sources, or regions of sources, was read, RFC 3339; undefined while one of them never was.
- * An empty list means every source of the document's kind. Tokens have no source.
+ * Returns when the oldest of these sources was read, RFC 3339; undefined while one was never read. An empty list means every
+ * source of the document's kind. Tokens have no source.
  */
 export function timeBy(stamps: Stamps, documentId: string, sources: readonly string[]): string | undefined {
   if (documentId.startsWith('token:')) return undefined;
@@ -186,23 +186,23 @@ export function timeBy(stamps: Stamps, documentId: string, sources: readonly str
 }
 
 /**
- * The time that an answer may state. A document that nothing confirms now may have changed since it was last known to be
- * true, so its time is no later than that.
- * @param knownAt milliseconds; undefined where it is known to be true now
+ * Returns the time that an answer states. An unconfirmed document may have changed since it was last current, so its time is
+ * no later than that.
+ * @param knownAt milliseconds; undefined for a current document
  */
 export function boundedBy(knownAt: number | undefined, asOf: string | undefined): string | undefined {
   if (asOf === undefined || knownAt === undefined || Date.parse(asOf) <= knownAt) return asOf;
   return new Date(knownAt).toISOString();
 }
 
-/** The later of two times. */
+/** Returns the later of two times. */
 export function later(a: string | undefined, b: string | undefined): string | undefined {
   return a === undefined || (b !== undefined && b > a) ? b : a;
 }
 
 const time = (stamp: string): string => stamp.slice(stamp.indexOf(' ') + 1);
 
-/** By time; at the same time a retired source stays retired. */
+/** Compares by time. At the same time a retired source stays retired. */
 function isLater(a: string, b: string): boolean {
   return time(a) === time(b) ? a > b : time(a) > time(b);
 }

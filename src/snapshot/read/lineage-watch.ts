@@ -1,33 +1,36 @@
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const EVERY_MS = 1000;
-/** The same while PostgreSQL is away, and while it has gone back: the first look after its return tells. */
+/** The same while PostgreSQL is away, or has left its lineage: the reader notices its return soon. */
 const SOON_MS = 200;
 
 export interface LineageWatch extends Disposable {
-  /** Looks at once: a connection was lost, and behind the next one may be another server, or another state. */
-  lookNow(): void;
+  /** Checks at once, e.g. after a lost connection: the next one may lead to another server. */
+  checkNow(): void;
 }
 
-/** @param check one look; false while the database has left its lineage; it throws while PostgreSQL does not say */
+/**
+ * Checks the lineage again and again.
+ * @param check false after the database has left its lineage; it throws if PostgreSQL does not answer
+ */
 export function watchLineage(check: () => Promise<boolean>): LineageWatch {
   let timer: NodeJS.Timeout | undefined;
-  let isLooking = false;
+  let isChecking = false;
   let again = false;
   let isOver = false;
-  const look = async () => {
+  const run = async () => {
     clearTimeout(timer);
-    isLooking = true;
+    isChecking = true;
     again = false;
     const isWell = await check().catch(() => false);
-    isLooking = false;
+    isChecking = false;
     if (isOver) return;
-    timer = setTimeout(look, again ? 0 : isWell ? EVERY_MS : SOON_MS).unref();
+    timer = setTimeout(run, again ? 0 : isWell ? EVERY_MS : SOON_MS).unref();
   };
-  void look();
+  void run();
   return {
-    lookNow() {
-      if (isLooking) again = true;
-      else if (!isOver) void look();
+    checkNow() {
+      if (isChecking) again = true;
+      else if (!isOver) void run();
     },
     [Symbol.dispose]() {
       isOver = true;

@@ -11,9 +11,9 @@ import { fromEither } from './tiers/either.ts';
 
 /** Bytes of a page of regions. */
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
-/** How long a machine is believed to be unknown (ms) while no messages arrive. */
+/** How long a machine counts as unknown (ms) while no messages arrive. */
 const UNLINKED_UNKNOWN_MS = 1000;
-/** Milliseconds between two reads of all lists on disk, and for which a request waits for one. */
+/** Milliseconds between two reads of all lists on disk, and the longest wait of a request for one. */
 const READ_COPY_EVERY_MS = 60_000;
 const WAIT_FOR_COPY_MS = 2000;
 
@@ -22,13 +22,13 @@ export interface MachineRegionsOptions {
   readonly postgres: Reads;
   readonly now: () => number;
   readonly copy?: Pick<DurableCopy, 'machines'> | undefined;
-  /** Bytes that may be kept: three quarters for what is known, a quarter for what is known to be unknown. */
+  /** Bytes: three quarters for known machines, a quarter for unknown ones. */
   readonly memoryLimit: number;
 }
 
 /**
- * Which region a machine is in. A machine never moves, so what is known stays true. Ids are given one after the other:
- * a page of neighbours costs four bytes a machine, a map would cost sixty.
+ * Finds the region of a machine. A machine never moves, so a known region stays true. Ids are consecutive: a page costs four
+ * bytes a machine, a map costs sixty.
  */
 export class MachineRegions {
   readonly #subscription: CacheSubscription;
@@ -41,7 +41,7 @@ export class MachineRegions {
   readonly #unknown: LRUCache<number, number>;
   #readingCopy: Promise<void> | undefined;
   #copyReadAt = Number.NEGATIVE_INFINITY;
-  /** Counted, so that a read that began before is not kept. */
+  /** Counters: the result of a read that began before a clear is not stored. */
   #clears = 0;
   #unknownClears = 0;
 
@@ -50,7 +50,7 @@ export class MachineRegions {
     this.#postgres = options.postgres;
     this.#now = options.now;
     this.#copy = options.copy;
-    // Limited by size: by number, the LRU would take all the room at its start.
+    // Limited by size: with a limited number, the LRU allocates everything at its start.
     this.#known = new LRUCache({
       maxSize: room(options.memoryLimit * 0.75, PAGE),
       sizeCalculation: () => PAGE,
@@ -61,7 +61,7 @@ export class MachineRegions {
     });
   }
 
-  /** The region, at once where memory knows it; undefined when no catalogue has given this id. */
+  /** Returns the region, without a promise if memory has it; undefined for an unknown id. */
   get(machineId: number, keys: CacheKeys): MaybePromise<number | undefined> {
     const region = this.#knownRegion(machineId);
     if (region) return region;
@@ -84,13 +84,13 @@ export class MachineRegions {
     return region;
   }
 
-  /** Something may have been published: a machine that was unknown may exist by now. */
+  /** Forgets unknown machines, e.g. after a publication: they may exist now. */
   clearUnknown(): void {
     this.#unknownClears += 1;
     this.#unknown.clear();
   }
 
-  /** Another lineage gives its own ids. */
+  /** Forgets all machines: another lineage has other ids. */
   clear(): void {
     this.#clears += 1;
     this.#known.clear();
@@ -122,23 +122,23 @@ export class MachineRegions {
     return cached === null ? fromPostgres() : fromEither(this.#subscription, fromCache, fromPostgres);
   }
 
-  /** Null when the cache does not know it, undefined while it does not answer. */
+  /** Returns null if the cache has no region, undefined if it does not answer. */
   async #readFromCache(key: string, machineId: number): Promise<number | null | undefined> {
     const cached = await this.#subscription.ask((redis) => redis.hget(key, String(machineId)));
-    // Anything else than an id is damaged, and replaced by what Postgres says.
+    // Any other text is damaged. The region of Postgres replaces it.
     if (cached == null) return cached;
     return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
   }
 
-  /** Tells the cache too. */
+  /** Reads from Postgres, and writes to the cache. */
   async #readFromPostgres(key: string, machineId: number): Promise<number | undefined> {
     const region = await this.#fromPostgres(machineId);
-    // Evicted, most likely. A machine never moves: it needs neither a fence nor an expiry.
+    // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
     if (region !== undefined) void this.#subscription.ask((redis) => redis.hset(key, machineId, region));
     return region;
   }
 
-  /** The copy on disk knows the machines of its lists, and says nothing of others. */
+  /** Falls back to the copy on disk, which has the machines of its lists. */
   async #fromPostgres(machineId: number): Promise<number | undefined> {
     try {
       return await this.#postgres.run(

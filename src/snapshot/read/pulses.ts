@@ -3,17 +3,17 @@ const SILENT_AFTER_MS = 1500;
 
 /**
  * - `heard`: publishers reach every lane of the cache;
- * - `awaited`: none was heard yet, and the first pulse may still come;
+ * - `awaited`: no pulse has arrived yet, and the first one may still come;
  * - `silent`: no publisher reaches the cache, or the reader and the publishers use two sides of a split cache.
  */
 export type PublisherState = 'heard' | 'awaited' | 'silent';
 
-/** When a reader last heard the publishers, by lane. Only the reader's own monotonic clock counts. */
+/** Counts the pulses that a reader receives, by lane, on the reader's monotonic clock. */
 export class Pulses {
   readonly #silentAfterMs: number;
-  /** By lane: when the last pulse came that counts. Empty until the first pulse. */
+  /** By lane: the time of the last pulse that counts. Empty until the first pulse. */
   #heardAt: (number | undefined)[] = [];
-  /** When the last pulse of each lane and publisher came, the oldest first. Those from before a silence are forgotten. */
+  /** The time of the last pulse of each lane and publisher, the oldest first. A silence clears it. */
   readonly #recent = new Map<string, number>();
   #since = performance.now();
 
@@ -22,7 +22,7 @@ export class Pulses {
     this.#silentAfterMs = silentAfterMs;
   }
 
-  /** Forgets every pulse, e.g. since they belong to another lineage. */
+  /** Forgets every pulse, e.g. of another lineage. */
   restart(lanes: number): void {
     this.#recent.clear();
     this.#heardAt = Array.from({ length: lanes });
@@ -30,8 +30,8 @@ export class Pulses {
   }
 
   /**
-   * After a silence the first pulse of a publisher does not count. It may have been under way when the publisher lost the
-   * cache, and then the cache is as old. Before the second one the publisher publishes what it could not.
+   * Records a pulse. After a silence the first pulse of a publisher does not count: the publisher may have sent it before it
+   * lost the cache. Before the second one the publisher publishes everything that is dirty.
    */
   heard(lane: number, publisher: string): void {
     if (!(lane in this.#heardAt)) return;

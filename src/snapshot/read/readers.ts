@@ -1,4 +1,4 @@
-/** What the API asks for, answered from documents. */
+/** Answers the reads of the API from documents. */
 import { LRUCache } from 'lru-cache';
 import {
   type Answer,
@@ -26,18 +26,18 @@ const EMPTY_LIST: EncodedBody = {
   hash: hashOf(EMPTY_BYTES),
 };
 
-/** Price histories are read from Postgres and kept for this long (ms). */
+/** Price histories come from Postgres, and are cached for this long (ms). */
 const PRICES_TTL_MS = 5000;
 
 interface Prices {
   readonly body: EncodedBody;
   readonly currency: string | undefined;
   readonly readAt: number;
-  /** When their sources were last read, as far as this process knew before the read. */
+  /** When their sources were last read, as known before the read. */
   readonly asOf: string | undefined;
 }
 
-/** The age is that of the history. The machine's document may have been read later. */
+/** The time is that of the history. The machine's document may be newer. */
 function pricesAnswer({ body, currency, asOf }: Prices, tier: 'memory' | 'postgres'): Answer {
   return { body, currency, tier, asOf };
 }
@@ -46,7 +46,7 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
   return identity.length + (gzip?.length ?? 0) + (br?.length ?? 0);
 }
 
-/** Makes answers from results: the body is of the last one, the others were looked at to find it. */
+/** Makes answers from results. The last result has the body, the others led to it. */
 function answerer(documents: Documents) {
   return (body: EncodedBody, ...results: [...TieredResult[], TieredResult]): Answer => {
     const { tier, document, knownAt, asOf, invalidatedBy: id } = results.at(-1) as TieredResult;
@@ -83,7 +83,7 @@ export function catalogueReader(
     const shown = regionId === undefined ? undefined : (await region(regionId)).document?.version;
     return documents.postgres(
       (sql) => loadMachinePrices(sql, id),
-      // A history never lacks the price that the machine has in its list.
+      // The history must have the price of the machine's list.
       ({ version }) => shown !== undefined && version !== undefined && version >= shown,
     );
   }
@@ -122,7 +122,7 @@ export function catalogueReader(
       whenThere(documents.get(PROVIDERS), (found) => answer(found.document?.body ?? EMPTY_LIST, found)),
 
     machines: (providerId, regionId) =>
-      // The list of providers tells at once what does not exist: made-up ids never reach Postgres.
+      // The list of providers has all regions: requests for invented ids do not reach Postgres.
       whenThere(documents.get(PROVIDERS), (listing) => {
         if (!listing.document?.has(regionKey(providerId, regionId))) return answer(EMPTY_LIST, listing);
         return whenThere(region(regionId), (found) =>

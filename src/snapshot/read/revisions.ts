@@ -1,13 +1,13 @@
-/** The newest known revision of each of the cache's lanes. A publication raises the revision of its lane by one. */
+/** The newest known revision of each lane of the cache. A publication raises the revision of its lane by one. */
 export class Revisions {
   #known: readonly number[] = [];
 
-  /** By lane; no entry for a lane that is not known. */
+  /** By lane; without an entry for an unknown lane. */
   get known(): readonly number[] {
     return this.#known;
   }
 
-  /** @param revisions of the cache, which counts from another start now */
+  /** @param revisions of a cache that restarted its count */
   restart(revisions: readonly number[]): void {
     this.#known = revisions;
   }

@@ -6,7 +6,7 @@ import type { DocumentMemory } from './tiers/memory.ts';
 const PREFIX = documentId({ kind: 'token', hash: '' });
 
 export interface TokenComparisonOptions {
-  /** Of a primary, where one can be asked. */
+  /** Reads of the primary, if there is one. */
   readonly postgres: Pick<PostgresReads, 'look'>;
   readonly memory: Pick<DocumentMemory, 'takeUsedTokens' | 'confirm'>;
   readonly now: () => number;
@@ -15,8 +15,8 @@ export interface TokenComparisonOptions {
 }
 
 /**
- * Compares the tokens that requests use with PostgreSQL, whatever the cache holds: a revoked token is refused within the
- * pause between two comparisons, also where no publisher reaches the cache. One statement reads all versions.
+ * Compares the tokens in use with PostgreSQL, whatever the cache holds. So a revoked token is refused after the pause between
+ * two comparisons, also if no publisher reaches the cache. One statement reads all versions.
  */
 export class TokenComparison {
   readonly #options: TokenComparisonOptions;
@@ -25,7 +25,7 @@ export class TokenComparison {
     this.#options = options;
   }
 
-  /** @throws Unavailable when Postgres does not answer */
+  /** @throws Unavailable if Postgres does not answer */
   async compare(): Promise<void> {
     const { postgres, memory, now, onNewer } = this.#options;
     const used = memory.takeUsedTokens();

@@ -10,7 +10,7 @@ import { POSTGRES_DEADLINE_MS, WAITING } from './postgres/postgres-reads.ts';
 import { Semaphore } from './postgres/semaphore.ts';
 import { type UnknownTokenLimits, UnknownTokens } from './unknown-tokens.ts';
 
-/** A token that was accepted, beside the document that vouches for it. */
+/** An accepted token with its document. */
 interface AcceptedToken {
   readonly name: DocumentName;
   readonly id: string;
@@ -19,28 +19,28 @@ interface AcceptedToken {
   readonly grant: Grant;
 }
 
-/** Guesses leave PostgreSQL free for others, and a client with a wrong token is answered at once. */
+/** Guesses leave PostgreSQL free for others. */
 const UNKNOWN_TOKENS: UnknownTokenLimits = { perSecond: 100, perSecondAndAddress: 10 };
 
 export interface TokenVerifierOptions {
   readonly now?: () => number;
-  /** Hears of each token that is accepted, at each request; it must cost next to nothing. */
+  /** Called with the token of each accepted request; it must be cheap. */
   readonly used?: (tokenId: number) => void;
   /** Bytes for accepted tokens. */
   readonly memoryLimit: number;
   /** 100 a second and 10 for one address by default. */
   readonly unknownTokens?: UnknownTokenLimits;
-  /** Reads from Postgres at once of all kinds; lookups of tokens are a quarter of them, guessing leaves the rest free. */
+  /** Reads from Postgres at once. A quarter of them may look up tokens. */
   readonly postgresReads: number;
-  /** Milliseconds that a lookup may wait for its turn; `POSTGRES_DEADLINE_MS` unless given. */
+  /** Milliseconds for a lookup, the wait for its turn included; `POSTGRES_DEADLINE_MS` by default. */
   readonly postgresDeadlineMs?: number | undefined;
 }
 
 /**
- * A token's record is a document like any other: a revocation arrives as a new price does.
+ * Verifies tokens. The record of a token is a document: a revocation is a new version, and arrives as a new price does.
  *
- * Accepted tokens are kept by their text, which saves a SHA-256 at each request. The entry alone admits nobody: memory
- * must have the very document that the entry names, and have it fresh.
+ * Accepted tokens are cached by their text, which saves a SHA-256 at each request. An entry is valid only while memory has
+ * its document, and that is current.
  */
 export function tokenVerifier(documents: Documents, options: TokenVerifierOptions): TokenReader {
   const {
@@ -53,7 +53,7 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
   const unknownTokens = new UnknownTokens(limits, now);
   const atOnce = Math.ceil(postgresReads / 4);
   const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs: postgresDeadlineMs });
-  // Cleared when full: making an entry again costs a SHA-256, keeping them in order would cost as much at each request.
+  // Cleared when full: a new entry costs a SHA-256, and the order of an LRU as much at each request.
   const accepted = new Map<string, AcceptedToken>();
   const acceptedAtMost = Math.max(16, Math.floor(options.memoryLimit / BYTES_PER_TOKEN));
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { Unavailable } from '../document/answer.ts';
 
-/** Lookups of unknown tokens that PostgreSQL is asked about. */
+/** Limits of lookups of unknown tokens in PostgreSQL. */
 export interface UnknownTokenLimits {
   /** Each second, by all callers of the process together. */
   readonly perSecond: number;
@@ -9,12 +9,12 @@ export interface UnknownTokenLimits {
   readonly perSecondAndAddress: number;
 }
 
-/** Seconds' worth of lookups that may come at once, e.g. from a client that was given a wrong token. */
+/** A burst: the lookups of so many seconds at once, e.g. from a client with a wrong token. */
 const BURST_SECONDS = 10;
-/** Addresses remembered; whoever comes from more of them meets the cap of the process. */
+/** Addresses with a count. The limit of the process covers the rest. */
 const ADDRESSES = 10_000;
 
-/** A number of lookups that fills up again with time. */
+/** A token bucket of lookups. */
 class Allowance {
   readonly #perSecond: number;
   #left: number;
@@ -26,7 +26,7 @@ class Allowance {
     this.#at = now;
   }
 
-  /** Seconds until there is one left; 0 when there is. */
+  /** Returns the seconds until a lookup is allowed; 0 for now. */
   wait(now: number): number {
     const most = this.#perSecond * BURST_SECONDS;
     this.#left = Math.min(most, this.#left + (Math.max(0, now - this.#at) / 1000) * this.#perSecond);
@@ -40,8 +40,8 @@ class Allowance {
 }
 
 /**
- * Caps the lookups of tokens that turn out to be unknown: whoever guesses must not keep PostgreSQL busy. A token that
- * memory or the cache knows is never asked about here, and one that PostgreSQL knows costs nothing in the end.
+ * Limits the lookups of unknown tokens, so that guesses do not keep PostgreSQL busy. Tokens in memory or the cache are not
+ * counted, and a token that PostgreSQL knows is given back.
  */
 export class UnknownTokens {
   readonly #limits: UnknownTokenLimits;
@@ -55,17 +55,16 @@ export class UnknownTokens {
     this.#all = new Allowance(limits.perSecond, now());
   }
 
-  /** @throws Unavailable at the cap: whoever is there need not wait for a turn */
+  /** @throws Unavailable at the limit */
   check(address: string | undefined): void {
     this.#left(address);
   }
 
   /**
-   * Runs a lookup if the caller, and all callers together, have one left. Those under way are counted, so what is good and
-   * comes all at once has to wait for its turn before.
-   * @param address undefined for a caller that has none, who is counted with all alone
-   * @param lookup gives undefined for an unknown token
-   * @throws Unavailable at the cap, with the pause after which there is room again
+   * Runs a lookup if the caller, and all callers together, have one left. Lookups under way are counted.
+   * @param address undefined: only the limit of all callers holds
+   * @param lookup returns undefined for an unknown token
+   * @throws Unavailable at the limit, with the pause until the next lookup
    */
   async ask<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
     const allowances = this.#left(address);

@@ -11,47 +11,47 @@ export interface PostgresReadsOptions {
   readonly sql: Sql;
   readonly logger: Logger;
   readonly now: () => number;
-  /** Reads at once; `WAITING` times as many may wait. */
+  /** Reads at once. `WAITING` times as many may wait. */
   readonly atOnce: number;
   readonly deadlineMs: number;
-  /** Called when nothing is answered any more: the connections may lead nowhere, and new ones be well. */
+  /** Called when Postgres answers nothing: new connections may work. */
   readonly onHang?: (() => void) | undefined;
-  /** What an operator is told of a failure to reach or enter Postgres; undefined for other failures. */
+  /** Returns the operator's message for a failed connection or login; undefined for other failures. */
   readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
-/** Milliseconds that a read may take, waiting for its turn included. */
+/** Milliseconds for a read, the wait for its turn included. */
 export const POSTGRES_DEADLINE_MS = 3000;
 
 /**
- * For each read under way so many wait: all that a reader is asked for at once when it starts while the cache is away. A read
- * takes milliseconds, and none waits longer than its deadline.
+ * Waiting reads for each read under way: enough for a start without the cache. A read takes milliseconds, and none waits longer
+ * than its deadline.
  */
 export const WAITING = 128;
 
-/** Milliseconds that a request waits for the look whether Postgres is back. */
-const LOOK_MS = 250;
+/** Milliseconds for which a request waits for the probe of Postgres. */
+const PROBE_MS = 250;
 
-/** Milliseconds that a look of this process' own may take. */
-const LOOK_DEADLINE_MS = 1000;
+/** Milliseconds for a check of the process itself. */
+const CHECK_DEADLINE_MS = 1000;
 
-/** Reads in a row that got no answer in time. */
+/** Consecutive reads without an answer in time that count as a hang. */
 const UNANSWERED_TO_HANG = 3;
 
 /**
- * Every way to Postgres while serving: capped in number and in time, tried again where only the connection was cut,
- * and given up for a moment while nothing answers, so that what memory has is not kept waiting by each request.
+ * The reads of a serving process from Postgres: limited in number and time, and retried after a lost connection. A circuit
+ * breaker skips them while nothing answers, so that memory answers without a wait.
  */
 export class PostgresReads implements Reads {
   readonly #sql: Sql;
   readonly #logger: Logger;
   readonly #gate: Semaphore;
-  readonly #looks: Semaphore;
+  readonly #checks: Semaphore;
   readonly #breaker: Breaker;
   readonly #onHang: () => void;
   readonly #problemOf: (error: unknown) => string | undefined;
   #unanswered = 0;
-  #isLooking = false;
+  #isProbing = false;
 
   constructor(options: PostgresReadsOptions) {
     this.#sql = options.sql;
@@ -63,11 +63,11 @@ export class PostgresReads implements Reads {
       waitingAtMost: options.atOnce * WAITING,
       deadlineMs: options.deadlineMs,
     });
-    this.#looks = new Semaphore({ atOnce: 8, waitingAtMost: 8, deadlineMs: LOOK_DEADLINE_MS });
+    this.#checks = new Semaphore({ atOnce: 8, waitingAtMost: 8, deadlineMs: CHECK_DEADLINE_MS });
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now: options.now });
   }
 
-  /** @throws Unavailable when it fails, whatever the cause. */
+  /** @throws Unavailable for any failure */
   async run<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (!this.#breaker.isClosed && !(await this.#isBack()))
       throw new Unavailable('PostgreSQL does not answer');
@@ -75,33 +75,33 @@ export class PostgresReads implements Reads {
   }
 
   /**
-   * A look that this process makes for itself: also while Postgres does not answer, beside what requests read, and failing
-   * in silence. It finds out first that Postgres is back.
-   * @throws Unavailable when it fails, whatever the cause.
+   * Runs a check of the process itself: in any state of the circuit breaker, apart from the reads of requests, and without a
+   * warning. It detects the return of Postgres.
+   * @throws Unavailable for any failure
    */
   look<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#read(read, this.#looks);
+    return this.#read(read, this.#checks);
   }
 
   get primaryFirst(): PrimaryReads {
     return this;
   }
 
-  /** Looks whether Postgres answers again, now and then. Nobody's request is what finds out that it does not. */
+  /** Probes Postgres after each pause of the circuit breaker. */
   async #isBack(): Promise<boolean> {
-    if (this.#isLooking || !this.#breaker.allows()) return false;
-    this.#isLooking = true;
-    const looking = this.#read((sql) => sql`select 1`)
+    if (this.#isProbing || !this.#breaker.allows()) return false;
+    this.#isProbing = true;
+    const probe = this.#read((sql) => sql`select 1`)
       .then(
         () => true,
         () => this.#breaker.isClosed,
       )
       .finally(() => {
-        this.#isLooking = false;
+        this.#isProbing = false;
       });
     const { promise: soon, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => resolve(false), LOOK_MS);
-    return Promise.race([looking, soon]).finally(() => clearTimeout(timer));
+    const timer = setTimeout(() => resolve(false), PROBE_MS);
+    return Promise.race([probe, soon]).finally(() => clearTimeout(timer));
   }
 
   async #read<T>(read: (sql: Sql) => Promise<T>, gate = this.#gate): Promise<T> {
@@ -116,7 +116,7 @@ export class PostgresReads implements Reads {
       if (error instanceof SemaphoreFull) throw error;
       if (error instanceof Unavailable) this.#wasNotAnswered();
       else this.#unanswered = 0;
-      if (saysNo(error)) this.#breaker.succeeded();
+      if (isRefusal(error)) this.#breaker.succeeded();
       else this.#breaker.failed();
       if (error instanceof Unavailable) throw error;
       const why = this.#problemOf(error);
@@ -145,7 +145,7 @@ export class PostgresReads implements Reads {
   }
 }
 
-/** A connection killed while busy fails its query, and the next one on it, although the server may be back. */
+/** Returns true for a lost connection: the server may answer on a new one. */
 function wasCut(error: unknown): boolean {
   return [
     'CONNECTION_CLOSED',
@@ -157,8 +157,8 @@ function wasCut(error: unknown): boolean {
   ].includes(codeOf(error) ?? '');
 }
 
-/** Postgres is there and refuses this one statement: an SQLSTATE that is not about connections or the server's state. */
-function saysNo(error: unknown): boolean {
+/** Returns true if Postgres refused this statement: an SQLSTATE that is not about connections or the server's state. */
+function isRefusal(error: unknown): boolean {
   const answer = postgresError(error);
   return answer !== undefined && !/^(08|53|55|57|58|XX)/.test(answer.code);
 }

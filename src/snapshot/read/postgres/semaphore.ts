@@ -1,9 +1,9 @@
 import { Unavailable } from '../../document/answer.ts';
 
-/** Too many callers wait already: nothing is said about what is behind the gate. */
+/** Too many callers wait. The call did not run. */
 export class SemaphoreFull extends Unavailable {}
 
-/** Lets a fixed number of calls through at once, a few wait for their turn, and the rest are told to come back. */
+/** Runs a fixed number of calls at once. Some wait for their turn, the rest are rejected. */
 export class Semaphore {
   readonly #atOnce: number;
   readonly #waitingAtMost: number;
@@ -18,10 +18,10 @@ export class Semaphore {
   }
 
   /**
-   * Runs `call` when there is room. The deadline holds for waiting and running together. A call that outlives it
-   * keeps its place until it ends, so that a hung Postgres is not asked more and more.
-   * @throws SemaphoreFull when too many wait already.
-   * @throws Unavailable when the deadline passes.
+   * Runs `call` in its turn. The deadline covers waiting and running. A call that outlives it keeps its place until it ends, so
+   * that a hung Postgres does not get more and more reads.
+   * @throws SemaphoreFull if too many wait
+   * @throws Unavailable after the deadline
    */
   async run<T>(call: () => Promise<T>): Promise<T> {
     const { promise: expired, reject } = Promise.withResolvers<never>();
@@ -50,14 +50,14 @@ export class Semaphore {
     try {
       await Promise.race([turn, expired]);
     } catch (error) {
-      // Handed the place in the very moment in which it gave up: the next one gets it.
+      // It got the place at the moment of its deadline: the next one takes it.
       if (!this.#waiting.delete(resolve)) this.#leave();
       throw error;
     }
   }
 
   #leave(): void {
-    // The place goes to the next in line without being freed in between.
+    // The next in line takes the place. It is never free in between.
     for (const next of this.#waiting) {
       this.#waiting.delete(next);
       next();

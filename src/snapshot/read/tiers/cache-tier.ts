@@ -15,7 +15,7 @@ export interface CacheTierOptions {
   readonly onUnusable: (name: DocumentName) => void;
 }
 
-/** The documents in Redis. It knows what is true while publishers reach it. */
+/** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier implements DocumentTier {
   readonly #subscription: CacheSubscription;
   readonly #batcher: MgetBatcher;
@@ -43,13 +43,13 @@ export class CacheTier implements DocumentTier {
     const { keys, name, id, atLeast, stamps } = wanted;
     const version = await this.#versionOf(keys.document(name));
     if (version === undefined) return undefined;
-    // The cache has lost what memory has, or has not taken what was announced.
+    // The cache has lost the version of memory, or refused the announced one.
     if (version < atLeast) return null;
     if (version !== cached.version) return this.#read(wanted);
     return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
   }
 
-  /** The cache's document was true until the last pulse of a publisher. */
+  /** Returns a document that was current until the last pulse of a publisher. */
   async readUnsure(wanted: Wanted): Promise<TieredResult | undefined> {
     if (this.#subscription.publisher === 'heard') return undefined;
     const knownAt = this.#subscription.publisherHeardAt;
@@ -57,10 +57,10 @@ export class CacheTier implements DocumentTier {
     return found ? { ...found, knownAt, unsureSince: knownAt } : undefined;
   }
 
-  /** A value that cannot be used is removed: the fence would keep it. */
+  /** Reads the document. An unusable value is removed, because the fence would keep it. */
   async #read({ keys, name, id, atLeast, stamps }: Wanted): Promise<TieredResult | null | undefined> {
     const key = keys.document(name);
-    // One command may read several requests' documents, so each document has its own span.
+    // One command may read documents of several requests, so each document has a span.
     const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
     const value = await traced('cache read', attributes, () => this.#batcher.read(key));
     if (!value) return value;
@@ -76,7 +76,7 @@ export class CacheTier implements DocumentTier {
     return null;
   }
 
-  /** 0 for none that can be read, undefined while the cache does not answer. */
+  /** Returns the version; 0 for an unreadable value, undefined if the cache does not answer. */
   async #versionOf(key: string): Promise<number | undefined> {
     const header = await this.#subscription.ask((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
     return header && (parseHeader(header)?.version ?? 0);

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Milliseconds between two questions to a cache that has not answered. */
-const AGAIN_EVERY_MS = 50;
-/** For so long (ms) it is asked although PostgreSQL has failed already. */
-const ASKED_AT_LEAST_MS = 1000;
+/** Milliseconds between two retries of the cache. */
+const RETRY_MS = 50;
+/** The cache is retried at least this long (ms), also after PostgreSQL has failed. */
+const RETRY_AT_LEAST_MS = 1000;
 
 /**
- * Reads from PostgreSQL what the cache has not given in time. The cache is asked again meanwhile: it was late once, as a
- * rule, and PostgreSQL may be away or hang. Whoever has it first answers; the failure is that of PostgreSQL.
- * @param fromCache gives undefined while the cache does not answer, and null for what it has not got
+ * Reads from PostgreSQL after a timeout of the cache, and retries the cache at the same time: PostgreSQL may be away or hang.
+ * The first result wins. A failure is that of PostgreSQL.
+ * @param fromCache returns undefined if the cache does not answer, and null if it has no value
  */
 export function fromEither<T>(
   tier: { readonly isConnected?: boolean },
@@ -16,30 +16,30 @@ export function fromEither<T>(
   fromPostgres: () => Promise<T>,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const asking = new AbortController();
+  const retries = new AbortController();
   let hasFailed = false;
-  const again = async () => {
+  const retry = async () => {
     const since = performance.now();
-    // One that is away is not waited for: its connection says so.
+    // A closed connection is not retried.
     while (tier.isConnected) {
-      if (hasFailed && performance.now() - since > ASKED_AT_LEAST_MS) return;
-      await sleep(AGAIN_EVERY_MS);
-      if (asking.signal.aborted) return;
+      if (hasFailed && performance.now() - since > RETRY_AT_LEAST_MS) return;
+      await sleep(RETRY_MS);
+      if (retries.signal.aborted) return;
       const found = await fromCache();
       if (found === null) return;
       if (found !== undefined) resolve(found);
     }
   };
-  const asked = again();
+  const retrying = retry();
   fromPostgres()
     .then(resolve, async (error: unknown) => {
       hasFailed = true;
-      await asked;
+      await retrying;
       reject(error);
     })
-    .finally(() => asking.abort());
+    .finally(() => retries.abort());
   void promise.then(
-    () => asking.abort(),
+    () => retries.abort(),
     () => {},
   );
   return promise;

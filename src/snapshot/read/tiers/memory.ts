@@ -10,14 +10,14 @@ import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 type Kind = DocumentName['kind'];
 
 interface Entry {
-  /** Undefined: it is known that there is none. */
+  /** Undefined: there is no such document. */
   readonly document: Document | undefined;
   epoch: number;
   confirmedAt: number;
   asOf: string | undefined;
-  /** Another tier has recalled it, and nothing has confirmed it since. */
+  /** The tier that recalled it, until a tier confirms it. */
   readonly recalledFrom?: Tier;
-  /** The newest version that was heard; undefined while nothing newer than the document was. */
+  /** The newest announced version; undefined while the document is the newest. */
   heard?: number;
 }
 
@@ -26,9 +26,9 @@ export interface DocumentMemoryOptions {
   readonly freshness: Pick<Freshness, 'timeOf'>;
   /** Bytes of documents. */
   readonly memoryLimit: number;
-  /** Bytes for tokens that are known to be unknown. They have a room of their own: guessing evicts no document. */
+  /** Bytes for unknown tokens. With separate bytes, guesses evict no document. */
   readonly unknownTokensLimit: number;
-  /** Called when a document that was fresh may be so no longer: replaced, outdated or evicted. */
+  /** Called when a document ends to be current: replaced, outdated or evicted. */
   readonly onInvalidate: (id: string) => void;
 }
 
@@ -37,11 +37,11 @@ export class DocumentMemory implements DocumentTier {
   readonly #options: DocumentMemoryOptions;
   #documents: LRUCache<string, Entry>;
   readonly #unknownTokens: LRUCache<string, Entry>;
-  /** Tokens that were here under a former lineage, and have not been read since. */
+  /** Tokens of a former lineage that were not read since. */
   readonly #formerTokens = new Set<string>();
   /** Tokens that requests used since `takeUsedTokens`. */
   #usedTokens = new Set<string>();
-  /** True while an entry is removed only to be inserted again with its new size. */
+  /** True while an entry is replaced because of its new size. */
   #isResizing = false;
 
   constructor(options: DocumentMemoryOptions) {
@@ -63,31 +63,31 @@ export class DocumentMemory implements DocumentTier {
     });
   }
 
-  /** From now on documents may take so many bytes. Those that were used last stay. */
+  /** Sets the limit in bytes. The documents that were used last stay. */
   resize(bytes: number): void {
     if (this.#documents.maxSize === Math.max(1, Math.floor(bytes))) return;
     const before = this.#documents;
     this.#documents = this.#newDocuments(bytes);
-    // From the one that was used longest ago: the last ones push it out again.
+    // The least recently used first: later ones evict it.
     for (const [id, entry] of [...before.entries()].reverse()) this.#documents.set(id, entry);
   }
 
-  /** Bytes that the documents take, by its own count. */
+  /** Counted bytes of the documents. */
   get size(): number {
     return this.#documents.calculatedSize;
   }
 
-  /** A document, or the knowledge that there is none. Undefined when it has to be read, or compared. */
+  /** Returns the entry if it is current; undefined if the document has to be read or compared. */
   getFresh(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
     if (!entry || !this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)) return undefined;
     if (kind === 'token' && entry.document) this.#usedTokens.add(id);
-    // Many documents leave memory before their second use: those do not pay for a copy.
+    // Many documents leave memory before their second use, and need no copy.
     entry.document?.detach();
     return entry;
   }
 
-  /** The tokens that were used since the last call, with their versions. */
+  /** Returns the tokens that were used since the last call, with their versions. */
   takeUsedTokens(): Map<string, number> {
     const used = this.#usedTokens;
     this.#usedTokens = new Set();
@@ -106,12 +106,12 @@ export class DocumentMemory implements DocumentTier {
       entry.confirmedAt = Math.max(at, entry.confirmedAt);
   }
 
-  /** The document, however old. */
+  /** Returns the document of any age. */
   getAny(id: string): Document | undefined {
     return this.#documents.peek(id)?.document;
   }
 
-  /** The time that the document may state now; undefined for one that another tier has recalled. */
+  /** Returns the time that the document states now; undefined for one that another tier has recalled. */
   asOf(id: string): string | undefined {
     const entry = this.#documents.peek(id);
     return entry && !entry.recalledFrom ? this.#timeOf(id, entry) : undefined;
@@ -121,7 +121,7 @@ export class DocumentMemory implements DocumentTier {
     return this.#options.freshness.timeOf(id, entry, entry.document?.sources ?? []);
   }
 
-  /** The newest version that was heard of while the document is here; 0 for none that is newer than it. */
+  /** Returns the newest announced version, if it is newer than the document; else 0. */
   heardOf(id: string): number {
     return this.#documents.peek(id)?.heard ?? 0;
   }
@@ -130,19 +130,19 @@ export class DocumentMemory implements DocumentTier {
     const { rules } = this.#options;
     const entry = this.#documents.peek(id);
     if (!entry?.document || !rules.isYoung(entry, name.kind)) return undefined;
-    // The tier that has recalled it outlives this process: nothing older is given.
+    // The tier that recalled it outlives this process, which must not serve an older version.
     if (entry.recalledFrom && entry.epoch === OUTDATED) return undefined;
     const knownAt = rules.confirmedAt(entry);
     const asOf = this.#timeOf(id, entry);
     return { document: entry.document, tier: entry.recalledFrom ?? 'memory', knownAt, asOf };
   }
 
-  /** The same of a document of which no newer version was published, as far as is known. */
+  /** The same, for a document without a newer announced version. */
   recallUnlessOutdated(wanted: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
     return this.#documents.peek(wanted.id)?.epoch === OUTDATED ? undefined : this.recall(wanted);
   }
 
-  /** Everything that is here and of which no newer version is known; the epoch and time are those of its reading. */
+  /** Yields the documents without a newer announced version, with the epoch and time of their read. */
   *known(): Generator<{
     id: string;
     document: Document;
@@ -160,7 +160,7 @@ export class DocumentMemory implements DocumentTier {
     document.onGrowth(() => this.#resize(id, document));
   }
 
-  /** Columns are kept by their reader, in another form. */
+  /** Stores a document. The search stores columns itself, in another form. */
   given({ id, name }: Wanted, given: Given): void {
     if (name.kind !== 'columns') this.set(id, name.kind, given.document, given);
   }
@@ -183,12 +183,12 @@ export class DocumentMemory implements DocumentTier {
     document?.onGrowth(() => this.#resize(id, document));
   }
 
-  /** Whether this is a token that was known before the lineage changed: to look it up is no guess. */
+  /** Returns true for a token of a former lineage: its lookup is no guess. */
   wasKnown(id: string): boolean {
     return this.#formerTokens.has(id);
   }
 
-  /** A newer version was published: what is here answers only when nothing else does. */
+  /** Receives an announced version. An older document then answers only if no other tier does. */
   heard(id: string, version: number): void {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
@@ -200,14 +200,14 @@ export class DocumentMemory implements DocumentTier {
     this.#options.onInvalidate(id);
   }
 
-  /** Of another lineage nothing is known, but that a token is no guess. */
+  /** Forgets the documents of a former lineage, but remembers its tokens. */
   begin(): void {
     for (const id of this.#documents.keys()) if (id.startsWith('token:')) this.#formerTokens.add(id);
     this.#documents.clear();
     this.#unknownTokens.clear();
   }
 
-  /** The LRU looks at a size only when something is inserted. */
+  /** Inserts the entry again: the LRU reads a size only then. */
   #resize(id: string, document: Document): void {
     const entry = this.#documents.peek(id);
     if (entry?.document !== document) return;
@@ -215,7 +215,7 @@ export class DocumentMemory implements DocumentTier {
     this.#documents.delete(id);
     this.#isResizing = false;
     this.#documents.set(id, entry);
-    // A document that became larger than all the room is not kept.
+    // A document larger than the limit is evicted.
     if (!this.#documents.has(id)) this.#options.onInvalidate(id);
   }
 }

@@ -1,9 +1,9 @@
 import type { CacheSubscription } from '../cache-subscription.ts';
 
-/** Documents in one command: more would let the first wait long for the last. */
+/** Documents in one command. With more, the first waits long for the last. */
 const AT_ONCE = 16;
 
-/** Undefined when the cache did not answer, null when it has no such value. */
+/** Undefined if the cache did not answer, null if it has no value. */
 type Value = Buffer | null | undefined;
 
 interface Batch {
@@ -12,8 +12,8 @@ interface Batch {
 }
 
 /**
- * Reads values from the cache. What is asked for in one turn of the event loop goes out as one command, since under
- * load the client's work for a command is a large part of a miss.
+ * Reads values from the cache. All reads of one turn of the event loop are one command: under load the client's work for a
+ * command is a large part of a miss.
  */
 export class MgetBatcher {
   readonly #subscription: CacheSubscription;
@@ -23,7 +23,7 @@ export class MgetBatcher {
     this.#subscription = subscription;
   }
 
-  /** Never fails: undefined when the cache does not answer, null when it has no such value. */
+  /** Returns the value. It never fails. */
   read(key: string): Promise<Value> {
     return new Promise((resolve) => {
       const batch = this.#open ?? this.#begin();
@@ -49,7 +49,7 @@ export class MgetBatcher {
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }
 
-  /** One command may not name keys of several slots; the client sends what is for one node of the cluster at once. */
+  /** In a cluster a command has keys of one slot. The client sends all commands for one node in one write. */
   async #sendEach(keys: readonly string[], resolvers: Batch['resolvers']): Promise<void> {
     const read = (key: string) => this.#subscription.ask((redis) => redis.getBuffer(key));
     await Promise.all(keys.map(async (key, i) => resolvers[i]?.(await read(key))));

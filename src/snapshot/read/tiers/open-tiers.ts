@@ -22,7 +22,7 @@ export function openPostgresReads(options: DocumentsOptions): Reads {
   );
 }
 
-/** The list of tiers, the nearest first. */
+/** Returns the tiers: memory, cache, the copy on disk, Postgres or its replica. */
 export function openTiers(
   { subscription, logger, replica, copy, onUnusable }: DocumentsOptions,
   memory: DocumentMemory,
@@ -32,10 +32,7 @@ export function openTiers(
     subscription,
     onUnusable: (name) => {
       onUnusable?.(name.kind);
-      logger.warn(
-        { document: documentId(name) },
-        'the cache held a value that cannot be used; it is replaced',
-      );
+      logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
     },
   });
   const writeBack = subscription.writeBack.bind(subscription);

@@ -7,11 +7,11 @@ import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
 
 export interface PostgresTierOptions {
   readonly postgres: Pick<Reads, 'run'>;
-  /** Offers what Postgres has to the cache. */
+  /** Writes documents of Postgres to the cache. */
   readonly writeBack: CacheSubscription['writeBack'];
 }
 
-/** The documents as Postgres has them. It always answers, or throws. */
+/** The documents of Postgres. It answers or throws. */
 export class PostgresTier implements DocumentTier {
   readonly #postgres: PostgresTierOptions['postgres'];
   readonly #writeBack: PostgresTierOptions['writeBack'];
@@ -25,7 +25,7 @@ export class PostgresTier implements DocumentTier {
     return (await this.#confirm(wanted)) ?? (await this.load(wanted));
   }
 
-  /** The document that memory has, if no newer version exists. */
+  /** Returns the document of memory, if no newer version exists. */
   async #confirm({ name, id, cached, stamps }: Wanted): Promise<TieredResult | undefined> {
     if (!cached) return undefined;
     const version = await this.#postgres.run((sql) => loadVersion(sql, name));
@@ -43,7 +43,7 @@ export class PostgresTier implements DocumentTier {
     const encoded = await (lookUp && !cached ? lookUp(load) : load());
     const document = encoded?.document;
     const asOf = timeBy(stamps.postgres, id, document?.sources ?? []);
-    // The answer does not wait for the codings that the cache gets.
+    // The answer does not wait for the compressed codings of the cache's value.
     if (encoded) this.#writeBack(keys, name, encoded.document.version, () => encoded.value());
     return { document, tier: 'postgres', asOf, isOfPostgres: true };
   }

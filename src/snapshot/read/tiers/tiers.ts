@@ -7,9 +7,9 @@ type CurrentTier = DocumentTier & Required<Pick<DocumentTier, 'read'>>;
 /** The tiers as one, the nearest first. */
 export class Tiers {
   readonly #tiers: readonly DocumentTier[];
-  /** Those that know what is true now. */
+  /** Tiers with current documents. */
   readonly #current: readonly CurrentTier[];
-  /** Those that remember versions which this reader gave before its last start. */
+  /** Tiers that remember versions from before the last start. */
   readonly #lasting: readonly DocumentTier[];
 
   constructor(tiers: readonly DocumentTier[]) {
@@ -41,7 +41,7 @@ export class Tiers {
     }
   }
 
-  /** The document of the nearest tier that has given it before. */
+  /** Returns a document that was served before, from the nearest tier. */
   async recall(wanted: Wanted): Promise<TieredResult | undefined> {
     for (const tier of this.#tiers) {
       const found = await tier.recall?.(wanted);
@@ -52,12 +52,12 @@ export class Tiers {
     return undefined;
   }
 
-  /** True if a tier may know a newer version that this reader gave before its last start. */
+  /** True if a tier remembers versions from before the last start. */
   get isLasting(): boolean {
     return this.#lasting.length > 0;
   }
 
-  /** The newest version in any lasting tier, if that may be newer than this one; else 0. */
+  /** Returns the newest version from before the last start, if it may be newer than `version`; else 0. */
   async newest(id: string, version: number): Promise<number> {
     const versions = await Promise.all(this.#lasting.map((tier) => tier.newest?.(id, version) ?? 0));
     return Math.max(...versions);
