@@ -1,5 +1,5 @@
 /** Clients that leave before their stream or their waiting request has begun, or hold more than their share. */
-import { connect, type Socket } from 'node:net';
+import { connect, type Server, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, type Mock, vi } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
@@ -63,17 +63,22 @@ function stops(api: ChangesApi) {
   };
 }
 
+/** The server's sockets by the port of their client. One listener for each server collects them. */
+const accepted = new WeakMap<Server, Map<number | undefined, Socket>>();
+
+function acceptedBy(server: Server): Map<number | undefined, Socket> {
+  const known = accepted.get(server);
+  if (known) return known;
+  const sockets = new Map<number | undefined, Socket>();
+  server.on('connection', (socket) => sockets.set(socket.remotePort, socket));
+  accepted.set(server, sockets);
+  return sockets;
+}
+
 async function ask(api: ChangesApi, port: number, requests: readonly string[]) {
+  const sockets = acceptedBy(api.app.server);
   const client = connect({ port, host: '127.0.0.1' }).on('error', () => {});
-  const accepted = new Promise<Socket>((resolve) => {
-    const find = (server: Socket) => {
-      if (server.remotePort !== client.localPort) return;
-      api.app.server.off('connection', find);
-      resolve(server);
-    };
-    api.app.server.on('connection', find);
-  });
-  const server = await accepted;
+  const server = await until(() => sockets.get(client.localPort));
   client.resume().write(requests.join(''));
   return {
     async leave() {
