@@ -1,7 +1,7 @@
 /** Writes docs/configuration.md and the JSON Schema of the file that FLEETBOOK_CONFIG names. Part of `npm run docs`. */
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { FEATURE_CONFIG } from '../../src/app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../../src/app/features.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { coreShape, fileShape } from '../../src/config/sources-file.ts';

@@ -1,6 +1,6 @@
 /** Writes the table of docs/settings.md from the code. Part of `npm run docs`. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
+import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { inPackage } from '../../src/config/package.ts';
 
 export const SETTINGS_PAGE = 'docs/settings.md';

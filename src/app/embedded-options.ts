@@ -1,7 +1,7 @@
 /** Options of an embedded reader, as settings of `serve`. */
 import type { FastifyBaseLogger } from 'fastify';
 import { BadSetting, readSettings, type Settings } from '../config/settings.ts';
-import { ALL_SETTINGS } from './feature-settings.ts';
+import { ALL_SETTINGS } from './features.ts';
 
 /** Limits of an embedded reader. Each has the default of `serve`. */
 export interface ReaderLimits {

@@ -13,7 +13,7 @@ import type { Sql } from '../db/connection/client.ts';
 import type { Database, Store } from '../db/connection/connect.ts';
 import type { AcknowledgedAlert, Condition } from '../domain/alert.ts';
 import type { Decider } from '../domain/operator.ts';
-import type { ApiFeature } from '../http/feature.ts';
+import type { ApiFeature } from '../http/app.ts';
 import type { OpsPart } from '../ops/part.ts';
 import type { FollowerContext, PublicationFollower } from '../snapshot/publish/follower.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';

@@ -1,5 +1,7 @@
-/** The features of this build. To remove one, delete its folder and its line here. */
+/** The features of this build, and what their members add up to. To remove a feature, delete its folder and its line here. */
 
+import type { Environment, FeatureConfig } from '../config/config.ts';
+import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
 import { alertsFeature } from '../features/alerts/index.ts';
 import { consoleFeature } from '../features/console/index.ts';
 import { diskCopyFeature } from '../features/disk-copy/index.ts';
@@ -9,7 +11,7 @@ import { operatorsFeature } from '../features/operators/index.ts';
 import { replicaFeature } from '../features/replica/index.ts';
 import { searchFeature } from '../features/search/index.ts';
 import { tracingFeature } from '../features/tracing/index.ts';
-import type { Feature } from './feature.ts';
+import type { Feature, OpenAlerts, TracedProgram, Tracing } from './feature.ts';
 
 export const FEATURES: readonly Feature[] = [
   searchFeature,
@@ -22,3 +24,38 @@ export const FEATURES: readonly Feature[] = [
   operatorsFeature,
   consoleFeature,
 ];
+
+/** The settings of all features. A process reads all at its start, so that it reports every wrong one. */
+export const FEATURE_SETTINGS: SettingDefinitions = Object.assign(
+  {},
+  ...FEATURES.map(({ settings }) => settings ?? {}),
+);
+
+/** Every setting except those of sources (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`, `<ID>_MAX_AGE`). */
+export const ALL_SETTINGS: SettingDefinitions = { ...SETTINGS, ...FEATURE_SETTINGS };
+
+/** Kinds of features' conditions, each with a text that says when it holds. */
+export const FOUND_KINDS: Readonly<Record<string, string>> = Object.assign(
+  {},
+  ...FEATURES.map(({ conditions }) => conditions?.kinds ?? {}),
+);
+
+export const FEATURE_CONFIG: FeatureConfig = {
+  settings: FEATURE_SETTINGS,
+  sections: FEATURES.flatMap(({ file }) =>
+    file ? { name: file.name, shape: file.shape(Object.keys(FOUND_KINDS)) } : [],
+  ),
+  problems: (config) => FEATURES.flatMap(({ problems }) => problems?.(config) ?? []),
+};
+
+/** Reads open alerts; undefined in a build without the feature. */
+export const openAlerts: OpenAlerts | undefined = FEATURES.find((feature) => feature.openAlerts)?.openAlerts;
+
+/** The tracing of this process. Undefined if no feature traces or the environment does not configure it. */
+export async function openTracing(env: Environment, program: TracedProgram): Promise<Tracing | undefined> {
+  for (const { trace } of FEATURES) {
+    const tracing = await trace?.(env, program);
+    if (tracing) return tracing;
+  }
+  return undefined;
+}

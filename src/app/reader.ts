@@ -5,8 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/token-use.ts';
-import type { ApiDeps } from '../http/app.ts';
-import type { ApiFeature } from '../http/feature.ts';
+import type { ApiDeps, ApiFeature } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
 import {
   type CatalogueReader,

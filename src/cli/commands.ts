@@ -43,7 +43,7 @@ export async function addCommands(program: Command, given: Environment, word?: s
   const { FEATURES } = await import('../app/features.ts');
   const config = async () => {
     const { readConfig } = await import('../config/config.ts');
-    return readConfig(env(), (await import('../app/feature-settings.ts')).FEATURE_CONFIG);
+    return readConfig(env(), (await import('../app/features.ts')).FEATURE_CONFIG);
   };
   for (const { commands } of FEATURES) commands?.(program, { env, config });
   program

@@ -1,6 +1,5 @@
 /** Checks everything that Fleetbook needs, and prints how to fix what is wrong. */
-import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { FEATURES } from '../app/features.ts';
+import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../lib/driver-error.ts';

@@ -35,7 +35,7 @@ export function define(program: Command, env: Env): void {
 async function migrateCommand(env: Environment, options: Changing): Promise<void> {
   const [{ readConfig }, { FEATURE_CONFIG }, { migrate }] = await Promise.all([
     import('../config/config.ts'),
-    import('../app/feature-settings.ts'),
+    import('../app/features.ts'),
     import('../db/migration/migrate.ts'),
   ]);
   const config = readConfig(env, FEATURE_CONFIG);

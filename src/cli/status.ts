@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { openAlerts } from '../app/open-alerts.ts';
+import { FEATURE_CONFIG, openAlerts } from '../app/features.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';

@@ -5,10 +5,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
-import type { ApiFeature, RouteDeps } from './feature.ts';
 import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
-import { addOperation } from './operation.ts';
+import { addOperation, type DescribedOperation, type Operation, type OperationDeps } from './operation.ts';
 import { type Admission, limitConnections } from './protocol/admission.ts';
 import { cutWhenIdle, type Drain, drainOnClose } from './protocol/connections.ts';
 import { type CorsOrigins, corsListener } from './protocol/cors.ts';
@@ -30,7 +29,24 @@ import { providerOperations } from './routes/providers.ts';
 import { addReference } from './routes/reference.ts';
 import { answerSender, sendPublic } from './send.ts';
 import { createServer } from './server.ts';
-import { addStreamOperation } from './stream-operation.ts';
+import { addStreamOperation, type StreamOperation } from './stream-operation.ts';
+
+/** A feature's part of the API. */
+export interface ApiPart {
+  readonly operations?: readonly Operation[];
+  readonly streams?: readonly StreamOperation[];
+  /** Adds routes that are no operations. `described` documents them. */
+  readonly addRoutes?: (app: FastifyInstance, deps: RouteDeps) => void;
+  readonly described?: readonly DescribedOperation[];
+}
+
+export interface RouteDeps extends OperationDeps {
+  readonly limits: HttpLimits;
+  /** Streams and waiting requests. The server ends them when it closes. */
+  readonly endless: Set<{ end(): void }>;
+}
+
+export type ApiFeature = (limits: HttpLimits) => ApiPart;
 
 export interface ApiDeps {
   readonly catalogue: CatalogueReader;

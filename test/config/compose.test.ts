@@ -1,7 +1,7 @@
 /** What docker-compose.yml gives to the containers, without a Docker engine; test/containers asks Compose itself. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
+import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { redisAddress } from '../../src/lib/redis-address.ts';

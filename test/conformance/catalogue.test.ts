@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
-import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
+import { ALL_SETTINGS } from '../../src/app/features.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';

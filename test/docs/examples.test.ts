@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { configSchema } from '../../docs/generate/configuration.ts';
-import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
+import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';

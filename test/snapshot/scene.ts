@@ -13,7 +13,7 @@ import { replicaOf } from '../../src/features/replica/tier.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { Searchable, type SearchCounts } from '../../src/features/search/searchable.ts';
-import type { ApiFeature } from '../../src/http/feature.ts';
+import type { ApiFeature } from '../../src/http/app.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
+import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { environmentKey } from '../../src/sources/schema/options.ts';
 

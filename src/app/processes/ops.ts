@@ -10,9 +10,7 @@ import { buildOps } from '../../ops/server.ts';
 import { answerParent } from '../../processes/ipc.ts';
 import type { Disposer } from '../disposer.ts';
 import type { OpsContext } from '../feature.ts';
-import { FOUND_KINDS } from '../feature-settings.ts';
-import { FEATURES } from '../features.ts';
-import { openAlerts } from '../open-alerts.ts';
+import { FEATURES, FOUND_KINDS, openAlerts } from '../features.ts';
 import { composeWriter, type Writer } from '../writer.ts';
 
 /** Set by `up`, which serves the operators' pages of all its processes. */

@@ -13,9 +13,8 @@ import { addQueueGauges } from '../../ops/queue-gauges.ts';
 import { reportReady } from '../../processes/ipc.ts';
 import { refuseWriterMisfit } from '../database-misfit.ts';
 import { Disposer } from '../disposer.ts';
-import { FEATURE_CONFIG } from '../feature-settings.ts';
+import { FEATURE_CONFIG, openTracing } from '../features.ts';
 import { openLogger } from '../logger.ts';
-import { openTracing } from '../tracing.ts';
 import { offerOps, openParts, ownMetrics } from './ops.ts';
 
 export async function work(env: Environment): Promise<void> {

@@ -77,7 +77,7 @@ const actions = () => import('../../app/actions/batch.ts');
 async function namedSources(env: Environment) {
   const [{ readNamedSources }, { FEATURE_CONFIG }] = await Promise.all([
     import('../../config/named-sources.ts'),
-    import('../../app/feature-settings.ts'),
+    import('../../app/features.ts'),
   ]);
   return readNamedSources(env, FEATURE_CONFIG.sections);
 }

@@ -1,6 +1,6 @@
 /** Disables and enables sources, and cancels their runs. */
 import type { Command } from 'commander';
-import { FEATURE_CONFIG } from '../../app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type NamedSource, readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';

@@ -1,6 +1,6 @@
 /** Lists, shows and retires sources. */
 import type { Command } from 'commander';
-import { FEATURE_CONFIG } from '../../app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type ListedSource, listedSources } from '../../app/listed-sources.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { openTracing } from '../../app/tracing.ts';
+import { openTracing } from '../../app/features.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { missingRates } from '../../db/quarantine.ts';
 import { claimContent, lastSeen } from '../../db/sources.ts';

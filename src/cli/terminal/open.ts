@@ -25,7 +25,7 @@ export async function openWriter(
 export async function openWorker(env: Environment, options: DeciderOptions) {
   const [{ readConfig }, { FEATURE_CONFIG }, { composeWorker }] = await Promise.all([
     import('../../config/config.ts'),
-    import('../../app/feature-settings.ts'),
+    import('../../app/features.ts'),
     import('../../app/worker.ts'),
   ]);
   const config = readConfig(env, FEATURE_CONFIG);

@@ -1,11 +1,10 @@
 /** Operations of the API: the list of files of the whole catalogue, and downloads of files or parts of them. */
 import { z } from 'zod';
-import { availableParameter } from '../../http/available.ts';
-import type { ApiFeature } from '../../http/feature.ts';
+import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { Places } from '../../http/places.ts';
 import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
-import { parameter } from '../../http/protocol/parameters.ts';
+import { availableParameter, parameter } from '../../http/protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../../http/protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../../http/protocol/range.ts';
 import { documented } from '../../http/schemas.ts';

@@ -1,10 +1,14 @@
 /** The parameters and the description of `/v1/changes`. */
 import { z } from 'zod';
-import { availableParameter } from '../../http/available.ts';
 import { problems } from '../../http/openapi-responses.ts';
 import type { DescribedOperation } from '../../http/operation.ts';
 import type { Full } from '../../http/places.ts';
-import { countParameter, invalidParameter, parameter } from '../../http/protocol/parameters.ts';
+import {
+  availableParameter,
+  countParameter,
+  invalidParameter,
+  parameter,
+} from '../../http/protocol/parameters.ts';
 import { Problem } from '../../http/protocol/problem.ts';
 import { CURSOR_TEXT, type Cursor, encodeCursor, Feed } from './cursor.ts';
 import { changesSchema } from './schema.ts';

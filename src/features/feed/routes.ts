@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/scope.ts';
+import type { ApiFeature, RouteDeps } from '../../http/app.ts';
 import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
-import type { ApiFeature, RouteDeps } from '../../http/feature.ts';
 import { grantOf, valuesOf } from '../../http/operation.ts';
 import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';

@@ -2,10 +2,10 @@
 
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
-import { availableParameter } from '../../http/available.ts';
-import type { ApiFeature } from '../../http/feature.ts';
+import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
+  availableParameter,
   countParameter,
   decimalParameter,
   idParameter,

@@ -86,6 +86,13 @@ export function listParameter<T extends z.ZodType<unknown, string>>(item: T, mos
     });
 }
 
+/** The parameter that adds sold-out machines. */
+export const availableParameter = wordParameter(
+  '`all` includes sold-out machines',
+  ['now', 'all'],
+  'all',
+).default('now');
+
 /** Any other parameter. */
 export function parameter<T extends z.ZodType>(schema: T, about: About): T {
   ABOUT.add(schema, about);

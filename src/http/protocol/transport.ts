@@ -3,8 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 import { cutWhenIdle } from './connections.ts';
-import { STATUS_CODES } from './http.ts';
-import { METHOD_NOT_ALLOWED, type Problem, plainProblem } from './problem.ts';
+import { METHOD_NOT_ALLOWED, type Problem, plainProblem, STATUS_CODES } from './problem.ts';
 import { newRequestId, requestIdOf } from './request.ts';
 
 const BAD_REQUEST = plainProblem(400, 'This is not a well-formed HTTP/1.1 request.');

@@ -1,8 +1,7 @@
 /** Answers other methods on known paths, and unknown paths. */
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type GuardDeps, guard } from '../auth.ts';
-import { METHODS } from '../protocol/http.ts';
-import { METHOD_NOT_ALLOWED, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
+import { METHOD_NOT_ALLOWED, METHODS, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 
 export interface KnownPath {

@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FEATURE_CONFIG } from '../../../src/app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../../../src/app/features.ts';
 import { readConfig } from '../../../src/config/config.ts';
 import { alertRules } from '../../../src/features/alerts/settings.ts';
 

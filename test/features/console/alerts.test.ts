@@ -1,7 +1,7 @@
 /** Alerts in the console: rules, what is firing, messages, sent again and tested. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openAlerts } from '../../../src/app/open-alerts.ts';
+import { openAlerts } from '../../../src/app/features.ts';
 import { auditRecords } from '../../../src/db/audit.ts';
 import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/alerts/api.ts';
 import { deliver } from '../../../src/features/alerts/deliver.ts';

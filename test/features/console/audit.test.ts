@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openAlerts } from '../../../src/app/open-alerts.ts';
+import { openAlerts } from '../../../src/app/features.ts';
 import { type AuditTerms, audit } from '../../../src/db/audit.ts';
 import type { Decider } from '../../../src/domain/operator.ts';
 import { activityMark } from '../../../src/features/console/activity.ts';

@@ -1,7 +1,7 @@
 /** Traces of the real programs, as a collector receives them. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTracing } from '../../../src/app/tracing.ts';
+import { openTracing } from '../../../src/app/features.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { createOrganization } from '../../../src/db/organizations.ts';
 import { createToken } from '../../../src/db/tokens.ts';
