@@ -1,7 +1,7 @@
 import { hashToken, newToken } from '../domain/token.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
-import { and, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
+import { and, type Column, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
 import { increment, instant, inTransaction } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
@@ -77,7 +77,7 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
     .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
     .where(
       and(
-        eq(tokens.hash, digest(token)),
+        eq(tokens.hash, tokenDigest(token)),
         eq(tokens.organizationId, organizationId),
         isNull(organizations.deletedAt),
         isNull(tokens.revokedAt),
@@ -87,7 +87,19 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
   return found.length > 0;
 }
 
-const digest = (token: string): Buffer => Buffer.from(hashToken(token), 'hex');
+/** Returns the stored form of a token: its SHA-256. */
+export const tokenDigest = (token: string): Buffer => Buffer.from(hashToken(token), 'hex');
+
+/** The state of a row of `tokens` or `operator_tokens`. The absent row of a left join is good. */
+export const tokenState = ({ revokedAt, expiresAt }: Record<'revokedAt' | 'expiresAt', Column>) =>
+  sql<TokenSummary['state']>`case when ${revokedAt} is not null then 'revoked'
+    when ${expiresAt} <= now() then 'expired' else 'good' end`;
+
+/** The columns of a token that another one replaces: it is revoked, or expires after `graceMs`. */
+export const replacedToken = (expiresAt: Column, graceMs: number) =>
+  graceMs > 0
+    ? { expiresAt: sql`least(${expiresAt}, now() + ${graceMs} * interval '1 ms')` }
+    : { revokedAt: sql`now()` };
 
 /** Creates a token and returns it. Only its SHA-256 is stored. */
 export async function createToken(
@@ -106,7 +118,7 @@ export async function createToken(
     .values({
       organizationId,
       name,
-      hash: digest(token),
+      hash: tokenDigest(token),
       scopes: [...scopes],
       expiresAt: expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt,
     })
@@ -138,25 +150,21 @@ export async function rotateToken(db: Database, id: number, graceMs: number) {
         name: tokens.name,
         scopes: tokens.scopes,
         expiresAt: tokens.expiresAt,
-        isRevoked: sql<boolean>`${tokens.revokedAt} is not null or ${organizations.deletedAt} is not null`,
-        isExpired: sql<boolean>`coalesce(${tokens.expiresAt} <= now(), false)`,
+        state: tokenState(tokens),
+        deletedAt: organizations.deletedAt,
       })
       .from(tokens)
       .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
       .where(eq(tokens.id, id))
       .for('update', { of: tokens });
     if (!old) return 'unknown';
-    if (old.isRevoked) return 'revoked';
-    if (old.isExpired) return 'expired';
+    if (old.deletedAt !== null) return 'revoked';
+    if (old.state !== 'good') return old.state;
     const { organization, name, scopes, expiresAt } = old;
     const created = await createToken(tx, old);
-    const refused =
-      graceMs > 0
-        ? { expiresAt: sql`least(${tokens.expiresAt}, now() + ${graceMs} * interval '1 ms')` }
-        : { revokedAt: sql`now()` };
     const [left] = await tx
       .update(tokens)
-      .set({ ...refused, version: increment(tokens.version) })
+      .set({ ...replacedToken(tokens.expiresAt, graceMs), version: increment(tokens.version) })
       .where(eq(tokens.id, id))
       .returning({ expiresAt: tokens.expiresAt });
     return {

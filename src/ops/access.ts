@@ -1,17 +1,17 @@
-/** Who asks, and what they may do: for every route of the operators' pages. */
+/** The operator of a request, and the role that its route needs. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Decider, Role, Way } from '../domain/operator.ts';
 import { problemPage } from './pages.ts';
 
 /** The operator of a request. */
 export interface SignedIn {
-  /** As the audit log names them; `OPS_TOKEN` for a program with that token. */
+  /** The name in the audit log; `OPS_TOKEN` for a program with that token. */
   readonly name: string;
   readonly role: Role;
   readonly how: Exclude<Way, 'cli'>;
   /** The operator token of the request, or of its session. */
   readonly tokenId?: number | undefined;
-  /** True where a browser sends what proves it on its own accord: changing requests have to prove their origin. */
+  /** True for a session, which a browser sends by itself. So a changing request must prove its origin. */
   readonly bySession: boolean;
 }
 
@@ -21,12 +21,12 @@ declare module 'fastify' {
     signedIn: SignedIn | undefined;
   }
   interface FastifyContextConfig {
-    /** Who may ask: everybody, or who has at least this role. Unless given viewers may read, and operators change. */
+    /** The lowest role that may use the route. Unless given, viewers may read and operators may change. */
     readonly access?: 'public' | Role;
   }
 }
 
-/** What a request's route asks for. */
+/** Returns the lowest role that may use the request's route. */
 export function neededRole({ method, routeOptions }: FastifyRequest): 'public' | Role {
   const { access } = routeOptions.config ?? {};
   return access ?? (isChanging(method) ? 'operator' : 'viewer');
@@ -34,43 +34,43 @@ export function neededRole({ method, routeOptions }: FastifyRequest): 'public' |
 
 export const isChanging = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(method);
 
-/** The operator of a request. @throws Error on a public route */
+/** Returns the operator of a request. @throws Error on a public route */
 export function operatorOf({ signedIn }: FastifyRequest): SignedIn {
   if (signedIn === undefined) throw new Error('a public route has no operator');
   return signedIn;
 }
 
-/** Who acts by a request, for the audit log. @param reason what the person gave, on one line @throws Error on a public route */
+/** Returns the actor of a request for the audit log. @param reason one line @throws Error on a public route */
 export function deciderOf(request: FastifyRequest, reason?: string): Decider {
   const { name: by, how, tokenId } = operatorOf(request);
   return { by, how, tokenId, address: request.ip, reason };
 }
 
-/** What somebody reads who looks by a browser. */
+/** Titles of error pages. */
 const TITLES: Readonly<Record<number, string>> = {
   401: 'Sign in first',
   403: 'Not allowed',
-  429: 'Too many tries',
-  503: 'Not now',
+  429: 'Too many failed sign-ins',
+  503: 'Not available now',
 };
 
-/** Answers with an error: `{"error": "…"}` below `/api/`, a page for who asks for one, else plain text. */
+/** Answers with an error: `{"error": "…"}` below `/api/`, a page for a browser, else plain text. */
 export function refuse(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  why: string,
+  error: string,
 ): FastifyReply {
   reply.code(status);
-  if (isApi(request)) return reply.send({ error: why });
+  if (isApi(request)) return reply.send({ error });
   if (wantsPage(request))
     return reply
       .type('text/html; charset=utf-8')
-      .send(problemPage(TITLES[status] ?? 'This did not work', why));
-  return reply.type('text/plain; charset=utf-8').send(`${why}\n`);
+      .send(problemPage(TITLES[status] ?? 'An error occurred', error));
+  return reply.type('text/plain; charset=utf-8').send(`${error}\n`);
 }
 
-/** Whether a browser asks for something that a person reads. */
+/** Returns true if the client prefers a page to data. */
 export const wantsPage = ({ headers }: FastifyRequest): boolean =>
   /\btext\/html\b/.test(headers.accept ?? '');
 

@@ -1,9 +1,9 @@
-/** The API of the console, below `/api`: each part adds its routes. */
+/** The API of the console below `/api`. */
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { Away, BadRequest } from './parameters.ts';
 import type { OpsPart } from './part.ts';
 
-/** Adds the routes of all parts. A problem is answered as `{"error": "…"}`, with the field where one is wrong. */
+/** Adds the routes of all parts. An error is `{"error": "…"}`, with the `field` if one is wrong. */
 export async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): Promise<void> {
   const adding = parts.flatMap(({ addApi }) => addApi ?? []);
   if (adding.length === 0) return;
@@ -15,7 +15,7 @@ export async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): P
       api.setErrorHandler((error: FastifyError, _, reply) => {
         const status = error.statusCode ?? 500;
         const isShown = status < 500 || error instanceof Away;
-        const text = isShown ? error.message : 'this did not work; the log of the process may say why';
+        const text = isShown ? error.message : 'an internal error occurred; see the log of the process';
         const field = error instanceof BadRequest ? { field: error.field } : {};
         return reply.code(status).send({ error: text, ...field });
       });

@@ -1,4 +1,4 @@
-/** The queues' page, as Bull Board draws it. */
+/** The queues' page: Bull Board without foreign links, with roles. */
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
@@ -7,12 +7,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { includesRole } from '../domain/operator.ts';
 import { isChanging } from './access.ts';
 
-/** A function is asked again at every look. */
+/** A function is called for each request. */
 export type ShownQueues = readonly Queue[] | (() => readonly Queue[]);
 
 /**
- * Adds the page that shows queues, below `path`.
- * @param beforeChange called before a request that changes a queue or a job; the change is not made when it fails
+ * Adds the page of queues below `path`.
+ * @param beforeChange called before a request that changes a queue or a job; if it fails, nothing changes
  */
 export async function addBoard(
   app: FastifyInstance,
@@ -36,12 +36,12 @@ export async function addBoard(
     (scope, _, done) => {
       scope.addHook('onSend', async (_request, reply, payload) =>
         typeof payload === 'string' && String(reply.getHeader('content-type')).startsWith('text/html')
-          ? withWayBack(withoutForeignLinks(payload))
+          ? withConsoleLink(withoutForeignLinks(payload))
           : payload,
       );
       scope.addHook('onRequest', async (request) => {
         const { signedIn } = request;
-        if (signedIn && !includesRole(signedIn.role, 'operator')) serverAdapter.isOfViewer(request.headers);
+        if (signedIn && !includesRole(signedIn.role, 'operator')) serverAdapter.addViewer(request.headers);
       });
       scope.addHook('preHandler', async (request, reply) => {
         if (!isChanging(request.method)) return undefined;
@@ -63,8 +63,8 @@ export async function addBoard(
 }
 
 /**
- * The changes that the board offers. All others are refused, those of later releases of Bull Board included: a job is made and
- * described by Fleetbook alone, and so are the settings of a queue.
+ * The changes that the board offers. All others are refused, also those of later releases of Bull Board: only Fleetbook creates
+ * jobs and sets up queues.
  */
 const OFFERED =
   /\/api\/queues\/(?:pause|resume|:queueName\/(?:pause|resume|empty|promote|(?:retry|clean)\/:queueStatus|:jobId\/(?:retry|clean|promote)))$/;
@@ -74,7 +74,7 @@ const NOT_OFFERED = {
     'The board pauses queues, and retries, promotes and removes jobs. To run a source, use the console.',
 };
 
-/** Makes one adapter for each queue. */
+/** Returns a function that creates one adapter for each queue. */
 function adapterMaker(readOnlyMode: boolean): (queue: Queue) => BullMQAdapter {
   const adapters = new WeakMap<Queue, BullMQAdapter>();
   return (queue) => {
@@ -91,9 +91,9 @@ type ApiRoutes = Parameters<FastifyAdapter['setApiRoutes']>[0];
 type ErrorHandler = Parameters<FastifyAdapter['setErrorHandler']>[0];
 type BoardQueues = Parameters<FastifyAdapter['setQueues']>[0];
 
-/** Bull Board knows no roles: a viewer is answered of the same queues as of read-only ones, and shown no button. */
+/** Adds roles to Bull Board: it shows viewers the same queues as read-only ones, without buttons. */
 class AdapterByRole extends FastifyAdapter {
-  /** Headers are what a handler gets whole of the request. */
+  /** A handler of the board gets the request's headers, but not the request. */
   readonly #viewers = new WeakSet<object>();
   readonly #readOnly: () => BoardQueues;
 
@@ -102,15 +102,14 @@ class AdapterByRole extends FastifyAdapter {
     this.#readOnly = readOnly;
   }
 
-  /** Notes that a request is a viewer's. */
-  isOfViewer(headers: object): void {
+  addViewer(headers: object): void {
     this.#viewers.add(headers);
   }
 
   override setErrorHandler(handler: ErrorHandler): this {
     return super.setErrorHandler((error) =>
       isRedisAway(error)
-        ? { status: 500, body: { error: 'Not now', message: 'The queues’ Redis does not answer.' } }
+        ? { status: 500, body: { error: 'Not available now', message: 'The queues’ Redis does not answer.' } }
         : handler(error),
     );
   }
@@ -131,19 +130,19 @@ class AdapterByRole extends FastifyAdapter {
   }
 }
 
-/** As ioredis says it. */
+/** Matches the messages of ioredis. */
 const isRedisAway = ({ message }: Error): boolean =>
   /^(?:Stream isn't writeable|Connection is closed|Command timed out|connect |Socket)/.test(message);
 
-/** Without the links to other sites that the page is delivered with: they are for its fonts, and the system has some. */
+/** Removes links to other sites. They are for fonts, and the system's fonts do. */
 function withoutForeignLinks(html: string): string {
   return html.replaceAll(/^[^\S\n]*<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>\n?/gm, '');
 }
 
-/** Over the board's own page, which has no place for a link that is always seen. */
-const WAY_BACK =
+/** The link lies over the page, which has no place for it. */
+const CONSOLE_LINK =
   '<a href="/" style="position:fixed;left:.75rem;bottom:.75rem;z-index:1000;padding:.3rem .7rem;border-radius:.25rem;background:#1d3a5f;color:#fff;font:14px system-ui,sans-serif">Fleetbook console</a>';
-const withWayBack = (html: string): string => html.replace('</body>', `${WAY_BACK}</body>`);
+const withConsoleLink = (html: string): string => html.replace('</body>', `${CONSOLE_LINK}</body>`);
 
 interface ShownJob {
   readonly name: string;
@@ -151,7 +150,7 @@ interface ShownJob {
   readonly returnvalue?: { readonly outcome?: unknown } | null | undefined;
 }
 
-/** Which source a job is of, and what came of it: to the queue a run whose batch is held has simply been completed. */
+/** Adds the source and the outcome to a job's name: for the queue, a run with a held batch is just completed. */
 function titleOf({ name, data, returnvalue }: ShownJob): string {
   const { sourceId } = data ?? {};
   const title = typeof sourceId === 'string' ? `${name} ${sourceId}` : name;

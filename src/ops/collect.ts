@@ -1,28 +1,23 @@
 /** The metrics of several processes on one page. */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 
-/** A process's metrics, as they go to the one that shows them. */
-export async function exportMetrics(registry: Registry): Promise<unknown> {
-  return registry.getMetricsAsJSON();
-}
+/** Returns the metrics of a process for another process. */
+export const exportMetrics = (registry: Registry): Promise<unknown> => registry.getMetricsAsJSON();
 
 interface Exported {
   readonly name: string;
   readonly values: readonly { readonly value: number }[];
 }
 
-/** What several processes exported, as if one had: for a process that stands between them and who asks. */
-export async function joinMetrics(exported: readonly unknown[]): Promise<unknown> {
-  return aggregated(exported).getMetricsAsJSON();
-}
+/** Merges the exports of several processes into one export. */
+export const joinMetrics = (exported: readonly unknown[]): Promise<unknown> =>
+  aggregated(exported).getMetricsAsJSON();
 
 /**
- * Prometheus' text of what several processes exported. Series of the same name and labels become one, added up
- * unless the metric says otherwise; what is no export, since a process did not answer, is left out.
+ * Returns the exports of several processes as Prometheus' text. Series of equal name and labels are added up, unless the metric
+ * has another aggregator. A process that did not answer has no export, and is skipped.
  */
-export async function mergeMetrics(exported: readonly unknown[]): Promise<string> {
-  return aggregated(exported).metrics();
-}
+export const mergeMetrics = (exported: readonly unknown[]): Promise<string> => aggregated(exported).metrics();
 
 function aggregated(exported: readonly unknown[]): Registry {
   const sound = exported
@@ -41,7 +36,7 @@ function isExported(metric: unknown): metric is Exported {
   );
 }
 
-/** NaN, which a histogram without any observation may hold, arrives as null from another process. */
+/** Removes values that are no numbers: another process sends NaN, e.g. of an empty histogram, as null. */
 function finite(metric: Exported): Exported {
   return {
     ...metric,

@@ -1,6 +1,6 @@
 /**
- * Checks each request to the operators' server: token or session → operator → role of the route. A route is closed unless it
- * declares itself public.
+ * Checks each request to the operators' server: token or session, operator, role of the route. Every route without
+ * `access: 'public'` is closed.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -17,22 +17,22 @@ export interface Guarded {
   /** OPS_TOKEN. */
   readonly token: string | undefined;
   readonly parts: readonly OpsPart[];
-  /** Takes the audit log's rows about refused sign-ins. */
+  /** For the audit log's rows about refused sign-ins. */
   readonly db: Database | undefined;
-  /** Warns of refused sign-ins. */
+  /** For warnings about refused sign-ins. */
   readonly logger: Pick<Logger, 'warn'> | undefined;
   /** Milliseconds. */
   readonly now: () => number;
 }
 
-/** Basic first: a browser asks for a password by the first challenge that it knows. */
+/** Basic is first: a browser uses the first challenge that it knows to request a password. */
 const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bearer realm="fleetbook ops"'];
 const CLOSED =
-  'The operators’ pages are closed, since OPS_TOKEN is not set. Set it, e.g. to what `openssl rand -base64 32` prints, and start again.';
+  'The operators’ pages are closed, since OPS_TOKEN is not set. Set it, e.g. to the output of `openssl rand -base64 32`, and restart.';
 const AWAY =
-  'PostgreSQL does not answer, so that no session or token can be checked. OPS_TOKEN as bearer token opens all the same.';
+  'PostgreSQL does not answer, so no session or token can be checked. OPS_TOKEN as bearer token still works.';
 
-/** Adds the check before every request, and the routes for signing in and out. Call it before any other route is added. */
+/** Adds the check of each request, and the routes for signing in and out. Call it before any other route is added. */
 export async function addGuard(
   app: FastifyInstance,
   { token, parts, db, logger, now }: Guarded,
@@ -43,7 +43,7 @@ export async function addGuard(
   const [addSignIn] = parts.flatMap((part) => part.addSignIn ?? []);
   const signIn = await addSignIn?.(app, { isOpsToken, refusals });
 
-  /** The operator of a request; undefined if it proves none. */
+  /** Returns the operator of a request; undefined without a good token or session. */
   const operatorBy = async (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined> => {
     const { authorization } = request.headers;
     if (authorization === undefined) return signIn?.bySession(request, reply);
@@ -57,7 +57,7 @@ export async function addGuard(
   app.addHook('onRequest', async (request, reply) => {
     const needed = neededRole(request);
     if (needed !== 'public') {
-      // No challenge: no password opens it.
+      // No password opens a closed server, so the answer has no challenge.
       if (token === undefined && signIn === undefined) return refuse(request, reply, 403, CLOSED);
       const wait = request.headers.authorization === undefined ? undefined : refusals.wait(request.ip);
       if (wait) return refuse(request, reply.header('retry-after', String(wait.seconds)), 429, wait.problem);
@@ -70,7 +70,7 @@ export async function addGuard(
       if (request.signedIn === undefined) return requireSignIn(request, reply, signIn);
     }
     if (isChanging(request.method) && !mayAct(request))
-      return refuse(request, reply, 403, 'Another site may not act here.');
+      return refuse(request, reply, 403, 'A page of another site may not change anything here.');
     const { signedIn } = request;
     if (needed === 'public' || (signedIn && includesRole(signedIn.role, needed))) return undefined;
     const has = `${signedIn?.name} has the role ${signedIn?.role}.`;
@@ -78,7 +78,7 @@ export async function addGuard(
   });
 }
 
-/** A browser sends a session by itself, so a changing request has to prove that a page of this site makes it. */
+/** A browser sends a session by itself, so a changing request must prove that a page of this site makes it. */
 function mayAct({ headers, signedIn }: FastifyRequest): boolean {
   return signedIn?.bySession ? isProvenOwnSite(headers) : isOwnSite(headers);
 }
@@ -93,10 +93,10 @@ function requireSignIn(
     const leadsBack = url !== '/' && !isChanging(method);
     return reply.redirect(leadsBack ? `${signIn.page}?next=${encodeURIComponent(url)}` : signIn.page, 303);
   }
-  // A challenged browser would open a window for a password, over the page that has a form.
+  // A challenge would open the browser's password window over the page with the form.
   if (!signIn || headers['sec-fetch-site'] === undefined) reply.header('www-authenticate', CHALLENGES);
-  const why = signIn
+  const error = signIn
     ? `Give a token in the Authorization header, or sign in at ${signIn.page}.`
     : 'Give OPS_TOKEN in the Authorization header: as bearer token, or as the password of any user.';
-  return refuse(request, reply, 401, why);
+  return refuse(request, reply, 401, error);
 }

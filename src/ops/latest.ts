@@ -1,4 +1,4 @@
-/** What a scrape tells of other servers: asked once for all metrics that need it, and never waited for too long. */
+/** Reads other servers for a scrape: once for all metrics, and with a timeout. */
 import type { Registry } from 'prom-client';
 import { Gauge } from 'prom-client';
 import { withTimeout } from '../lib/timeout.ts';
@@ -7,15 +7,15 @@ import { withTimeout } from '../lib/timeout.ts';
 export const WAIT_MS = 1500;
 
 export interface Latest<T> {
-  /** What is known now. It never fails: while the server does not answer it is what was known last. */
+  /** Returns the current value; without an answer in time, the last one. It never fails. */
   get(): Promise<T>;
-  /** Whether the last question was answered, and in time. */
+  /** True if the last read was answered in time. */
   readonly isAnswered: boolean;
 }
 
 /**
- * One read serves all who ask at once, and whoever asks next too while it hangs.
- * @param initial what is told before the first answer
+ * Shares one read between all callers, also later ones while it hangs.
+ * @param initial the value before the first answer
  */
 export function latest<T>(read: () => Promise<T>, initial: T, waitMs = WAIT_MS): Latest<T> {
   let last = initial;
@@ -44,7 +44,7 @@ export function latest<T>(read: () => Promise<T>, initial: T, waitMs = WAIT_MS):
 
 export type Series = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-/** Makes gauges of what is read. Every worker reads the same servers: what they tell must not be added up. */
+/** Returns a function that adds a gauge of the read value. All workers read the same servers, so sums would be wrong. */
 export function gaugesOf<T>(registry: Registry, facts: Latest<T>) {
   return (
     name: string,

@@ -1,4 +1,4 @@
-/** What is measured, under which names. Each process makes its own; nothing is global. */
+/** The metrics of each kind of process. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../db/connection/connect.ts';
 import { reasonCounts } from '../db/quarantine.ts';
@@ -12,30 +12,29 @@ import { addSourceGauges } from './source-gauges.ts';
 export interface ApiMetrics {
   readonly registry: Registry;
   readonly observe: (facts: RequestOutcome) => void;
-  /** The cache held a value that cannot be used, under the key of a document of this kind. */
+  /** Counts an unusable value in the cache. @param kind of the document */
   readonly unusable: (kind: string) => void;
 }
 
 export interface WorkerMetrics {
   readonly registry: Registry;
-  /** A run of a source has ended. */
+  /** Counts a run that has ended. */
   readonly observe: (sourceId: string, outcome: string, seconds: number) => void;
-  /** A round of publishing has ended: how many documents it brought, or that it failed. */
+  /** Counts a round of publishing. */
   readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
-  /** The cache was compared with the database. */
   readonly comparison: ReturnType<typeof cacheComparison>;
 }
 
 export interface PrimaryMetrics {
   readonly registry: Registry;
-  /** A process ended that had been ready, and another takes its place. */
+  /** Counts a ready process that ended and is replaced. */
   readonly replaced: () => void;
 }
 
-/** Buckets of the lag: a publication takes milliseconds, and a comparison comes every five seconds. */
+/** Buckets of the lag: a publication takes milliseconds, and the cache is compared every five seconds. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-/** @param counts requests that were counted before the metrics were opened */
+/** @param counts requests counted so far */
 export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
   addRequestSeries(registry, counts);
@@ -47,8 +46,8 @@ export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
 }
 
 /**
- * @param sql is asked at a scrape, so that what is told of the sources is what the database knows
- * @param configured the sources that this worker runs; `maxAge` in seconds
+ * @param sql read at each scrape
+ * @param configured the sources of this worker; `maxAge` in seconds
  */
 export function workerMetrics(
   sql: Sql,
@@ -93,7 +92,7 @@ export function workerMetrics(
   const dirty = latest(async () => Object.entries(await dirtyDocumentCounts(sql)), []);
   gaugesOf(registry, dirty)(
     'fleetbook_publication_dirty_documents',
-    'Documents whose published version is behind their version, by kind: what readers cannot see yet',
+    'Documents whose published version is behind their version, by kind: readers do not get these changes yet',
     ['kind'],
     (counts) => counts.map(([kind, documents]): Series => [{ kind }, documents]),
   );
@@ -111,11 +110,11 @@ export function workerMetrics(
   };
 }
 
-/** Of the process that starts others to serve. @param ready how many of them are */
+/** The metrics of the process that starts the processes of `serve`. @param ready returns the number of ready processes */
 export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetrics {
   const registry = processRegistry('api-primary');
   const { counter, gauge } = seriesOf(registry);
-  gauge('fleetbook_serve_processes', 'Processes that are to serve the API').set(wanted);
+  gauge('fleetbook_serve_processes', 'Processes that should serve the API').set(wanted);
   const running = gauge('fleetbook_serve_processes_ready', 'Processes that serve the API now', {
     collect: () => running.set(ready()),
   });
@@ -126,34 +125,34 @@ export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetr
   return { registry, replaced: () => replacements.inc() };
 }
 
-/** Verdicts that are mismatches; see snapshot/publish/compare.ts. */
+/** Verdicts of a mismatch; see snapshot/publish/compare.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
 const DOCUMENT_KINDS = ['clusters', 'columns', 'providers', 'region', 'token'];
 
-/** What the worker's comparison of the cache finds. */
+/** Counts the results of the worker's comparison of the cache with PostgreSQL. */
 export function cacheComparison(registry: Registry) {
   const { counter, gauge, histogram } = seriesOf(registry);
   const documents = counter(
     'fleetbook_cache_compared_documents_total',
-    'Documents of the cache that were compared with PostgreSQL, by what was found; ahead, behind, damaged, different and missing are mismatches',
+    'Documents of the cache that were compared with PostgreSQL, by verdict; ahead, behind, damaged, different and missing are mismatches',
     ['verdict'],
   );
-  // An alert hears of the first one only where the count was there before.
+  // An alert on the increase needs the series before the first mismatch.
   for (const verdict of CACHE_VERDICTS) documents.inc({ verdict }, 0);
   const lags = histogram(
     'fleetbook_cache_lag_seconds',
-    'For how long documents of the cache were seen to lack a version that PostgreSQL had',
+    'Time for which documents of the cache lacked a version of PostgreSQL',
     LAGS,
   );
-  // Every worker compares the same two: what they tell must not be added up.
+  // All workers compare the same two servers, so sums would be wrong.
   const stalest = gauge(
     'fleetbook_cache_stalest_seconds',
-    'For how long the cache has lacked what it lacks now, the longest; 0 where it lacks nothing known',
+    'Longest time for which a document of the cache has lacked a version of PostgreSQL; 0 if none lacks one',
     { aggregator: 'max' },
   );
   const last = gauge(
     'fleetbook_cache_compared_timestamp_seconds',
-    'When the cache was last compared with PostgreSQL, seconds since 1970',
+    'Time of the last comparison of the cache with PostgreSQL, seconds since 1970',
     { aggregator: 'max' },
   );
   return {
@@ -166,18 +165,18 @@ export function cacheComparison(registry: Registry) {
   };
 }
 
-/** What a reader finds in the cache and cannot use. */
+/** Counts values of the cache that a reader cannot use. */
 function unusableDocuments(registry: Registry) {
   const documents = seriesOf(registry).counter(
     'fleetbook_cache_unusable_documents_total',
-    'Values of the cache that no reader can use, found when they were read, by kind of document; each is replaced',
+    'Values of the cache that a reader could not use, by kind of document; each is replaced',
     ['kind'],
   );
   for (const kind of DOCUMENT_KINDS) documents.inc({ kind }, 0);
   return (kind: string) => documents.inc({ kind });
 }
 
-/** Makes the series of a registry. */
+/** Returns functions that add series to a registry. */
 function seriesOf(registry: Registry) {
   const registers = [registry];
   return {
@@ -197,15 +196,14 @@ function seriesOf(registry: Registry) {
   };
 }
 
-/** Of the library's own metrics; the same counts, by type, stand in `nodejs_active_handles` and the like. */
+/** Gauges of the library that are named like counters, which Prometheus' linter rejects. `nodejs_active_handles` etc. have the counts. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
-/** Every series says what kind of process it is of, so that those of several can be shown on one page. */
+/** Returns a registry whose series have the kind of the process, so that one page can show several processes. */
 function processRegistry(process: 'api' | 'api-primary' | 'worker'): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ process });
   collectDefaultMetrics({ register: registry });
-  // Gauges that are called as counters are: Prometheus' own check of names refuses them.
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   return registry;
 }

@@ -1,14 +1,14 @@
-/** OPS_TOKEN, and the token of a request. */
+/** Checks OPS_TOKEN, and reads the token of a request. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** @throws Error for an empty OPS_TOKEN, which every request would match */
+/** Returns the check of OPS_TOKEN. @throws Error for an empty OPS_TOKEN, which every request would match */
 export function opsTokenCheck(opsToken: string | undefined): (token: string) => boolean {
-  if (opsToken === '') throw new Error('the operators’ pages need a token; OPS_TOKEN is empty');
+  if (opsToken === '') throw new Error('OPS_TOKEN is empty; set it to a random text, or unset it');
   const expected = opsToken === undefined ? undefined : digest(opsToken);
   return (token) => expected !== undefined && timingSafeEqual(digest(token), expected);
 }
 
-/** The token in an Authorization header: of Bearer, or the password of Basic with any user. Empty for other schemes. */
+/** Returns the token of an Authorization header: of Bearer, or the password of Basic. Empty for other schemes. */
 export function tokenOf(authorization: string): string {
   const [, scheme = '', value = ''] = /^(\S+) +(.*)$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() === 'bearer') return value;
@@ -17,5 +17,5 @@ export function tokenOf(authorization: string): string {
   return text.includes(':') ? text.slice(text.indexOf(':') + 1) : '';
 }
 
-/** Gives all tokens one length, which timingSafeEqual needs. */
+/** Digests have one length, which timingSafeEqual needs. */
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest();

@@ -1,20 +1,20 @@
-/** Requests of this site alone: against other sites that act in the name of an operator. */
+/** Recognizes requests of other sites' pages, which could act with an operator's credentials. */
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * False for a request by which another site's page would act with the credentials that the browser keeps for this
- * one. Programs send none of these headers.
+ * Returns false for a request of another site's page: the browser adds its credentials for this site. Programs send none of
+ * these headers.
  */
 export function isOwnSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
   if (headers.origin === undefined) return true;
   const origin = URL.parse(headers.origin);
-  // Parsing both leaves a default port out of both.
+  // Parsing removes a default port from both.
   return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host;
 }
 
-/** True if the browser states that a page of this site makes the request. */
+/** Returns true if the browser states that a page of this site makes the request. */
 export function isProvenOwnSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';

@@ -1,4 +1,4 @@
-/** Pages that work without script. */
+/** Pages without scripts. */
 
 const STYLE = `
   :root { color-scheme: light dark }
@@ -13,9 +13,9 @@ const STYLE = `
   pre { overflow-x: auto }
 `;
 
-/** A page. @param body HTML @param head HTML of the head */
+/** Returns a page. @param body HTML @param head HTML of the head */
 export function page(title: string, body: string, head = ''): string {
-  // Without an icon browsers would request /favicon.ico and report the refusal.
+  // Without this icon, browsers request /favicon.ico and report the error.
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -30,15 +30,15 @@ ${body}
 `;
 }
 
-/** A message that needs attention. */
+/** Returns a message that screen readers announce. */
 export const alert = (text: string) => `<p role="alert">${escaped(text)}</p>\n`;
 
-/** Says why a browser gets nothing. */
-export function problemPage(title: string, why: string): string {
-  return page(title, `<h1>${escaped(title)}</h1>\n${alert(why)}<p><a class="button" href="">Try again</a>`);
+/** Returns an error page. */
+export function problemPage(title: string, error: string): string {
+  return page(title, `<h1>${escaped(title)}</h1>\n${alert(error)}<p><a class="button" href="">Try again</a>`);
 }
 
-/** Metrics for a browser, with the way back. */
+/** Returns metrics as a page. */
 export function metricsPage(metrics: string): string {
   return page(
     'Metrics',
@@ -48,7 +48,7 @@ export function metricsPage(metrics: string): string {
   );
 }
 
-/** Text inside an element or a quoted attribute. */
+/** Escapes text for an element or a quoted attribute. */
 export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }

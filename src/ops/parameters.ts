@@ -1,9 +1,9 @@
-/** Parameters of routes, read from paths, queries and JSON bodies. */
+/** Reads the parameters of routes from paths, queries and JSON bodies. */
 
 import { readName } from '../domain/names.ts';
 import { LONGEST_REASON } from '../domain/operator.ts';
 
-/** What was asked for cannot be understood: the parameter or field, and what would do. */
+/** A parameter or field is wrong. The message says which values are accepted. */
 export class BadRequest extends Error {
   readonly statusCode = 400;
   readonly field: string;
@@ -18,19 +18,19 @@ export class NotFound extends Error {
   readonly statusCode = 404;
 }
 
-/** What was asked for is out of date. */
+/** The request no longer fits the state of its object. */
 export class Conflict extends Error {
   readonly statusCode = 409;
 }
 
-/** A server that is needed for the answer is away; the message says which one. */
+/** A server that the answer needs does not answer. The message names it. */
 export class Away extends Error {
   readonly statusCode = 503;
 }
 
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** A parameter's text; undefined when it is absent or empty. @throws BadRequest for one that is given twice */
+/** Returns a parameter's text; undefined if absent or empty. @throws BadRequest for a repeated parameter */
 export function textOf(query: Parameters, name: string): string | undefined {
   const value = query[name];
   if (value === undefined || value === '') return undefined;
@@ -39,14 +39,14 @@ export function textOf(query: Parameters, name: string): string | undefined {
   return value;
 }
 
-/** The same of a parameter that has to be given. @throws BadRequest */
+/** Returns a required parameter's text. @throws BadRequest */
 export function neededText(query: Parameters, name: string): string {
   const text = textOf(query, name);
   if (text === undefined) throw new BadRequest(name, 'is missing');
   return text;
 }
 
-/** @throws BadRequest for what is no number from `from` to `to` */
+/** Returns a number from `from` to `to`. @throws BadRequest */
 export function numberOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const text = textOf(query, name);
   if (text === undefined) return undefined;
@@ -55,7 +55,7 @@ export function numberOf(query: Parameters, name: string, from: number, to: numb
   throw new BadRequest(name, `must be a number from ${from} to ${to}; it is "${text}"`);
 }
 
-/** The same for a whole number. */
+/** Returns a whole number from `from` to `to`. @throws BadRequest */
 export function integerOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const value = numberOf(query, name, from, to);
   if (value === undefined || Number.isInteger(value)) return value;
@@ -74,7 +74,7 @@ export function choiceOf<const T extends string>(
   return found;
 }
 
-/** A row's id in a path. @throws NotFound */
+/** Returns a row's id from a path. @throws NotFound */
 export function idOf(params: unknown, name: string, what: string): number {
   const text = String((params as Record<string, unknown>)[name]);
   const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
@@ -90,7 +90,7 @@ export interface Window {
 const PAGE = 100;
 const LARGEST_PAGE = 1000;
 
-/** Which rows: `limit`, 100 unless given, and `offset`. */
+/** Returns the page of rows: `limit` (100 unless given) and `offset`. @throws BadRequest */
 export function windowOf(query: Parameters): Window {
   return {
     limit: integerOf(query, 'limit', 1, LARGEST_PAGE) ?? PAGE,
@@ -98,17 +98,17 @@ export function windowOf(query: Parameters): Window {
   };
 }
 
-/** The `reason` of a body. @throws BadRequest for one that is missing, or cannot be shown on one line */
+/** Returns the `reason` of a body. @throws BadRequest if it is missing or longer than a line */
 export function reasonOf(body: unknown): string {
-  const { reason } = (typeof body === 'object' && body !== null ? body : {}) as { reason?: unknown };
+  const reason = anyFieldOf(body, 'reason');
   const text = typeof reason === 'string' ? reason.trim() : '';
-  if (text === '') throw new BadRequest('reason', 'is missing; say why, for the record');
+  if (text === '') throw new BadRequest('reason', 'is missing; give a reason, which the audit log stores');
   if (text.length > LONGEST_REASON || /\p{Cc}/u.test(text))
     throw new BadRequest('reason', `must be one line of at most ${LONGEST_REASON} characters`);
   return text;
 }
 
-/** A field's text without the space around it; undefined when it is absent or empty. @throws BadRequest for what is no text */
+/** Returns a field's trimmed text; undefined if absent or empty. @throws BadRequest for another type */
 export function fieldOf(body: unknown, name: string): string | undefined {
   const value = anyFieldOf(body, name);
   if (value === undefined || value === null) return undefined;
@@ -116,19 +116,19 @@ export function fieldOf(body: unknown, name: string): string | undefined {
   return value.trim() === '' ? undefined : value.trim();
 }
 
-/** A field of the body, whatever it is. */
+/** Returns a field of the body of any type. */
 export function anyFieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
 }
 
-/** The `reason` of a body; undefined for none. @throws BadRequest for one that cannot be shown on one line */
+/** Returns the optional `reason` of a body. @throws BadRequest if it is longer than a line */
 export function anyReasonOf(body: unknown): string | undefined {
   return fieldOf(body, 'reason') === undefined ? undefined : reasonOf(body);
 }
 
 const LONGEST_NAME = 200;
 
-/** A field that holds a name; undefined for none. @throws BadRequest for one that cannot be shown on one line */
+/** Returns a name; undefined if absent. @throws BadRequest if it is longer than a line */
 export function nameOf(body: unknown, field: string): string | undefined {
   const text = fieldOf(body, field);
   if (text === undefined) return undefined;

@@ -1,15 +1,15 @@
 import { joinMetrics } from './collect.ts';
 
-/** What one of several processes answers when it is asked for its metrics. */
+/** The answer of one of several processes to a request for its metrics. */
 export interface ProcessExport {
   readonly pid: number;
-  /** As `exportMetrics` made it. */
+  /** Of `exportMetrics`. */
   readonly metrics: unknown;
 }
 
 /**
- * Metrics of processes that come and go. What one had counted by the last look stays in the sums when it ends: a sum
- * that falls would be taken for a new beginning, and all the rest for new.
+ * Sums the metrics of processes that start and end. The last known counts of an ended process stay in the sums: Prometheus takes
+ * a sum that falls for a restart, and would count the rest twice.
  */
 export class ProcessExports {
   readonly #last = new Map<number, unknown>();
@@ -17,18 +17,18 @@ export class ProcessExports {
   #turn: Promise<unknown> = Promise.resolve();
 
   /**
-   * @param answers those that do not answer this time are counted as they were the last time
-   * @param running pids of the processes that there are
+   * @param answers a process without an answer counts with its last one
+   * @param running pids of the current processes
    * @returns exports for `mergeMetrics` and `joinMetrics`
    */
-  look(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
-    // One after the other: two scrapes at once must not both move the same process to the ended ones.
-    const turn = this.#turn.then(() => this.#look(answers, running));
+  add(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
+    // One call after the other: two scrapes at once must not both add the same process to the ended ones.
+    const turn = this.#turn.then(() => this.#add(answers, running));
     this.#turn = turn.catch(() => {});
     return turn;
   }
 
-  async #look(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
+  async #add(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
     for (const answer of answers) if (isProcessExport(answer)) this.#last.set(answer.pid, answer.metrics);
     const ended = [...this.#last].filter(([pid]) => !running.has(pid));
     if (ended.length > 0) {
@@ -43,7 +43,7 @@ function isProcessExport(answer: unknown): answer is ProcessExport {
   return typeof answer === 'object' && answer !== null && 'pid' in answer && 'metrics' in answer;
 }
 
-/** What only grows. A gauge of a process that is gone says nothing. */
+/** Returns the metrics that only grow: the gauges of an ended process mean nothing. */
 function counted(metrics: unknown): unknown {
   if (!Array.isArray(metrics)) return [];
   return metrics.filter(

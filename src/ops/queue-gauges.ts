@@ -1,16 +1,16 @@
-/** What waits in the queues and what runs. */
+/** Gauges of the queues. */
 import type { Job, Queue } from 'bullmq';
 import type { Registry } from 'prom-client';
 import { gaugesOf, latest, type Series, WAIT_MS } from './latest.ts';
 
-/** As BullMQ calls them; a job that waits to be tried again is delayed. */
+/** BullMQ's names. A job that waits for a retry is delayed. */
 const STATES = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const;
 
 interface QueueFacts {
   readonly queue: string;
   readonly isPaused: boolean;
   readonly counts: Readonly<Record<string, number>>;
-  /** Seconds for which the oldest job waits or runs; 0 where none does. */
+  /** Seconds for which the oldest job has waited or run; 0 without one. */
   readonly oldest: { readonly waiting: number; readonly active: number };
 }
 
@@ -22,8 +22,8 @@ export interface QueueGaugesOptions {
 }
 
 /**
- * Gauges of queues. Where Redis does not answer they tell nothing but that, and a scrape neither fails nor hangs: how
- * many jobs there were says nothing about how many there are.
+ * Adds gauges of queues. While Redis does not answer, only `fleetbook_queue_reachable` has a series: old counts of jobs would
+ * mislead. A scrape neither fails nor hangs.
  */
 export function addQueueGauges(
   registry: Registry,
@@ -36,11 +36,11 @@ export function addQueueGauges(
     [],
     waitMs,
   );
-  const told = gaugesOf(registry, facts);
-  const gauge: typeof told = (name, help, labels, series) =>
-    told(name, help, labels, (read) => (facts.isAnswered ? series(read) : []));
+  const addGauge = gaugesOf(registry, facts);
+  const gauge: typeof addGauge = (name, help, labels, series) =>
+    addGauge(name, help, labels, (read) => (facts.isAnswered ? series(read) : []));
 
-  told('fleetbook_queue_reachable', '1 while the queues’ Redis answers, else 0', [], () => [
+  addGauge('fleetbook_queue_reachable', '1 while the queues’ Redis answers, else 0', [], () => [
     [{}, facts.isAnswered ? 1 : 0],
   ]);
   gauge('fleetbook_queue_jobs', 'Jobs of the queue, by state', ['queue', 'state'], (read) =>
@@ -50,14 +50,14 @@ export function addQueueGauges(
   );
   gauge(
     'fleetbook_queue_oldest_job_seconds',
-    'For how long the oldest job has waited to be begun, or has run (state active); 0 where there is none',
+    'Time for which the oldest job has waited to start, or has run (state active); 0 without one',
     ['queue', 'state'],
     (read) =>
       read.flatMap(({ queue, oldest }) =>
         Object.entries(oldest).map(([state, seconds]): Series => [{ queue, state }, seconds]),
       ),
   );
-  gauge('fleetbook_queue_paused', '1 for a queue whose jobs somebody has paused, else 0', ['queue'], (read) =>
+  gauge('fleetbook_queue_paused', '1 for a paused queue, else 0', ['queue'], (read) =>
     read.map(({ queue, isPaused }): Series => [{ queue }, isPaused ? 1 : 0]),
   );
 }
@@ -71,7 +71,7 @@ async function read(queue: Queue, since: (job: Job) => number, now: () => number
   ]);
   const age = (instant: number | undefined) =>
     instant === undefined ? 0 : Math.max(0, (now() - instant) / 1000);
-  // A job may have gone between the list and the look at it.
+  // A job may be removed between the list and the read of its data.
   const begun = active.flatMap((job) => job?.processedOn ?? []);
   return {
     queue: queue.name,
@@ -85,8 +85,8 @@ async function read(queue: Queue, since: (job: Job) => number, now: () => number
 }
 
 /**
- * Since when the next job waits. BullMQ knows that of a job that was never delayed; of one that is tried again it
- * forgets it, and it counts from the first look that finds the job waiting: a little less than it was.
+ * Returns since when the next job waits. BullMQ knows that only of a job that was never delayed. A retried job counts from the
+ * first scrape that finds it waiting, so its time is a little too short.
  */
 function sinceWhenWaiting(now: () => number): (job: Job) => number {
   let next:

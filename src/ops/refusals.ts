@@ -1,7 +1,7 @@
 /**
- * Refused sign-ins: counted by address, and an address with many is closed for a while. Tokens cannot be guessed; the limit keeps
- * made-up tokens from occupying PostgreSQL. The log and the audit log have failures with a known reason, the first of an
- * address, and the one that closes it.
+ * Counts refused sign-ins by address, and blocks an address with many for some time. Tokens cannot be guessed: the limit keeps
+ * invented tokens from occupying PostgreSQL. The log and the audit log get failures with a known reason, the first failure of an
+ * address, and the one that blocks it.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -12,20 +12,20 @@ import { isLostConnection } from '../db/connection/errors.ts';
 import type { Decider } from '../domain/operator.ts';
 import { addressKey } from '../lib/client-address.ts';
 
-/** Failures within a window that close the address until the window ends. */
+/** Failures that block an address until its window ends. */
 const MOST = 30;
 const WINDOW_MS = 15 * 60_000;
-/** Addresses that are counted at the same time. The least recently used one is forgotten first. */
+/** Most counted addresses. The least recently used one is evicted first. */
 const ADDRESSES = 20_000;
-/** Records of one process: failures from many addresses must not fill the audit log, which keeps all rows. */
+/** Most records of one process: failures from many addresses must not fill the audit log, whose rows are never deleted. */
 const RECORDS_AN_HOUR = 60;
 const HOUR_MS = 3_600_000;
 
 export interface Refusal extends Pick<Decider, 'how'> {
   readonly address: string;
-  /** The token that failed. The same one counts once in a window: a scraper with an old token must not close its address. */
+  /** The failed token. It counts once in a window: a scraper with an old token must not block its address. */
   readonly token?: string;
-  /** The operator, if it is known. */
+  /** The operator, if known. */
   readonly account?: string | undefined;
   /** Facts without the token. */
   readonly details?: Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ export interface Refusal extends Pick<Decider, 'how'> {
 interface Count {
   /** Digests of the tokens that failed. */
   readonly failed: Set<string>;
-  /** Milliseconds; the count is void from then on. */
+  /** The end of the window (ms). */
   readonly until: number;
 }
 
@@ -44,7 +44,7 @@ export class Refusals {
   readonly #now: () => number;
   readonly #counts = new LRUCache<string, Count>({ max: ADDRESSES });
   #hour = { until: 0, records: 0 };
-  /** Since the last record. */
+  /** Failures without a record since the last record. */
   #unrecorded = 0;
 
   /** @param db undefined in a reader, which only logs @param now milliseconds */
@@ -54,7 +54,7 @@ export class Refusals {
     this.#now = now;
   }
 
-  /** Seconds until this address may try again, with a text about it; undefined if it may try now. */
+  /** Returns the seconds until a blocked address may try again, with a message; undefined if it may try now. */
   wait(address: string): { readonly seconds: number; readonly problem: string } | undefined {
     const count = this.#of(address);
     if (count.failed.size < MOST) return undefined;
@@ -63,7 +63,7 @@ export class Refusals {
     return { seconds, problem: `Too many failed sign-ins from this address: try again in ${wait}.` };
   }
 
-  /** Counts a failure, and records it if it has details, is the first of its window or closes the address. */
+  /** Counts a failure, and records it if it has details, is the first of its window, or blocks the address. */
   async add(refusal: Refusal): Promise<void> {
     const { address, token = randomUUID(), details } = refusal;
     const count = this.#of(address);
@@ -86,12 +86,12 @@ export class Refusals {
     this.#unrecorded = 0;
     this.#logger?.warn({ account, how, address, ...facts }, 'a sign-in to the operators’ pages was refused');
     if (this.#db === undefined) return;
-    // Without a proven identity: "-" is no operator's name.
+    // The caller has proved no identity. "-" is no operator's name.
     const decider = { by: '-', how, address, reason: undefined };
     const subject = { kind: 'operator', id: account ?? '-' };
     await audit(this.#db, decider, { action: 'session.refused', subject, details: facts }).catch(
       (error: unknown) => {
-        // The log has it. An answer must not differ while PostgreSQL is away.
+        // The log has the record. The answer must not differ while PostgreSQL does not answer.
         if (!isLostConnection(error)) throw error;
       },
     );

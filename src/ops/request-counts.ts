@@ -1,23 +1,23 @@
 /**
- * Requests, counted in plain numbers: this happens at every answer, and looking up a labelled series would cost more
- * than giving the answer does. What is asked for at a scrape is made of them then (request-series.ts).
+ * Counts requests in plain numbers. The lookup of a labelled series costs more than the answer from memory, so request-series.ts
+ * makes series of the numbers at a scrape.
  */
 
-/** What the API tells of a request. `route` is a pattern, never a path: no caller may make a series of his own. */
+/** The facts of a finished request. `route` is a pattern, never a path: callers must not create series. */
 export interface RequestOutcome {
   readonly route: string;
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
   readonly tier: string | undefined;
-  /** True of a stream, a download and a request that waited for changes. */
+  /** True for a stream, a download and a request that waited for changes. */
   readonly lasts?: boolean | undefined;
 }
 
-/** The methods that are counted under their own names. */
+/** Methods with their own counts. All others count as `other`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
 
-/** Upper bounds of the durations that are told apart, in seconds. */
+/** Upper bounds of the buckets of durations (s). */
 export const BOUNDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
@@ -25,12 +25,10 @@ export const BOUNDS = [
 /** The same for streams, downloads and waiting requests. */
 export const LASTING_BOUNDS = [1, 5, 15, 30, 60, 300, 900];
 
-/** Statuses are below this. */
 const STATUSES = 600;
 
-/** Durations, counted in buckets. */
 export class Durations {
-  /** By the index of the first bound that a duration does not exceed; the last is for those beyond all. */
+  /** Counts by the index of the first bound that a duration does not exceed. The last count is for longer ones. */
   readonly buckets: Float64Array;
   seconds = 0;
   readonly #bounds: readonly number[];
@@ -48,7 +46,6 @@ export class Durations {
   }
 }
 
-/** The requests of one route. */
 export class RouteCounts {
   /** Method → status → count. */
   readonly counts = new Map<string, Float64Array>();
@@ -73,7 +70,6 @@ export class RouteCounts {
   }
 }
 
-/** All requests of a process. */
 export class RequestCounts {
   readonly routes = new Map<string, RouteCounts>();
   /** Tier → answers. */

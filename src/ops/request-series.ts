@@ -1,4 +1,4 @@
-/** Requests as the library's own series, made of plain counts when somebody asks. */
+/** Makes the library's series of the plain counts of requests at a scrape. */
 import {
   Counter,
   Histogram,
@@ -19,7 +19,7 @@ export function addRequestSeries(registry: Registry, { routes, tiers }: RequestC
   const registers = [registry];
   new Counter({
     name: 'fleetbook_http_requests_total',
-    help: 'Requests that were answered, by route pattern, method and status',
+    help: 'Answered requests, by route pattern, method and status',
     labelNames: ['route', 'method', 'status'],
     registers,
     collect() {
@@ -35,7 +35,7 @@ export function addRequestSeries(registry: Registry, { routes, tiers }: RequestC
   new DurationHistogram(routes, LASTING, registry);
   new Counter({
     name: 'fleetbook_reads_total',
-    help: 'Answers by the tier that gave them',
+    help: 'Answers by tier',
     labelNames: ['tier'],
     registers,
     collect() {
@@ -61,19 +61,19 @@ const ORDINARY: DurationSeries = {
   of: ({ durations }) => durations,
 };
 
-/** Their time depends on the client and on when a change comes. */
+/** The duration depends on the client and on the time of a change. */
 const LASTING: DurationSeries = {
   name: 'fleetbook_http_lasting_request_duration_seconds',
-  help: 'The same of downloads and of requests that waited for changes; of a stream, the time until it began',
+  help: 'The same for downloads and requests that waited for changes; for a stream, the time until it began',
   bounds: LASTING_BOUNDS,
   of: ({ lasting }) => lasting,
 };
 
-/** A histogram of counts instead of observations. */
+/** A histogram that reads counts and gets no observations. */
 class DurationHistogram extends Histogram<'route'> {
   readonly #routes: ReadonlyMap<string, RouteCounts>;
   readonly #series: DurationSeries;
-  /** Gives the metric's description. */
+  /** Has the description of the metric. */
   readonly #empty: Histogram<'route'>;
 
   constructor(routes: ReadonlyMap<string, RouteCounts>, series: DurationSeries, registry: Registry) {

@@ -1,4 +1,4 @@
-/** The operators' server: queues and metrics, and what features add. It is open to signed-in operators and to OPS_TOKEN. */
+/** The operators' server: queues, metrics and the parts of features. It is open to operators and OPS_TOKEN. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
@@ -15,36 +15,35 @@ export interface OpsDependencies {
   readonly token: string | undefined;
   /** Prometheus' text format, version 0.0.4. */
   metrics(): Promise<string>;
-  /** The queues to show; a function is asked again at every look. None where there is no queue: nothing links to them. */
+  /** The queues to show. Without one, there is no page of queues. */
   readonly queues: ShownQueues;
-  /** What features add. Without a part for signing in, and without a token, all but the health check stays closed. */
+  /** The parts of features. Without a part for signing in and without a token, only the health check is open. */
   readonly parts?: readonly OpsPart[];
-  /** Takes the audit log's rows about queues and refused sign-ins. In the worker's role; a reader has none. */
+  /** For the audit log's rows about queues and refused sign-ins, in the worker's role. A reader has none. */
   readonly db?: Database | undefined;
-  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
   readonly trustProxy?: readonly string[] | undefined;
-  /** Warns of refused sign-ins. */
+  /** For warnings about refused sign-ins. */
   readonly logger?: Pick<Logger, 'warn'> | undefined;
   /** Milliseconds; `Date.now` unless given. */
   readonly now?: () => number;
 }
 
 const HEALTH = '/healthz';
-/** Where the board is. */
 const BOARD = '/queues';
 
-/** Nothing is fetched from elsewhere. */
+/** Pages load nothing from other sites. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
-  // Not no-referrer: a form would hide its origin then, which older browsers prove nothing else by.
+  // With no-referrer, forms of older browsers would send no proof of their origin.
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
 };
 
 const QUEUES = `
-  <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed`;
+  <li><a href="${BOARD}">Queues</a>: waiting, running, completed and failed jobs`;
 const SIGN_OUT = `
 <form method="post" action="/logout"><button>Sign out</button></form>`;
 const firstPage = (hasQueues: boolean, signedIn: SignedIn | undefined): string =>
@@ -57,12 +56,12 @@ const firstPage = (hasQueues: boolean, signedIn: SignedIn | undefined): string =
 </ul>${signedIn?.bySession ? SIGN_OUT : ''}`,
   );
 
-/** Builds the listener; nothing listens yet. */
+/** Builds the server. It does not listen yet. */
 export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
     ...(deps.trustProxy && { trustProxy: [...deps.trustProxy] }),
-    // The board asks again every few seconds: its connections would otherwise hold up the end.
+    // The board sends requests every few seconds: its connections would delay the end of the process.
     forceCloseConnections: true,
     requestTimeout: 20_000,
     http: { headersTimeout: 10_000 },
@@ -106,8 +105,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
 }
 
 /**
- * Queues are in Redis, out of reach of a transaction: the row is written before the change is made, so that none is made
- * without it.
+ * Writes the row of the audit log before the change: queues are in Redis, where no transaction of PostgreSQL reaches.
  */
 async function recordQueueChange(db: Database, request: FastifyRequest): Promise<void> {
   const { queueName } = request.params as { queueName?: string };

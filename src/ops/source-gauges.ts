@@ -26,27 +26,27 @@ export interface SourceGaugesOptions {
   readonly now?: () => number;
   /** Milliseconds that a scrape waits for the database. */
   readonly waitMs?: number;
-  /** Each source that this process knows, with the seconds that its data may be old; nothing is told of it unless given. */
+  /** The maxAge of each configured source (s). Without this map, there are no gauges of the configuration. */
   readonly configured?: ReadonlyMap<string, number>;
 }
 
-/** Series that the ages of regions may take; of more of them the oldest are told. */
-const REGIONS_TOLD = 1000;
+/** Most series of ages of regions. Those of the oldest regions remain. */
+const MOST_REGIONS = 1000;
 
 /**
- * Gauges of every source. Where the database does not answer, what it said last is told again: the age of the data
- * goes on growing, which is what an alarm watches, and a scrape neither fails nor hangs.
+ * Adds gauges of all sources. While the database does not answer, the gauges use its last answer: ages, which alarms watch, keep
+ * growing. A scrape neither fails nor hangs.
  *
- * A source that never succeeded ages from when it was first known, a region from when it was first found unreadable: an
- * alarm on age hears of both. Of a retired source nothing is told, until it is configured again.
+ * The age of a source without a good run starts when the source became known; that of a region, when it was first unreadable. So
+ * an alarm on age covers both. A retired source has no series unless it is configured.
  */
 export function addSourceGauges(
   registry: Registry,
   read: () => Promise<readonly SourceFacts[]>,
   { now = Date.now, waitMs, configured }: SourceGaugesOptions = {},
 ): void {
-  const isTold = ({ id, retiredAt }: SourceFacts) => retiredAt === null || configured?.has(id);
-  const facts = latest<readonly SourceFacts[]>(async () => (await read()).filter(isTold), [], waitMs);
+  const isShown = ({ id, retiredAt }: SourceFacts) => retiredAt === null || configured?.has(id);
+  const facts = latest<readonly SourceFacts[]>(async () => (await read()).filter(isShown), [], waitMs);
   const gauges = sourceGauges(gaugesOf(registry, facts));
   const ageOf = (instant: string) => Math.max(0, (now() - Date.parse(instant)) / 1000);
   gauges.gauge('fleetbook_database_reachable', '1 while PostgreSQL answers this worker, else 0', [], () => [
@@ -60,7 +60,7 @@ export function addSourceGauges(
 
 type SourceGauges = ReturnType<typeof sourceGauges>;
 
-/** Makes gauges with one series for each source, and with one for each reason of each source. */
+/** Returns functions that add gauges by source, and by source and reason. */
 function sourceGauges(gauge: ReturnType<typeof gaugesOf<readonly SourceFacts[]>>) {
   function ofReasons(
     name: string,
@@ -83,11 +83,11 @@ function sourceGauges(gauge: ReturnType<typeof gaugesOf<readonly SourceFacts[]>>
   return { gauge, ofSource, ofReasons };
 }
 
-/** How old the data of each source is, and of each region. */
+/** Adds the ages of sources and regions. */
 function addFreshness({ gauge, ofSource }: SourceGauges, ageOf: (instant: string) => number): void {
   ofSource(
     'fleetbook_source_age_seconds',
-    'Seconds since the last good run of the source began, or since the source was first known',
+    'Seconds since the last good run of the source began, or since the source became known',
     ({ verifiedAt, registeredAt }) => ageOf(verifiedAt ?? registeredAt),
   );
   ofSource(
@@ -102,7 +102,7 @@ function addFreshness({ gauge, ofSource }: SourceGauges, ageOf: (instant: string
   );
   gauge(
     'fleetbook_region_age_seconds',
-    `Seconds since the region was last read well, or first found unreadable; the ${REGIONS_TOLD} oldest regions`,
+    `Seconds since the region was last read well, or first found unreadable; the ${MOST_REGIONS} oldest regions`,
     ['source', 'region'],
     (facts) =>
       facts
@@ -113,35 +113,35 @@ function addFreshness({ gauge, ofSource }: SourceGauges, ageOf: (instant: string
           }),
         )
         .sort(([, one], [, other]) => other - one)
-        .slice(0, REGIONS_TOLD),
+        .slice(0, MOST_REGIONS),
   );
 }
 
-/** What keeps a source from being read: an operator, a held batch, failures. */
+/** Adds the states that keep a source from being read: disabled, held, failing. */
 function addStates({ ofSource }: SourceGauges, ageOf: (instant: string) => number): void {
   ofSource(
     'fleetbook_source_disabled',
-    '1 for a source that an operator has disabled: nothing reads it, and what it has published stays; else 0',
+    '1 for a disabled source: nothing reads it, and its data stays published; else 0',
     ({ disabled }) => (disabled === null ? 0 : 1),
   );
   ofSource('fleetbook_source_held_batches', 'Batches that wait for a decision', ({ held }) => held);
   ofSource(
     'fleetbook_source_held_seconds',
-    'For how long the source has had a batch that waits for a decision; 0 where it has none',
+    'Time for which a batch of the source has waited for a decision; 0 without one',
     ({ trouble }) => (trouble?.heldSince ? ageOf(trouble.heldSince) : 0),
   );
   ofSource(
     'fleetbook_source_failed_runs',
-    'Runs of the source that failed since the last one that did not',
+    'Failed runs of the source since the last run that did not fail',
     ({ trouble }) => trouble?.failedRuns ?? 0,
   );
 }
 
-/** How many rows of each source are stored, published and rejected. */
+/** Adds the numbers of stored, published and rejected rows. */
 function addRows({ ofSource, ofReasons }: SourceGauges): void {
   ofSource(
     'fleetbook_source_known',
-    'Machines or clusters of the source, or currencies, that are stored and not retired',
+    'Stored machines, clusters or currencies of the source that are not retired',
     ({ known }) => known,
   );
   ofSource(
@@ -149,34 +149,30 @@ function addRows({ ofSource, ofReasons }: SourceGauges): void {
     'Machines or clusters of the source that readers see',
     ({ published }) => published,
   );
-  ofSource(
-    'fleetbook_source_quarantined_rows',
-    'Rows that could not be used',
-    ({ quarantined }) => quarantined,
-  );
+  ofSource('fleetbook_source_quarantined_rows', 'Rejected rows', ({ quarantined }) => quarantined);
   ofReasons(
     'fleetbook_source_quarantined_by_reason',
-    'Rows that could not be used, by the kind of reason',
+    'Rejected rows, by the kind of reason',
     ({ quarantined }) => quarantined,
   );
   ofReasons(
     'fleetbook_source_excluded_by_reason',
-    'Machines that are reported and not published, by reason',
+    'Excluded machines: stored and not published, by reason',
     ({ excluded }) => excluded,
   );
 }
 
-/** The freshness objective of each configured source, and whether a source is configured. */
+/** Adds the freshness objective of each configured source, and whether a source is configured. */
 function addConfiguration({ gauge, ofSource }: SourceGauges, configured: ReadonlyMap<string, number>): void {
   gauge(
     'fleetbook_source_freshness_objective_seconds',
-    'Seconds that the data of the source, and of each region of it, may be old: its maxAge',
+    'Largest allowed age of the data of the source and each of its regions: its maxAge',
     ['source'],
     () => [...configured].map(([source, maxAge]) => [{ source }, maxAge]),
   );
   ofSource(
     'fleetbook_source_configured',
-    '1 for a source that is configured; 0 for one that is only stored, and published for ever',
+    '1 for a configured source; 0 for a stored source whose data stays published',
     ({ id }) => (configured.has(id) ? 1 : 0),
   );
 }

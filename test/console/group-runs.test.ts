@@ -33,7 +33,7 @@ const shown = (entries: readonly TimelineEntry[]) =>
   groupRuns(entries).map((line) => (line.kind === 'runs' ? line.runs.map(({ id }) => id) : line.kind));
 
 describe('the lines of a timeline', () => {
-  it('have equal failures in a row once', () => {
+  it('group equal consecutive failures', () => {
     const failed = { error: 'status 503' };
     const entries = [
       run(5, 'failed', failed),
@@ -43,14 +43,14 @@ describe('the lines of a timeline', () => {
     expect(shown([...entries, run(2, 'unchanged'), run(1, 'unchanged')])).toEqual([[5, 4], [3], [2], [1]]);
   });
 
-  it('have a batch that was read again once', () => {
+  it('group repeated reads of one batch', () => {
     const batch = { heldBatch: 7, error: '3 of 4 rows' };
     expect(
       shown([run(3, 'held', batch), run(2, 'held', batch), run(1, 'held', { ...batch, heldBatch: 6 })]),
     ).toEqual([[3, 2], [1]]);
   });
 
-  it('are apart where an operator acted between two failures', () => {
+  it('separate failures with an action of an operator in between', () => {
     expect(shown([run(2, 'failed'), did, run(1, 'failed')])).toEqual([[2], 'action', [1]]);
   });
 });

@@ -11,7 +11,7 @@ import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
 import { addSourceGauges, type SourceFacts } from '../../src/ops/source-gauges.ts';
 import { createDatabase } from '../support/postgres.ts';
 
-/** The value of one series; undefined when the text has no such line. */
+/** Returns the value of one series; undefined without such a line. */
 function series(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   for (const line of text.split('\n')) {
     const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
@@ -40,7 +40,7 @@ describe('the metrics of an API', () => {
     expect(series(text, 'process_cpu_seconds_total', { process: 'api' })).toBeGreaterThan(0);
   });
 
-  it('keep the time of streams, downloads and waiting requests apart', async () => {
+  it('have separate durations of streams, downloads and waiting requests', async () => {
     const { registry, observe } = apiMetrics();
     observe(request);
     observe({ ...request, seconds: 25, lasts: true });
@@ -53,7 +53,7 @@ describe('the metrics of an API', () => {
     expect([15, 30].map((le) => series(text, bucket, { le: String(le) }))).toEqual([0, 1]);
   });
 
-  it('tell what the index of searches takes, and why there is none', async () => {
+  it('include the size of the search index, and why there is none', async () => {
     const counts = { machines: 3, bytes: 100, limitBytes: 5000, failures: { 'too-large': 0, failed: 0 } };
     const { registry } = apiMetrics();
     addSearchSeries(registry, () => counts);
@@ -61,19 +61,19 @@ describe('the metrics of an API', () => {
     expect(await value('fleetbook_search_machines')).toBe(3);
     expect(await value('fleetbook_search_index_bytes')).toBe(100);
     expect(await value('fleetbook_search_index_limit_bytes')).toBe(5000);
-    // An alert hears of the first one only where the count was there before.
+    // An alert on the increase needs the series before the first event.
     expect(await value('fleetbook_search_failures_total', { reason: 'too-large' })).toBe(0);
     counts.failures['too-large'] += 1;
     expect(await value('fleetbook_search_failures_total', { reason: 'too-large' })).toBe(1);
   });
 
-  it('take rare methods together', async () => {
+  it('count rare methods together', async () => {
     const { registry, observe } = apiMetrics();
     for (const method of ['PROPFIND', 'MKCOL']) observe({ ...request, method, status: 405 });
     expect(series(await registry.metrics(), 'fleetbook_http_requests_total', { method: 'other' })).toBe(2);
   });
 
-  it('are made anew for whoever asks', async () => {
+  it('are separate for each registry', async () => {
     const [one, other] = [apiMetrics(), apiMetrics()];
     one.observe(request);
     expect(
@@ -83,7 +83,7 @@ describe('the metrics of an API', () => {
 });
 
 describe('the metrics of a worker', () => {
-  it('tell of runs and publishing, and what the database knows of each source', async () => {
+  it('include runs, publishing and the state of each source in the database', async () => {
     await using database = await createDatabase();
     await using store = openStore({ url: database.url, role: 'worker', connections: 2 });
     await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
@@ -175,7 +175,7 @@ describe('the gauges of sources', () => {
     held: 1,
   };
 
-  it('tell the age of each region, of one that was never read since it was found so, and of no more than the oldest', async () => {
+  it('include the age of the oldest regions; that of an unread one starts when it was found unreadable', async () => {
     const read = { verifiedAt: '2026-01-01T00:00:00Z', unreadSince: null };
     let regions: SourceFacts['regions'] = [
       { code: 'x', ...read },
@@ -195,7 +195,7 @@ describe('the gauges of sources', () => {
     expect(series(many, 'fleetbook_region_age_seconds', { source: 'a', region: 'z' })).toBe(180);
   });
 
-  it('go on ageing, and hold no scrape up, while the database is away', async () => {
+  it('keep ageing and do not delay a scrape while the database does not answer', async () => {
     let now = Date.parse('2026-01-01T00:01:00Z');
     let read: () => Promise<SourceFacts[]> = async () => [facts];
     const registry = new Registry();
@@ -213,7 +213,7 @@ describe('the gauges of sources', () => {
     }
   });
 
-  it('cost one read a scrape', async () => {
+  it('need one read for each scrape', async () => {
     let reads = 0;
     const registry = new Registry();
     addSourceGauges(registry, async () => {
@@ -224,7 +224,7 @@ describe('the gauges of sources', () => {
     expect(reads).toBe(1);
   });
 
-  it('forget a source that is no more', async () => {
+  it('omit a removed source', async () => {
     let sources = [facts];
     const registry = new Registry();
     addSourceGauges(registry, async () => sources);
@@ -235,7 +235,7 @@ describe('the gauges of sources', () => {
 });
 
 describe('the metrics of several processes', () => {
-  it('stand on one page, counters added up, gauges of the database not', async () => {
+  it('are on one page: counters are added up, gauges of the database are not', async () => {
     const apis = [apiMetrics(), apiMetrics()];
     for (const api of apis) api.observe(request);
     const facts: SourceFacts = {
@@ -261,7 +261,7 @@ describe('the metrics of several processes', () => {
     expect(text.match(/^# TYPE fleetbook_http_requests_total counter$/gm)).toHaveLength(1);
   });
 
-  it('leave out a process that gave no answer, or none that is one', async () => {
+  it('omit a process without an answer or with an invalid one', async () => {
     const { registry, observe } = apiMetrics();
     observe(request);
     const text = await mergeMetrics([
@@ -276,7 +276,7 @@ describe('the metrics of several processes', () => {
     expect(await mergeMetrics([])).toBe('\n');
   });
 
-  it('survive the way from a process of their own', async () => {
+  it('are equal after the way through another process', async () => {
     const child = fork(new URL('./programs/metrics.ts', import.meta.url), {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

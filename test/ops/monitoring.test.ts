@@ -1,4 +1,4 @@
-/** What is shipped for Prometheus and Grafana, against what the real programs tell them. */
+/** The shipped rules and dashboard for Prometheus and Grafana fit the metrics of the real programs. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const hasPromtool = needs(program !== undefined, PROMTOOL);
 const scraped = await scrapePrograms();
 const told = labelsTold(scraped.worker + scraped.api);
 
-/** Series that Prometheus makes itself, and labels that it adds. */
+/** Series and labels that Prometheus adds itself. */
 const OF_PROMETHEUS = new Map([['up', new Set<string>()]]);
 const LABELS_OF_PROMETHEUS = ['job', 'instance'];
 
@@ -25,7 +25,7 @@ function promtool(args: readonly string[], input = '') {
   return { status, said: stdout + stderr };
 }
 
-/** Each series that a page can have, with the labels that it has there; none for one that has not come up yet. */
+/** Each series of a page with its labels; no labels for a series without a value yet. */
 function labelsTold(page: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name = '', type] of page.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
@@ -42,7 +42,7 @@ interface Asked {
   readonly labels: readonly string[];
 }
 
-/** The series that an expression asks for, with the labels that it chooses them by. */
+/** The series of an expression, with the labels of its selectors. */
 function asked(expr: string): Asked[] {
   return [...expr.matchAll(/\b(up|(?:fleetbook|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', chosen = '']) => ({
@@ -52,7 +52,7 @@ function asked(expr: string): Asked[] {
   );
 }
 
-/** What is wrong with an expression, as far as the pages can tell. */
+/** Returns the problems of an expression: unknown series and labels. */
 function problems(expr: string): string[] {
   const series = asked(expr);
   const known = (name: string) => told.get(name) ?? OF_PROMETHEUS.get(name);
@@ -78,14 +78,14 @@ const queries = ROWS.flatMap(({ panels }) =>
 
 describe('the metrics of the real programs', () => {
   it.each(['worker', 'api'] as const)(
-    'of the %s have names and help as Prometheus wants them',
+    'of the %s have names and help texts that Prometheus accepts',
     hasPromtool,
     (page) => {
       expect(promtool(['check', 'metrics'], scraped[page])).toEqual({ status: 0, said: '' });
     },
   );
 
-  it('would be missed by a query of another name or label', () => {
+  it('do not match a query with another name or label', () => {
     expect(problems('rate(fleetbook_http_requests_total{status="500"}[5m])')).toEqual([]);
     expect(problems('fleetbook_http_request')).toEqual(['nothing tells fleetbook_http_request']);
     expect(problems('rate(fleetbook_http_request_duration_seconds[5m])')).not.toEqual([]);
@@ -98,14 +98,14 @@ describe('the metrics of the real programs', () => {
 
 describe('the alert rules', () => {
   it.each(alertRules().map(({ alert, expr }) => [alert, expr] as const))(
-    '%s: asks for what the programs tell',
+    '%s: uses series of the programs',
     (_, expr) => {
       expect(asked(expr)).not.toEqual([]);
       expect(problems(expr)).toEqual([]);
     },
   );
 
-  it('are each shown to be raised and to keep quiet', () => {
+  it('each have a test that fires and one that does not', () => {
     const checks = ruleChecks();
     for (const { alert } of alertRules()) {
       const expected = checks.filter((check) => check.alert === alert).map((check) => check.expected > 0);
@@ -113,7 +113,7 @@ describe('the alert rules', () => {
     }
   });
 
-  it('are right, and raised when they should be', hasPromtool, () => {
+  it('are valid, and fire when they should', hasPromtool, () => {
     expect(promtool(['check', 'rules', inPackage(RULES_FILE)])).toMatchObject({ status: 0 });
     const { status, said } = promtool(['test', 'rules', inPackage(RULE_TESTS_FILE)]);
     expect(status, said).toBe(0);
@@ -121,12 +121,12 @@ describe('the alert rules', () => {
 });
 
 describe('the dashboard', () => {
-  it.each(queries)('%s: asks for what the programs tell', (_, expr) => {
+  it.each(queries)('%s: uses series of the programs', (_, expr) => {
     expect(asked(expr)).not.toEqual([]);
     expect(problems(expr)).toEqual([]);
   });
 
-  it('has queries that Prometheus understands', hasPromtool, () => {
+  it('has queries that Prometheus can parse', hasPromtool, () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-queries-'));
     const file = join(folder.path, 'queries.yml');
     const rules = queries.map(([, expr], i) => ({

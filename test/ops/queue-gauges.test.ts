@@ -27,7 +27,7 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-/** Looks at the metrics at a time of its choice. */
+/** Reads the metrics at a chosen time. */
 function looking(waitMs?: number) {
   const registry = new Registry();
   let at = 0;
@@ -48,7 +48,7 @@ function looking(waitMs?: number) {
   };
 }
 
-it('tells how many jobs there are in each state, and for how long the oldest waits or runs', async () => {
+it('has the number of jobs in each state, and the time of the oldest one', async () => {
   const look = looking();
   const empty = await look(Date.now());
   expect([empty.jobs('waiting'), empty.oldest('waiting'), empty.oldest('active')]).toEqual([0, 0, 0]);
@@ -75,7 +75,7 @@ it('tells how many jobs there are in each state, and for how long the oldest wai
   expect([done.jobs('completed'), done.jobs('waiting'), done.oldest('waiting')]).toEqual([2, 0, 0]);
 });
 
-it('counts a job that is tried again from when it is found waiting, not from its first attempt', async () => {
+it('counts the time of a retried job from the first scrape that finds it waiting', async () => {
   const look = looking();
   const job = await queue.add('again', {}, { timestamp: 1_000_000, attempts: 2, backoff: 3_600_000 });
   const worker = new Worker('sync', () => Promise.reject(new Error('not yet')), {
@@ -91,13 +91,13 @@ it('counts a job that is tried again from when it is found waiting, not from its
   expect((await look(found + 30_000)).oldest('waiting')).toBe(30);
 });
 
-it('tells of a queue that is paused', async () => {
+it('has the state of a paused queue', async () => {
   await queue.pause();
   stopping.push(() => queue.resume());
   expect((await looking()(Date.now())).paused).toBe(1);
 });
 
-it('tells nothing of jobs, and fails no scrape, while Redis is away', async () => {
+it('has no series of jobs while Redis does not answer, and fails no scrape', async () => {
   const look = looking(200);
   expect((await look(Date.now())).reachable).toBe(1);
   await redis.kill();

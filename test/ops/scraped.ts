@@ -1,4 +1,4 @@
-/** What a scraper reads of the real programs after they have worked. */
+/** Metrics of the real programs after some work. */
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
-/** Its latest slot stays the same for as long as the tests run. */
+/** A schedule without a slot during the tests. */
 const YEARLY = '0 0 1 1 *';
 
 export interface Scraped {
@@ -26,8 +26,8 @@ export interface Scraped {
 }
 
 /**
- * Runs `work` on the sample's upstreams, of which one fails, and `serve`, which is asked for something and refuses
- * something, and reads their metrics.
+ * Runs `work` on the sample's upstreams, one of which fails, and `serve` with accepted and refused requests. Reads their
+ * metrics.
  */
 export async function scrapePrograms(): Promise<Scraped> {
   await using opened = new AsyncDisposableStack();
@@ -64,7 +64,7 @@ export async function scrapePrograms(): Promise<Scraped> {
     await startProgram(CLI, ['serve', '--processes', '2'], {
       env: {
         ...env,
-        // Another address of the same server: to a reader it may be a replica.
+        // Another address of the same server, which a reader may take for a replica.
         READER_DATABASE_URL: `${db.url}?target_session_attrs=any`,
         PORT: String(port),
         OPS_PORT: String(serveOps),
@@ -77,7 +77,7 @@ export async function scrapePrograms(): Promise<Scraped> {
     const answer = await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers }).catch(() => undefined);
     return (await answer?.text()) ?? '';
   };
-  /** Reads a page until all of these are in it. */
+  /** Reads a page until it contains all of these. */
   const readUntil = async (opsPort: number, ...wanted: readonly RegExp[]) => {
     const says = async () => {
       const text = await read(opsPort);
@@ -109,7 +109,7 @@ export async function scrapePrograms(): Promise<Scraped> {
     await (await ask('/v1/providers')).text();
     await (await ask('/v1/clusters', 'Bearer a-guess')).text();
   }
-  // A request that waits has a histogram of its own. It waits once there are no more changes.
+  // A waiting request has a separate histogram. It waits only if there are no more changes.
   let after: string | undefined;
   await until(async () => {
     const isFirst = after === undefined;

@@ -34,7 +34,7 @@ describe('the operators’ listener', () => {
     ['another scheme', { authorization: 'Digest a-token' }],
   ];
 
-  it.each(refused)('lets nobody in with %s', async (_, headers) => {
+  it.each(refused)('refuses %s', async (_, headers) => {
     for (const url of [
       '/',
       '/metrics',
@@ -58,11 +58,11 @@ describe('the operators’ listener', () => {
     ['the bearer token, the scheme in other letters', { authorization: 'BEARER a-token' }],
     ['the password of any user', basic('anybody:a-token')],
     ['the password of nobody', basic(':a-token')],
-  ])('lets in with %s', async (_, headers) => {
+  ])('accepts %s', async (_, headers) => {
     expect((await app.inject({ url: '/metrics', headers })).body).toBe('# the metrics\n');
   });
 
-  it('is closed to everybody, but for the health check, where there is no token', async () => {
+  it('is closed without a token, except for the health check', async () => {
     await using closed = await buildOps({ token: undefined, metrics: async () => 'secret', queues });
     for (const headers of [{}, bearer, { authorization: 'Bearer ' }, { authorization: 'Bearer undefined' }]) {
       for (const url of ['/', '/metrics', '/queues', '/queues/api/queues', '/nothing']) {
@@ -75,13 +75,13 @@ describe('the operators’ listener', () => {
     expect((await closed.inject({ url: '/healthz' })).statusCode).toBe(200);
   });
 
-  it('refuses to be built with an empty token', async () => {
+  it('cannot be built with an empty token', async () => {
     await expect(buildOps({ token: '', metrics: async () => '', queues: [] })).rejects.toThrow(
       'OPS_TOKEN is empty',
     );
   });
 
-  it('says to everybody that it is alive, and no more', async () => {
+  it('answers the health check for everyone, without any other data', async () => {
     const response = await app.inject({ url: '/healthz' });
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
   });
@@ -92,7 +92,7 @@ describe('the operators’ listener', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
-  it('shows no queues, and no link to them, where there are none', async () => {
+  it('has no page of queues, and no link to it, without queues', async () => {
     const without = await buildOps({ token: 'a-token', metrics: async () => '', queues: [] });
     const headers = { authorization: 'Bearer a-token' };
     const first = await without.inject({ url: '/', headers });
@@ -108,7 +108,7 @@ describe('the operators’ listener', () => {
     expect(body).toContain('href="/metrics"');
   });
 
-  it('tells nothing of why metrics fail', async () => {
+  it('does not show why metrics fail', async () => {
     await using broken = await buildOps({
       token: 't',
       metrics: () => Promise.reject(new Error('secret')),
@@ -135,7 +135,7 @@ describe('the board', () => {
     ]);
   });
 
-  it('says of a job which source it is of and, of one whose batch is held, that nothing was stored', async () => {
+  it('names the source of a job, and states that a held batch was not stored', async () => {
     const jobs = queue('jobs');
     const results = [{ outcome: 'held', stored: false }, { outcome: 'changed', added: 3 }, undefined];
     for (const sourceId of ['hetzner', 'linode', 'gone']) await jobs.add('sync', { sourceId });
@@ -157,7 +157,7 @@ describe('the board', () => {
     await jobs.close();
   });
 
-  it('shows queues that came later, and not those that went', async () => {
+  it('shows added queues, and not removed ones', async () => {
     const known = [queue('first')];
     const page = await buildOps({ token: 't', metrics: async () => '', queues: () => known });
     const names = async () => {
@@ -175,7 +175,7 @@ describe('the board', () => {
     for (const each of [first, ...known]) await each?.close();
   });
 
-  it('fetches nothing from elsewhere', async () => {
+  it('loads nothing from other sites', async () => {
     for (const url of ['/queues', '/queues/']) {
       const { statusCode, headers, body } = await app.inject({ url, headers: bearer });
       expect(statusCode).toBe(200);
@@ -184,7 +184,7 @@ describe('the board', () => {
         [...body.matchAll(/(?:src|href|action)="((?:https?:)?\/\/[^"]*)"/g)].map(([, to]) => to),
       ).toEqual([]);
       expect(headers['content-security-policy']).toMatch(/^default-src 'self';/);
-      // The board's page names its base.
+      // The board's page states its base path.
       expect(headers['content-security-policy']).toContain("base-uri 'self'");
     }
   });

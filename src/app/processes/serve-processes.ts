@@ -50,7 +50,7 @@ export async function serveByProcesses(
   const collected = async (): Promise<readonly unknown[]> => {
     const answers = await processes.askAll('metrics', METRICS_WITHIN_MS);
     const running = new Set(names.flatMap((name) => processes.pidOf(name) ?? []));
-    return [await exportMetrics(metrics.registry), ...(await exports.look(answers, running))];
+    return [await exportMetrics(metrics.registry), ...(await exports.add(answers, running))];
   };
   // Read at every start: all processes listen on the port of the first one, also if PORT is 0.
   const childEnv: NodeJS.ProcessEnv = { ...env };

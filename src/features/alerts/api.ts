@@ -1,41 +1,36 @@
-/** What the routes of alerts answer: types alone, which the browser's code shares. */
+/** The answers of the routes of alerts. The console in the browser shares these types. */
 import type { AlertRecord, DeliveryRecord } from './queries.ts';
+import type { Webhook } from './rules.ts';
 
 export interface ShownAlert extends AlertRecord {
-  /** The source that it is about; null for an alert about Fleetbook itself. */
+  /** The source that the alert is about; null for an alert about Fleetbook itself. */
   readonly source: string | null;
 }
 
-export interface ShownAlertRule {
-  readonly kind: string;
-  /** When it opens, in words. */
-  readonly opens: string;
-}
-
-export interface ShownWebhook {
-  readonly id: string;
-  readonly format: 'standard' | 'slack';
+export interface ShownWebhook extends Pick<Webhook, 'id' | 'format'> {
   readonly isSigned: boolean;
   /** Null for all. */
   readonly kinds: readonly string[] | null;
 }
 
 export interface AlertsAnswer {
-  readonly rules: readonly ShownAlertRule[];
-  /** Hours after which an alert that is still open is sent again. */
+  /** Each kind, and in words when its alert opens. */
+  readonly rules: readonly { readonly kind: string; readonly opens: string }[];
+  /** Hours between reminders of an open alert. */
   readonly repeatHours: number;
   readonly webhooks: readonly ShownWebhook[];
-  /** The newest first. */
+  /** Open alerts, the newest first. */
   readonly firing: readonly ShownAlert[];
-  /** The last ones that are over. */
+  /** The last resolved alerts. */
   readonly over: readonly ShownAlert[];
 }
 
 export interface ShownDelivery extends Omit<DeliveryRecord, 'body'> {
   /** `alerts.opened`, `alerts.repeated`, `alerts.resolved` or `alerts.test`. */
   readonly type: string;
-  /** What the first alerts of it say, and how many there are. */
+  /** The summaries of the first alerts. */
   readonly summaries: readonly string[];
+  /** The number of all alerts. */
   readonly alerts: number;
 }
 

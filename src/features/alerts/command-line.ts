@@ -1,4 +1,4 @@
-/** The commands of `fleetbook alert` with their arguments and options. Their code is loaded when they are called. */
+/** Declares `fleetbook alert …`. */
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import { type PageOptions, readId } from '../../cli/terminal/arguments.ts';
@@ -13,11 +13,11 @@ import {
 
 export function addAlertCommands(program: Command, { env, config }: CommandContext): void {
   const load = () => import('./commands.ts');
-  const alert = program.command('alert').description('what operators are told of, and webhooks');
-  addRows(alert, 'list', 'show the alerts that are open', 'alerts')
-    .option('--closed', 'also those that are resolved')
+  const alert = program.command('alert').description('alerts, and the messages to webhooks');
+  addRows(alert, 'list', 'show the open alerts', 'alerts')
+    .option('--closed', 'also resolved alerts')
     .action(async (options: PageOptions & { closed?: boolean }) => (await load()).alertList(env(), options));
-  addRows(alert, 'deliveries', 'show what was sent to webhooks', 'messages').action(
+  addRows(alert, 'deliveries', 'show the messages to webhooks', 'messages').action(
     async (options: PageOptions) => (await load()).alertDeliveries(env(), options),
   );
   const ALERT = ['<alert>', 'the number that `alert list` shows'] as const;
@@ -35,7 +35,7 @@ export function addAlertCommands(program: Command, { env, config }: CommandConte
     .action(async (id: string, options: Changing & { for: string }) =>
       (await load()).alertAcknowledge(env(), alertId(id), options),
     );
-  addChange(alert, 'resend', 'send a message once more')
+  addChange(alert, 'resend', 'send a message again')
     .argument('<delivery>', 'the number that `alert deliveries` shows')
     .action(async (id: string, options: Changing) =>
       (await load()).alertResend(
@@ -44,7 +44,7 @@ export function addAlertCommands(program: Command, { env, config }: CommandConte
         options,
       ),
     );
-  addChange(alert, 'test', 'send a message without an alert to a webhook, at once')
-    .argument('<webhook>', 'its id; default is that of ALERT_WEBHOOK_URL')
+  addChange(alert, 'test', 'send a test message to a webhook at once')
+    .argument('<webhook>', 'its id; `default` is the webhook of ALERT_WEBHOOK_URL')
     .action(async (id: string, options: Changing) => (await load()).alertTest(await config(), id, options));
 }

@@ -6,15 +6,13 @@ import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
-import { sendAgain } from './deliveries.ts';
-import { acknowledgeAlert, alertRecords, deliveryRecords } from './queries.ts';
+import { sendAgain, testWebhook } from './deliveries.ts';
+import { acknowledgeAlert, alertRecords, deliveryRecords, SNOOZE_FORMS, snoozeSpan } from './queries.ts';
 import { alertRules } from './settings.ts';
-import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
-import { testWebhook } from './test-webhook.ts';
 
 const WIDTH = 80;
 
-/** Open alerts; with `closed` also those that are resolved. */
+/** Prints open alerts, and with `closed` also resolved ones. */
 export async function alertList(
   env: Environment,
   options: PageOptions & { closed?: boolean },
@@ -23,24 +21,24 @@ export async function alertList(
   await using database = openDatabase(env);
   const records = await alertRecords(database.sql, { isOpenOnly: !options.closed, limit });
   if (options.json) return printJson(records);
-  if (records.length === 0) return print(options.closed ? 'there never was an alert' : 'no alert is open');
+  if (records.length === 0) return print(options.closed ? 'no alert has opened yet' : 'no alert is open');
   const now = new Date();
   for (const { id, kind, summary, openedAt, resolvedAt, resolution, acknowledgement } of records) {
     const state =
       resolvedAt === null ? `open since ${ago(openedAt, now)}` : `resolved ${ago(resolvedAt, now)}`;
     const notes = [resolution, acknowledgement && acknowledgementText(acknowledgement, now)];
-    const told = notes.filter(Boolean).map((note) => ` (${note})`);
-    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${told.join('')}`, WIDTH));
+    const suffix = notes.filter(Boolean).map((note) => ` (${note})`);
+    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${suffix.join('')}`, WIDTH));
   }
 }
 
-/** What was sent to webhooks, the newest first. */
+/** Prints the messages to webhooks, the newest first. */
 export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
   const records = await deliveryRecords(database.sql, limit);
   if (options.json) return printJson(records);
-  if (records.length === 0) return print('nothing was ever sent');
+  if (records.length === 0) return print('no message has been sent yet');
   const now = new Date();
   const rows = records.map(({ id, webhook, createdAt, attempts, state, nextAttemptAt, lastError, body }) => [
     String(id),
@@ -53,10 +51,10 @@ export async function alertDeliveries(env: Environment, options: PageOptions): P
       ? `${lastError}; next at ${nextAttemptAt.slice(11, 16)} UTC`
       : (lastError ?? ''),
   ]);
-  printText(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'MADE', 'STATE', 'TRIES', 'LAST ERROR'], rows));
+  printText(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST ERROR'], rows));
 }
 
-/** Sends a message without any alert to a webhook, at once and past those that wait. */
+/** Sends a message without an alert to a webhook at once, before the waiting messages. */
 export async function alertTest(
   config: Config,
   id: string,
@@ -73,12 +71,12 @@ export async function alertTest(
   const by = decider(config, options);
   await using store = openDatabase(config.settings.environment);
   const error = await testWebhook(store.db, webhook, by);
-  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not take the message: ${error}`);
+  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
   if (options.json) printJson({ webhook: id, delivered: true });
-  else print(`webhook ${id} took the message`);
+  else print(`webhook ${id} accepted the message`);
 }
 
-/** Puts a message at the end of its webhook's line once more. */
+/** Sends a message again, after the waiting messages of its webhook. */
 export async function alertResend(
   env: Environment,
   deliveryId: number,
@@ -90,25 +88,26 @@ export async function alertResend(
   if (webhook === undefined)
     throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
   if (options.json) printJson({ delivery: deliveryId, webhook });
-  else print(`delivery ${deliveryId} is sent again to ${webhook} by a worker, within a minute`);
+  else print(`a worker sends delivery ${deliveryId} to ${webhook} again within a minute`);
 }
 
-/** Acknowledges an open alert; with `for` until that time has passed. */
+/** Acknowledges an open alert, with `for` only for that time. */
 export async function alertAcknowledge(
   env: Environment,
   alertId: number,
   options: DeciderOptions & { for?: string; json?: boolean },
 ): Promise<void> {
   const { reason, ...by } = decider({ settings: readSettings(env) }, options);
-  if (reason === undefined) throw new UsageFailure('--reason is missing; say why, for the record');
+  if (reason === undefined)
+    throw new UsageFailure('--reason is missing; give a reason, which is stored with the acknowledgement');
   const snoozeMs = options.for === undefined ? undefined : snoozeSpan(options.for);
   if (options.for !== undefined && snoozeMs === undefined)
     throw new UsageFailure(`--for must be ${SNOOZE_FORMS}; it is "${options.for}"`);
   await using store = openDatabase(env);
   const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
-  if (done.outcome === 'unknown')
-    throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);
-  if (done.outcome === 'over') throw new CommandFailure(`alert ${alertId} is over`);
+  if (done === 'unknown') throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);
+  if (done === 'over')
+    throw new CommandFailure(`alert ${alertId} is resolved, so there is nothing to acknowledge`);
   const { kind, subject, acknowledgement } = done;
   if (options.json) printJson({ alert: alertId, kind, subject, acknowledgement });
   else print(`alert ${alertId} ${kind} ${subject} is ${acknowledgementText(acknowledgement, new Date())}`);

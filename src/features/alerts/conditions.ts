@@ -1,4 +1,4 @@
-/** What is wrong now, by what the database knows. */
+/** Finds the conditions for which alerts open. */
 
 import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
@@ -10,18 +10,19 @@ import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
 import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled-source.ts';
 import type { PricedSource } from '../../domain/exchange-rates.ts';
-import type { HeldSample } from '../../domain/held-sample.ts';
+import { noun } from '../../lib/quantities.ts';
 import { span } from '../../lib/time-span.ts';
-import { movedPrices } from './queries.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
-/** A configured source, and how old its data may be. */
+type PendingBatch = Awaited<ReturnType<typeof pendingBatches>>[number];
+
+/** A configured source. */
 export interface WatchedSource extends PricedSource {
-  /** Seconds. */
+  /** The largest allowed age of its data (seconds). */
   readonly maxAge: number;
 }
 
-/** All conditions of the core that hold at `now`. */
+/** Returns the conditions of the core at `now`. */
 export async function findConditions(
   sql: Sql,
   sources: readonly WatchedSource[],
@@ -39,19 +40,7 @@ export async function findConditions(
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
   const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
-  const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items, worst }) => ({
-    kind: 'batch_held',
-    subject: sourceId,
-    summary: `a batch of ${sourceId} is held for a decision: ${broken.map(({ detail }) => detail).join('; ')}`,
-    details: {
-      batch: id,
-      heldSince,
-      broken,
-      items,
-      ...rowsOf(worst),
-      decide: `fleetbook hold show ${sourceId}`,
-    },
-  }));
+  const found = held.map(heldBatch);
   for (const status of statuses) {
     const maxAge = maxAges.get(status.id);
     if (maxAge === undefined) continue;
@@ -74,6 +63,23 @@ export async function findConditions(
   return found;
 }
 
+function heldBatch({ id, sourceId, heldSince, broken, items, worst }: PendingBatch): Condition {
+  return {
+    kind: 'batch_held',
+    subject: sourceId,
+    summary: `a batch of ${sourceId} is held for a decision: ${broken.map(({ detail }) => detail).join('; ')}`,
+    details: {
+      batch: id,
+      heldSince,
+      broken,
+      items,
+      // A batch of an earlier release has no sample.
+      ...(worst && { rows: worst.rows, more: worst.total - worst.rows.length }),
+      decide: `fleetbook hold show ${sourceId}`,
+    },
+  };
+}
+
 function mostlySoldOut({ sourceId, regionCode, soldOut, machines, examples }: SoldOutRegion): Condition {
   const share = Math.round((soldOut / machines) * 100);
   return {
@@ -85,20 +91,15 @@ function mostlySoldOut({ sourceId, regionCode, soldOut, machines, examples }: So
 }
 
 function differing({ count, first }: FoundDifferences): Condition {
-  const what = count === 1 ? '1 document' : `${count} documents`;
   return {
     kind: 'cache_differs',
     subject: 'cache',
-    summary: `the cache held something else than the database of ${what} within the last hour; what is wrong was published again`,
+    summary: `the cache differed from the database in ${count} ${noun(count, 'document')} within the last hour; the worker published them again`,
     details: { documents: count, first },
   };
 }
 
-/** `rows` that change most and how many `more` there are; nothing of a batch of an earlier release. */
-const rowsOf = (worst: HeldSample | null): object =>
-  worst === null ? {} : { rows: worst.rows, more: worst.total - worst.rows.length };
-
-/** False for a source that an operator has taken out or disabled: that it ages is what somebody wanted. */
+/** False for a retired or disabled source: its age is intended. */
 const isRead = ({ retiredAt, disabled }: SourceStatus): boolean => retiredAt === null && disabled === null;
 
 function failing({ id, lastEnded }: SourceStatus, failures: number): Condition {
@@ -121,15 +122,15 @@ function setAside({ id }: SourceStatus, { at, reason }: Disabling): Condition {
   };
 }
 
-/** One condition for a source that is stale as a whole, else one for each stale region. */
+/** Returns one condition for a stale source, else one for each stale region. */
 function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {
   const isStale = (since: string) => now.getTime() - Date.parse(since) > maxAge * 1000;
   const { id, verifiedAt, registeredAt } = status;
   const ageOf = (readAt: string | null, since: string) => {
     const seconds = Math.max(0, now.getTime() - Date.parse(readAt ?? since)) / 1000;
-    const read =
-      readAt === null ? `was never read well in ${span(seconds)}` : `was last read well at ${readAt}`;
-    return `${read}: limit ${span(maxAge)}, ${readAt === null ? 'still without data' : `now ${span(seconds)} old`}`;
+    return readAt === null
+      ? `was never read well in ${span(seconds)}: limit ${span(maxAge)}, still without data`
+      : `was last read well at ${readAt}: limit ${span(maxAge)}, now ${span(seconds)} old`;
   };
   if (isStale(verifiedAt ?? registeredAt)) {
     return [
@@ -149,15 +150,4 @@ function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[]
       summary: `region ${region.code} of ${id} ${ageOf(region.verifiedAt, region.unreadSince ?? registeredAt)}`,
       details: { verifiedAt: region.verifiedAt, maxAge, reason: region.reason },
     }));
-}
-
-/** Prices that moved by more than the rules' factor, a condition for each run: it resolves at once. */
-export async function findMoves(sql: Sql, rules: AlertRules): Promise<Condition[]> {
-  const moves = await movedPrices(sql, 'prices_moved', rules.priceRatio);
-  return moves.map(({ sourceId, runId, count, first }) => ({
-    kind: 'prices_moved',
-    subject: `${sourceId}#${runId}`,
-    summary: `${count} ${count === 1 ? 'price' : 'prices'} of ${sourceId} moved by more than a factor of ${rules.priceRatio}`,
-    details: { source: sourceId, run: runId, count, first },
-  }));
 }

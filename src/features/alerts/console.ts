@@ -1,4 +1,4 @@
-/** The alerts of the operators' server: rules, what is open, messages; and what an operator does about them. */
+/** The routes of alerts in the operators' server. */
 import type { FastifyRequest } from 'fastify';
 import type { OpsContext } from '../../app/feature.ts';
 import { deciderOf } from '../../ops/access.ts';
@@ -14,8 +14,8 @@ import {
   windowOf,
 } from '../../ops/parameters.ts';
 import type { OpsPart } from '../../ops/part.ts';
-import type { AlertsAnswer, DeliveriesAnswer, ShownAlert, ShownDelivery, ShownWebhook } from './api.ts';
-import { sendAgain } from './deliveries.ts';
+import type { AlertsAnswer, DeliveriesAnswer, ShownAlert, ShownDelivery } from './api.ts';
+import { sendAgain, testWebhook } from './deliveries.ts';
 import {
   type AlertRecord,
   acknowledgeAlert,
@@ -23,33 +23,38 @@ import {
   type DeliveryRecord,
   findDeliveries,
   resolvedAlerts,
+  SNOOZE_FORMS,
+  snoozeSpan,
 } from './queries.ts';
-import { rulesInWords, type Webhook } from './rules.ts';
+import { rulesInWords } from './rules.ts';
 import { alertRules } from './settings.ts';
-import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
 import { sourceOfAlert } from './subject.ts';
-import { testWebhook } from './test-webhook.ts';
 
-/** Ended alerts that the console shows. */
-const OVER = 50;
-/** Of each message. */
+/** Resolved alerts that the console shows. */
+const RESOLVED = 50;
+/** Summaries that the console shows of each message. */
 const SUMMARIES = 3;
 const STATES = ['waiting', 'delivered', 'given up'] as const;
 
-/** Adds what operators see of alerts and do about them to their server. */
 export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): OpsPart {
-  const rules = alertRules(config);
+  const { webhooks, repeatHours, ...rules } = alertRules(config);
   const configured = {
     rules: Object.entries({ ...rulesInWords(rules), ...kinds }).map(([kind, opens]) => ({ kind, opens })),
-    repeatHours: rules.repeatHours,
-    webhooks: rules.webhooks.map(shownWebhook),
+    repeatHours,
+    // Without the address, which may contain a secret.
+    webhooks: webhooks.map(({ id, format, secret, kinds }) => ({
+      id,
+      format,
+      isSigned: secret !== undefined,
+      kinds: kinds ?? null,
+    })),
   };
   return {
     addApi(api, { changed }) {
       api.get('/alerts', async (): Promise<AlertsAnswer> => {
         const [firing, over] = await Promise.all([
           alertRecords(sql, { isOpenOnly: true, limit: undefined }),
-          resolvedAlerts(sql, OVER),
+          resolvedAlerts(sql, RESOLVED),
         ]);
         return { ...configured, firing: firing.map(withSource), over: over.map(withSource) };
       });
@@ -63,8 +68,8 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
         const id = idOf(request.params, 'alert', 'alert');
         const reason = reasonOf(request.body);
         const done = await acknowledgeAlert(db, id, snoozeMs, { ...deciderOf(request), reason });
-        if (done.outcome === 'unknown') throw new NotFound(`there is no alert ${id}`);
-        if (done.outcome === 'over') throw new Conflict(`alert ${id} is over; load this page again`);
+        if (done === 'unknown') throw new NotFound(`there is no alert ${id}`);
+        if (done === 'over') throw new Conflict(`alert ${id} is resolved; reload this page`);
         await changed();
         return { alert: id, acknowledgement: done.acknowledgement };
       };
@@ -84,7 +89,7 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
       });
       api.post('/alerts/webhooks/:webhook/test', async (request) => {
         const { webhook: id } = request.params as { webhook: string };
-        const webhook = rules.webhooks.find((each) => each.id === id);
+        const webhook = webhooks.find((each) => each.id === id);
         if (webhook === undefined) throw new NotFound(`no webhook ${id} is configured here`);
         const problem = await testWebhook(db, webhook, deciderOf(request));
         return { webhook: id, problem: problem ?? null };
@@ -95,15 +100,7 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
 
 const withSource = (alert: AlertRecord): ShownAlert => ({ ...alert, source: sourceOfAlert(alert) ?? null });
 
-/** Without its address, which may hold a secret. */
-const shownWebhook = ({ id, format, secret, kinds }: Webhook): ShownWebhook => ({
-  id,
-  format,
-  isSigned: secret !== undefined,
-  kinds: kinds ?? null,
-});
-
-/** The body is in whatever form it had when it was written. */
+/** An earlier release may have stored the body in another form. */
 function shown({ body, ...delivery }: DeliveryRecord): ShownDelivery {
   const { type, data } = body as { type?: string; data?: { alerts?: readonly { summary?: string }[] } };
   const alerts = data?.alerts ?? [];

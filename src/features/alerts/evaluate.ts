@@ -1,17 +1,23 @@
-/** Finds what is wrong, and writes down who is to be told of it. */
-import { randomUUID } from 'node:crypto';
-import type { ClientDatabase } from '../../db/connection/database.ts';
+/** Compares the conditions of now with the open alerts, and writes the messages to webhooks. */
+import type { ClientDatabase, Database } from '../../db/connection/database.ts';
+import { and, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
+import { nameOf } from '../../db/connection/statements.ts';
+import { alertDeliveries, alerts } from '../../db/schema.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { findConditions, findMoves, type WatchedSource } from './conditions.ts';
-import { type AlertChanges, reconcileAlerts } from './deliveries.ts';
-import { messagesFor } from './message.ts';
+import { findConditions, type WatchedSource } from './conditions.ts';
+import { type AlertChanges, type AlertRow, messagesFor } from './message.ts';
+import { findPriceMoves } from './price-moves.ts';
 import type { AlertRules } from './rules.ts';
 
+/** Any number that no other advisory lock of the product uses. */
+const EVALUATION_LOCK = 7_155_239;
+/** A large catalogue takes a minute to be published, so its backlog opens an alert only if it lasts. */
+const BACKLOG_LASTS_SECONDS = 300;
+
 /**
- * Compares what is wrong now with the open alerts: new ones open, those that are over resolve. What webhooks are told is
- * written in the same transaction.
- * @param findMore finds what features report
- * @returns undefined when another worker does the same right now
+ * Opens and resolves alerts, and adds the messages about them in the same transaction.
+ * @param findMore finds the conditions of features
+ * @returns undefined if another worker evaluates at the same time
  */
 export async function evaluateAlerts(
   db: ClientDatabase,
@@ -20,27 +26,122 @@ export async function evaluateAlerts(
   now: Date,
   findMore: () => Promise<readonly Condition[]> = async () => [],
 ): Promise<AlertChanges | undefined> {
-  const sql = db.$client;
-  const find = async () => {
+  const { $client } = db;
+  return db.transaction(async (tx) => {
+    const [lock] = await tx.execute<{ got: boolean }>(
+      sql`select pg_try_advisory_xact_lock(${EVALUATION_LOCK}) as got`,
+    );
+    if (!lock?.got) return undefined;
+    // Only with the lock: a worker that reads earlier may report what another worker has just reported.
     const [lasting, more, events] = await Promise.all([
-      findConditions(sql, sources, rules, now),
+      findConditions($client, sources, rules, now),
       findMore(),
-      findMoves(sql, rules),
+      findPriceMoves($client, rules),
     ]);
-    return { lasting: [...lasting, ...more].map(keyed), events: events.map(keyed) };
-  };
-  return reconcileAlerts(db, find, rules.repeatHours, (changes) =>
-    messagesFor(rules, changes, now, newMessageId),
-  );
+    const changes = await reconcile(tx, [...lasting, ...more], events, rules.repeatHours);
+    const messages = messagesFor(rules, changes, now);
+    if (messages.length > 0) await tx.insert(alertDeliveries).values(messages);
+    return changes;
+  });
 }
 
-export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`;
+/**
+ * Brings the stored alerts in line with the conditions of now.
+ * @param lasting conditions: an open alert without one resolves
+ * @param events conditions whose alerts open and resolve at once
+ */
+async function reconcile(
+  tx: Database,
+  lasting: readonly Condition[],
+  events: readonly Condition[],
+  repeatHours: number,
+): Promise<AlertChanges> {
+  const keys = lasting.map(keyOf);
+  const isOver = and(isNull(alerts.resolvedAt), keys.length > 0 ? notInArray(alerts.key, keys) : undefined);
+  // No message mentions an alert that ends before it has lasted for long enough.
+  await tx.delete(alerts).where(and(isOver, isNull(alerts.toldAt)));
+  const resolved = await tx
+    .update(alerts)
+    .set({ resolvedAt: sql`now()`, resolution: resolutionOf() })
+    .where(isOver)
+    .returning();
+  await insertOrUpdate(tx, lasting);
+  const opened = [...(await open(tx, lasting)), ...(await insertEvents(tx, events))];
+  if (keys.length === 0) return { opened, repeated: [], resolved };
+  const repeated = await tx
+    .update(alerts)
+    .set({ toldAt: sql`now()`, ...UNACKNOWLEDGED })
+    .where(and(inArray(alerts.key, keys), isNull(alerts.resolvedAt), isReminderDue(repeatHours)))
+    .returning();
+  return { opened, repeated, resolved };
+}
 
-/** A large catalogue takes a minute to be published, which is nobody's trouble. */
-const BACKLOG_LASTS_SECONDS = 300;
+const UNACKNOWLEDGED = {
+  acknowledgedAt: null,
+  acknowledgedBy: null,
+  acknowledgedReason: null,
+  snoozedUntil: null,
+};
 
-const keyed = (condition: Condition) => ({
-  ...condition,
-  key: `${condition.kind}:${condition.subject}`,
-  lastsSeconds: condition.kind === 'publication_behind' ? BACKLOG_LASTS_SECONDS : 0,
-});
+/** An acknowledged alert gets no reminder. A snoozed alert gets one when its snooze ends. */
+const isReminderDue = (repeatHours: number) =>
+  or(
+    and(
+      isNull(alerts.acknowledgedAt),
+      lt(alerts.toldAt, sql`now() - make_interval(hours => ${repeatHours})`),
+    ),
+    lte(alerts.snoozedUntil, sql`now()`),
+  );
+
+const keyOf = ({ kind, subject }: Condition) => `${kind}:${subject}`;
+const rowOf = (condition: Condition) => ({ ...condition, key: keyOf(condition) });
+
+/** Stores new conditions. A stored one gets the current text: a younger batch may be held. */
+async function insertOrUpdate(tx: Database, conditions: readonly Condition[]): Promise<void> {
+  if (conditions.length === 0) return;
+  const { key, summary, details, resolvedAt } = alerts;
+  const given = { summary: sql`excluded.summary`, details: sql`excluded.details` };
+  await tx
+    .insert(alerts)
+    .values(conditions.map(rowOf))
+    .onConflictDoUpdate({
+      target: key,
+      targetWhere: sql`${nameOf(resolvedAt)} is null`,
+      set: given,
+      setWhere: sql`(${summary}, ${details}) is distinct from (${given.summary}, ${given.details})`,
+    });
+}
+
+async function insertEvents(tx: Database, events: readonly Condition[]): Promise<AlertRow[]> {
+  if (events.length === 0) return [];
+  const times = { toldAt: sql`now()`, resolvedAt: sql`now()` };
+  return tx
+    .insert(alerts)
+    .values(events.map((event) => ({ ...rowOf(event), ...times })))
+    .returning();
+}
+
+/** Opens the alerts whose conditions have lasted for long enough. */
+async function open(tx: Database, conditions: readonly Condition[]): Promise<AlertRow[]> {
+  if (conditions.length === 0) return [];
+  const lasts = sql`case ${alerts.kind} when 'publication_behind' then ${BACKLOG_LASTS_SECONDS} else 0 end`;
+  const hasLasted = lte(alerts.openedAt, sql`now() - make_interval(secs => ${lasts})`);
+  const isNew = and(isNull(alerts.resolvedAt), isNull(alerts.toldAt));
+  return tx
+    .update(alerts)
+    .set({ toldAt: sql`now()` })
+    .where(and(inArray(alerts.key, conditions.map(keyOf)), isNew, hasLasted))
+    .returning();
+}
+
+/** The decision that ended a held batch. It may be about a younger batch of the source, which replaced the alert's batch. */
+function resolutionOf() {
+  return sql`(
+    select case b.status when 'superseded' then 'a later run replaced it'
+      else case b.status when 'undone' then 'approved' else b.status end
+        || coalesce(' by ' || b.decided_by, '') || coalesce(' because ' || b.reason, '') end
+    from held_batches b
+    where ${alerts.kind} = 'batch_held' and b.source_id = ${alerts.subject} and b.status <> 'pending'
+      and b.id >= (${alerts.details} ->> 'batch')::int
+    order by b.status = 'superseded', b.id desc limit 1)`;
+}

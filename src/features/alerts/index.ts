@@ -1,4 +1,4 @@
-/** Webhooks and the console report what is wrong. See docs/alerts.md. */
+/** Alerts about problems, in webhooks and the console. See docs/alerts.md. */
 import type { Feature } from '../../app/feature.ts';
 import { addAlertCommands } from './command-line.ts';
 import { ALERT_SECTION, ALERT_SETTINGS, alertProblems, alertRules } from './settings.ts';
@@ -19,7 +19,7 @@ export const alertsFeature: Feature = {
     {
       name: 'alerts',
       schedule: { cron: '* * * * *', job: 'evaluate' },
-      // A receiver that hangs must not delay the next evaluation.
+      // A slow receiver must not delay the next evaluation.
       concurrency: (config) => alertRules(config).webhooks.length + 1,
       open: async (context) => (await import('./job.ts')).alertProcessor(context),
     },

@@ -1,15 +1,13 @@
-/** Looks once a minute for what is wrong, and sends the messages that tell of it. */
-import type { Job, Queue } from 'bullmq';
+/** The jobs of alerts: one evaluates each minute, and others send the messages of one webhook each. */
+import type { Job } from 'bullmq';
 import { AttemptFailed } from '../../../workers/attempt-failed.ts';
 import type { QueueContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/priced-source.ts';
-import type { ClientDatabase } from '../../db/connection/database.ts';
-import { deliver } from './deliver.ts';
-import { dueWebhooks } from './deliveries.ts';
+import { deliver, dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';
 import { alertRules } from './settings.ts';
 
-/** A job that names a webhook sends its messages. A job without one evaluates. */
+/** A job with a webhook sends its messages. A job without one evaluates. */
 interface AlertJob {
   readonly webhook?: string;
 }
@@ -20,31 +18,31 @@ export function alertProcessor({ config, store: { db }, queue, logger, findCondi
     ...pricedSource(source, config.settings),
     maxAge: source.maxAge,
   }));
+
+  const evaluate = async (): Promise<void> => {
+    const changes = await evaluateAlerts(db, sources, rules, new Date(), findConditions);
+    for (const { kind, subject, summary } of changes?.opened ?? [])
+      logger.warn({ kind, subject }, `alert: ${summary}`);
+    for (const { kind, subject, summary } of changes?.resolved ?? [])
+      logger.info({ kind, subject }, `alert resolved: ${summary}`);
+    // A webhook has one job at a time. While the job waits for its next attempt, no other is added.
+    for (const webhook of await dueWebhooks(db))
+      await queue.add('deliver', { webhook }, { deduplication: { id: `deliver-${webhook}` } });
+  };
+
   return async (job: Job<AlertJob>, _token?: string, signal?: AbortSignal): Promise<void> => {
     const { webhook: id } = job.data;
-    if (id === undefined) {
-      const now = new Date();
-      const changes = await evaluateAlerts(db, sources, rules, now, findConditions);
-      for (const { kind, subject, summary } of changes?.opened ?? [])
-        logger.warn({ kind, subject }, `alert: ${summary}`);
-      for (const { kind, subject, summary } of changes?.resolved ?? [])
-        logger.info({ kind, subject }, `alert resolved: ${summary}`);
-      await enqueueDeliveries(db, queue);
-      return;
-    }
+    if (id === undefined) return evaluate();
     const webhook = rules.webhooks.find((each) => each.id === id);
     if (!webhook) {
-      logger.warn({ webhook: id }, 'messages wait for a webhook that is not configured here');
+      logger.warn({ webhook: id }, 'messages wait for a webhook that this worker does not have configured');
       return;
     }
     const pauseMs = await deliver({ db, webhook, logger, signal });
     if (pauseMs !== undefined)
-      throw new AttemptFailed(new Error(`webhook ${id} did not take a message; it is tried again`), pauseMs);
+      throw new AttemptFailed(
+        new Error(`webhook ${id} did not accept a message; the worker retries it`),
+        pauseMs,
+      );
   };
-}
-
-/** One job for each webhook at a time: while one waits for its next attempt, no other is added. */
-async function enqueueDeliveries(db: ClientDatabase, queue: Queue<AlertJob>): Promise<void> {
-  for (const webhook of await dueWebhooks(db))
-    await queue.add('deliver', { webhook }, { deduplication: { id: `deliver-${webhook}` } });
 }

@@ -1,14 +1,23 @@
-/** What webhooks are sent. */
-import { createHmac } from 'node:crypto';
+/** The messages to webhooks. */
+import { createHmac, randomUUID } from 'node:crypto';
+import type { alerts } from '../../db/schema.ts';
 import type { HeldSampleRow } from '../../domain/held-sample.ts';
-import { actionOf } from './action.ts';
-import type { AlertChanges, AlertRow, NewDelivery } from './deliveries.ts';
 import type { AlertRules, Webhook } from './rules.ts';
+import { actionOf } from './subject.ts';
 
-/** The body of a message in the format `standard`, as standardwebhooks.com asks: type, time and data. */
+export type AlertRow = typeof alerts.$inferSelect;
+
+export interface AlertChanges {
+  readonly opened: readonly AlertRow[];
+  /** Alerts that are due for a reminder, or whose snooze has ended. */
+  readonly repeated: readonly AlertRow[];
+  readonly resolved: readonly AlertRow[];
+}
+
+/** The body of a message in the format `standard`: type, time and data, as in standardwebhooks.com. */
 export interface AlertMessage {
   readonly type: 'alerts.opened' | 'alerts.repeated' | 'alerts.resolved' | 'alerts.test';
-  /** RFC 3339: when it was found. */
+  /** When the worker evaluated the alerts, RFC 3339. */
   readonly timestamp: string;
   readonly data: { readonly alerts: readonly MessageAlert[] };
 }
@@ -22,19 +31,20 @@ export interface MessageAlert {
   readonly opened_at: string;
   readonly resolved_at: string | null;
   readonly resolution: string | null;
-  /** The page of the console about it; null where OPS_URL is not set. */
+  /** The alert's page in the console; null without OPS_URL. */
   readonly url: string | null;
-  /** The command that shows what it is about. */
+  /** The command that shows the subject of the alert. */
   readonly command: string;
 }
 
-/** One message for each webhook and type, which holds all its alerts: many alerts make one message. */
+export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`;
+
+/** Returns one message for each webhook and type. It contains all alerts of that type. */
 export function messagesFor(
   { webhooks, opsUrl }: Pick<AlertRules, 'webhooks' | 'opsUrl'>,
   changes: AlertChanges,
   now: Date,
-  newId: () => string,
-): NewDelivery[] {
+) {
   const timestamp = now.toISOString();
   return webhooks.flatMap(({ id, kinds }) => {
     const wanted = (rows: readonly AlertRow[]) =>
@@ -48,9 +58,9 @@ export function messagesFor(
     ] as const;
     return types
       .filter(([, alerts]) => alerts.length > 0)
-      .map(([type, alerts]): NewDelivery => {
+      .map(([type, alerts]) => {
         const body: AlertMessage = { type, timestamp, data: { alerts } };
-        return { webhook: id, messageId: newId(), body };
+        return { webhook: id, messageId: newMessageId(), body };
       });
   });
 }
@@ -63,7 +73,7 @@ function messageAlert(
   { id, kind, subject, summary, details, openedAt, resolvedAt, resolution }: AlertRow,
   opsUrl: string | undefined,
 ): MessageAlert {
-  const { path, command } = actionOf(kind, subject, details);
+  const { path, command } = actionOf({ kind, subject }, details);
   return {
     id,
     kind,
@@ -80,7 +90,7 @@ function messageAlert(
 
 const rfc3339 = (instant: string): string => new Date(instant).toISOString();
 
-/** The text of the request's body. */
+/** Returns the text of the request's body. */
 export function bodyText(message: AlertMessage, format: Webhook['format']): string {
   if (format === 'slack') return JSON.stringify({ text: slackText(message) });
   return JSON.stringify({ ...message, data: { alerts: withRows(message.data.alerts, ROWS_IN_MESSAGE) } });
@@ -93,20 +103,20 @@ const TITLES: Readonly<Record<AlertMessage['type'], string>> = {
   'alerts.test': 'Fleetbook: this is a test; alerts arrive here',
 };
 
-/** What the details of an alert may have: rows of a held batch, and how many there are besides. */
+/** Rows of a held batch in the details of its alert, and the number of other rows. */
 interface Rows {
   readonly rows: readonly HeldSampleRow[];
   readonly more: number;
 }
 
-/** Rows of all alerts of one message, at most. */
+/** Most rows of all alerts of one message. */
 const ROWS_IN_MESSAGE = 100;
 const ROWS_IN_TEXT = 20;
 
 const hasRows = (details: unknown): details is Rows =>
   typeof details === 'object' && details !== null && 'rows' in details && 'more' in details;
 
-/** Gives each alert its share of `most` rows; those that are left out count as `more`. */
+/** Gives each alert an equal share of `most` rows, and adds the number of omitted rows to `more`. */
 function withRows(alerts: readonly MessageAlert[], most: number): readonly MessageAlert[] {
   const share = Math.floor(most / Math.max(1, alerts.filter(({ details }) => hasRows(details)).length));
   return alerts.map((alert) => {
@@ -117,14 +127,14 @@ function withRows(alerts: readonly MessageAlert[], most: number): readonly Messa
   });
 }
 
-/** More alerts than this are counted instead of shown. */
+/** Most alerts that a text shows. It counts the others. */
 const MOST_ALERTS = 20;
 
 function slackText({ type, data: { alerts } }: AlertMessage): string {
   const shown = withRows(alerts.slice(0, MOST_ALERTS), ROWS_IN_TEXT);
   const lines = shown.flatMap(({ summary, resolution, resolved_at, details, url, command }) => [
     `• ${slackEscaped(summary)}${resolution === null ? '' : ` – ${slackEscaped(resolution)}`}`,
-    // A resolved alert needs neither its rows nor an action.
+    // A resolved alert needs neither rows nor an action. An event opens and resolves at once, so its opening has an action.
     ...(resolved_at === null && hasRows(details) ? rowLines(details) : []),
     ...(resolved_at === null || type === 'alerts.opened' ? [actionLine(url, command)] : []),
   ]);
@@ -132,7 +142,7 @@ function slackText({ type, data: { alerts } }: AlertMessage): string {
   return [`*${TITLES[type]}*`, ...lines, ...(more > 0 ? [`… ${more} more`] : [])].join('\n');
 }
 
-/** A message that an earlier release has stored has neither. */
+/** A message that an earlier release stored has neither address nor command. */
 const actionLine = (url: string | null | undefined, command: string | undefined): string =>
   slackEscaped(`    ${[url, command && `\`${command}\``].filter(Boolean).join(' · ')}`).trimEnd();
 
@@ -145,11 +155,11 @@ function rowLines({ rows, more }: Rows): string[] {
   return [...lines, ...(more > 0 ? [`    … ${more} more`] : [])].map(slackEscaped);
 }
 
-/** Slack's own three, and nothing of an upstream's may become a mention or a link. */
+/** Escapes the three characters of Slack's syntax, so that text of an upstream becomes no mention and no link. */
 const slackEscaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** The header fields of standardwebhooks.com. @param at seconds since the epoch */
+/** Returns the header fields of standardwebhooks.com. @param at seconds since the epoch */
 export function signedHeaders(
   messageId: string,
   at: number,

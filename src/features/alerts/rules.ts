@@ -1,6 +1,6 @@
-/** When alerts open, and which webhooks receive them. */
+/** The limits at which alerts open, and the webhooks that receive them. */
 
-/** Kinds of conditions of the core. Features add kinds. */
+/** Kinds of alerts of the core. Features add kinds. */
 export const ALERT_KINDS = [
   'batch_held',
   'source_stale',
@@ -16,37 +16,37 @@ export const ALERT_KINDS = [
 type AlertKind = (typeof ALERT_KINDS)[number];
 
 export interface Webhook {
-  /** Names it in the database, in logs and on the command line. */
+  /** The name in the database, in logs and in commands. */
   readonly id: string;
-  /** Some receivers have a secret in their address: it is never written anywhere. */
+  /** May contain a secret, so it is never logged, stored or shown. */
   readonly url: string;
-  /** Signs each message; undefined for receivers that check no signature. */
+  /** The key of the signature; undefined for messages without one. */
   readonly secret: Buffer | undefined;
   readonly format: 'standard' | 'slack';
-  /** The kinds that it is told of; undefined for all. */
+  /** The kinds of alerts that it receives; undefined for all. */
   readonly kinds: readonly string[] | undefined;
 }
 
 export interface AlertRules {
   readonly webhooks: readonly Webhook[];
-  /** So many failed runs in a row are an alert. */
+  /** Failed runs in a row that open an alert. */
   readonly failuresInRow: number;
-  /** A price that moves by more than this factor is an alert. */
+  /** An alert opens if a price moves by more than this factor. */
   readonly priceRatio: number;
-  /** More documents than this that wait to be published are an alert. */
+  /** An alert opens if more documents than this wait to be published. */
   readonly backlog: number;
-  /** Hours after which an alert that is still open is told again. */
+  /** Hours between reminders of an open alert. */
   readonly repeatHours: number;
   /** The console's public address (OPS_URL); undefined for messages without links. */
   readonly opsUrl: string | undefined;
 }
 
-/** Share of a region's machines, published or sold out, that are sold out when its alert opens. */
+/** The alert of a region opens if this share of its published and sold-out machines is sold out. */
 export const SOLD_OUT_SHARE = 0.5;
 /** A region with fewer sold-out machines opens no alert. */
 export const SOLD_OUT_AT_LEAST = 3;
 
-/** Nobody is told. */
+/** The default limits, without a webhook. */
 export const NO_ALERTS: AlertRules = {
   webhooks: [],
   failuresInRow: 3,
@@ -56,17 +56,19 @@ export const NO_ALERTS: AlertRules = {
   opsUrl: undefined,
 };
 
-/** When an alert of each kind of the core opens, by these rules, in words. */
-export function rulesInWords(rules: AlertRules): Readonly<Record<AlertKind, string>> {
+/** Describes when the alert of each kind of the core opens. */
+export function rulesInWords(
+  rules: Pick<AlertRules, 'failuresInRow' | 'priceRatio' | 'backlog'>,
+): Readonly<Record<AlertKind, string>> {
   return {
     batch_held: 'a guard holds a batch for a decision',
     source_stale: 'the last good run of a source is older than its maxAge',
-    region_stale: 'the same of one region, while the source is not stale',
+    region_stale: 'the last good read of a region is older than the maxAge of its source, which is not stale',
     source_failing: `${rules.failuresInRow} runs in a row of a source failed`,
-    sold_out: `${SOLD_OUT_SHARE * 100} % or more of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} of them`,
-    source_set_aside: 'two runs of a source ended the process of their worker, which disabled the source',
-    prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; told once`,
-    publication_behind: `for five minutes more than ${rules.backlog} documents waited to be published`,
-    cache_differs: 'within the last hour the cache held something else than the database',
+    sold_out: `at least ${SOLD_OUT_SHARE * 100} % of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} machines`,
+    source_set_aside: 'two runs of a source ended their worker process, so Fleetbook disabled the source',
+    prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; one message, no reminders`,
+    publication_behind: `more than ${rules.backlog} documents have waited for publication for five minutes`,
+    cache_differs: 'the cache differed from the database within the last hour',
   };
 }

@@ -1,4 +1,4 @@
-/** Reads the rules of alerts and the webhooks from the environment and from the file of sources. */
+/** Reads the rules and webhooks of alerts from the environment and the configuration file. */
 
 import { z } from 'zod';
 import type { FeatureSection } from '../../app/feature.ts';
@@ -11,85 +11,88 @@ import { ALERT_KINDS, type AlertRules, NO_ALERTS, type Webhook } from './rules.t
 
 export const ALERT_SETTINGS = {
   ALERT_WEBHOOK_URL: secret(
-    setting('address that is told of what is wrong, see docs/alerts.md; unset: none', url('http', 'https')),
+    setting('webhook that receives alerts, see docs/alerts.md; unset: none', url('http', 'https')),
   ),
   ALERT_WEBHOOK_SECRET: secret(
-    setting('signing secret of that webhook, whsec_ and base64; unset: messages are not signed', text),
+    setting(
+      'secret that signs the messages to ALERT_WEBHOOK_URL: whsec_ and base64; unset: no signature',
+      text,
+    ),
   ),
   ALERT_WEBHOOK_FORMAT: setting(
-    'standard: JSON, as standardwebhooks.com says; slack: a text, also for Mattermost',
+    'standard: JSON as in standardwebhooks.com; slack: text, also for Mattermost',
     oneOf('standard', 'slack'),
     'standard',
   ),
 } satisfies SettingDefinitions;
 
-/** A secret, and an address that holds one, are named and never written there. */
+/** The file names the variables of secrets and addresses, and never contains them. */
 const webhookShape = (kind: z.ZodType<string>) =>
   z.strictObject({
     id: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes')
-      .describe('names the webhook in logs and in commands'),
-    urlEnv: variable.describe('name of the variable that holds the address'),
-    secretEnv: variable.optional().describe('name of the variable that holds the signing secret (whsec_…)'),
+      .describe('name of the webhook in logs and commands'),
+    urlEnv: variable.describe('environment variable with the address'),
+    secretEnv: variable.optional().describe('environment variable with the signing secret (whsec_…)'),
     format: z
       .enum(['standard', 'slack'])
       .default('standard')
-      .describe('standard: JSON, signed as standardwebhooks.com says; slack: a text'),
-    kinds: z.array(kind).min(1).optional().describe('what it is told of; all kinds when absent'),
+      .describe('standard: JSON, signed as in standardwebhooks.com; slack: text'),
+    kinds: z.array(kind).min(1).optional().describe('kinds of alerts that it receives; all unless given'),
   });
 
 const alertShape = (kind: z.ZodType<string>) =>
   z
     .strictObject({
-      webhooks: z.array(webhookShape(kind)).default([]).describe('who is told'),
+      webhooks: z.array(webhookShape(kind)).default([]).describe('receivers of alerts'),
       failuresInRow: z
         .int()
         .min(1)
         .max(1000)
         .default(NO_ALERTS.failuresInRow)
-        .describe('so many failed runs in a row are an alert'),
+        .describe('failed runs in a row that open an alert'),
       priceRatio: z
         .number()
         .gt(1)
         .default(NO_ALERTS.priceRatio)
-        .describe('a price that moves by more than this factor is an alert'),
+        .describe('an alert opens if a price moves by more than this factor'),
       backlog: z
         .int()
         .min(1)
         .default(NO_ALERTS.backlog)
-        .describe('more documents than this that wait to be published are an alert'),
+        .describe('an alert opens if more documents than this wait to be published'),
       repeatHours: z
         .int()
         .min(1)
         .max(8760)
         .default(NO_ALERTS.repeatHours)
-        .describe('hours after which an open alert is told again'),
+        .describe('hours between reminders of an open alert'),
     })
     .optional()
-    .describe('when operators are told of what is wrong, and where');
+    .describe('limits at which alerts open, and webhooks that receive them');
 
 export const ALERT_SECTION: FeatureSection = {
   name: 'alerts',
   shape: (kinds) => alertShape(z.enum([...ALERT_KINDS, ...kinds])),
 };
 
-/** The section as the configuration holds it: the kinds are checked. */
+/** Parses the section of a read configuration, whose kinds are checked already. */
 const checkedShape = alertShape(z.string());
 
-/** Returns the rules. A webhook that is configured wrongly is left out. */
+/** Returns the rules without webhooks that are configured wrongly. */
 export const alertRules = (config: WithSections): AlertRules => readAlertRules(config, []);
 
-/** Returns what is wrong with the rules, a line each. */
+/** Returns the problems of the rules, a line each. */
 export function alertProblems(config: WithSections): string[] {
   const problems: string[] = [];
   readAlertRules(config, problems);
   return problems;
 }
 
-/** The webhook that the environment alone configures. */
+/** The id of the webhook of ALERT_WEBHOOK_URL. */
 const OF_THE_ENVIRONMENT = 'default';
-/** Bytes of a signing secret, by standardwebhooks.com. */
+/** Bytes of a signing secret, as in standardwebhooks.com. */
 const SECRET_BYTES = { least: 24, most: 64 };
 
 function readAlertRules({ settings, sections }: WithSections, problems: string[]): AlertRules {
@@ -115,20 +118,20 @@ function readAlertRules({ settings, sections }: WithSections, problems: string[]
   });
   for (const id of new Set(entries.map((each) => each.id)))
     if (entries.filter((each) => each.id === id).length > 1)
-      problems.push(`${file}: webhook "${id}" is there twice`);
+      problems.push(`${file}: webhook "${id}" is listed twice; give each webhook its own id`);
   const own = webhookOfTheEnvironment(env, problems);
   if (own && webhooks.some(({ id }) => id === own.id))
-    problems.push(`${file}: webhook "${own.id}" is that of ALERT_WEBHOOK_URL; give it another id`);
+    problems.push(`${file}: webhook "${own.id}" has the id of ALERT_WEBHOOK_URL; give it another id`);
   return { ...limits, webhooks: [...(own ? [own] : []), ...webhooks], opsUrl: settings.OPS_URL };
 }
 
 function webhookOfTheEnvironment(env: Environment, problems: string[]): Webhook | undefined {
-  // The configuration reports a setting whose value is wrong.
+  // The configuration reports a wrong value.
   const settings = valuesOf(ALERT_SETTINGS, env, []);
   const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: text, ALERT_WEBHOOK_FORMAT: format } = settings;
   if (url === undefined) {
     if (text !== undefined)
-      problems.push('ALERT_WEBHOOK_SECRET has no use without ALERT_WEBHOOK_URL; set both');
+      problems.push('ALERT_WEBHOOK_SECRET has no effect without ALERT_WEBHOOK_URL; set both');
     return undefined;
   }
   const secret = text === undefined ? undefined : readSecret(text);
@@ -138,7 +141,7 @@ function webhookOfTheEnvironment(env: Environment, problems: string[]): Webhook 
 
 const SECRET_REMEDY = `must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`;
 
-/** Null for a text that is no secret. */
+/** Returns the bytes of a secret; null for a text of another form. */
 function readSecret(text: string): Buffer | null {
   const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
   const bytes = Buffer.from(base64 ?? '', 'base64');

@@ -1,7 +1,7 @@
-/** The console: pages of the operators' server for a browser, and the API behind them. See docs/console.md. */
+/** The console: pages for a browser in the operators' server, and their API. See docs/console.md. */
 import type { Feature } from '../../app/feature.ts';
 
 export const consoleFeature: Feature = {
   name: 'console',
-  operations: async (context) => (await import('./open.ts')).openConsole(context),
+  operations: async (context) => (await import('./part.ts')).openConsole(context),
 };

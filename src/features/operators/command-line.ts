@@ -8,19 +8,19 @@ export function addOperators(program: Command, { env }: { readonly env: Env }): 
   const NAME = ['<name>', 'the operator'] as const;
   const ID = ['<id>', 'the number that `operator tokens` shows and `operator token` printed'] as const;
   const EXPIRES = ['--expires <when>', 'e.g. 90d, 12h or 2027-01-31; never unless given'] as const;
-  add(operator, 'list', 'show who can sign in, with role and last visit').action(async (options: Json) =>
+  add(operator, 'list', 'show the operators, with role and last use').action(async (options: Json) =>
     (await load()).listOperatorsCommand(env(), options),
   );
-  addChange(operator, 'create', 'create an operator, and print a token to sign in with, once')
+  addChange(operator, 'create', 'create an operator, and print a token once')
     .argument('<name>', 'lower-case letters, digits, dots, dashes, underscores or @')
     .requiredOption('--role <role>', 'viewer reads, operator decides and runs, admin manages')
     .option(...EXPIRES)
     .action(async (name: string, options: Changing & { role: string; expires?: string }) =>
       (await load()).createOperatorCommand(env(), name, options),
     );
-  addChange(operator, 'token', 'issue another token to an operator, and print it, once')
+  addChange(operator, 'token', 'issue another token to an operator, and print it once')
     .argument(...NAME)
-    .option('--name <name>', 'what uses it, e.g. prometheus; shown in lists and in the audit log')
+    .option('--name <name>', 'the program that uses it, e.g. prometheus; shown in lists and the audit log')
     .option(...EXPIRES)
     .action(async (name: string, options: Changing & { name?: string; expires?: string }) =>
       (await load()).issueTokenCommand(env(), name, options),
@@ -35,25 +35,25 @@ export function addOperators(program: Command, { env }: { readonly env: Env }): 
     .action(async (id: string, options: Changing) =>
       (await load()).revokeTokenOfOperator(env(), id, options),
     );
-  addChange(operator, 'rotate', 'issue a token in the place of another one, and print it, once')
+  addChange(operator, 'rotate', 'replace a token with a new one, and print it once')
     .argument(...ID)
-    .option('--grace <span>', 'for which the old token stays good, e.g. 1h; none unless given')
+    .option('--grace <span>', 'time for which the old token stays good, e.g. 1h; none unless given')
     .action(async (id: string, options: Changing & { grace?: string }) =>
       (await load()).rotateTokenOfOperator(env(), id, options),
     );
-  addChange(operator, 'set-role', 'give an operator another role, at once')
+  addChange(operator, 'set-role', 'change the role of an operator at once')
     .argument(...NAME)
     .argument('<role>', 'viewer, operator or admin')
     .action(async (name: string, role: string, options: Changing) =>
       (await load()).setRoleCommand(env(), name, role, options),
     );
-  // Named for those who upgrade.
+  // Operators of an earlier release may still run this command: it names its replacement.
   operator
     .command('set-password', { hidden: true })
     .argument('[arguments...]')
     .allowUnknownOption()
     .action(async () => (await load()).setPasswordCommand());
-  addChange(operator, 'use-oidc', 'have an operator sign in by OpenID Connect in place of tokens')
+  addChange(operator, 'use-oidc', 'let an operator sign in by OpenID Connect instead of tokens')
     .argument(...NAME)
     .action(async (name: string, options: Changing) => (await load()).useOidcCommand(env(), name, options));
   for (const change of ['disable', 'enable'] as const) {

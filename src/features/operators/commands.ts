@@ -8,13 +8,8 @@ import { ago, alignedTable } from '../../cli/terminal/table.ts';
 import { expiry, readExpiry, readGrace, readTokenName } from '../../cli/terminal/token-terms.ts';
 import type { Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
-import {
-  type Decider,
-  OPERATOR_NAME,
-  type OperatorSummary,
-  ROLES,
-  type Role,
-} from '../../domain/operator.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { type Decider, OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
 import {
   createOperator,
   issueToken,
@@ -27,10 +22,8 @@ import {
 import {
   type IssuedToken,
   listOperatorTokens,
-  type OperatorTokenSummary,
   revokeOperatorToken,
   rotateOperatorToken,
-  type TokenTerms,
 } from './db/tokens.ts';
 
 interface Options extends DeciderOptions {
@@ -41,6 +34,17 @@ export interface TokenOptions extends Options {
   readonly expires?: string;
 }
 
+/** Makes a change in the name of the person who runs the command. */
+async function change<T>(
+  env: Environment,
+  options: Options,
+  work: (db: Database, by: Decider) => Promise<T>,
+): Promise<T> {
+  const by = decider({ settings: readSettings(env) }, options);
+  await using store = openDatabase(env);
+  return work(store.db, by);
+}
+
 export async function createOperatorCommand(
   env: Environment,
   name: string,
@@ -49,12 +53,10 @@ export async function createOperatorCommand(
   const role = readRole(options.role);
   if (!OPERATOR_NAME.test(name))
     throw new UsageFailure(
-      `"${name}" is no operator’s name; use 1 to 64 lower-case letters, digits, dots, dashes, underscores or @, e.g. ada or ada@example.com`,
+      `"${name}" cannot be an operator’s name; use 1 to 64 lower-case letters, digits, dots, dashes, underscores or @, e.g. ada or ada@example.com`,
     );
   const token = readTerms(options);
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  const issued = await createOperator(store.db, by, { name, role, token });
+  const issued = await change(env, options, (db, by) => createOperator(db, by, { name, role, token }));
   if (!issued)
     throw new CommandFailure(
       `the name "${name}" is taken; for another token: fleetbook operator token ${name}`,
@@ -70,9 +72,7 @@ export async function issueTokenCommand(
   options: TokenOptions & { readonly name?: string },
 ): Promise<void> {
   const terms = readTerms(options);
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  const issued = await issueToken(store.db, by, operator, terms);
+  const issued = await change(env, options, (db, by) => issueToken(db, by, operator, terms));
   if (!issued) throw unknownOperator(operator);
   if (options.json) return printJson(shownToken(issued));
   printToken(issued, `operator ${operator} signs in with tokens`);
@@ -86,17 +86,26 @@ export async function listTokensOfOperators(
   await using store = openDatabase(env);
   const tokens = await listOperatorTokens(store.db, operator);
   if (options.json) return printJson(tokens);
-  if (tokens.length > 0) return printText(tokenTable(tokens, new Date()));
-  print(
-    `${operator === undefined ? 'there is no operator token' : `${operator} has no token`}; issue one: fleetbook operator token ${operator ?? '<name>'}`,
-  );
+  if (tokens.length === 0)
+    return print(
+      `${operator === undefined ? 'there is no operator token' : `${operator} has no token`}; issue one: fleetbook operator token ${operator ?? '<name>'}`,
+    );
+  const now = new Date();
+  const rows = tokens.map(({ id, operator, name, state, createdAt, expiresAt, lastUsedAt }) => [
+    String(id),
+    operator,
+    name ?? '-',
+    state,
+    ago(createdAt, now),
+    expiresAt?.replace('T', ' ').replace(/:\d\dZ$/, '') ?? 'never',
+    lastUsedAt === null ? 'never' : ago(lastUsedAt, now),
+  ]);
+  printText(alignedTable(['ID', 'OPERATOR', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], rows));
 }
 
 export async function revokeTokenOfOperator(env: Environment, text: string, options: Options): Promise<void> {
   const id = readTokenId(text);
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  const outcome = await revokeOperatorToken(store.db, by, id);
+  const outcome = await change(env, options, (db, by) => revokeOperatorToken(db, by, id));
   if (outcome === undefined) throw unknownToken(id);
   if (options.json) return printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked' });
   print(
@@ -113,13 +122,11 @@ export async function rotateTokenOfOperator(
 ): Promise<void> {
   const id = readTokenId(text);
   const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  const rotated = await rotateOperatorToken(store.db, by, id, graceMs);
+  const rotated = await change(env, options, (db, by) => rotateOperatorToken(db, by, id, graceMs));
   if (rotated === 'unknown') throw unknownToken(id);
   if (typeof rotated === 'string')
     throw new CommandFailure(
-      `operator token ${id} is ${rotated}, so nothing replaces it; issue one: fleetbook operator token <name>`,
+      `operator token ${id} is ${rotated} and cannot be rotated; issue one: fleetbook operator token <name>`,
     );
   const { oldExpiresAt } = rotated;
   if (options.json)
@@ -137,9 +144,7 @@ export async function setRoleCommand(
   options: Options,
 ): Promise<void> {
   const role = readRole(text);
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  const outcome = known(name, await setOperatorRole(store.db, by, name, role));
+  const outcome = known(name, await change(env, options, (db, by) => setOperatorRole(db, by, name, role)));
   if (options.json) return printJson({ name, role, changed: outcome === 'changed' });
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${role}`);
 }
@@ -147,36 +152,33 @@ export async function setRoleCommand(
 export async function useOidcCommand(env: Environment, name: string, options: Options): Promise<void> {
   if (!name.includes('@'))
     throw new UsageFailure(
-      `"${name}" is no address, so no person of the issuer can prove it; use an account whose name is the person’s verified address`,
+      `"${name}" is no email address, so the issuer cannot verify it; use an account whose name is the person’s verified address`,
     );
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  known(name, await setOperatorByOidc(store.db, by, name));
+  known(name, await change(env, options, (db, by) => setOperatorByOidc(db, by, name)));
   if (options.json) return printJson({ name, signsInBy: 'oidc' });
   print(
     `operator ${name} signs in by OpenID Connect: the person with this verified address gets the account at the next sign-in. Its tokens are revoked, and its sessions have ended`,
   );
 }
 
-/** @param disabled whether the operator is to be disabled or enabled */
+/** @param disabled false enables the operator */
 export async function setDisabledCommand(
   env: Environment,
   name: string,
   disabled: boolean,
   options: Options,
 ): Promise<void> {
-  const by = deciderOf(env, options);
-  await using store = openDatabase(env);
-  const outcome = known(name, await setOperatorDisabled(store.db, by, name, disabled));
+  const outcome = await change(env, options, (db, by) => setOperatorDisabled(db, by, name, disabled));
+  known(name, outcome);
   if (options.json) return printJson({ name, disabled, changed: outcome === 'changed' });
-  const state = disabled ? 'disabled; its sessions are over' : 'enabled, with its tokens';
+  const state = disabled ? 'disabled; its sessions have ended' : 'enabled, with its tokens';
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${state}`);
 }
 
-/** @throws UsageFailure always: the command is gone */
+/** @throws UsageFailure always: this command was removed */
 export function setPasswordCommand(): never {
   throw new UsageFailure(
-    'operators have no passwords any more, they sign in with tokens; issue one: fleetbook operator token <name>',
+    'operators have no passwords any more; issue a token: fleetbook operator token <name>',
   );
 }
 
@@ -184,40 +186,21 @@ export async function listOperatorsCommand(env: Environment, options: Options): 
   await using store = openDatabase(env);
   const operators = await listOperators(store.db);
   if (options.json) return printJson(operators);
-  if (operators.length > 0) printText(operatorTable(operators, new Date()));
-  else print('there is no operator; create one: fleetbook operator create <name> --role admin');
+  if (operators.length === 0)
+    return print('there is no operator; create one: fleetbook operator create <name> --role admin');
+  const now = new Date();
+  const rows = operators.map(({ name, role, signsInBy, tokens, createdAt, disabledAt, lastSeenAt }) => [
+    name,
+    role,
+    signsInBy === 'oidc' ? 'OpenID Connect' : tokens === 1 ? '1 token' : `${tokens} tokens`,
+    disabledAt === null ? 'enabled' : 'disabled',
+    ago(createdAt, now),
+    lastSeenAt === null ? 'never' : ago(lastSeenAt, now),
+  ]);
+  printText(alignedTable(['OPERATOR', 'ROLE', 'SIGNS IN BY', 'STATE', 'CREATED', 'LAST SEEN'], rows));
 }
 
-function operatorTable(operators: readonly OperatorSummary[], now: Date): string {
-  return alignedTable(
-    ['OPERATOR', 'ROLE', 'SIGNS IN BY', 'STATE', 'MADE', 'LAST SEEN'],
-    operators.map(({ name, role, signsInBy, tokens, createdAt, disabledAt, lastSeenAt }) => [
-      name,
-      role,
-      signsInBy === 'oidc' ? 'OpenID Connect' : tokens === 1 ? '1 token' : `${tokens} tokens`,
-      disabledAt === null ? 'enabled' : 'disabled',
-      ago(createdAt, now),
-      lastSeenAt === null ? 'never' : ago(lastSeenAt, now),
-    ]),
-  );
-}
-
-function tokenTable(tokens: readonly OperatorTokenSummary[], now: Date): string {
-  return alignedTable(
-    ['ID', 'OPERATOR', 'NAME', 'STATE', 'MADE', 'EXPIRES', 'LAST USED'],
-    tokens.map(({ id, operator, name, state, createdAt, expiresAt, lastUsedAt }) => [
-      String(id),
-      operator,
-      name ?? '-',
-      state,
-      ago(createdAt, now),
-      expiresAt?.replace('T', ' ').replace(/:\d\dZ$/, '') ?? 'never',
-      lastUsedAt === null ? 'never' : ago(lastUsedAt, now),
-    ]),
-  );
-}
-
-/** The token alone goes to standard output. */
+/** Prints the token alone to standard output, and the rest to standard error. */
 function printToken({ id, token, expiresAt }: IssuedToken, what: string): void {
   print(token);
   printAside(
@@ -233,15 +216,10 @@ const shownToken = ({ id, operator, token, name, expiresAt }: IssuedToken) => ({
   expiresAt,
 });
 
-const deciderOf = (env: Environment, options: DeciderOptions): Decider =>
-  decider({ settings: readSettings(env) }, options);
-
-function readTerms({ name, expires }: { readonly name?: string; readonly expires?: string }): TokenTerms {
-  return {
-    name: name === undefined ? null : readTokenName(name),
-    expiresAt: expires === undefined ? null : readExpiry(expires, new Date()).toISOString(),
-  };
-}
+const readTerms = ({ name, expires }: { readonly name?: string; readonly expires?: string }) => ({
+  name: name === undefined ? null : readTokenName(name),
+  expiresAt: expires === undefined ? null : readExpiry(expires, new Date()).toISOString(),
+});
 
 const readTokenId = (text: string) =>
   readId(text, 'token id', '`operator tokens` shows and `operator token` printed, not the token');
@@ -259,6 +237,6 @@ function readRole(text: string): Role {
   const role = ROLES.find((each) => each === text);
   if (role) return role;
   throw new UsageFailure(
-    `"${text}" is no role; use ${ROLES.join(', ')}: each may do what those before it may`,
+    `"${text}" is no role; use ${ROLES.join(', ')}: each may do everything that those before it may`,
   );
 }

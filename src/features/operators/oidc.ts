@@ -1,4 +1,4 @@
-/** Claims of OpenID Connect about a person: the verified address and the role. Pure. */
+/** Reads the verified address and the role from the claims of OpenID Connect. Pure. */
 import { createHash } from 'node:crypto';
 import { OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
 
@@ -7,25 +7,25 @@ export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** By which browsers reach the pages: `https://fleetbook.example.com`. The issuer sends people back to it. */
+  /** The public origin of the pages, e.g. `https://fleetbook.example.com`. The issuer redirects people to it. */
   readonly origin: string;
-  /** `openid` among them, separated by spaces. */
+  /** Separated by spaces; they include `openid`. */
   readonly scopes: string;
-  /** The claim that holds a person's groups; its name, or a path such as `realm_access.roles`. */
+  /** The claim with a person's groups: its name, or a path such as `realm_access.roles`. */
   readonly rolesClaim: string;
   readonly roles: readonly RoleRule[];
 }
 
-/** Who is in the group has the role. */
+/** Members of the group have the role. */
 export interface RoleRule {
   readonly role: Role;
-  /** `*` for everybody whom the issuer knows. */
+  /** `*` for every person of the issuer. */
   readonly group: string;
 }
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** The highest role that a person's groups give; undefined for none. */
+/** Returns the highest role that a person's groups give; undefined without one. */
 export function roleByClaims(
   claims: Claims,
   { rolesClaim, roles }: Pick<OidcSettings, 'rolesClaim' | 'roles'>,
@@ -36,7 +36,7 @@ export function roleByClaims(
   return ROLES.findLast((role) => given.has(role));
 }
 
-/** A claim by its name, or by its path through objects. */
+/** Returns a claim by its name, or by its path through objects. */
 function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   return path.split('.').reduce<unknown>((value, name) => {
@@ -44,10 +44,10 @@ function claimAt(claims: Claims, path: string): unknown {
   }, claims);
 }
 
-/** Printable ASCII without spaces: letters of other scripts may have the same shape. */
+/** Printable ASCII without spaces: letters of other scripts may look the same. */
 const ADDRESS = /^[\x21-\x7e]{1,240}@[\x21-\x7e]{1,253}$/;
 
-/** The address of email that the issuer has verified; undefined without one. All other names are the person's own choice. */
+/** Returns the email address that the issuer has verified; undefined without one. A person can choose all other names. */
 export function verifiedAddress({ email, email_verified: isVerified }: Claims): string | undefined {
   return isVerified === true && typeof email === 'string' && ADDRESS.test(email) ? email : undefined;
 }
@@ -59,13 +59,13 @@ export interface OidcIdentity {
   readonly address: string | undefined;
 }
 
-/** The name of a new account: the verified address if it can be an operator's name, else the neutral name. */
+/** Returns the name of a new account: the verified address if it can be an operator's name, else the neutral name. */
 export function nameOfPerson(person: OidcIdentity): string {
   const lower = person.address?.toLowerCase() ?? '';
   return OPERATOR_NAME.test(lower) ? lower : neutralName(person);
 }
 
-/** A name made of issuer and subject: the person cannot choose it. */
+/** Returns a name made of issuer and subject, which the person cannot choose. */
 export function neutralName({ issuer, subject }: Pick<OidcIdentity, 'issuer' | 'subject'>): string {
   const digest = createHash('sha256').update(`${issuer}\n${subject}`).digest('hex');
   return `oidc-${digest.slice(0, 16)}`;

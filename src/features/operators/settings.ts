@@ -15,7 +15,7 @@ const NO_ISSUER = { uselessWithout: 'OPS_OIDC_ISSUER' };
 export const OPERATOR_SETTINGS = {
   OPS_OIDC_ISSUER: {
     ...setting(
-      'OpenID Connect issuer for the sign-in of operators, see docs/console.md; unset: tokens alone',
+      'OpenID Connect issuer for the sign-in of operators, see docs/console.md; unset: only tokens',
       issuer,
     ),
     needs: ['OPS_OIDC_CLIENT_ID', 'OPS_OIDC_CLIENT_SECRET', 'OPS_OIDC_ROLES', 'OPS_URL'],
@@ -25,13 +25,13 @@ export const OPERATOR_SETTINGS = {
   OPS_OIDC_SCOPES: setting('scopes of the request to the issuer', scopes, 'openid email profile'),
   OPS_OIDC_ROLES: {
     ...setting(
-      'which group has which role, the highest counts: admin=fleet-admins,operator=sre,viewer=*; * is every person of the issuer',
+      'roles of groups, e.g. admin=fleet-admins,operator=sre,viewer=*; * is every person of the issuer, and the highest role counts',
       roleRules,
     ),
     ...NO_ISSUER,
   },
   OPS_OIDC_ROLES_CLAIM: setting(
-    'claim that holds a person’s groups; a path such as realm_access.roles may lead to it',
+    'claim with a person’s groups, or the path to it, e.g. realm_access.roles',
     text,
     'groups',
   ),
@@ -52,7 +52,7 @@ export function oidcSettings(config: Configured): OidcSettings | undefined {
   return { issuer, clientId, clientSecret, origin, scopes, rolesClaim, roles };
 }
 
-/** Loopback is the only network on which no other computer listens. */
+/** Accepts http only on loopback, where no other computer can listen. */
 function issuer(value: string): string {
   const parsed = URL.parse(value);
   const isHere = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname);
@@ -62,7 +62,7 @@ function issuer(value: string): string {
 
 function scopes(value: string): string {
   const list = value.split(/[ ,]+/).filter((each) => each !== '');
-  if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
+  if (!list.includes('openid')) throw new BadSetting('must contain openid, e.g. openid email profile groups');
   return list.join(' ');
 }
 
@@ -72,7 +72,7 @@ function roleRules(value: string): readonly RoleRule[] {
     const role = ROLES.find((each) => each === name);
     if (role === undefined || group === undefined) {
       throw new BadSetting(
-        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is no role (${ROLES.join(', ')}) and group`,
+        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is not role=group (roles: ${ROLES.join(', ')})`,
       );
     }
     return { role, group };

@@ -6,7 +6,7 @@ import { findTokens } from './db/tokens.ts';
 
 const NAME = 'up';
 
-/** Returns the operator's token for the terminal: the one that an earlier start kept, as long as it works. */
+/** Returns the operator's token for the terminal: the stored one if it is good, else a new one. */
 export async function signInOfUp({ db, by, kept }: UpContext): Promise<string> {
   const isGood = async (token: string) => (await findTokens(db, [hashToken(token)]))[0]?.state === 'good';
   const before = kept.read();

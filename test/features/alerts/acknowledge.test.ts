@@ -1,10 +1,14 @@
-/** Acknowledged and snoozed alerts, and which messages are sent of them. */
+/** Acknowledged and snoozed alerts, and the messages about them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
-import { acknowledgeAlert, alertRecords, resolvedAlerts } from '../../../src/features/alerts/queries.ts';
+import {
+  acknowledgeAlert,
+  alertRecords,
+  resolvedAlerts,
+  snoozeSpan,
+} from '../../../src/features/alerts/queries.ts';
 import { NO_ALERTS } from '../../../src/features/alerts/rules.ts';
-import { snoozeSpan } from '../../../src/features/alerts/snooze.ts';
 import { offers, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;
@@ -23,7 +27,7 @@ beforeEach(async () => {
 });
 
 const read = () => scene.catalogue([region('fsn1'), ...offers('fsn1', 3)]);
-/** @param hours after the source was read; it is stale after three */
+/** @param hours since the source was read; it is stale after three */
 const evaluate = (hours: number) =>
   evaluateAlerts(
     scene.store.db,
@@ -41,8 +45,8 @@ const acknowledge = async (snoozeMs?: number) =>
 const isDue = () => scene.sql`update alerts set told_at = now() - interval '48 hours'`;
 
 describe('an acknowledged alert', () => {
-  it('stays open, says by whom and why, is not repeated, and its end is sent', async () => {
-    expect(await acknowledge()).toMatchObject({ outcome: 'acknowledged', kind: 'source_stale' });
+  it('stays open with name and reason, gets no reminder, and its end is sent', async () => {
+    expect(await acknowledge()).toMatchObject({ kind: 'source_stale' });
     expect((await open()).acknowledgement).toEqual({
       at: expect.stringMatching(/Z$/),
       by: 'ada',
@@ -58,7 +62,7 @@ describe('an acknowledged alert', () => {
     expect((await open()).acknowledgement).toBeNull();
   });
 
-  it('is on record with name, reason and what it is about', async () => {
+  it('is in the audit log with name, reason and subject', async () => {
     await acknowledge();
     await acknowledge(4 * HOUR);
     const { id, acknowledgement } = await open();
@@ -71,19 +75,19 @@ describe('an acknowledged alert', () => {
     ]);
   });
 
-  it('was open: one that is over or not listed is refused, without a record', async () => {
+  it('must be open: a resolved or unlisted alert is refused and not recorded', async () => {
     const { id } = await open();
     await scene.sql`update alerts set told_at = null`;
-    expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toEqual({ outcome: 'unknown' });
+    expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toBe('unknown');
     await scene.sql`update alerts set told_at = now(), resolved_at = now()`;
-    expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toEqual({ outcome: 'over' });
-    expect(await acknowledgeAlert(scene.store.db, id + 1, undefined, ADA)).toEqual({ outcome: 'unknown' });
+    expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toBe('over');
+    expect(await acknowledgeAlert(scene.store.db, id + 1, undefined, ADA)).toBe('unknown');
     expect((await auditRecords(scene.sql, {})).total).toBe(0);
   });
 });
 
 describe('a snoozed alert', () => {
-  it('is sent once more when the snooze has ended, and repeated as any other from then on', async () => {
+  it('gets a reminder when its snooze ends, and then reminders like any other alert', async () => {
     await acknowledge(4 * HOUR);
     const { acknowledgement } = await open();
     expect(Date.parse(acknowledgement?.until ?? '') - Date.parse(acknowledgement?.at ?? '')).toBe(4 * HOUR);
@@ -97,7 +101,7 @@ describe('a snoozed alert', () => {
     expect(await evaluate(7)).toMatchObject({ repeated: [{ kind: 'source_stale' }] });
   });
 
-  it('that is acknowledged as well stays so until it ends', async () => {
+  it('that is acknowledged too stays acknowledged until it ends', async () => {
     await acknowledge(HOUR);
     await acknowledge();
     expect((await open()).acknowledgement).toMatchObject({ until: null });

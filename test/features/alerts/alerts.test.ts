@@ -6,8 +6,7 @@ import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
 import { finishRun } from '../../../src/db/sync/run.ts';
 import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';
-import { deliver } from '../../../src/features/alerts/deliver.ts';
-import { dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
+import { deliver, dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
 import { alertRecords, deliveryRecords } from '../../../src/features/alerts/queries.ts';
@@ -58,7 +57,7 @@ const kinds = (message: AlertMessage | undefined) =>
 const items = (count: number, amount = '0.06') => [region('fsn1'), ...offers('fsn1', count, { amount })];
 
 describe('an alert', () => {
-  it('opens once, and resolves when what it is about is over', async () => {
+  it('opens once, and resolves when its condition ends', async () => {
     await scene.catalogue(items(3));
     expect(await evaluate(later(2))).toEqual({ opened: [], repeated: [], resolved: [] });
     expect(await evaluate(later(4))).toMatchObject({ opened: [{ kind: 'source_stale', subject: 'acme' }] });
@@ -72,13 +71,13 @@ describe('an alert', () => {
     expect(await alertRecords(scene.sql, { isOpenOnly: false, limit: undefined })).toHaveLength(1);
   });
 
-  it('is none about a source that an operator has disabled', async () => {
+  it('does not open for a disabled source', async () => {
     await scene.catalogue(items(3));
     await disableSource(scene.store.db, 'acme', OPERATOR);
     expect(await evaluate(later(9))).toEqual({ opened: [], repeated: [], resolved: [] });
   });
 
-  it('is told again while it is open, at most every so many hours', async () => {
+  it('gets reminders while it is open, at most every repeatHours hours', async () => {
     await scene.catalogue(items(3));
     await evaluate(later(4));
     await scene.sql`update alerts set told_at = now() - interval '23 hours 59 minutes'`;
@@ -88,7 +87,7 @@ describe('an alert', () => {
     expect(await evaluate(later(7))).toMatchObject({ repeated: [] });
   });
 
-  it('is of a region of which half or more is sold out, and ends when it can be ordered again', async () => {
+  it('opens for a region that is at least half sold out, and ends when its machines can be ordered again', async () => {
     const stock = (soldOut: number) => [
       ...items(9).slice(0, 10 - soldOut),
       ...offers('fsn1', 9, { excluded: 'sold_out' }).slice(9 - soldOut),
@@ -113,7 +112,7 @@ describe('an alert', () => {
     expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'sold_out' }] });
   });
 
-  it('is of one region where the others were read', async () => {
+  it('opens for one unread region if the others were read', async () => {
     await scene.catalogue([region('fsn1'), region('hel1'), ...offers('fsn1', 2), ...offers('hel1', 2)]);
     await scene.sql`update region_freshness set verified_at = verified_at - interval '4 hours'
       where region_id = (select id from regions where code = 'hel1')`;
@@ -122,7 +121,7 @@ describe('an alert', () => {
     });
   });
 
-  it('says of a held batch what broke, and how it was decided', async () => {
+  it('states the broken guards of a held batch, and the decision', async () => {
     await scene.catalogue(items(10));
     await scene.catalogue(items(2), { limits: STRICT });
     const [batch] = await pendingBatches(scene.sql);
@@ -137,7 +136,7 @@ describe('an alert', () => {
     expect(opened?.details).toMatchObject({ decide: 'fleetbook hold show acme' });
   });
 
-  it('says the limit and the age of data that is too old, as of now', async () => {
+  it('states the limit and the current age of stale data', async () => {
     await scene.catalogue(items(3));
     const sources = [{ id: 'acme', kind: 'catalogue', maxAge: 120 }] as const;
     await scene.sql`update sources set verified_at = ${scene.now().toISOString()}`;
@@ -150,7 +149,7 @@ describe('an alert', () => {
     expect(record?.summary).toMatch(/: limit 2 min, now 3 h old$/);
   });
 
-  it('comes of runs that fail in a row, and not of fewer', async () => {
+  it('opens for failures in a row, and not for fewer', async () => {
     await scene.catalogue(items(3));
     const fail = async () => {
       const run = await scene.begin();
@@ -167,12 +166,12 @@ describe('an alert', () => {
     expect(await evaluate()).toMatchObject({ resolved: [{ kind: 'source_failing' }] });
   });
 
-  it('tells once of a run whose prices moved by more than the factor', async () => {
+  it('is sent once for a run that moved prices by more than the factor', async () => {
     await scene.catalogue(items(3));
     await scene.catalogue([region('fsn1'), ...offers('fsn1', 2, { amount: '0.12' }), ...items(3).slice(-1)], {
       limits: LAX,
     });
-    // The scene's clock is not that of the runs.
+    // The runs have another clock than the scene.
     await scene.sql.begin(async (sql) => {
       await sql`update machine_prices set valid_to = now() where valid_to is not null`;
       await sql`update machine_prices new set valid_from = now() where valid_to is null
@@ -197,7 +196,7 @@ describe('an alert', () => {
     expect(await evaluate(), 'an operator approved these prices').toMatchObject({ opened: [] });
   });
 
-  it('counts no region that only an organization’s cluster has named, which is never published', async () => {
+  it('does not count a region that only a cluster has named, since it is never published', async () => {
     await scene.catalogue(items(3));
     const id = await scene.organization('org');
     await scene.sql`insert into regions (provider_id, code, name, organization_id)
@@ -206,7 +205,7 @@ describe('an alert', () => {
     expect(await scene.sql`select from alerts`).toHaveLength(0);
   });
 
-  it('of a backlog opens when that has lasted for five minutes, and is forgotten when it has not', async () => {
+  it('about a backlog opens after five minutes, and is dropped if the backlog ends earlier', async () => {
     await scene.catalogue(items(3));
     const behind = () => evaluate(scene.now(), { backlog: 1 });
     expect(await behind()).toEqual({ opened: [], repeated: [], resolved: [] });
@@ -224,7 +223,7 @@ describe('an alert', () => {
     });
   });
 
-  it('of a cache that differed is one however many documents did, and ends an hour after the last', async () => {
+  it('about differences of the cache is one for all documents, and ends an hour after the last one', async () => {
     const note = (document: string, cached: number) =>
       recordDifference(scene.store.db, { document, verdict: 'different', version: 7, cached });
     for (let region = 1; region <= 7; region++) await note(`region:${region}`, 7);
@@ -234,7 +233,7 @@ describe('an alert', () => {
       {
         kind: 'cache_differs',
         subject: 'cache',
-        summary: expect.stringMatching(/^the cache held something else than the database of 7 documents/),
+        summary: expect.stringMatching(/^the cache differed from the database in 7 documents/),
         details: {
           documents: 7,
           first: [{ document: 'region:3', version: 7, cached: 5, times: 2 }, {}, {}, {}, {}],
@@ -250,14 +249,14 @@ describe('an alert', () => {
     expect(await scene.sql`select document from cache_differences`).toEqual([{ document: 'region:3' }]);
   });
 
-  it('is evaluated by one worker at a time, and told once', async () => {
+  it('is evaluated by one worker at a time, and sent once', async () => {
     await scene.catalogue(items(3));
     const all = await Promise.all(Array.from({ length: 6 }, () => evaluate(later(4))));
     expect(all.flatMap((changes) => changes?.opened ?? [])).toHaveLength(1);
     expect(await deliveryRecords(scene.sql, undefined)).toHaveLength(1);
   });
 
-  it('is one of many in one message', async () => {
+  it('shares one message with the alerts of the same time', async () => {
     const many = Array.from({ length: 30 }, (_, i) => `r${i}`);
     await scene.catalogue([...many.map((code) => region(code)), ...many.flatMap((code) => offers(code, 1))]);
     await scene.sql`update region_freshness set verified_at = verified_at - interval '4 hours' where region_id > 1`;
@@ -274,7 +273,7 @@ describe('a webhook', () => {
     await evaluate(later(hours));
   };
 
-  it('gets messages that are signed as standardwebhooks.com says', async () => {
+  it('gets messages with the signature of standardwebhooks.com', async () => {
     await open(4);
     await send();
     const [{ headers, text } = { headers: {}, text: '' }] = hook.taken;
@@ -286,7 +285,7 @@ describe('a webhook', () => {
     expect(kinds(messages()[0])).toEqual(['source_stale acme']);
   });
 
-  it('gets a text in the form of Slack, in which nothing of an upstream is a link or a mention', async () => {
+  it('gets a text in Slack’s format, in which text of an upstream is neither link nor mention', async () => {
     await scene.sql`insert into sources (id, kind, adapter, registered_at) values ('<!here>&', 'catalogue', 'test', ${later(-9).toISOString()})`;
     await evaluate(scene.now(), {}, [{ id: '<!here>&', kind: 'catalogue', maxAge: 60 }]);
     await send(webhook({ format: 'slack', secret: undefined }));
@@ -314,14 +313,14 @@ describe('a webhook', () => {
     expect(messages().at(-1)?.data.alerts).toMatchObject([{ url: null }]);
   });
 
-  it('is told of the kinds that it asked for', async () => {
+  it('gets only the kinds of its configuration', async () => {
     const webhooks = [webhook({ id: 'held', kinds: ['batch_held'] }), webhook({ id: 'all' })];
     await scene.catalogue(items(3));
     await evaluate(later(4), { webhooks });
     expect((await deliveryRecords(scene.sql, undefined)).map((each) => each.webhook)).toEqual(['all']);
   });
 
-  it('that is away for an hour gets everything once and in order, also from workers that send at once', async () => {
+  it('that does not answer for an hour gets each message once and in order, also from two workers', async () => {
     hook.status = 503;
     for (let turn = 0; turn < 4; turn++) {
       await scene.catalogue(items(3));
@@ -333,7 +332,7 @@ describe('a webhook', () => {
     const waiting = await deliveryRecords(scene.sql, undefined);
     expect(waiting).toHaveLength(8);
     expect(waiting.at(-1)).toMatchObject({ state: 'waiting', attempts: 4, lastError: 'it answered 503' });
-    // The first message is tried, those behind it wait for it.
+    // The first message is attempted, and the others wait for it.
     expect(hook.asked).toBe(4);
 
     hook.status = 200;
@@ -347,7 +346,7 @@ describe('a webhook', () => {
     expect(await dueWebhooks(scene.store.db)).toEqual([]);
   });
 
-  it('that hangs or is not there holds up no other one, and its address is told nobody', async () => {
+  it('that hangs or does not answer delays no other one, and its address is not logged', async () => {
     const gone = webhook({ id: 'gone', url: `http://127.0.0.1:${await freePort()}/secret-path` });
     await scene.catalogue(items(3));
     await evaluate(later(4), { webhooks: [gone, webhook()] });

@@ -20,7 +20,7 @@ describe('fleetbook alert', () => {
   const alert = (args: string[], env: Record<string, string> = {}) =>
     fleetbook(['alert', ...args], { ...here.env, ...env });
 
-  it('lists what is open, and what was', async () => {
+  it('lists open alerts, and resolved ones on request', async () => {
     expect((await alert(['list'])).stdout).toMatch(
       /^1 source_stale, open since \d+ (?:s|min) ago: acme was never read well\n$/,
     );
@@ -32,7 +32,7 @@ describe('fleetbook alert', () => {
     ]);
   });
 
-  it('acknowledges and snoozes what is open, for a reason', async () => {
+  it('acknowledges and snoozes an open alert with a reason', async () => {
     const because = ['--reason', 'the provider repairs it', '--by', 'ada'];
     expect(await alert(['acknowledge', '1', ...because])).toMatchObject({
       code: 0,
@@ -61,7 +61,7 @@ describe('fleetbook alert', () => {
     for (const [args, code, stderr] of [
       [['acknowledge', '1'], 2, /--reason/],
       [['acknowledge', '1', '--reason', 'x'.repeat(501)], 2, /one line of 1 to 500 characters/],
-      [['acknowledge', '2', ...because], 1, /alert 2 is over/],
+      [['acknowledge', '2', ...because], 1, /alert 2 is resolved/],
       [['acknowledge', '99', ...because], 1, /there is no alert 99; see: fleetbook alert list/],
       [['snooze', '1', ...because], 2, /--for/],
       [['snooze', '1', '--for', '31d', ...because], 2, /at most 30d; it is "31d"/],
@@ -69,13 +69,13 @@ describe('fleetbook alert', () => {
       expect(await alert([...args])).toMatchObject({ code, stderr: expect.stringMatching(stderr) });
   });
 
-  it('lists what was sent and how that went, and sends it again', async () => {
+  it('lists messages with their results, and sends one again', async () => {
     expect((await alert(['deliveries'])).stdout).toMatch(
       /^1 +ops +alerts\.opened +\d+ (?:s|min) ago +waiting +2 +it answered 503; next at \d\d:\d\d UTC$/m,
     );
     expect(await alert(['resend', '1'])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('sent again to ops'),
+      stdout: 'a worker sends delivery 1 to ops again within a minute\n',
     });
     expect(JSON.parse((await alert(['deliveries', '--json'])).stdout)).toMatchObject([
       { id: 2, messageId: 'msg_1', state: 'waiting', attempts: 0 },
@@ -88,17 +88,17 @@ describe('fleetbook alert', () => {
     expect(await alert(['resend', 'x'])).toMatchObject({ code: 2 });
   });
 
-  it('tries a webhook, and says why it did not work', async () => {
+  it('tests a webhook, and prints the error', async () => {
     const env = { ALERT_WEBHOOK_URL: hook.url };
     expect(await alert(['test', 'default'], env)).toMatchObject({
       code: 0,
-      stdout: 'webhook default took the message\n',
+      stdout: 'webhook default accepted the message\n',
     });
     expect(JSON.parse(hook.taken[0]?.text ?? '{}')).toMatchObject({ type: 'alerts.test' });
     hook.status = 404;
     expect(await alert(['test', 'default'], env)).toMatchObject({
       code: 1,
-      stderr: 'fleetbook: webhook default did not take the message: it answered 404\n',
+      stderr: 'fleetbook: webhook default did not accept the message: it answered 404\n',
     });
     expect(await alert(['test', 'other'], env)).toMatchObject({
       code: 2,

@@ -1,9 +1,9 @@
-/** What an alert about a held batch says of its rows. */
+/** The rows in an alert about a held batch. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { type HeldSampleRow, sampleOf } from '../../../src/domain/held-sample.ts';
-import { deliver } from '../../../src/features/alerts/deliver.ts';
+import { deliver } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { type AlertMessage, bodyText, type MessageAlert } from '../../../src/features/alerts/message.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/alerts/rules.ts';
@@ -43,7 +43,7 @@ const detailsOf = (text: string) =>
     rows: readonly HeldSampleRow[];
     more: number;
   };
-/** Forty machines; then twenty-five go, and of the rest one has another size and five another price, m1's the most. */
+/** Forty machines. Then twenty-five are removed, one has another size, and five have another price, m1's the most. */
 async function holdMachines(): Promise<void> {
   await scene.catalogue([region('fsn1'), ...offers('fsn1', 40)]);
   const rest = offers('fsn1', 15).slice(6);
@@ -90,7 +90,7 @@ describe('an alert about a held batch', () => {
     });
   });
 
-  it('has them as lines in the form of Slack', async () => {
+  it('has them as lines in Slack’s format', async () => {
     await holdMachines();
     const { text } = JSON.parse(await told('slack')) as { text: string };
     const lines = text.split('\n');
@@ -100,7 +100,7 @@ describe('an alert about a held batch', () => {
     expect(lines).toHaveLength(14);
   });
 
-  it('has clusters with the fields that differ', async () => {
+  it('has clusters with their changed fields', async () => {
     await scene.catalogue([region('a'), offer('a', 'small')]);
     await scene.organization('org');
     await scene.clusters(['one', 'two', 'three'].map((key) => cluster(key)));
@@ -115,19 +115,19 @@ describe('an alert about a held batch', () => {
     ]);
     expect(rows[0]?.before).toContain('status Active');
     expect(rows[3]?.after).toContain('region a');
-    // What is stored beside the removal is recorded as ever.
+    // The other changes of the run are stored and recorded.
     expect(
       await scene.sql`select count(*)::int as n from sync_runs where added = 1 and outcome = 'held'`,
     ).toEqual([{ n: 1 }]);
   });
 
-  it('says what the batch is that waits now, and how that one was decided', async () => {
+  it('names the batch that waits now, and its decision', async () => {
     await holdMachines();
     const first = detailsOf(await told()).batch;
     await scene.catalogue([region('fsn1'), ...offers('fsn1', 2)]);
     const [younger] = await pendingBatches(scene.sql);
     expect(younger?.id).toBeGreaterThan(first);
-    // Nothing new is told: it is still held.
+    // No new message: the source is still held.
     await told();
     expect(hook.taken).toHaveLength(1);
     await decide(scene.store.db, younger?.id ?? 0, 'rejected', OPERATOR);
@@ -138,7 +138,7 @@ describe('an alert about a held batch', () => {
     });
   });
 
-  it('is told without rows of a batch of an earlier release', async () => {
+  it('has no rows of a batch of an earlier release', async () => {
     await holdMachines();
     await scene.sql`update held_batches set worst = null`;
     expect(detailsOf(await told())).not.toHaveProperty('rows');
@@ -154,7 +154,7 @@ describe('a sample of a batch', () => {
     after: null,
   });
 
-  it('has some of every kind, in the order in which they are given', () => {
+  it('has rows of every kind, in the given order of kinds', () => {
     const rows = [
       ...Array.from({ length: 500 }, (_, index) => row('gone', `g${index}`)),
       row('price', 'p0'),
@@ -167,7 +167,7 @@ describe('a sample of a batch', () => {
     ]);
   });
 
-  it('cuts names and values that are too long to be read', () => {
+  it('cuts long names and values', () => {
     const long = 'x'.repeat(100_000);
     const { rows } = sampleOf([{ change: 'new', name: long, place: long, before: null, after: long }], 1);
     expect(JSON.stringify(rows).length).toBeLessThan(600);
@@ -180,7 +180,7 @@ describe('the end of an alert about a held batch', () => {
     scene.catalogue([region('fsn1'), ...offers('fsn1', count)], { limits: STRICT });
   const evaluate = () => evaluateAlerts(scene.store.db, [], NO_ALERTS, scene.now());
 
-  it('says who approved the batch and why, also where the batch replaced the one of the alert', async () => {
+  it('names the operator and the reason of an approval, also of a batch that replaced the alert’s batch', async () => {
     await hold(10);
     await hold(2);
     await evaluate();
@@ -192,7 +192,7 @@ describe('the end of an alert about a held batch', () => {
     });
   });
 
-  it('says that a later run replaced a batch about which no operator decided', async () => {
+  it('states that a later run replaced an undecided batch', async () => {
     await hold(10);
     await hold(2);
     await evaluate();

@@ -6,20 +6,20 @@ import { receiver } from './receiver.ts';
 
 useServers();
 
-it('a worker sends what it finds, and what a webhook does not take when it is there again', async () => {
+it('a worker sends new alerts, and retries a message that a webhook did not accept', async () => {
   await using hook = await receiver();
   hook.status = 503;
   const worker = await start({ ALERT_WEBHOOK_URL: hook.url });
   const alerts = worker.queues.all.find(({ name }) => name === 'alerts');
   if (!alerts) throw new Error('unreachable: the feature has a queue');
-  // The slot of this minute.
+  // The slot of the current minute.
   await until(async () => (await alerts.getCompletedCount()) >= 1);
   await settled(worker);
   await store.sql`insert into sync_runs (source_id, fence, outcome, error, finished_at)
     select 'hetzner', 0, 'failed', 'answered 500', now() from generate_series(1, 3)`;
   await alerts.add('evaluate', {});
   await until(async () => (await alerts.getDelayedCount()) === 1 && hook.asked === 1);
-  // While it waits, another look adds no second job.
+  // While the job waits, another evaluation adds no second job.
   await store.sql`update alert_deliveries set next_attempt_at = now()`;
   const looks = await alerts.getCompletedCount();
   await alerts.add('evaluate', {});

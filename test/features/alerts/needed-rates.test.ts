@@ -1,4 +1,4 @@
-/** Exchange rates that cannot be read: a failure only if a price needs them, in alerts, status and overview alike. */
+/** Unreadable exchange rates are a failure only if a price needs them: in alerts, status and overview. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { statusCommand } from '../../../src/cli/status.ts';
 import { areRatesNeeded } from '../../../src/db/currency.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** Machines whose prices have these currencies, one each. */
+/** One machine for each of these currencies. */
 const priced = (...currencies: string[]) =>
   scene.catalogue(
     [
@@ -46,7 +46,7 @@ const status = async (options = {}) => {
   return text;
 };
 
-it('are no failure while every price has the published currency, or one that CATALOGUE_RATES covers', async () => {
+it('are no failure while all prices have the published currency or one of CATALOGUE_RATES', async () => {
   await priced('EUR', 'CHF');
   expect(await areRatesNeeded(scene.sql, WATCHED, await sourceStatus(scene.sql))).toBe(false);
   expect(await opened()).toEqual([]);
@@ -59,7 +59,7 @@ it('are no failure while every price has the published currency, or one that CAT
   );
 });
 
-it('are a failure as soon as a price needs a rate', async () => {
+it('are a failure once a price needs a rate', async () => {
   await priced('EUR', 'USD');
   expect(new Set(await opened())).toEqual(new Set(['source_stale', 'source_failing']));
   expect(await status()).toContain('exchange-rates: answered 503');
@@ -68,7 +68,7 @@ it('are a failure as soon as a price needs a rate', async () => {
   expect(ended?.resolved).toHaveLength(2);
 });
 
-it('are expected to be needed by a catalogue that was not read yet', () => {
+it('count as needed by a catalogue that was not read yet', () => {
   const needed = (currency: string | undefined, wellRead: string[]) => {
     const catalogue: PricedSource = { id: 'linode', kind: 'catalogue', currency };
     const stored = { published: 'EUR', stated: [], wellRead: new Set(['acme', ...wellRead]) };

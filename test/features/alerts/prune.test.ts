@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-it('alerts are deleted 90 days after they resolved, messages 90 days after they were delivered or given up', async () => {
+it('alerts are deleted 90 days after they resolve, messages 90 days after their delivery or last attempt', async () => {
   const { sql } = scene;
   await sql`insert into alerts (key, kind, subject, summary, details, resolved_at)
     select coalesce('a:' || days, 'b'), 'a', coalesce(days::text, 'open'), '', '{}', now() - make_interval(days => days)

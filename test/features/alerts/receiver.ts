@@ -1,11 +1,11 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A receiver of webhooks: what it took, and what it answers. */
+/** A receiver of webhooks, with its requests and its answer. */
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly taken: { readonly headers: IncomingHttpHeaders; readonly text: string }[];
-  /** How often it was asked, taken or not. */
+  /** Requests, accepted or not. */
   asked: number;
   /** 200 at first. */
   status: number;

@@ -17,7 +17,7 @@ async function read(alerts: unknown, env: Record<string, string> = {}) {
 }
 
 describe('alerts', () => {
-  it('are told to nobody unless a webhook is configured, and have rules all the same', () => {
+  it('have rules, but no receiver unless a webhook is configured', () => {
     expect(alertRules(readConfig(DATABASE, FEATURE_CONFIG))).toEqual({
       webhooks: [],
       failuresInRow: 3,
@@ -68,13 +68,13 @@ describe('alerts', () => {
       'an id twice',
       { webhooks: [1, 2].map(() => ({ id: 'a', urlEnv: 'A' })) },
       { A: 'https://a.example' },
-      /webhook "a" is there twice/,
+      /webhook "a" is listed twice/,
     ],
     [
       'the id of the environment’s',
       { webhooks: [{ id: 'default', urlEnv: 'A' }] },
       { A: 'https://a.example', ALERT_WEBHOOK_URL: 'https://b.example' },
-      /webhook "default" is that of ALERT_WEBHOOK_URL/,
+      /webhook "default" has the id of ALERT_WEBHOOK_URL/,
     ],
     [
       'a secret that is none',
@@ -86,9 +86,9 @@ describe('alerts', () => {
       'a secret of the environment',
       {},
       { ALERT_WEBHOOK_SECRET: SECRET },
-      /ALERT_WEBHOOK_SECRET has no use without/,
+      /ALERT_WEBHOOK_SECRET has no effect without/,
     ],
-  ])('are refused for %s, which is named', async (_, alerts, env, problem) => {
+  ])('have a problem for %s, which is named', async (_, alerts, env, problem) => {
     await expect(read(alerts, env as Record<string, string>)).rejects.toThrow(problem);
   });
 });

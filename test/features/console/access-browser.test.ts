@@ -1,4 +1,4 @@
-/** By a real browser: what another site can do with the session of an operator, and what is shown when servers are away. */
+/** A real browser: another site cannot use an operator's session, and pages show which server does not answer. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
@@ -20,7 +20,7 @@ import { until } from '../../support/until.ts';
 import { tokenOf } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
-/** A server of one page, which another site would be: `localhost` is another one than `127.0.0.1`, a port is not. */
+/** A server of one page as another site: `localhost` is another site than `127.0.0.1`, another port is not. */
 async function evilSite() {
   let page = '';
   const server = createServer((_, response) =>
@@ -40,7 +40,7 @@ async function evilSite() {
   };
 }
 
-describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
+describe('the console in a browser, with other sites', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let browser: Browser;
   let scene: ConsoleScene;
@@ -71,7 +71,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
   ])('%s', (_, host) => {
     const at = () => `http://${host}:${evil.port}/`;
 
-    it('shows nothing of it in a frame', async () => {
+    it('cannot show it in a frame', async () => {
       const page = await signedIn();
       evil.show(`<iframe src="${origin}/held/${batch}" width="800" height="600"></iframe>`);
       const refused = page.waitForEvent('console', (message) => /frame-ancestors/.test(message.text()));
@@ -83,7 +83,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
       await page.context().close();
     });
 
-    it('changes nothing by a form or a request', async () => {
+    it('cannot change anything by a form or a request', async () => {
       const page = await signedIn();
       const before = await audited();
       const answers: number[] = [];
@@ -118,17 +118,17 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
       expect((await pendingBatches(scene.worker.store.sql)).map(({ id }) => id)).toEqual([batch]);
       expect(await scene.queues.sync.isPaused()).toBe(false);
       expect(await scene.queues.sync.getJobCountByTypes('waiting', 'delayed', 'active')).toBe(0);
-      // Nor was the operator signed out.
+      // The operator is still signed in.
       expect(await status(page)).toBe(200);
       await page.context().close();
     });
   });
 
-  it('shows a viewer no action anywhere, and an operator each', async () => {
+  it('shows all actions to an operator, and none to a viewer', async () => {
     const buttons = async (page: Page, path: string, ready: string) => {
       await page.goto(path);
       await page.getByText(ready).first().waitFor();
-      // Who is signed in is known by then, and so is what they may.
+      // The page knows the operator and the role by then.
       await page.getByRole('button', { name: 'Sign out' }).waitFor();
       const names = await page.getByRole('button').allTextContents();
       return names.filter((name) => name !== 'Sign out').sort();
@@ -147,7 +147,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
       await page.getByRole('button', { name: 'Nothing is consuming this queue' }).waitFor();
       return page.getByRole('button').count();
     };
-    // The one that opens the menu of what can be done with a queue.
+    // The button that opens the menu of a queue.
     expect((await board(ada)) - (await board(vera))).toBe(1);
     await ada.getByRole('button').last().click();
     await ada.getByText('Pause', { exact: true }).waitFor();
@@ -155,7 +155,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
     await ada.context().close();
   });
 
-  it('shows alerts to everybody, in light, dark and on a phone', async () => {
+  it('shows alerts accessibly in light, dark and on a phone', async () => {
     for (const options of [
       {},
       { colorScheme: 'dark' },
@@ -171,7 +171,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
     }
   });
 
-  it('acknowledges an alert, and shows by whom and why', async () => {
+  it('acknowledges an alert, and shows name and reason', async () => {
     await scene.worker.store.sql`insert into alerts (key, kind, subject, summary, details, told_at)
       values ('source_stale:acme', 'source_stale', 'acme', 'acme was never read well', '{}', now())`;
     const page = await signedIn();
@@ -186,7 +186,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('tests a webhook, and says what came of it', async () => {
+  it('tests a webhook, and shows the result', async () => {
     const page = await signedIn();
     await page.goto('/alerts');
     await page.getByRole('button', { name: 'Send a test' }).click();
@@ -196,8 +196,8 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
   });
 });
 
-describe('the console without its servers, by a browser', needs(hasChromium, CHROMIUM), () => {
-  it('says what is away, and goes on when it is back', async () => {
+describe('the console without its servers, in a browser', needs(hasChromium, CHROMIUM), () => {
+  it('shows which server does not answer, and works when it answers again', async () => {
     await using database = await createDatabase();
     await using postgres = await faultProxy(database.url);
     await using redis = await startTestRedis();
@@ -218,12 +218,12 @@ describe('the console without its servers, by a browser', needs(hasChromium, CHR
       const board = await page.request.get('/queues/api/queues');
       expect([board.status(), await board.json()]).toEqual([
         500,
-        { error: 'Not now', message: 'The queues’ Redis does not answer.' },
+        { error: 'Not available now', message: 'The queues’ Redis does not answer.' },
       ]);
       await queues.heal();
       await postgres.refuse();
       await page.goto('/');
-      await page.getByRole('heading', { name: 'Not now' }).waitFor();
+      await page.getByRole('heading', { name: 'Not available now' }).waitFor();
       expect(await page.getByRole('alert').textContent()).toMatch(/^PostgreSQL does not answer/);
       expect(await seriousFindings(page)).toEqual([]);
       await postgres.heal();

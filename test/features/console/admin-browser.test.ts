@@ -1,4 +1,4 @@
-/** What an admin does about organizations and tokens, and what of it everybody else sees, in a real browser. */
+/** Organizations and tokens in a real browser: actions of admins, and the views of other roles. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -25,7 +25,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
   let scene: ConsoleScene;
   let browser: Browser;
   let origin: string;
-  /** The status that a reader answers a client with. */
+  /** The status of a reader's answer to a client. */
   let read: (token: string) => Promise<number>;
 
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
   const open = (name: string, options = {}): Promise<WatchedPage> =>
     openPage(browser, origin, tokenOf(name), options);
 
-  it('a token is made, seen once, used, rotated, revoked, and on record', async () => {
+  it('a token is created, shown once, used, rotated, revoked, and recorded', async () => {
     const { page, complaints } = await open('zoe', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.goto('/');
     await page.getByRole('link', { name: 'Organizations' }).click();
@@ -74,7 +74,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(page.url()).not.toContain(secret);
     expect(await read(secret)).toBe(200);
 
-    // The next look at the page does not have it any more.
+    // The reloaded page does not show the token.
     await page.reload();
     const row = page.getByRole('row', { name: /^Token \d+ dashboard good machines never/ });
     await row.waitFor();
@@ -94,7 +94,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('button', { name: `Revoke token ${id}`, exact: true }).click();
     const asks = page.getByRole('dialog');
     await asks.getByRole('button', { name: 'Revoke the token' }).click();
-    // Without a reason nothing is sent: the browser asks for it.
+    // The browser sends nothing without a reason.
     await asks.getByLabel(/^Reason/).fill('it leaked');
     expect(await read(next)).toBe(200);
     await asks.getByRole('button', { name: 'Revoke the token' }).click();
@@ -116,7 +116,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('an organization is made, renamed, and deleted by whoever types its slug', async () => {
+  it('an organization is created, renamed, and deleted by an admin who types its slug', async () => {
     const { page, complaints } = await open('zoe');
     await page.goto('/organizations');
     await page.getByRole('button', { name: 'Create an organization' }).click();
@@ -140,12 +140,12 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('New Company is deleted: 0 clusters removed, 0 tokens revoked.').waitFor();
     await page.getByText('deleted', { exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Create a token' }).count()).toBe(0);
-    // The one that was refused: the browser says so by itself.
+    // The browser itself reports the refused requests.
     expect(complaints.filter((text) => !/status of (?:400|409)/.test(text))).toEqual([]);
     await page.context().close();
   });
 
-  it('a viewer reads, and is offered nothing that only others may', async () => {
+  it('a viewer reads, and sees no action', async () => {
     const { page, complaints } = await open('vera');
     await page.goto('/organizations');
     await page.getByText('vera, viewer').waitFor();
@@ -166,7 +166,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('a cluster is found by its organization, with what has changed about it', async () => {
+  it('a cluster is found by its organization, with its changes', async () => {
     const { page, complaints } = await open('ada');
     await page.goto('/clusters');
     await page.getByLabel('Name or organization').fill('acme');
@@ -196,7 +196,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     ['light', {}],
     ['dark', { colorScheme: 'dark' }],
     ['on a phone', PHONE],
-  ] as const)('can be read by everybody, %s', async (_, options) => {
+  ] as const)('is accessible, %s', async (_, options) => {
     const { page, complaints } = await open('zoe', options);
     for (const [path, text] of [
       ['/organizations', 'zeta'],
@@ -242,7 +242,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
       ['/held/1', 'Changes of the approval', 'Next'],
       ['/alerts', 'Rules'],
       ['/operators', 'zoe'],
-    ])('%s needs no sideways scroll, and its pager leads on', async (path, text, next?: string) => {
+    ])('%s does not scroll sideways, and its pager works', async (path, text, next?: string) => {
       const { page, complaints } = phone;
       await page.goto(path);
       await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();

@@ -1,4 +1,4 @@
-/** Organizations, people and tokens in the console: what is answered, who may, and what is on record. */
+/** Organizations, people and tokens in the console: answers, roles, and rows of the audit log. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AuditRecord, auditRecords } from '../../../src/db/audit.ts';
 import { tokenWorks } from '../../../src/db/tokens.ts';
@@ -70,7 +70,7 @@ describe('organizations', () => {
       lastUsedAt: first?.used,
     });
     expect(first?.good).toBeGreaterThan(0);
-    // It was used in the minute in which it was made, of which the beginning is kept.
+    // It was used in the minute of its creation. The start of the minute is stored.
     expect(first?.used).toBe('2026-02-01T00:00:30Z');
     expect(rows.filter(({ lastUsedAt }) => lastUsedAt !== null)).toHaveLength(15);
   });
@@ -106,7 +106,7 @@ describe('organizations', () => {
     expect(await found('&q=nobody')).toEqual({ rows: [], total: 0 });
   });
 
-  it('refuse what cannot be understood, by the name of the field', async () => {
+  it('refuse wrong values, with the name of the field', async () => {
     expect(await get('/api/organizations?sort=size')).toMatchObject({ field: 'sort' });
     expect(await get('/api/organizations?deleted=x')).toMatchObject({ field: 'deleted' });
     expect((await as('vera').ask('GET', '/api/organizations/nobody')).statusCode).toBe(404);
@@ -122,7 +122,7 @@ describe('organizations', () => {
     expect((await found('&q=acme')).total).toBe(0);
   });
 
-  it('are made and renamed by an admin, with a row of the audit log', async () => {
+  it('are created and renamed by an admin, with a row of the audit log', async () => {
     const made = await post('/api/organizations', { slug: 'acme', name: ' Acme Ltd ', reason: 'ticket 7' });
     expect(made).toMatchObject({ status: 200, body: { slug: 'acme', name: 'Acme Ltd' } });
     expect(await newest()).toMatchObject({
@@ -148,7 +148,7 @@ describe('organizations', () => {
     expect(await get('/api/organizations/acme')).toMatchObject({ slug: 'acme', name: 'Acme', tokens: 0 });
   });
 
-  it('are deleted by tombstone, by whoever types the slug once more and says why', async () => {
+  it('are deleted by tombstone after the slug and a reason are typed', async () => {
     await post('/api/organizations', { slug: 'gone' });
     const { body: made } = await post('/api/organizations/gone/tokens', { scopes: ['machines:read'] });
     const url = '/api/organizations/gone/delete';
@@ -186,7 +186,7 @@ describe('tokens', () => {
     return tokenWorks(scene.worker.store.db, token, id);
   };
 
-  it('are listed a page at a time, those that are good first', async () => {
+  it('are listed in pages, good ones first', async () => {
     const [{ slug } = expect.unreachable('none')] = await scene.worker.store.sql<{ slug: string }[]>`
       select slug from organizations where id % 5 = 4 limit 1`;
     const all = await tokens(slug);
@@ -203,7 +203,7 @@ describe('tokens', () => {
     expect(pages.flatMap(({ rows }) => rows)).toEqual(all.rows);
   });
 
-  it('are made, shown once and work; nothing else ever holds them', async () => {
+  it('are created, shown once and work; no other answer contains them', async () => {
     const made = await make({
       scopes: ['clusters:read', 'machines:read'],
       expires: '90d',
@@ -248,7 +248,7 @@ describe('tokens', () => {
     ['expires', { scopes: ['machines:read'], expires: '2020-01-31' }],
     ['expires', { scopes: ['machines:read'], expires: 90 }],
     ['reason', { scopes: ['machines:read'], reason: 'two\nlines' }],
-  ])('are not made with bad %s: %j', async (field, payload) => {
+  ])('are not created with bad %s: %j', async (field, payload) => {
     const before = await tokens('acme');
     const answer = await post('/api/organizations/acme/tokens', payload);
     expect(answer).toMatchObject({ status: 400, body: { field } });
@@ -272,7 +272,7 @@ describe('tokens', () => {
     });
     expect(await post(`/api/tokens/${second.id}/rotate`, {})).toMatchObject({
       status: 409,
-      body: { error: `token ${second.id} is revoked, so nothing takes its place; make a new one` },
+      body: { error: `token ${second.id} is revoked and cannot be rotated; create a new one` },
     });
     expect(await post(`/api/tokens/${third.id}/rotate`, { grace: 'long' })).toMatchObject({
       status: 400,
@@ -301,7 +301,7 @@ describe('tokens', () => {
 describe('people', () => {
   const users = async () => ((await get('/api/organizations/acme/users')) as UsersAnswer).rows;
 
-  it('are listed, shown under another name, and shown as nobody', async () => {
+  it('are listed, renamed and deleted', async () => {
     await scene.worker.store.sql`
       insert into users (organization_id, first_name, last_name)
       select id, 'Ada', 'Lovelace' from organizations where slug = 'acme'`;
@@ -344,7 +344,7 @@ describe('a role', () => {
     '/api/cluster-terms',
   ];
 
-  it.each(CHANGES)('other than admin changes nothing by %s', async (url) => {
+  it.each(CHANGES)('other than admin cannot change anything by %s', async (url) => {
     const before = await newest();
     const everything = { slug: 'acme', name: 'x', reason: 'x', scopes: ['machines:read'] };
     for (const [name, role] of [
@@ -359,12 +359,12 @@ describe('a role', () => {
     expect(await newest()).toEqual(before);
   });
 
-  it.each(READS)('of any kind reads %s', async (url) => {
+  it.each(READS)('of any kind may read %s', async (url) => {
     for (const name of ['vera', 'ada', 'zoe']) expect((await as(name).ask('GET', url)).statusCode).toBe(200);
     expect((await new Browser(scene.app).ask('GET', url)).statusCode).toBe(401);
   });
 
-  it.each(['/api/audit', '/api/audit-terms'])('of a viewer does not read %s', async (url) => {
+  it.each(['/api/audit', '/api/audit-terms'])('of a viewer may not read %s', async (url) => {
     expect((await as('vera').ask('GET', url)).json()).toEqual({
       error: 'This needs the role operator; vera has the role viewer.',
     });
@@ -373,7 +373,7 @@ describe('a role', () => {
     for (const name of ['ada', 'zoe']) expect((await as(name).ask('GET', url)).statusCode).toBe(200);
   });
 
-  it('is not lent to another site', async () => {
+  it('cannot be used by another site', async () => {
     const answer = await as('zoe').ask('POST', '/api/organizations', {
       payload: { slug: 'evil' },
       headers: { 'sec-fetch-site': 'cross-site' },

@@ -1,10 +1,10 @@
-/** Alerts in the console: rules, what is firing, messages, sent again and tested. */
+/** Alerts in the console: rules, open alerts, messages, resends and tests. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openAlerts } from '../../../src/app/features.ts';
 import { auditRecords } from '../../../src/db/audit.ts';
 import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/alerts/api.ts';
-import { deliver } from '../../../src/features/alerts/deliver.ts';
+import { deliver } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { ALERT_KINDS } from '../../../src/features/alerts/rules.ts';
 import { alertRules } from '../../../src/features/alerts/settings.ts';
@@ -45,7 +45,7 @@ const deliveries = async (query = '') =>
 const latest = async () => (await auditRecords(scene.worker.store.sql, { limit: 1 })).rows[0];
 
 describe('alerts', () => {
-  it('are told with the rules that they open by, and to whom they go, never where', async () => {
+  it('have rules and webhooks, without the webhooks’ addresses', async () => {
     const answer = await alerts();
     expect(answer.firing).toMatchObject([{ kind: 'source_failing', subject: 'hetzner', resolvedAt: null }]);
     expect(answer.over).toEqual([]);
@@ -58,7 +58,7 @@ describe('alerts', () => {
     expect(JSON.stringify(answer)).not.toMatch(/of-a-secret-path|whsec_|AQEB/);
   });
 
-  it('have messages, with state, tries and the last error, which can be searched', async () => {
+  it('have messages with state, attempts and the last error, which can be searched', async () => {
     hook.status = 503;
     await send();
     const { total, rows } = await deliveries();
@@ -90,7 +90,7 @@ describe('alerts', () => {
     expect((await deliveries('?offset=1')).rows).toEqual([]);
   });
 
-  it('are acknowledged and snoozed by an operator with a reason, which the overview shows as well', async () => {
+  it('are acknowledged and snoozed by an operator with a reason, which the overview shows too', async () => {
     const [alert] = (await alerts()).firing;
     const path = `/api/alerts/${alert?.id}`;
     const reason = 'the provider repairs it';
@@ -123,7 +123,7 @@ describe('alerts', () => {
     expect(await latest()).toEqual(before);
   });
 
-  it('are sent again by an operator, who is on record', async () => {
+  it('are sent again by an operator, who is recorded', async () => {
     hook.status = 200;
     await send();
     const [first] = (await deliveries('?state=delivered')).rows;
@@ -138,7 +138,7 @@ describe('alerts', () => {
       subject: { kind: 'delivery', id: String(first?.id) },
       details: { webhook: 'default' },
     });
-    // Open pages hear of it.
+    // Open pages are notified.
     const waiting = await activityMark(scene.worker.store.sql, openAlerts);
     await send();
     expect(new Set([mark, waiting, await activityMark(scene.worker.store.sql, openAlerts)]).size).toBe(3);
@@ -149,7 +149,7 @@ describe('alerts', () => {
     expect(await latest()).toEqual(before);
   });
 
-  it('are tried by a message without any, and the page says what came of it', async () => {
+  it('have a test message, and the page shows its result', async () => {
     const test = () => scene.post('/api/alerts/webhooks/default/test', {});
     expect(await test()).toEqual({ status: 200, body: { webhook: 'default', problem: null } });
     expect(hook.taken.at(-1)?.text).toContain('"type":"alerts.test"');
@@ -162,7 +162,7 @@ describe('alerts', () => {
     expect(await scene.post('/api/alerts/webhooks/nobody/test', {})).toMatchObject({ status: 404 });
   });
 
-  it('are read by a viewer, who sends nothing', async () => {
+  it('may be read by a viewer, who cannot send anything', async () => {
     const vera = new Browser(scene.app);
     await vera.signIn('vera');
     expect((await vera.ask('GET', '/api/alerts')).statusCode).toBe(200);
@@ -172,13 +172,13 @@ describe('alerts', () => {
     expect([hook.asked, (await latest())?.action]).toEqual([asked, 'session.begin']);
   });
 
-  it('that are over say how they ended, the last first', async () => {
+  it('that are resolved state their end, the last first', async () => {
     await scene.sync(1);
     await evaluate();
     const { firing, over } = await alerts();
     expect(firing).toEqual([]);
     expect(over).toMatchObject([{ kind: 'source_failing', resolvedAt: expect.any(String) }]);
     const late = await scene.post(`/api/alerts/${over[0]?.id}/acknowledge`, { reason: 'too late' });
-    expect(late).toMatchObject({ status: 409, body: { error: expect.stringContaining('is over') } });
+    expect(late).toMatchObject({ status: 409, body: { error: expect.stringContaining('is resolved') } });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What an operator who has never seen the console finds out in how many clicks, and a held batch from sign-in to what
- * readers get. With SCREENSHOTS=docs/images it draws the pages of the README as well.
+ * The clicks of a new operator to find answers, and a held batch from the sign-in to the readers' answers. With
+ * SCREENSHOTS=docs/images it draws the pictures of the README.
  */
 import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
@@ -28,11 +28,11 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
   let scene: ConsoleScene;
   let browser: Browser;
   let origin: string;
-  /** The prices that a reader gives for cx31. */
+  /** The prices of cx31 in a reader's answer. */
   let pricesInApi: () => Promise<number[]>;
 
   beforeAll(async () => {
-    // Linode is away from the beginning: it was never read.
+    // Linode never answers, so it was never read.
     scene = closing.use(
       await openConsoleScene({ LINODE_URL: 'http://127.0.0.1:1', LINODE_SCHEDULE: '20 * * * *' }),
     );
@@ -41,7 +41,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
     const { db, sql } = scene.worker.store;
     const [acme] = await sql<{ id: number }[]>`select id from organizations where slug = 'acme'`;
     const { token } = await createToken(db, { organizationId: acme?.id ?? 0, scopes: ['machines:read'] });
-    // For a month everything cost half.
+    // Everything cost half for a month.
     await sql`update machine_prices set valid_from = now() - interval '20 days'`;
     await sql`
       insert into machine_prices (machine_id, valid_from, valid_to, price, source_amount, source_per, source_currency)
@@ -94,7 +94,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
           .getByRole('listitem')
           .filter({ hasText: 'hetzner' })
           .filter({ hasText: 'stale' });
-        await problem.getByText(/its data may be 3 h old and is 9 h old/).waitFor();
+        await problem.getByText(/its data is 9 h old; the limit is 3 h/).waitFor();
       },
     ],
     [
@@ -102,7 +102,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
       1,
       async (page, click) => {
         await click(page.getByRole('table').getByRole('link', { name: 'linode' }));
-        await page.getByText('no run has read it well yet').first().waitFor();
+        await page.getByText('no run has read it successfully yet').first().waitFor();
       },
     ],
     [

@@ -12,7 +12,7 @@ const EVE: Decider = { by: 'eve@desk', how: 'cli', address: 'eve@desk', reason: 
 let scene: ConsoleScene;
 beforeAll(async () => {
   scene = await openConsoleScene();
-  // One row of a creation for each, by ada@desk; the scene has made the accounts of two operators before.
+  // One row for each creation, by ada@desk. The scene has created two operators before.
   await addOrganizations(scene, { acme: 'Acme', zeta: 'Zeta' });
   await scene.post('/api/organizations/acme/tokens', { scopes: ['machines:read'], reason: 'for CI' });
   for (const id of ['hetzner', 'linode'])
@@ -25,7 +25,7 @@ const said = async (query: string) =>
   (await log(query)).rows.map(({ action, subject }) => `${action} ${subject.id}`);
 
 describe('the audit log', () => {
-  it('says who did what, when, from where, how and why, the newest first', async () => {
+  it('has actor, action, time, address, way and reason, the newest first', async () => {
     const { rows, hasOlder } = await log();
     expect([rows.length, hasOlder]).toEqual([7, false]);
     expect(rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id).toSorted((a, b) => b - a));
@@ -72,7 +72,7 @@ describe('the audit log', () => {
     expect(await said('&since=1h&by=old')).toEqual([]);
   });
 
-  it('has pages that meet, also while rows are added', async () => {
+  it('has pages without gaps, also while rows are added', async () => {
     const all = (await log('&kind=source')).rows;
     const first = (await scene.get('/api/audit?kind=source&limit=2')) as AuditAnswer;
     await audit(scene.worker.store.db, EVE, {
@@ -85,7 +85,7 @@ describe('the audit log', () => {
     expect([...first.rows, ...second.rows]).toEqual(all);
   });
 
-  it('says what it can be filtered by, each once', async () => {
+  it('lists the values of its filters, each once', async () => {
     const terms = (await scene.get('/api/audit-terms')) as AuditTerms;
     const { rows } = await log();
     const once = (all: string[]) => [...new Set(all)].sort();
@@ -106,7 +106,7 @@ describe('the audit log', () => {
     expect(await scene.get(`/api/audit?${query}`)).toMatchObject({ field, error: expect.any(String) });
   });
 
-  it('has open pages ask again when it has another row', async () => {
+  it('notifies open pages of a new row', async () => {
     const before = await activityMark(scene.worker.store.sql, openAlerts);
     expect(await activityMark(scene.worker.store.sql, openAlerts)).toBe(before);
     await audit(scene.worker.store.db, EVE, {

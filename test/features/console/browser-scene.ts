@@ -1,4 +1,4 @@
-/** A console that listens, and a browser that signs in to it. */
+/** A listening console, and a browser that signs in to it. */
 import type { BrowserContextOptions } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../../support/browser.ts';
 import { tokenOf } from '../operators/accounts-scene.ts';

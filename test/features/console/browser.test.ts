@@ -14,7 +14,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  /** Reads the batch that waits, and signs out: there is nothing that a viewer could press. */
+  /** Reads the held batch and signs out: a viewer has no other button. */
   async function cannotApprove(viewer: string): Promise<void> {
     const { page } = await open({}, viewer);
     await page.getByText(`${viewer}, viewer`).waitFor();
@@ -31,7 +31,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   }
 
-  it('shows a run as soon as it has ended, without being loaded again', async () => {
+  it('shows an ended run at once, without a reload', async () => {
     const { page, complaints } = await open();
     await page.goto('/');
     const row = page.getByRole('row', { name: 'hetzner' });
@@ -48,7 +48,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     ['light', {}],
     ['dark', { colorScheme: 'dark' }],
     ['on a phone', PHONE],
-  ] as const)('can be read by everybody, %s', async (_, options) => {
+  ] as const)('is accessible, %s', async (_, options) => {
     const { page, complaints } = await open(options);
     await page.goto('/');
     await page.getByRole('heading', { name: 'Sources' }).waitFor();
@@ -58,7 +58,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('keeps a batch and the typed reason while the source says the same, and leads to what replaces it', async () => {
+  it('keeps a batch and the typed reason while reads are equal, and links to the batch that replaces it', async () => {
     expect((await scene.sync(100)).outcome).toBe('held');
     const { page, complaints } = await open();
     await page.goto('/');
@@ -80,7 +80,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('leads from the overview to a held batch, which is read, approved with a reason, and gone', async () => {
+  it('links from the overview to a held batch, which is approved with a reason, and then gone', async () => {
     await scene.sync(100);
     await cannotApprove('vera');
     const { page, complaints } = await open();
@@ -104,12 +104,12 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('row', { name: 'cx31' }).first().waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByText('No batch is held').or(page.getByText('exchange-rates')).first().waitFor();
-    expect(await page.getByText('Look at batch').count()).toBe(0);
+    expect(await page.getByText('Open batch').count()).toBe(0);
     expect(complaints).toEqual([]);
     await page.context().close();
   });
 
-  it('finds a machine by what it costs, and draws what it has cost', async () => {
+  it('finds a machine by price, and draws its prices', async () => {
     const { page, complaints } = await open();
     await page.goto('/machines?min_cpu=3');
     await page.getByRole('link', { name: 'per GB' }).click();
@@ -128,7 +128,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('draws price against size, and leads from a point to its machine', async () => {
+  it('draws price against size, and links a point to its machine', async () => {
     const { page, complaints } = await open();
     await page.goto('/machines?q=cx3');
     await page.getByRole('link', { name: 'Price against size' }).click();
@@ -138,7 +138,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('combobox', { name: 'Against' }).selectOption('cpu');
     await page.waitForURL('**/machines?q=cx3&view=chart&size=cpu');
     expect(await seriousFindings(page)).toEqual([]);
-    // Both cost the same: they are in the middle.
+    // Both have the same price, so they are in the middle.
     const box = (await page.locator('.scatter svg').boundingBox()) ?? expect.unreachable('no chart');
     await page.mouse.move(box.x + 64 + (box.width - 80) / 2, box.y + 14 + (380 - 56) / 2);
     await page.getByText(/^cx31 Hetzner, (fsn1|nbg1): 4 cpu, 12 GB/).waitFor();
@@ -150,7 +150,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('draws the runs of a day, what they changed and the jobs, and says where requests are counted', async () => {
+  it('draws runs, changes and jobs of a day, and states where requests are counted', async () => {
     await scene.fail();
     const { page, complaints } = await open();
     await page.goto('/');
@@ -179,7 +179,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('keeps what was searched in the address', async () => {
+  it('keeps the search in the address', async () => {
     const { page } = await open();
     await page.goto('/?state=trouble');
     await page.getByLabel('Search').waitFor();

@@ -1,4 +1,4 @@
-/** Runs and what they have changed, as the console's routes tell of them. */
+/** Runs and their changes in the console's routes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type {
   BatchRecord,
@@ -11,7 +11,7 @@ import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 let scene: ConsoleScene;
 beforeAll(async () => {
   scene = await openConsoleScene();
-  // Runs 1 to 4: all new, held, approved, and one that failed.
+  // Runs 1 to 4: all rows new, held, approved, failed.
   await scene.sync(1);
   await scene.sync(100, 5);
   const [batch] = (await scene.get('/api/held')) as BatchRecord[];
@@ -26,7 +26,7 @@ const machines = ({ diff }: Pick<RunAnswer, 'diff'>): readonly MachineChange[] =
   diff.of === 'machines' ? diff.rows : expect.unreachable(`a diff of ${diff.of}`);
 
 describe('a run in the console', () => {
-  it('tells why it began, how it ended, and each machine before and after', async () => {
+  it('has its cause, its outcome, and each machine before and after', async () => {
     const answer = await run(3);
     expect(answer).toMatchObject({
       run: {
@@ -51,7 +51,7 @@ describe('a run in the console', () => {
     });
   });
 
-  it('is searched, filtered by kind and paged, and its counts are those of what was found', async () => {
+  it('is searched, filtered by kind and paged, with the counts of the search', async () => {
     const found = await run(3, '?q=cx2&kind=repriced&limit=1&offset=1');
     expect(found.diff).toMatchObject({ totals: { repriced: 2, retired: 0 } });
     expect(machines(found)).toMatchObject([{ name: 'cx21', regionCode: 'nbg1' }]);
@@ -62,7 +62,7 @@ describe('a run in the console', () => {
     });
   });
 
-  it('that was held or that failed says so, and has changed nothing', async () => {
+  it('that was held or failed has that outcome and no changes', async () => {
     const held = await run(2);
     expect(held).toMatchObject({ run: { outcome: 'held', heldBatch: 1 }, isKept: true });
     expect(machines(held)).toEqual([]);
@@ -81,7 +81,7 @@ describe('a run in the console', () => {
 });
 
 describe('changes in the console', () => {
-  it('are those of the last day, by kind, with the counts of clusters beside', async () => {
+  it('are those of the last day, by kind, with the counts of clusters', async () => {
     const found = await changes();
     expect(found).toMatchObject({
       provider: null,
@@ -93,9 +93,9 @@ describe('changes in the console', () => {
     expect((await changes('?of=clusters')).diff).toMatchObject({ of: 'clusters', rows: [] });
   });
 
-  it('have the biggest moves of prices first, whatever a price is for', async () => {
+  it('have the biggest price moves first, for any unit of a price', async () => {
     const { sql } = scene.worker.store;
-    // From 0.01 an hour to 14.6 a month is from 0.01 to 0.02 an hour, and from 0.02 to 1 in another currency is no move.
+    // 14.6 a month is 0.02 an hour. A price in another currency is no move.
     await sql`update machine_changes set source_amount = 14.6, source_per = 'month' where old_amount = 0.01`;
     await sql`update machine_changes set source_currency = 'USD' where old_amount = 0.02`;
     await sql`update machine_changes set source_amount = 0.00015 where old_amount = 0.03`;
@@ -116,13 +116,13 @@ describe('changes in the console', () => {
       });
   });
 
-  it('say when what is asked for is not kept', async () => {
+  it('state if older changes are deleted', async () => {
     expect(await changes('?since=7d')).toMatchObject({ isComplete: false });
   });
 
   it.each([
     ['since', '?since=yesterday', 'since must be a time such as 24h, 7d, 2026-01-31'],
-    ['since', '?since=2999-01-01', 'since lies ahead'],
+    ['since', '?since=2999-01-01', 'since is in the future'],
     ['provider', '?provider=nobody', 'provider must be the name or id of a stored provider; it is "nobody"'],
     ['kind', '?of=clusters&kind=repriced', 'kind must be one of retired, changed, returned, added'],
     ['order', '?order=worst', 'order must be one of kind, biggest'],
@@ -135,7 +135,7 @@ describe('changes in the console', () => {
     ]);
   });
 
-  it('are for whoever is signed in', async () => {
+  it('may be read by any signed-in operator', async () => {
     expect((await scene.app.inject({ url: '/api/changes' })).statusCode).toBe(401);
     expect((await scene.app.inject({ url: '/api/runs/1' })).statusCode).toBe(401);
   });

@@ -2,7 +2,7 @@
 import { Worker } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ChartsAnswer } from '../../../src/features/console/routes/api.ts';
-import { jobCounts } from '../../../src/features/console/routes/job-counts.ts';
+import { jobCounts } from '../../../src/features/console/routes/queues.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
 import { METRICS, QUEUE_PREFIX } from '../../../workers/queues.ts';
 import { until } from '../../support/until.ts';
@@ -45,14 +45,14 @@ async function ended({ minutesAgo, outcome, seconds = 10, added = 0 }: Ended): P
 }
 
 describe('the charts of the overview', () => {
-  it('show no runs where none ended, and no duration', async () => {
+  it('have no runs and no duration if no run ended', async () => {
     const { runs, seconds, rows, times } = await charts(() => true);
     expect(times).toHaveLength(48);
     expect([...Object.values(runs), ...Object.values(rows)].map(sum)).toEqual([0, 0, 0, 0, 0, 0, 0]);
     expect(new Set(Object.values(seconds).flat())).toEqual(new Set([null]));
   });
 
-  it('count the runs of a day by outcome, how long they took, and the rows they changed', async () => {
+  it('count the runs of a day by outcome, with durations and changed rows', async () => {
     await ended({ minutesAgo: 25 * 60, outcome: 'failed' });
     await ended({ minutesAgo: 23.2 * 60, outcome: 'unchanged', seconds: 100 });
     for (const seconds of [10, 20, 30])
@@ -76,7 +76,7 @@ describe('the charts of the overview', () => {
     expect([sum(rows.added), sum(rows.changed)]).toEqual([15, 6]);
   });
 
-  it('count the jobs that ended, by queue, and say when Redis does not answer', async () => {
+  it('count ended jobs by queue, and are null while Redis does not answer', async () => {
     const connection = openRedis(scene.config.settings.REDIS_URL ?? '', 'worker', () => {});
     const worker = new Worker(
       'sync',
@@ -99,7 +99,7 @@ describe('the charts of the overview', () => {
     expect(await jobCounts([silent], { from: 0, step: 1800, steps: 48 }, 20)).toBeNull();
   });
 
-  it('say what waits for publication and for a decision', async () => {
+  it('have the documents that wait for publication, and the held batches', async () => {
     await scene.sync(1);
     await scene.sync(100);
     const { sql } = scene.worker.store;
@@ -123,20 +123,20 @@ describe('the jobs of a queue', () => {
   const metrics = (last: number, current: number, data: readonly number[]) => ({
     name: 'sync',
     getMetrics: async () => ({
-      // 10 jobs had ended before the minute of the last one.
+      // 10 jobs ended before the minute of the last one.
       meta: { count: 10 + current, prevCount: 10, prevTS: minute(last) * 1000 + 5000 },
       data: [...data],
       count: data.length,
     }),
   });
 
-  it('are placed by the minute of the last one: BullMQ records nothing while none ends', async () => {
-    // Minutes 0 to 3 had 1, 2, 3 and 4 jobs; none ended after.
+  it('are placed by the minute of the last job: BullMQ records nothing while no job ends', async () => {
+    // Minutes 0 to 3 had 1, 2, 3 and 4 jobs. No job ended later.
     const counts = await jobCounts([metrics(3, 4, [3, 2, 1])], window, 1000);
     expect(counts?.completed.sync).toEqual([3, 7, 0]);
   });
 
-  it('are left out where they ended before the window, and zero where none ever ended', async () => {
+  it('are omitted before the window, and zero without any job', async () => {
     expect((await jobCounts([metrics(1, 4, [3, 9, 9])], window, 1000))?.completed.sync).toEqual([7, 0, 0]);
     const never = {
       name: 'sync',

@@ -1,4 +1,4 @@
-/** Clusters in a console's database, as a control plane states them run by run. */
+/** Stores clusters in a console's database, like runs of a control plane. */
 import { administration } from '../../../src/db/administration.ts';
 import { registerSource } from '../../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../../src/domain/cluster.ts';
@@ -22,7 +22,7 @@ export const atHetzner = (
     ...fields,
   });
 
-/** Stores all that the control plane `plane` states; what it does not state any more is retired. */
+/** Stores the clusters of the control plane `plane`. Omitted ones are retired. */
 export async function statesClusters(
   { worker: { store } }: ConsoleScene,
   clusters: readonly ReportedCluster[],

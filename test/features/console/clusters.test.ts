@@ -33,7 +33,7 @@ const named = async (name: string) =>
   (await find('&retired=all')).rows.find((each) => each.name === name) ?? expect.unreachable(name);
 
 describe('clusters', () => {
-  it('are listed with whose they are, where, on what, and when they changed', async () => {
+  it('are listed with organization, place, machine and last change', async () => {
     expect((await find()).total).toBe(3);
     const orders = await named('Orders');
     expect(orders).toEqual({
@@ -98,7 +98,7 @@ describe('clusters', () => {
     }
   });
 
-  it('refuse what cannot be understood, by the name of the parameter', async () => {
+  it('refuse wrong values, with the name of the parameter', async () => {
     expect(await scene.get('/api/clusters?sort=size')).toMatchObject({ field: 'sort' });
     expect(await scene.get('/api/clusters?provider=acme')).toMatchObject({ field: 'provider' });
     expect(await scene.get('/api/clusters?retired=maybe')).toMatchObject({ field: 'retired' });
@@ -111,7 +111,7 @@ describe('one cluster', () => {
   const show = async (name: string, query = '') =>
     (await scene.get(`/api/clusters/${(await named(name)).id}${query}`)) as ClusterAnswer;
 
-  it('is shown whole, with its disks and its source', async () => {
+  it('is shown with its disks and its source', async () => {
     const { cluster } = await show('Orders');
     expect(cluster).toMatchObject({
       ...(await named('Orders')),
@@ -135,7 +135,7 @@ describe('one cluster', () => {
     });
   });
 
-  it('tells what has happened to it, the newest first and by pages', async () => {
+  it('has its changes in pages, the newest first', async () => {
     const { history, hasOlder } = await show('Orders');
     expect(hasOlder).toBe(false);
     expect(history).toMatchObject([
@@ -154,7 +154,7 @@ describe('one cluster', () => {
     expect(second).toMatchObject({ hasOlder: false, history: [{ change: 'added' }] });
   });
 
-  it('that is retired is shown as it was, and since when', async () => {
+  it('that is retired is shown in its last state, with the time', async () => {
     const { cluster, history } = await show('Old');
     expect(cluster.retiredAt).toMatch(/Z$/);
     expect(history).toMatchObject([

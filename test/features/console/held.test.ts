@@ -22,7 +22,7 @@ const price = async () => {
 };
 
 describe('a held batch in the console', () => {
-  it('is listed with why, and shown against what is stored', async () => {
+  it('is listed with the reason, and compared with the stored rows', async () => {
     expect(await list()).toEqual([]);
     expect((await scene.sync(100)).outcome).toBe('held');
     const batch = await newest();
@@ -78,7 +78,7 @@ describe('a held batch in the console', () => {
   });
 
   it.each([{}, { reason: '' }, { reason: '  ' }, { reason: 7 }, { reason: 'two\nlines' }])(
-    'is not decided about without a reason: %j',
+    'needs a reason for a decision: %j',
     async (body) => {
       const { id } = await newest();
       for (const action of ['approve', 'reject', 'undo']) {
@@ -89,7 +89,7 @@ describe('a held batch in the console', () => {
     },
   );
 
-  it('is not decided about from another site, or without the token', async () => {
+  it('accepts no decision from another site or without the token', async () => {
     const { id } = await newest();
     const url = `/api/held/${id}/approve`;
     const foreign = await scene.app.inject({
@@ -104,7 +104,7 @@ describe('a held batch in the console', () => {
     expect((await newest()).status).toBe('pending');
   });
 
-  it('is rejected, with who and why, and that can be taken back', async () => {
+  it('is rejected with name and reason, which can be undone', async () => {
     const { id } = await newest();
     expect(await scene.post(`/api/held/${id}/reject`, { reason: ' cents ' })).toEqual({
       status: 200,
@@ -129,7 +129,7 @@ describe('a held batch in the console', () => {
     });
   });
 
-  it('is stored when it is approved, and published, and that can be taken back', async () => {
+  it('is stored and published by an approval, which can be undone', async () => {
     const { id } = await newest();
     expect(await price()).toBe(0.01);
     expect(await scene.post(`/api/held/${id}/approve`, { reason: 'a new tariff' })).toMatchObject({
@@ -157,7 +157,7 @@ describe('a held batch in the console', () => {
     expect(await scene.post(`/api/held/${id}/undo`, { reason: 'no' })).toMatchObject({ status: 409 });
   });
 
-  it('is one that a younger one replaced, and then nobody decides about it', async () => {
+  it('accepts no decision after a younger batch has replaced it', async () => {
     await scene.sync(100);
     const { id: older } = await newest();
     const heldBy = (await show(older)).trail.heldBy;
@@ -194,15 +194,15 @@ describe('a page of clusters that a batch would change', () => {
     ['k-1', ['orders']],
     ['ACME', ['orders', 'Events']],
     ['nothing', []],
-  ])('holds what %s is searched for', (q, names) => {
+  ])('has the matches of %s', (q, names) => {
     expect(changesPage(preview, { q }).rows.map(({ name }) => name)).toEqual(names);
   });
 
-  it('says that not all of them can be searched', () => {
+  it('states that not all rows can be searched', () => {
     expect(changesPage(preview, {})).toMatchObject({ isCut: true, total: 2, unseen: 0 });
   });
 
-  it('refuses what is too long', () => {
+  it('refuses a search that is too long', () => {
     expect(() => changesPage(preview, { q: 'x'.repeat(201) })).toThrow(BadRequest);
   });
 });

@@ -3,11 +3,15 @@ import type { BatchRecord } from '../../../src/db/held-batches.ts';
 import type { HiddenReason } from '../../../src/db/quarantine.ts';
 import type { RunStatus } from '../../../src/db/runs/records.ts';
 import type { SourceStatus } from '../../../src/db/sources.ts';
-import { consoleSource } from '../../../src/features/console/open.ts';
-import { judgeSources } from '../../../src/features/console/routes/overview.ts';
+import { type ConsoleSource, judgeSources } from '../../../src/features/console/routes/overview.ts';
 
 const NOW = new Date('2026-05-04T12:00:00Z');
-const hourly = consoleSource({ id: 'linode', kind: 'catalogue', schedule: '0 * * * *', maxAge: 3 * 3600 });
+const hourly: ConsoleSource = {
+  id: 'linode',
+  kind: 'catalogue',
+  schedule: '0 * * * *',
+  objectiveSeconds: 3 * 3600,
+};
 
 const run = (outcome: string, error: string | null = null): RunStatus => ({
   startedAt: '2026-05-04T11:00:00Z',
@@ -22,7 +26,7 @@ const run = (outcome: string, error: string | null = null): RunStatus => ({
   error,
 });
 
-/** A source that is as it should be, but for what a test says. */
+/** A source without problems, except for the given ones. */
 function linode(other: Partial<SourceStatus> = {}): SourceStatus {
   return {
     id: 'linode',
@@ -69,8 +73,8 @@ const judged = (
   areRatesNeeded = true,
 ) => judgeSources(configured, { status, strips: [], pending, hidden, acknowledged: [], areRatesNeeded }, NOW);
 
-describe('what the overview says of a source', () => {
-  it('is nothing where all is well', () => {
+describe('the overview’s view of a source', () => {
+  it('has no problem if all is well', () => {
     const { problems, sources } = judged([linode()]);
     expect(problems).toEqual([]);
     expect(sources).toMatchObject([
@@ -94,9 +98,9 @@ describe('what the overview says of a source', () => {
     reason: 'status 500',
   };
   it.each<[what: string, other: Partial<SourceStatus>, state: string, text: RegExp]>([
-    ['is older than three intervals', stale, 'stale', /may be 3 h old and is 3 h old/],
-    ['was never read', { verifiedAt: null }, 'never-read', /no run has read it well yet/],
-    ['brings nothing', { published: 0 }, 'empty', /readers see no machines of it/],
+    ['is older than three intervals', stale, 'stale', /is 3 h old; the limit is 3 h/],
+    ['was never read', { verifiedAt: null }, 'never-read', /no run has read it successfully yet/],
+    ['brings nothing', { published: 0 }, 'empty', /readers get no machines of it/],
     ['failed', { lastEnded: run('failed', 'status 401') }, 'failing', /^status 401$/],
     ['was interrupted', { lastEnded: run('interrupted') }, 'failing', /ended as interrupted/],
     [
@@ -105,17 +109,17 @@ describe('what the overview says of a source', () => {
       'unread-regions',
       /^1 of 2 regions could not be read \(us\): status 500$/,
     ],
-  ])('is no good news where it %s', (_, other, state, text) => {
+  ])('has a problem if it %s', (_, other, state, text) => {
     const { problems, sources } = judged([linode(other)]);
     expect(sources.map((each) => each.state)).toEqual([state]);
     expect(problems).toMatchObject([{ kind: state, source: 'linode', text: expect.stringMatching(text) }]);
   });
 
-  it('is not stale while it is as old as it may be', () => {
+  it('is not stale at the limit of its age', () => {
     expect(judged([linode({ verifiedAt: '2026-05-04T09:00:00Z' })]).problems).toEqual([]);
   });
 
-  it('names every problem, and the batch that waits first', () => {
+  it('names all problems, the held batch first', () => {
     const status = linode({ verifiedAt: null, published: 0, lastEnded: run('failed', 'status 401') });
     const { problems, sources } = judged([status], [hourly], [held]);
     expect(problems.map(({ kind, since, batch }) => [kind, since, batch])).toEqual([
@@ -126,12 +130,12 @@ describe('what the overview says of a source', () => {
     expect(sources[0]?.state).toBe('held');
   });
 
-  it('does not alarm while the first run is under way, and does not call it good', () => {
+  it('has no alarming and no good state during the first run', () => {
     const { sources } = judged([linode({ verifiedAt: null, lastRun: run('running'), lastEnded: null })]);
     expect(sources[0]?.state).toBe('running');
   });
 
-  it('names a source that nobody reads any more, as long as it is published', () => {
+  it('names a source that is not configured while its data is published', () => {
     expect(judged([linode()], []).problems).toMatchObject([
       { kind: 'not-configured', text: expect.stringContaining('fleetbook source retire linode') },
     ]);
@@ -139,7 +143,7 @@ describe('what the overview says of a source', () => {
     expect(retired).toMatchObject({ problems: [], sources: [{ state: 'retired', objectiveSeconds: null }] });
   });
 
-  it('does not call a disabled source fresh, nor what nobody reads a trouble', () => {
+  it('calls a disabled source neither fresh nor a problem', () => {
     const disabled = { at: '2026-05-01T00:00:00Z', by: 'ada', reason: null };
     const found = judged([linode({ disabled, verifiedAt: '2026-05-01T00:00:00Z' })]);
     expect(found).toMatchObject({ problems: [], sources: [{ state: 'disabled', nextSlot: null }] });
@@ -154,26 +158,26 @@ describe('what the overview says of a source', () => {
         { id: 'linode', of: 'excluded', reason: 'deprecated', count: 1 },
         { id: 'other', of: 'excluded', reason: 'licensed', count: 5 },
       ],
-      'it was read, and readers see no machines of it: all 10 machines are excluded (9 no_exchange_rate: its price has no exchange rate; give one in CATALOGUE_RATES, 1 deprecated: its provider has announced its end)',
+      'it was read, but readers get no machines of it: all 10 machines are excluded (9 no_exchange_rate: its price has no exchange rate; give one in CATALOGUE_RATES, 1 deprecated: its provider has announced its end)',
     ],
     [
       'unusable rows',
       { known: 0, published: 0, quarantined: 4 },
       [{ id: 'linode', of: 'quarantined', reason: 'cpu is missing', count: 4 }],
-      'it was read, and readers see no machines of it: 4 rows cannot be used (4 cpu is missing); see fleetbook rejected linode',
+      'it was read, but readers get no machines of it: 4 rows are rejected (4 cpu is missing); see fleetbook rejected linode',
     ],
     [
       'an empty upstream',
       { known: 0, published: 0 },
       [],
-      'it was read, and readers see no machines of it: its upstream listed none; check that its credentials and options let it list machines, or disable it: fleetbook source disable linode',
+      'it was read, but readers get no machines of it: its upstream listed none; check that its credentials and options may list machines, or disable it: fleetbook source disable linode',
     ],
-  ])('says why a source is empty, and the remedy: %s', (_, other, hidden, text) => {
+  ])('states why a source is empty, and the remedy: %s', (_, other, hidden, text) => {
     expect(judged([linode(other)], [hourly], [], hidden).problems).toMatchObject([{ kind: 'empty', text }]);
   });
 
-  it('is no failure of exchange rates that no price needs', () => {
-    const ecb = consoleSource({ id: 'exchange-rates', kind: 'rates', schedule: '0 * * * *', maxAge: 3600 });
+  it('has no failure of exchange rates that no price needs', () => {
+    const ecb = { ...hourly, id: 'exchange-rates', kind: 'rates', objectiveSeconds: 3600 } as const;
     const failing = linode({
       id: 'exchange-rates',
       kind: 'rates',

@@ -12,7 +12,7 @@ let scene: ConsoleScene;
 beforeAll(async () => {
   scene = await openConsoleScene();
   await scene.sync(1);
-  // Two providers, machines of few shapes with many prices, some without a price, some excluded, some retired.
+  // Two providers with machines of few sizes and many prices. Some have no price, some are excluded, some retired.
   await scene.worker.store.sql`
     with more as (
       insert into providers (name, listed) values ('Another', true), ('Bigger', true) returning id, name
@@ -31,7 +31,7 @@ afterAll(() => scene[Symbol.asyncDispose]());
 const search = async (query = '') => (await scene.get(`/api/machines?limit=1000${query}`)) as MachinesAnswer;
 const bytes = ({ ram, ramUnit }: FoundMachine) => ram * (ramUnit === 'Binary' ? 1.073741824 : 1);
 
-/** What each sort goes by, null last. */
+/** The value of each sort key; null comes last. */
 const KEYS: Readonly<Record<string, (machine: FoundMachine) => number | string | null>> = {
   price: ({ price }) => price,
   price_per_cpu: ({ pricePerCpu }) => pricePerCpu,
@@ -117,7 +117,7 @@ describe('the catalogue in the console', () => {
     });
   });
 
-  it('has price against size of whatever is searched', async () => {
+  it('has price against size for any search', async () => {
     const { rows } = await search('&published=all&min_cpu=2');
     const answer = (await scene.get('/api/machines/points?published=all&min_cpu=2')) as PointsAnswer;
     const priced = rows.filter(({ price }) => price !== null);
@@ -135,7 +135,7 @@ describe('the catalogue in the console', () => {
     ]);
   });
 
-  it('has what a machine has cost, also after it was withdrawn', async () => {
+  it('has the prices of a machine, also after it was withdrawn', async () => {
     const [cx21] = (await search('&q=cx21')).rows;
     const history = (await scene.get(`/api/machines/${cx21?.id}`)) as MachineAnswer;
     expect(history).toMatchObject({ id: cx21?.id, name: 'cx21', provider: 'Hetzner', currency: 'EUR' });

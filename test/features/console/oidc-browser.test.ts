@@ -1,4 +1,4 @@
-/** OpenID Connect by a real browser: what its cookies do on the way to another site and back. */
+/** OpenID Connect in a real browser: its cookies work on the way to another site and back. */
 import { expect, it } from 'vitest';
 import { freePort } from '../../../src/processes/port.ts';
 import { CHROMIUM, hasChromium, launchBrowser } from '../../support/browser.ts';
@@ -7,12 +7,12 @@ import { CLIENT, oidcProvider } from '../../support/oidc-provider.ts';
 import { openConsoleScene } from './scene.ts';
 
 it(
-  'by OpenID Connect somebody gets where they wanted to go, signed in',
+  'OpenID Connect signs a person in and opens the requested page',
   needs(hasChromium, CHROMIUM),
   async () => {
     await using provider = await oidcProvider();
     const port = await freePort();
-    // Another site than the provider's 127.0.0.1.
+    // This is another site than the provider's 127.0.0.1.
     const origin = `http://localhost:${port}`;
     await using scene = await openConsoleScene(
       {},

@@ -1,4 +1,4 @@
-/** The page of operators' accounts, and the ways back to the console. */
+/** The page of operators, and the links back to the console. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signInByOidc } from '../../../src/features/operators/db/oidc.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => closing.disposeAsync());
 
-it('lists accounts to admins alone', async () => {
+it('lists operators only to admins', async () => {
   const ada = new Client(scene.app);
   expect((await ada.signIn('ada')).statusCode).toBe(303);
   expect((await ada.ask('GET', '/api/operators')).statusCode).toBe(403);
@@ -68,7 +68,7 @@ describe('in a browser', needs(hasChromium, CHROMIUM), () => {
   it.each([
     ['at a desk', {}],
     ['on a phone', PHONE],
-  ] as const)('an admin reads accounts %s', async (where, options) => {
+  ] as const)('an admin reads the list of operators %s', async (where, options) => {
     const { page, complaints } = await openPage(browser, origin, tokenOf('zoe'), options);
     await page.getByRole('link', { name: 'Operators' }).click();
     const row = page.getByRole('row', { name: 'olga@example.com' });

@@ -13,7 +13,7 @@ afterAll(() => scene[Symbol.asyncDispose]());
 const overview = async () => (await scene.get('/api/overview')) as Overview;
 
 describe('the console’s overview', () => {
-  it('shows a configured source before its first run, and does not call it good', async () => {
+  it('shows a configured source before its first run, not as good', async () => {
     const { problems, sources, queues } = await overview();
     const hetzner = sources.find(({ id }) => id === 'hetzner');
     expect(hetzner).toMatchObject({ state: 'never-read', configured: true, schedule: '0 * * * *', runs: [] });
@@ -24,7 +24,7 @@ describe('the console’s overview', () => {
     );
   });
 
-  it('shows what a run brought, and its strip', async () => {
+  it('shows the result of a run, and its strip', async () => {
     expect((await scene.sync(1)).outcome).toBe('changed');
     const hetzner = await until(async () =>
       (await overview()).sources.find(({ id, state }) => id === 'hetzner' && state === 'ok'),
@@ -43,7 +43,7 @@ describe('the console’s overview', () => {
     expect(Date.parse(hetzner.nextSlot ?? '')).toBeGreaterThan(Date.now());
   });
 
-  it('puts a batch that is held first, then a run that failed', async () => {
+  it('lists a held batch first, then a failed run', async () => {
     expect((await scene.sync(100)).outcome).toBe('held');
     await scene.fail();
     const { problems, sources } = await until(async () => {
@@ -65,7 +65,7 @@ describe('the console’s overview', () => {
     }
   });
 
-  it('says what is wrong as JSON where a route is not there', async () => {
+  it('answers an unknown route with JSON', async () => {
     const answer = await scene.app.inject({ url: '/api/nothing', headers: HEADERS });
     expect([answer.statusCode, answer.json()]).toEqual([404, { error: 'there is no /api/nothing' }]);
   });
@@ -73,7 +73,7 @@ describe('the console’s overview', () => {
 
 describe('the console’s page', () => {
   it.each(['/', '/held', '/held/3', '/sources/hetzner', '/machines?q=cx', '/machines/1'])(
-    'is there at %s, and may load and do nothing that is not its own',
+    'is served at %s, and may use only its own site',
     async (url) => {
       const { statusCode, headers, body } = await scene.app.inject({ url, headers: HEADERS });
       expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -85,7 +85,7 @@ describe('the console’s page', () => {
     },
   );
 
-  it('has files that may be kept, since their names change with them, and that are compressed', async () => {
+  it('has compressed files that browsers may cache, since their names have a hash', async () => {
     const page = await scene.app.inject({ url: '/', headers: HEADERS });
     const [, script = ''] = /src="(\/assets\/[^"]+\.js)"/.exec(page.body) ?? [];
     const answer = await scene.app.inject({ url: script, headers: { ...HEADERS, 'accept-encoding': 'br' } });
@@ -102,7 +102,7 @@ describe('the console’s page', () => {
 });
 
 describe('the console’s events', () => {
-  it('tell an open page of a run, and end with the server', async () => {
+  it('notify an open page of a run, and end with the server', async () => {
     const url = await scene.app.listen({ host: '127.0.0.1', port: 0 });
     const response = await fetch(`${url}/api/events`, { headers: HEADERS });
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');

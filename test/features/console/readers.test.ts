@@ -1,4 +1,4 @@
-/** What readers would see of a held batch, and what they see when it is approved. */
+/** The preview of a held batch, and the readers' answers after its approval. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BatchRecord, ReadersAnswer, ShownBatch } from '../../../src/features/console/routes/api.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
@@ -23,7 +23,7 @@ const newest = async () => {
 };
 const readers = async (batch: number, { name, regionCode }: Pick<Row, 'name' | 'regionCode'>) =>
   (await scene.get(`/api/held/${batch}/readers?machine=${name}&region=${regionCode}`)) as ReadersAnswer;
-/** What the published documents say of a machine, as JSON; null for one that they do not have. */
+/** A machine in the published documents, as JSON; null if they do not have it. */
 async function published({ name, regionCode }: Row): Promise<string | null> {
   const { sql } = scene.worker.store;
   const [machine] = await sql<{ id: number; regionId: number }[]>`
@@ -34,7 +34,7 @@ async function published({ name, regionCode }: Row): Promise<string | null> {
   const place = document?.index.get(String(machine.id));
   return document && place ? document.body.subarray(...place).toString() : null;
 }
-/** Looks at every row, approves, and looks again. */
+/** Previews every row, approves, and reads the answers. */
 async function approved() {
   const { id, rows } = await newest();
   const seen = await Promise.all(rows.map((row) => readers(id, row)));
@@ -44,8 +44,8 @@ async function approved() {
 }
 const kinds = (rows: readonly { row: Row }[]) => [...new Set(rows.map(({ row }) => row.change))];
 
-describe('what readers would see of a held batch', () => {
-  it('is what they see when it is approved, byte for byte, but for ids that are not given yet', async () => {
+describe('the preview of a held batch', () => {
+  it('equals the readers’ answers after the approval byte for byte, except for unknown ids', async () => {
     // Prices change, cx61 is published, cx71 is new.
     await scene.sync(100.0001, 8);
     const rows = await approved();
@@ -66,7 +66,7 @@ describe('what readers would see of a held batch', () => {
     expect(price?.after).toContain('"price":0.016666');
   });
 
-  it('is nothing where a machine goes, or is excluded', async () => {
+  it('is null for a removed or excluded machine', async () => {
     await scene.sync(100.0001, 5);
     const rows = await approved();
     expect(kinds(rows)).toEqual(['gone', 'excluded']);
@@ -76,7 +76,7 @@ describe('what readers would see of a held batch', () => {
     }
   });
 
-  it('is told of machines that it changes, while it waits', async () => {
+  it('exists for changed machines while the batch waits', async () => {
     await scene.sync(1, 5);
     const { id } = await newest();
     const status = async (query: string) => {

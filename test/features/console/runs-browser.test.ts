@@ -13,13 +13,13 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
   beforeAll(async () => {
     ({ scene, open } = closing.use(await openBrowserScene()));
     await scene.sync(1);
-    // Run 2 is held, since every price is another one; run 3 is its approval.
+    // Run 2 is held, since every price changes. Run 3 is its approval.
     await scene.sync(1.1, 5);
     await scene.post('/api/held/1/approve', { reason: 'a new tariff' });
   });
   afterAll(() => closing.disposeAsync());
 
-  it('leads from the timeline of a source to what a run has changed', async () => {
+  it('links from the timeline of a source to the changes of a run', async () => {
     const { page, complaints } = await open();
     await page.goto('/sources/hetzner');
     await page.getByRole('link', { name: 'run 3' }).click();
@@ -72,7 +72,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('cancels a run that is under way with a reason, on a phone, and a viewer has no button for it', async () => {
+  it('cancels a running run with a reason, on a phone, and a viewer has no button for it', async () => {
     await using live = await scene.worker.store.liveRuns.begin('hetzner', undefined);
     const { id: run } = live.run;
     const viewer = await open({}, 'vera');
@@ -123,7 +123,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('shows side by side what readers see of a machine and what they would see', async () => {
+  it('shows the current and the future answer about a machine side by side', async () => {
     await scene.sync(100, 5);
     const { page, complaints } = await open();
     await page.goto('/held');
@@ -149,7 +149,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('says on a phone what has changed since yesterday, the biggest move first', async () => {
+  it('shows the changes since yesterday on a phone, the biggest move first', async () => {
     const { page, complaints } = await open(PHONE);
     await page.goto('/changes?order=biggest&kind=repriced');
     await page.getByText('+10 %').first().waitFor();

@@ -1,4 +1,4 @@
-/** The operators' listener with its console, on real servers, over a source whose batches a guard holds. */
+/** The operators' server with the console, on real servers, with a source whose batches a guard holds. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -10,7 +10,7 @@ import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { alertsPart } from '../../../src/features/alerts/console.ts';
-import { openConsole } from '../../../src/features/console/open.ts';
+import { openConsole } from '../../../src/features/console/part.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { buildApp } from '../../../src/http/app.ts';
@@ -32,11 +32,11 @@ export interface ConsoleScene extends AsyncDisposable {
   readonly worker: Worker;
   readonly config: Config;
   readonly queues: Queues;
-  /** One run of `hetzner`, with six types or as many as are named, every price multiplied. */
+  /** Runs `hetzner` once, with every price multiplied. @param types six unless given */
   sync(factor: number, types?: number): Promise<SyncResult>;
-  /** A run of `hetzner` whose upstream is away. */
+  /** Runs `hetzner` without an upstream. */
   fail(): Promise<void>;
-  /** What a route answers, as JSON. */
+  /** Returns the answer of a route. */
   get(path: string): Promise<unknown>;
   post(
     path: string,
@@ -70,12 +70,12 @@ async function hetzner(types: number, factor: number) {
   return upstream;
 }
 
-/** @param oidc by which operators can sign in as well */
+/** @param oidc settings of the sign-in by OpenID Connect */
 export async function openConsoleScene(
   more: Record<string, string> = {},
   oidc?: OidcSettings,
 ): Promise<ConsoleScene> {
-  // Nothing happens where it is built, which it is under `npm test`.
+  // This does nothing if the console is built, e.g. by `npm test`.
   execFileSync(process.execPath, [join(import.meta.dirname, '../../../packages/console/build.mjs')]);
   await using opening = new AsyncDisposableStack();
   const database = opening.use(await createDatabase());
@@ -111,11 +111,7 @@ export async function openConsoleScene(
   };
   const app = await buildOps({
     token: TOKEN,
-    parts: [
-      operatorsPart({ store: worker.store, oidc }),
-      openConsole(context, { lookEveryMs: 20 }),
-      alertsPart(context),
-    ],
+    parts: [operatorsPart({ store: worker.store, oidc }), openConsole(context, 20), alertsPart(context)],
     db: worker.store.db,
     metrics: async () => '',
     queues: queues.all,
@@ -150,7 +146,7 @@ export async function openConsoleScene(
   };
 }
 
-/** The API as `serve` answers it, of what the scene's worker stores and publishes. */
+/** The API of `serve` for the documents of the scene's worker. */
 export async function apiOf({
   config,
 }: ConsoleScene): Promise<Pick<FastifyInstance, 'inject'> & AsyncDisposable> {

@@ -1,4 +1,4 @@
-/** What an operator does with several sources at once, in a browser. */
+/** Actions on several sources at once, in a browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
@@ -24,7 +24,7 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
       .filter(({ action }) => action.startsWith('source.'))
       .map(({ action, by, subject, reason }) => `${action} ${subject.id} ${by}: ${reason}`);
 
-  it('are disabled and run with one reason; what fails is named, and stays selected', async () => {
+  it('are disabled and run with one reason; failures are named and stay selected', async () => {
     const { page, complaints } = await open();
     const button = (name: string) => page.getByRole('button', { name, exact: true });
     expect(await button('Disable …').isDisabled()).toBe(true);
@@ -53,7 +53,7 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('2 sources selected.').waitFor();
     expect((await audited())[0]).toBe('source.run linode ada: look again');
     expect(await scene.queues.sync.getJobCountByTypes('waiting')).toBe(1);
-    // The browser reports both refusals by itself.
+    // The browser itself reports both refusals.
     expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([]);
     await page.context().close();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { shared } from '../../../src/features/console/routes/shared.ts';
 
-describe('a read that is shared', () => {
+describe('a shared read', () => {
   const reads: PromiseWithResolvers<number>[] = [];
   let now = 0;
   const read = () => {
@@ -11,7 +11,7 @@ describe('a read that is shared', () => {
   };
   const ask = shared(read, 500, () => now);
 
-  it('is one for all who ask at once, and for those who ask shortly after', async () => {
+  it('is one for simultaneous callers, and for callers shortly after', async () => {
     const answers = [ask(), ask()];
     reads[0]?.resolve(1);
     expect(await Promise.all(answers)).toEqual([1, 1]);
@@ -20,27 +20,27 @@ describe('a read that is shared', () => {
     expect(reads).toHaveLength(1);
   });
 
-  it('is another one later', async () => {
+  it('is repeated later', async () => {
     now = 500;
     const answer = ask();
     reads[1]?.resolve(2);
     expect(await answer).toBe(2);
   });
 
-  it('is another one for who asks after something has happened, though it is not done', async () => {
+  it('is repeated after an invalidation, even if it is under way', async () => {
     now = 2000;
     const before = ask();
-    ask.forget();
+    ask.invalidate();
     const after = ask();
     reads[3]?.resolve(4);
     expect(await after).toBe(4);
-    // The older one ends last, and is not kept for that.
+    // The older read ends last, and its value is not stored.
     reads[2]?.resolve(3);
     expect(await before).toBe(3);
     expect(await ask()).toBe(4);
   });
 
-  it('is tried again after it has failed', async () => {
+  it('is repeated after a failure', async () => {
     now = 4000;
     const failing = ask();
     reads[4]?.reject(new Error('away'));

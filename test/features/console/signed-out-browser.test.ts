@@ -1,4 +1,4 @@
-/** A tab whose session ended elsewhere leaves for the sign-in page, and comes back to where it was. */
+/** A tab whose session ended elsewhere opens the sign-in page, which leads back to the same page. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
 import { CHROMIUM, hasChromium } from '../../support/browser.ts';
@@ -18,7 +18,7 @@ describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  it('that was signed out in another tab goes to the sign-in page, and back after it', async () => {
+  it('that was signed out in another tab opens the sign-in page, and then its page again', async () => {
     const { page } = await open();
     await page.goto('/machines?q=cx');
     await page.getByText('live', { exact: true }).waitFor();
@@ -34,11 +34,11 @@ describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('whose operator was disabled goes to the sign-in page', async () => {
+  it('whose operator was disabled opens the sign-in page', async () => {
     const { page } = await open({}, 'vera');
     await page.getByText('live', { exact: true }).waitFor();
     await setOperatorDisabled(scene.worker.store.db, OPERATOR, 'vera', true);
-    // The page may leave while it loads: `waitForURL` would take that for a failure.
+    // The page may navigate while it loads, which `waitForURL` would report as a failure.
     await until(() => page.url().endsWith('/login?next=%2F'));
     await page.getByLabel('Token').waitFor();
     expect(await page.getByText('live', { exact: true }).count()).toBe(0);

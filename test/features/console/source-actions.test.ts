@@ -1,4 +1,4 @@
-/** What an operator does with a source in the console. */
+/** Actions on a source in the console. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import type { ShownSetting, SourceAnswer, TimelineAnswer } from '../../../src/features/console/routes/api.ts';
@@ -9,7 +9,7 @@ let scene: ConsoleScene;
 beforeAll(async () => {
   scene = await openConsoleScene();
   await scene.sync(1);
-  // A source that is not configured, and what it has published.
+  // A source that is not configured, with published data.
   await scene.worker.store.sql.begin(async (sql) => {
     await sql`insert into sources (id, kind, adapter) values ('old', 'catalogue', 'hetzner')`;
     await sql`update machines set source_id = 'old' where name in ('cx11', 'cx61')`;
@@ -26,7 +26,7 @@ const timeline = async (id: string) =>
   ((await scene.get(`/api/sources/${id}/timeline`)) as TimelineAnswer).entries;
 
 describe('a source in the console', () => {
-  it('says where each setting comes from, and no secret', async () => {
+  it('shows the origin of each setting, and no secret', async () => {
     const settings = (await scene.get('/api/sources/hetzner/settings')) as ShownSetting[];
     expect(settings).toContainEqual({
       name: 'token',
@@ -46,7 +46,7 @@ describe('a source in the console', () => {
     expect(await source('hetzner')).toMatchObject({ scheduleInWords: 'every hour at minute 0 UTC' });
   });
 
-  it('is disabled and enabled with a reason, which its timeline tells', async () => {
+  it('is disabled and enabled with a reason, which its timeline shows', async () => {
     expect(await scene.post('/api/sources/hetzner/disable', { reason: 'wrong prices' })).toMatchObject({
       status: 200,
       body: { source: 'hetzner', disabled: { by: 'OPS_TOKEN', reason: 'wrong prices' } },
@@ -80,14 +80,14 @@ describe('a source in the console', () => {
     ]);
   });
 
-  it('has the run cancelled that is under way, with a reason, and no other one', async () => {
+  it('has its running run cancelled with a reason, and no other run', async () => {
     await using live = await scene.worker.store.liveRuns.begin('hetzner', undefined);
     const { id: run } = live.run;
     const cancel = (body: object) => scene.post('/api/sources/hetzner/cancel', body);
     expect(await cancel({ reason: 'it hangs' })).toMatchObject({ status: 400, body: { field: 'run' } });
     expect(await cancel({ reason: 'it hangs', run: run + 1 })).toMatchObject({
       status: 409,
-      body: { error: `run ${run + 1} of hetzner is not under way; load this page again` },
+      body: { error: `run ${run + 1} of hetzner is not running; reload this page` },
     });
     expect(await cancel({ reason: 'it hangs', run })).toEqual({
       status: 200,
@@ -110,7 +110,7 @@ describe('a source in the console', () => {
     expect((await source('hetzner')).source.published).toBe(8);
   });
 
-  it('that is configured no more is retired by whoever types its id', async () => {
+  it('that is not configured is retired by an operator who types its id', async () => {
     expect(await scene.get('/api/sources/old/retirement')).toMatchObject({
       canRetire: true,
       places: [
@@ -121,7 +121,7 @@ describe('a source in the console', () => {
     for (const confirm of [undefined, '', 'hetzner'])
       expect(await scene.post('/api/sources/old/retire', { reason: 'gone', confirm })).toMatchObject({
         status: 400,
-        body: { field: 'confirm', error: 'confirm must be the id of the source, "old", typed once more' },
+        body: { field: 'confirm', error: 'confirm must be the id of the source, "old", to confirm' },
       });
     expect(await scene.post('/api/sources/old/retire', { reason: 'gone', confirm: 'old' })).toMatchObject({
       status: 200,
@@ -132,7 +132,7 @@ describe('a source in the console', () => {
     expect(await timeline('old')).toMatchObject([{ kind: 'action', did: { action: 'source.retire' } }]);
   });
 
-  it.each(['disable', 'enable', 'cancel', 'retire'])('is not for a viewer to %s', async (action) => {
+  it.each(['disable', 'enable', 'cancel', 'retire'])('does not let a viewer %s it', async (action) => {
     const before = await audited();
     const vera = new Browser(scene.app);
     expect((await vera.signIn('vera')).statusCode).toBe(303);
@@ -145,16 +145,13 @@ describe('a source in the console', () => {
     expect(await audited()).toEqual(before);
   });
 
-  it.each(['disable', 'enable', 'retire'])(
-    'is not there to %s under another name, nor without a reason',
-    async (action) => {
-      expect(await scene.post(`/api/sources/old/${action}`, {})).toMatchObject({
-        status: 400,
-        body: { field: 'reason' },
-      });
-      const body = { reason: 'x', confirm: 'nowhere' };
-      const { status } = await scene.post(`/api/sources/nowhere/${action}`, body);
-      expect(status).toBe(action === 'enable' ? 409 : 404);
-    },
-  );
+  it.each(['disable', 'enable', 'retire'])('needs a known id and a reason to %s', async (action) => {
+    expect(await scene.post(`/api/sources/old/${action}`, {})).toMatchObject({
+      status: 400,
+      body: { field: 'reason' },
+    });
+    const body = { reason: 'x', confirm: 'nowhere' };
+    const { status } = await scene.post(`/api/sources/nowhere/${action}`, body);
+    expect(status).toBe(action === 'enable' ? 409 : 404);
+  });
 });

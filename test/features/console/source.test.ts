@@ -27,7 +27,7 @@ const timeline = async (query = '') =>
   (await scene.get(`/api/sources/hetzner/timeline${query}`)) as TimelineAnswer;
 
 describe('a source in the console', () => {
-  it('tells how it is, of its regions, and of its next slots', async () => {
+  it('has its state, its regions and its next slots', async () => {
     const { source, problems, regions, nextSlots, canRun } = (await scene.get(
       '/api/sources/hetzner',
     )) as SourceAnswer;
@@ -43,7 +43,7 @@ describe('a source in the console', () => {
     expect(canRun).toBe(true);
   });
 
-  it('has one timeline of runs, holds and decisions, the newest first', async () => {
+  it('has one timeline of runs, held batches and decisions, the newest first', async () => {
     const { entries, hasOlder } = await timeline();
     const told = entries.map((entry) =>
       entry.kind === 'run'
@@ -52,7 +52,7 @@ describe('a source in the console', () => {
           ? entry.did.action
           : `${entry.kind} ${entry.batch.by ?? ''} ${entry.batch.reason ?? ''}`.trim(),
     );
-    // The approval is a run of its own. Of a rejection that was taken back only that is kept.
+    // The approval is a separate run. An undone rejection has only one entry.
     expect(told).toEqual([
       'run failed',
       'decided OPS_TOKEN a new tariff',
@@ -68,7 +68,7 @@ describe('a source in the console', () => {
     expect(times).toEqual(times.toSorted().reverse());
   });
 
-  it('has older pages, without a gap and without repeating itself', async () => {
+  it('has older pages without gaps and repetitions', async () => {
     const { entries: all } = await timeline();
     const paged: (typeof all)[number][] = [];
     for (let before = ''; ; ) {
@@ -80,14 +80,14 @@ describe('a source in the console', () => {
     expect(paged).toEqual(all);
   });
 
-  it('has no timeline before what is no instant', async () => {
+  it('refuses a wrong time of its timeline', async () => {
     expect(await timeline('?before=yesterday')).toEqual({
       error: 'before must be an instant such as 2026-01-31T12:00:00Z; it is "yesterday"',
       field: 'before',
     });
   });
 
-  it('says which machines are not published, and why', async () => {
+  it('lists excluded machines with their reasons', async () => {
     const { total, reasons, rows } = (await scene.get(
       '/api/sources/hetzner/excluded?limit=1&offset=1',
     )) as ExcludedAnswer;
@@ -98,7 +98,7 @@ describe('a source in the console', () => {
     expect(rows).toMatchObject([{ name: 'cx61', regionCode: 'nbg1', reason: 'deprecated' }]);
   });
 
-  it('says which rows cannot be used, and why', async () => {
+  it('lists rejected rows with their reasons', async () => {
     await scene.worker.store.sql`
       insert into quarantined_rows (source_id, row_key, reason, code, region_code, name) values
         ('hetzner', 'cx81@fsn1', 'cores is missing', 'invalid', 'fsn1', 'cx81'),
@@ -114,7 +114,7 @@ describe('a source in the console', () => {
     expect(((await scene.get(`${path}?limit=1&offset=1`)) as RejectedAnswer).rows).toHaveLength(1);
   });
 
-  it('is run soon when that is asked for, once', async () => {
+  it('is queued once for a run on request', async () => {
     for (let asked = 0; asked < 2; asked++) {
       expect(await scene.post('/api/sources/hetzner/run', {})).toEqual({
         status: 200,
@@ -132,13 +132,13 @@ describe('a source in the console', () => {
     ]);
   });
 
-  it('is not there under another name', async () => {
+  it('is not found under another name', async () => {
     expect(await scene.get('/api/sources/nowhere')).toEqual({ error: 'there is no source nowhere' });
     expect(await scene.post('/api/sources/nowhere/run', {})).toMatchObject({ status: 404 });
   });
 });
 
-it('has an empty timeline where nothing happened', async () => {
+it('has an empty timeline if nothing happened', async () => {
   const page = { before: undefined, limit: 10 };
   expect(await sourceTimeline(scene.worker.store.sql, 'nowhere', page)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The operators' pages with operators: real database, a clock of its own, browsers that keep their cookies. */
+/** The operators' server with operators: a real database, its own clock, and browsers with cookies. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Role } from '../../../src/domain/operator.ts';
 import { createOperator } from '../../../src/features/operators/db/operators.ts';
@@ -15,7 +15,7 @@ export interface Clock {
   now: number;
 }
 
-/** @param clock what the sessions and the counts of failures go by */
+/** @param clock of the sessions and the counts of failures */
 export async function openPages(
   { store }: Pick<Scene, 'store'>,
   clock: Clock,
@@ -33,14 +33,14 @@ export async function openPages(
 }
 
 const issued = new Map<string, IssuedToken>();
-/** The token of an operator that `addOperators` added last under this name. */
+/** Returns the token of the last operator that `addOperators` added under this name. */
 export const issuedTo = (name: string): IssuedToken => issued.get(name) ?? unknown(name);
 export const tokenOf = (name: string): string => issuedTo(name).token;
 const unknown = (name: string): never => {
   throw new Error(`addOperators added no ${name}`);
 };
 
-/** Operators of these names and roles, each with one token. */
+/** Creates operators with these names and roles, each with one token. */
 export async function addOperators(
   { store }: Pick<Scene, 'store'>,
   roles: Readonly<Record<string, Role>>,
@@ -51,10 +51,10 @@ export async function addOperators(
   }
 }
 
-/** What a browser of today sends with a request of the page's own. */
+/** The header of a current browser for a request of the page itself. */
 const OWN_PAGE = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
 
-/** Keeps the cookies that it gets, as a browser does. */
+/** Stores its cookies, like a browser. */
 export class Browser {
   readonly cookies = new Map<string, string>();
   readonly #app: FastifyInstance;
@@ -86,7 +86,7 @@ export class Browser {
     return response;
   }
 
-  /** Sends a form, as a page does. */
+  /** Sends a form, like a page. */
   form(url: string, fields: Readonly<Record<string, string>>): Promise<LightMyRequestResponse> {
     return this.ask('POST', url, {
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
@@ -94,17 +94,17 @@ export class Browser {
     });
   }
 
-  /** Gives the login page the token of an operator; a sign-in answers 303. */
+  /** Signs an operator in with the form. The answer is 303. */
   signIn(name: string, token = tokenOf(name)): Promise<LightMyRequestResponse> {
     return this.form('/login', { token });
   }
 
-  /** @param everywhere whether all sessions of the operator end */
+  /** @param everywhere ends all sessions of the operator */
   signOut(everywhere = false): Promise<LightMyRequestResponse> {
     return this.form('/logout', everywhere ? { everywhere: 'true' } : {});
   }
 
-  /** The status of a request that only a signed-in operator may make. */
+  /** Returns the status of a request that needs a signed-in operator. */
   async status(): Promise<number> {
     return (await this.ask('GET', '/api/session')).statusCode;
   }

@@ -38,19 +38,22 @@ describe('operator', () => {
       stderr: 'fleetbook: the name "ada" is taken; for another token: fleetbook operator token ada\n',
     });
     expect((await operator(['list'])).stdout).toMatch(
-      /^OPERATOR +ROLE +SIGNS IN BY +STATE +MADE +LAST SEEN\nada +admin +1 token +enabled +\d+ (?:s|min) ago +never\n$/,
+      /^OPERATOR +ROLE +SIGNS IN BY +STATE +CREATED +LAST SEEN\nada +admin +1 token +enabled +\d+ (?:s|min) ago +never\n$/,
     );
   });
 
   it.each([
-    [['create', 'Ada Lovelace', '--role', 'admin'], /"Ada Lovelace" is no operator’s name; use 1 to 64/],
+    [
+      ['create', 'Ada Lovelace', '--role', 'admin'],
+      /"Ada Lovelace" cannot be an operator’s name; use 1 to 64/,
+    ],
     [['create', 'bob', '--role', 'king'], /"king" is no role; use viewer, operator, admin/],
     [['create', 'bob', '--role', 'viewer', '--expires', 'soon'], /--expires "soon" is not a time/],
     [['set-role', 'ada', 'root'], /"root" is no role/],
     [['revoke', 'fbo_x'], /"fbo_x" is not a token id; .*, not the token/],
-    [['set-password', 'ada'], /operators have no passwords any more, .*: fleetbook operator token <name>/],
+    [['set-password', 'ada'], /operators have no passwords any more; .*: fleetbook operator token <name>/],
     [['set-password', '--by', 'root'], /operators have no passwords any more/],
-  ])('%j with wrong input says what would do', async (args, message) => {
+  ])('%j with wrong input states the accepted values', async (args, message) => {
     expect(await operator(args)).toMatchObject({
       code: 2,
       stdout: '',
@@ -83,7 +86,9 @@ describe('operator', () => {
       id: 4,
       old: { id: 3, revoked: true, expiresAt: null },
     });
-    expect((await operator(['rotate', '3'])).stderr).toMatch(/^fleetbook: operator token 3 is revoked, so/);
+    expect((await operator(['rotate', '3'])).stderr).toMatch(
+      /^fleetbook: operator token 3 is revoked and cannot be rotated/,
+    );
     expect((await operator(['revoke', '4'])).stdout).toBe(
       'operator token 4 is revoked; its sessions end within a second\n',
     );
@@ -102,7 +107,7 @@ describe('operator', () => {
       [4, 'revoked'],
     ]);
     expect((await operator(['tokens'])).stdout).toMatch(
-      /^ID +OPERATOR +NAME +STATE +MADE +EXPIRES +LAST USED\n1 +ada +- +good +\d+ (?:s|min) ago +never +never\n2 +ada +prometheus/,
+      /^ID +OPERATOR +NAME +STATE +CREATED +EXPIRES +LAST USED\n1 +ada +- +good +\d+ (?:s|min) ago +never +never\n2 +ada +prometheus/,
     );
     expect((await operator(['tokens', 'eve'])).stdout).toMatch(/^eve has no token/);
   });
@@ -153,7 +158,7 @@ describe('operator', () => {
     });
     expect(await operator(['use-oidc', 'olga'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('"olga" is no address'),
+      stderr: expect.stringContaining('"olga" is no email address'),
     });
     expect((await operator(['token', olga])).code).toBe(0);
     expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +1 token +enabled/m);

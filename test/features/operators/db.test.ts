@@ -15,9 +15,9 @@ import { beginSession, liveSessions } from '../../../src/features/operators/db/s
 import {
   findTokens,
   listOperatorTokens,
-  noteTokenUse,
   revokeOperatorToken,
   rotateOperatorToken,
+  storeTokenUse,
 } from '../../../src/features/operators/db/tokens.ts';
 import { OPERATOR, openScene, type Scene } from '../../sync/scene.ts';
 
@@ -35,7 +35,7 @@ const stored = async () =>
   (await scene.sql`select role, disabled_at is not null as disabled from operators`)[0];
 const log = async () => (await auditRecords(scene.store.sql, {})).rows.toReversed();
 
-/** A session of ada: whether it is live. */
+/** Opens a session of ada. The result tells if it is live. */
 async function session(): Promise<() => Promise<boolean>> {
   const key = hashToken('the session');
   const [ada] = await scene.sql<{ id: number }[]>`select id from operators where name = 'ada'`;
@@ -46,7 +46,7 @@ async function session(): Promise<() => Promise<boolean>> {
 }
 
 describe('an operator', () => {
-  it('is created once under a name', async () => {
+  it('is created once for each name', async () => {
     const made = await Promise.all([create(), create(), create()]);
     expect(made.filter((each) => each !== undefined)).toHaveLength(1);
     expect(await listOperators(scene.store.db)).toEqual([
@@ -64,7 +64,7 @@ describe('an operator', () => {
     expect(await log()).toHaveLength(1);
   });
 
-  it('is changed, and every session ends by being disabled or enabled, by OpenID Connect and on demand', async () => {
+  it('is changed; disabling, enabling, OpenID Connect and a request end all sessions', async () => {
     const token = (await create())?.id;
     const { db } = scene.store;
     expect(await setOperatorRole(db, OPERATOR, 'ada', 'admin')).toBe('changed');
@@ -103,7 +103,7 @@ describe('an operator', () => {
     ]);
   });
 
-  it('stays as it is when the row of the audit log cannot be written', async () => {
+  it('does not change if the row of the audit log cannot be written', async () => {
     const token = (await create())?.id ?? 0;
     const before = await scene.everything();
     const refused = { ...OPERATOR, how: 'by hand' as Way };
@@ -122,7 +122,7 @@ describe('an operator', () => {
     expect(await scene.everything()).toEqual(before);
   });
 
-  it('is never deleted: a name in the audit log stays theirs, and so does the id of a token', async () => {
+  it('is never deleted, so names and token ids in the audit log stay unique', async () => {
     await create();
     for (const table of ['operators', 'operator_tokens'])
       await expect(scene.store.sql`delete from ${scene.store.sql(table)}`).rejects.toMatchObject({
@@ -138,7 +138,7 @@ describe('a token of an operator', () => {
   const found = async (token: string | undefined) =>
     (await findTokens(scene.store.db, [hashToken(token ?? '')]))[0];
 
-  it('is found by its hash, which alone is stored, with the operator of now', async () => {
+  it('is found by its hash, with the current data of its operator', async () => {
     const made = await create();
     expect(await found(made?.token)).toMatchObject({
       key: hashToken(made?.token ?? ''),
@@ -157,20 +157,20 @@ describe('a token of an operator', () => {
     expect(await found(made?.token)).toMatchObject({ state: 'disabled' });
   });
 
-  it('keeps its last use to the minute', async () => {
+  it('has a last use, to the minute', async () => {
     const made = await create();
     const { db } = scene.store;
-    expect(await found(made?.token)).toMatchObject({ isUnnoted: true });
-    await noteTokenUse(db, made?.id ?? 0);
-    expect(await found(made?.token)).toMatchObject({ isUnnoted: false });
+    expect(await found(made?.token)).toMatchObject({ isUseStale: true });
+    await storeTokenUse(db, made?.id ?? 0);
+    expect(await found(made?.token)).toMatchObject({ isUseStale: false });
     const [token] = await listOperatorTokens(db, 'ada');
     expect(token?.lastUsedAt).toMatch(/Z$/);
     expect(await listOperators(db)).toMatchObject([{ lastSeenAt: token?.lastUsedAt }]);
     await scene.sql`update operator_tokens set last_used_at = now() - interval '61 s'`;
-    expect(await found(made?.token)).toMatchObject({ isUnnoted: true });
+    expect(await found(made?.token)).toMatchObject({ isUseStale: true });
   });
 
-  it('is rotated at once or with a grace, which never lengthens its life', async () => {
+  it('is rotated at once or with a grace, which never extends its expiry', async () => {
     const made = await create();
     const { db } = scene.store;
     const first = await rotateOperatorToken(db, OPERATOR, made?.id ?? 0, 3_600_000);
@@ -190,7 +190,7 @@ describe('a token of an operator', () => {
     expect(await rotateOperatorToken(db, OPERATOR, 99, 0)).toBe('unknown');
   });
 
-  it('is issued to a person of OpenID Connect, whose account then is not theirs any more', async () => {
+  it('is issued to an account of OpenID Connect, which the person then loses', async () => {
     await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject, verified_address)
       values ('ada', 'viewer', 'https://issuer.example', '7', 'ada@example.com')`;
     const isLive = await session();
@@ -207,9 +207,9 @@ describe('a token of an operator', () => {
     });
   });
 
-  it('leaves an operator that waits for a person of OpenID Connect to the earlier release', async () => {
+  it('keeps an account that waits for a person of OpenID Connect usable by the earlier release', async () => {
     await create();
-    // That release hands over an account without a password.
+    // That release hands over an account that has no password.
     expect(await scene.sql`select password_hash is null as waits from operators`).toEqual([{ waits: false }]);
   });
 });

@@ -1,4 +1,4 @@
-/** Who has which account by OpenID Connect: issuer and subject identify a person, and a verified address names the account. */
+/** Accounts by OpenID Connect: issuer and subject identify a person, and a verified address names the account. */
 import { describe, expect, it } from 'vitest';
 import {
   issueToken,
@@ -26,7 +26,7 @@ import {
 useOidc();
 
 describe('an account of OpenID Connect', () => {
-  it('never takes the account of somebody with tokens, until that is handed over', async () => {
+  it('does not get the account of an operator with tokens, unless it is handed over', async () => {
     await addOperators(scene, { 'ada@example.com': 'admin' });
     const refused = await signIn();
     expect([refused.status, problemIn(refused.body)]).toEqual([
@@ -37,10 +37,10 @@ describe('an account of OpenID Connect', () => {
     expect((await new Browser(app).signIn('ada@example.com')).statusCode).toBe(401);
     const { browser, status } = await signIn();
     expect([status, await who(browser)]).toEqual([200, expect.objectContaining({ role: 'operator' })]);
-    // Somebody else whom the issuer calls so does not get it.
+    // Another person with this name at the issuer does not get it.
     provider.person = { ...ADA, sub: 'person-8' };
     expect((await signIn()).status).toBe(403);
-    // With a token again it is closed to the issuer's people.
+    // After another token, people of the issuer cannot use it.
     provider.person = ADA;
     const issued = await issueToken(scene.store.db, OPERATOR, 'ada@example.com', {
       name: null,
@@ -51,7 +51,7 @@ describe('an account of OpenID Connect', () => {
     expect((await new Browser(app).signIn('', issued?.token)).statusCode).toBe(303);
   });
 
-  it('knows a person by the subject, whose name stays what it was', async () => {
+  it('identifies a person by the subject, and keeps the name', async () => {
     await signIn();
     provider.person = { ...ADA, email: 'ada.lovelace@example.com' };
     const { browser } = await signIn();
@@ -64,9 +64,9 @@ describe('an account of OpenID Connect', () => {
     ['an address that is not verified', { email: 'ada@example.com', email_verified: false }],
     ['an address verified as a text', { email: 'ada@example.com', email_verified: 'true' }],
     ['a preferred_username', { preferred_username: 'ada@example.com' }],
-    // Its lower case is ASCII.
+    // Its lower-case form is ASCII.
     ['an address with the sign of Kelvin', { email: '\u212Aim@example.com', email_verified: true }],
-  ])('names nobody by %s', async (_, claims) => {
+  ])('takes no name from %s', async (_, claims) => {
     provider.person = { sub: 'person-9', groups: ['sre'], ...claims };
     const { status, browser } = await signIn();
     expect([status, await who(browser)]).toEqual([
@@ -78,14 +78,14 @@ describe('an account of OpenID Connect', () => {
     ]);
   });
 
-  it('takes an address and its verification from one document', async () => {
+  it('needs an address and its verification in one document', async () => {
     provider.person = { sub: 'person-9', groups: ['sre'], email: 'ada@example.com' };
     provider.userinfo = { email: 'eve@example.com', email_verified: true };
     const { browser } = await signIn(browserOf(await pages()));
     expect(await who(browser)).toMatchObject({ name: 'eve@example.com' });
   });
 
-  it('gives a waiting account to the person whose verified address is its name, and to no other', async () => {
+  it('gives a waiting account only to the person whose verified address is its name', async () => {
     await addOperators(scene, { 'ada@example.com': 'admin' });
     await setOperatorByOidc(scene.store.db, OPERATOR, 'ada@example.com');
     provider.person = { sub: 'eve', preferred_username: 'ada@example.com', groups: ['sre'] };
@@ -94,7 +94,7 @@ describe('an account of OpenID Connect', () => {
     expect(await who((await signIn()).browser)).toMatchObject({ name: 'ada@example.com' });
   });
 
-  it('renames an account that an earlier release named by the choice of its person, and reserves the old name', async () => {
+  it('renames an account with an unverified name of an earlier release, and reserves the old name', async () => {
     await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
       values ('ada@example.com', 'admin', ${provider.issuer}, 'eve')`;
     provider.person = { sub: 'eve', preferred_username: 'ada@example.com', groups: ['sre'] };
@@ -113,7 +113,7 @@ describe('an account of OpenID Connect', () => {
       { name: 'ada@example.com', disabledAt: expect.any(String) },
       { name: neutral('eve'), disabledAt: null },
     ]);
-    // Her name is in the audit log with another person's deeds: an admin decides.
+    // The audit log has her name for actions of another person: an admin must decide.
     provider.person = ADA;
     const refused = await signIn();
     expect([refused.status, problemIn(refused.body)]).toEqual([
@@ -128,7 +128,7 @@ describe('an account of OpenID Connect', () => {
     expect(await who((await signIn()).browser)).toMatchObject({ name: neutral('eve') });
   });
 
-  it('keeps the name of an account of an earlier release that is the verified address', async () => {
+  it('keeps the name of an earlier release if it is the verified address', async () => {
     await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
       values ('ada@example.com', 'admin', ${provider.issuer}, ${ADA.sub})`;
     await signIn();

@@ -1,4 +1,4 @@
-/** Pages of operators with an issuer of OpenID Connect, and browsers that sign in there. */
+/** The operators' server with an issuer of OpenID Connect, and browsers that sign in there. */
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
@@ -22,7 +22,7 @@ export let provider: OidcProvider;
 export let app: FastifyInstance;
 let closing: AsyncDisposableStack;
 
-/** A database for the tests of the file, and an issuer and pages for each. */
+/** One database for all tests of a file, and an issuer and a server for each test. */
 export function useOidc(): void {
   beforeAll(async () => {
     scene = await openScene();
@@ -60,7 +60,7 @@ export async function pages(more: Partial<OidcSettings> = {}): Promise<FastifyIn
 
 export const browserOf = (at = app) => new Browser(at, { accept: 'text/html' });
 
-/** Goes to the issuer. @returns the path by which it sends back */
+/** Signs in at the issuer. @returns the path of the callback */
 export async function toIssuer(browser: Browser, next = '/'): Promise<string> {
   const sent = await browser.ask('GET', `/login/oidc?next=${encodeURIComponent(next)}`);
   expect(sent.statusCode).toBe(303);

@@ -1,4 +1,4 @@
-/** Signing in by OpenID Connect, against a provider that does right and one that does wrong. */
+/** Signing in by OpenID Connect, with a correct provider and an incorrect one. */
 import { describe, expect, it } from 'vitest';
 import { listOperators, setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
 import { freePort } from '../../../src/processes/port.ts';
@@ -25,7 +25,7 @@ import {
 useOidc();
 
 describe('signing in by OpenID Connect', () => {
-  it('makes an account of its verified name, with the highest role of its groups, and leads on', async () => {
+  it('creates an account with the verified name and the highest role of the groups, and opens the next page', async () => {
     const { browser, status, body } = await signIn(browserOf(), '/metrics?x=1');
     expect(status).toBe(200);
     expect(body).toContain('<meta http-equiv="refresh" content="0;url=/metrics?x=1">');
@@ -58,13 +58,13 @@ describe('signing in by OpenID Connect', () => {
     expect(await listOperators(scene.store.db)).toHaveLength(1);
   });
 
-  it('leads on to no other origin', async () => {
+  it('redirects to no other origin', async () => {
     const { body } = await signIn(browserOf(), '/.//evil.example');
     expect(body).toContain('<meta http-equiv="refresh" content="0;url=/">');
     expect(body).not.toContain('evil.example');
   });
 
-  it('is offered by the sign-in page, beside the token', async () => {
+  it('is offered by the sign-in page, next to the token', async () => {
     const { body } = await browserOf().ask('GET', '/login?next=/held');
     expect(body).toContain(`href="${ORIGIN}/login/oidc?next=%2Fheld"`);
     expect(body).toContain(`Sign in by ${new URL(provider.issuer).host}`);
@@ -72,13 +72,13 @@ describe('signing in by OpenID Connect', () => {
     expect((await new Browser(app).signIn('bob')).statusCode).toBe(303);
   });
 
-  it('is a session like the others: idle, and over with its lifetime', async () => {
+  it('begins a session with the usual idle time and lifetime', async () => {
     const { browser } = await signIn();
     clock.now += 3_600_000;
     expect(await browser.status()).toBe(401);
   });
 
-  it('gives the role that the groups give now, and none to whom they give none: all sessions are over then', async () => {
+  it('gives the role of the current groups; without a role all sessions end', async () => {
     const { browser } = await signIn();
     provider.person = { ...ADA, groups: ['fleet-admins'] };
     await signIn();
@@ -88,7 +88,9 @@ describe('signing in by OpenID Connect', () => {
     const refused = await signIn();
     expect([refused.status, problemIn(refused.body)]).toEqual([
       403,
-      expect.stringMatching(/^The issuer knows Ada@example.com, but none of your groups gives a role here/),
+      expect.stringMatching(
+        /^The issuer has authenticated Ada@example.com, but none of your groups gives a role here/,
+      ),
     ]);
     expect([await browser.status(), await refused.browser.status()]).toEqual([401, 401]);
     expect(await latest(2)).toMatchObject([
@@ -97,13 +99,13 @@ describe('signing in by OpenID Connect', () => {
     ]);
   });
 
-  it('makes no account of somebody without a role', async () => {
+  it('creates no account for a person without a role', async () => {
     provider.person = { ...ADA, groups: [] };
     expect((await signIn()).status).toBe(403);
     expect(await listOperators(scene.store.db)).toEqual([]);
   });
 
-  it('is closed to a disabled account, and its sessions are over at once', async () => {
+  it('refuses a disabled account, whose sessions end at once', async () => {
     const { browser } = await signIn();
     await setOperatorDisabled(scene.store.db, OPERATOR, 'ada@example.com', true);
     expect(await browser.status()).toBe(401);
@@ -115,7 +117,7 @@ describe('signing in by OpenID Connect', () => {
     expect(await refused.browser.status()).toBe(401);
   });
 
-  it('takes what only the userinfo endpoint tells, and a claim within another', async () => {
+  it('reads claims of the userinfo endpoint, and nested claims', async () => {
     provider.person = { sub: 'person-7' };
     provider.userinfo = { email: 'ada@example.com', email_verified: true, realm: { roles: ['sre'] } };
     const { browser } = await signIn(browserOf(await pages({ rolesClaim: 'realm.roles' })));
@@ -123,7 +125,7 @@ describe('signing in by OpenID Connect', () => {
   });
 });
 
-describe('nobody gets in by OpenID Connect', () => {
+describe('OpenID Connect refuses a sign-in', () => {
   const left = async ({ browser, status, body }: Awaited<ReturnType<typeof signIn>>) => ({
     status,
     told: problemIn(body),
@@ -132,7 +134,7 @@ describe('nobody gets in by OpenID Connect', () => {
   });
   const refused = (code: string) => ({
     status: 401,
-    told: expect.stringMatching(new RegExp(`^The sign-in was refused: ${code}\\. Begin again\\.$`)),
+    told: expect.stringMatching(new RegExp(`^The sign-in was refused: ${code}\\. Sign in again\\.$`)),
     session: 401,
     accounts: 0,
   });
@@ -151,7 +153,7 @@ describe('nobody gets in by OpenID Connect', () => {
     ]);
   });
 
-  it('by a token that somebody else has signed', async () => {
+  it('by a token with another signature', async () => {
     provider.forges = true;
     expect(await left(await signIn())).toEqual(refused('\\w+'));
   });
@@ -162,7 +164,7 @@ describe('nobody gets in by OpenID Connect', () => {
     const other = await browserOf().ask('GET', path);
     expect([other.statusCode, problemIn(other.body)]).toEqual([
       401,
-      expect.stringMatching(/^This sign-in was not begun/),
+      expect.stringMatching(/^This sign-in began in another browser/),
     ]);
     const wrong = await browser.ask('GET', path.replace(/state=[^&]*/, 'state=another'));
     expect(await left({ browser, status: wrong.statusCode, body: wrong.body })).toEqual(refused('\\w+'));
@@ -179,14 +181,14 @@ describe('nobody gets in by OpenID Connect', () => {
     const answer = await again.ask('GET', path);
     expect([answer.statusCode, problemIn(answer.body), await again.status()]).toEqual([
       401,
-      'The sign-in was refused: invalid_grant. Begin again.',
+      'The sign-in was refused: invalid_grant. Sign in again.',
       401,
     ]);
-    // Nor with the cookie that the first one took back.
+    // The cookie of the first sign-in does not help either.
     expect((await browserOf().ask('GET', path)).statusCode).toBe(401);
   });
 
-  it('by a sign-in that was begun more than ten minutes ago, or a cookie that somebody has made', async () => {
+  it('after more than ten minutes, or with a forged cookie', async () => {
     const browser = browserOf();
     const path = await toIssuer(browser);
     const cookie = browser.cookies.get('fleetbook-oidc') ?? '';
@@ -195,7 +197,7 @@ describe('nobody gets in by OpenID Connect', () => {
       expect((await browser.ask('GET', path)).statusCode).toBe(401);
     }
     browser.cookies.set('fleetbook-oidc', cookie);
-    // Neither is it a session.
+    // The cookie is no session either.
     browser.cookies.set('fleetbook-operator', cookie);
     expect(await browser.status()).toBe(401);
     clock.now += 600_000;
@@ -203,7 +205,7 @@ describe('nobody gets in by OpenID Connect', () => {
     expect([late.statusCode, provider.hits.get('/token')]).toEqual([401, undefined]);
   });
 
-  it('when the issuer refuses, whose words are no markup here', async () => {
+  it('if the issuer refuses it, and its text is no markup', async () => {
     const browser = browserOf();
     const state = new URL(await toIssuer(browser), ORIGIN).searchParams.get('state');
     const { statusCode, body } = await browser.ask(
@@ -212,12 +214,12 @@ describe('nobody gets in by OpenID Connect', () => {
     );
     expect([statusCode, problemIn(body)]).toEqual([
       401,
-      'The sign-in was refused: access_denied. Begin again.',
+      'The sign-in was refused: access_denied. Sign in again.',
     ]);
     expect(body).not.toContain('<script');
   });
 
-  it('from an address with thirty failures, whichever way they came', async () => {
+  it('from an address with thirty failures of any kind', async () => {
     for (let n = 0; n < 29; n++)
       await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${n}` } });
     provider.wrong = { nonce: 'another' };
@@ -232,7 +234,7 @@ describe('nobody gets in by OpenID Connect', () => {
     ]);
   });
 
-  it('while many others wait for the issuer, which gets so many requests at once and no more', async () => {
+  it('while too many others wait for the issuer', async () => {
     const release = Promise.withResolvers<void>();
     provider.wait = release.promise;
     const browsers = Array.from({ length: 20 }, () => browserOf());

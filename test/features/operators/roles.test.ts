@@ -161,7 +161,7 @@ describe('a role', () => {
     },
   );
 
-  it('changes nothing of a queue that cannot be put on record', async () => {
+  it('changes no queue if the audit log cannot record it', async () => {
     await scene.sql`alter table audit_log rename to away`;
     try {
       expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(500);
@@ -191,7 +191,7 @@ describe('a role', () => {
   });
 });
 
-describe('in the name of somebody who is signed in', () => {
+describe('in the name of a signed-in operator', () => {
   const cookies = () => Object.fromEntries(as('oscar').cookies);
   const attempt = (headers: Record<string, string>) =>
     status(app.inject({ method: 'POST', url: '/api/hold/reject', cookies: cookies(), headers, ...body }));
@@ -221,7 +221,7 @@ describe('in the name of somebody who is signed in', () => {
     }
   });
 
-  it('no page is shown within another', async () => {
+  it('no page is shown in a frame', async () => {
     for (const url of ['/login', '/', '/api/session']) {
       const { headers } = await as('oscar').ask('GET', url);
       expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
@@ -229,7 +229,7 @@ describe('in the name of somebody who is signed in', () => {
     }
   });
 
-  it('its own page acts; the operator, the token, the address and the reason are on record', async () => {
+  it('the console’s page acts; operator, token, address and reason are recorded', async () => {
     expect(await attempt({ 'sec-fetch-site': 'same-origin' })).toBe(200);
     expect(await pending()).toBe('rejected');
     const { rows } = await auditRecords(scene.store.sql, { limit: 1 });

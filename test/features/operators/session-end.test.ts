@@ -1,4 +1,4 @@
-/** The end of a session reaches all that it opened, in every process: copies of its cookie, streams, downloads. */
+/** The end of a session ends copies of its cookie, streams and downloads in every process. */
 import type { FastifyInstance } from 'fastify';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endOperatorSessions, setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await addOperators(scene, { ada: 'operator', bob: 'viewer' });
 });
 
-/** One process: its pages with a stream that never ends by itself. */
+/** One process with a stream that never ends by itself. */
 async function startPages(): Promise<FastifyInstance & { readonly url: string }> {
   const app = await openPages(scene, clock);
   app.get('/api/stream', (_, reply) => {
@@ -61,7 +61,7 @@ describe('the end of a session', () => {
         clock.now += 3_600_000;
       },
     ],
-  ])('by %s cuts its streams in every process, and its cookie opens nothing', async (_, end) => {
+  ])('by %s cuts its streams in every process, and its cookie is refused', async (_, end) => {
     await using one = await startPages();
     await using other = await startPages();
     const ada = new Browser(one);
@@ -74,7 +74,7 @@ describe('the end of a session', () => {
       expect((await fetch(`${url}/api/session`, { headers })).status).toBe(401);
   });
 
-  it('leaves other sessions, and requests with tokens, alone', async () => {
+  it('does not end other sessions or requests with tokens', async () => {
     await using app = await startPages();
     const [ada, again, bob] = [new Browser(app), new Browser(app), new Browser(app)];
     for (const [browser, name] of [
@@ -101,7 +101,7 @@ describe('the end of a session', () => {
   it.each([
     ['is revoked', () => revokeOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id)],
     ['has a disabled operator', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
-  ])('is the end of the streams of a bearer token that %s, in every process', async (_, end) => {
+  ])('cuts the streams of a bearer token that %s, in every process', async (_, end) => {
     await using one = await startPages();
     await using other = await startPages();
     const headers = { authorization: `Bearer ${tokenOf('ada')}` };
@@ -114,7 +114,7 @@ describe('the end of a session', () => {
     await bob.close();
   });
 
-  it('comes with the next sign-in of the same browser', async () => {
+  it('follows the next sign-in of the same browser', async () => {
     await using app = await startPages();
     const ada = new Browser(app);
     await ada.signIn('ada');
@@ -124,7 +124,7 @@ describe('the end of a session', () => {
     expect(await ada.status()).toBe(200);
   });
 
-  it('lets a form of an old page lead to the sign-in page', async () => {
+  it('makes a form of an old page open the sign-in page', async () => {
     await using app = await startPages();
     const left = await new Browser(app, { accept: 'text/html', 'sec-fetch-site': 'same-origin' }).ask(
       'POST',
@@ -133,7 +133,7 @@ describe('the end of a session', () => {
     expect([left.statusCode, left.headers.location]).toEqual([303, '/login']);
   });
 
-  it('deletes its row at the latest when another one begins after its lifetime', async () => {
+  it('deletes its row no later than the next sign-in after its lifetime', async () => {
     await using app = await startPages();
     const rows = async () => (await scene.sql`select from operator_sessions`).length;
     await new Browser(app).signIn('ada');

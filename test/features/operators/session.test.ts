@@ -33,7 +33,7 @@ const pass = (seconds: number) => {
 };
 
 describe('signing in', () => {
-  it('with a token begins a session, which is on record', async () => {
+  it('with a token begins a session, which is recorded', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     expect(await browser.status()).toBe(401);
@@ -55,7 +55,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('gives a cookie that no script sees, no other site sends and, behind TLS, no plain connection', async () => {
+  it('sets a cookie that scripts, other sites and, with TLS, plain connections do not get', async () => {
     await using app = await openPages(scene, clock, { trustProxy: ['127.0.0.1'] });
     const plain = await new Browser(app).signIn('ada');
     const ofNoScript = { value: expect.any(String), path: '/', httpOnly: true, sameSite: 'Strict' };
@@ -68,7 +68,7 @@ describe('signing in', () => {
     expect(rows[0]?.address).toBe('198.51.100.9');
   });
 
-  it('works by a page without script, and leads where one wanted to go', async () => {
+  it('works without scripts, and opens the requested page', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app, { accept: 'text/html', 'sec-fetch-site': 'same-origin' });
     const sent = await browser.ask('GET', '/metrics?x=1');
@@ -119,7 +119,7 @@ describe('signing in', () => {
     ['is rotated', () => rotateOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id, 0)],
     ['is of a disabled operator', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
     ['was never issued', () => scene.sql`update operator_tokens set hash = ''`],
-  ])('opens nothing with a token that %s, and does not say why', async (_, change) => {
+  ])('is refused for a token that %s, without the reason', async (_, change) => {
     await using app = await openPages(scene, clock);
     const headers = { authorization: `Bearer ${tokenOf('ada')}` };
     const bearer = async () => (await app.inject({ url: '/api/session', headers })).statusCode;
@@ -134,7 +134,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('is not helped by what is sent instead of a token', async () => {
+  it('is refused for any other text instead of a token', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     for (const payload of [{}, { token: [tokenOf('ada')] }, [], { token: null }, { token: {} }])
@@ -158,7 +158,7 @@ describe('signing in', () => {
       expect([...bodies, ...lines, kept].join('\n')).not.toContain(token);
   });
 
-  it('asks no browser for a password by a window of its own, but every program', async () => {
+  it('sends no challenge to a browser, but to every program', async () => {
     await using app = await openPages(scene, clock);
     const asked = async (headers: Record<string, string>) =>
       (await app.inject({ url: '/api/session', headers })).headers['www-authenticate'];
@@ -185,7 +185,7 @@ describe('signing in', () => {
     ['/a\u0000b', '/'],
     ['/a/../held?x=//b', '/held?x=//b'],
     ['/%2f/evil.example', '/%2f/evil.example'],
-  ])('leads from %j to %j', (given, path) => {
+  ])('redirects from %j to %j', (given, path) => {
     expect(ownPath(given)).toBe(path);
   });
 
@@ -200,7 +200,7 @@ describe('signing in', () => {
 });
 
 describe('a session', () => {
-  it('is good in every process', async () => {
+  it('works in every process', async () => {
     await using one = await openPages(scene, clock);
     await using other = await openPages(scene, clock);
     const browser = new Browser(one);
@@ -226,12 +226,12 @@ describe('a session', () => {
       good.slice(0, -1),
       `${good}0`,
       newToken('session'),
-      // A token is no session.
+      // A token is not accepted as a session.
       tokenOf('ada'),
     ]) {
       expect([value, await status(value)]).toEqual([value, 401]);
     }
-    // Neither is a session a token, nor the cookie of an earlier release a session.
+    // A session is not accepted as a token, nor a cookie of an earlier release as a session.
     browser.cookies.clear();
     expect(
       (await browser.ask('GET', '/metrics', { headers: { authorization: `Bearer ${good}` } })).statusCode,
@@ -243,7 +243,7 @@ describe('a session', () => {
     expect(await status(id)).toBe(401);
   });
 
-  it('begins under a new id, whatever the browser sent', async () => {
+  it('begins with a new id, whatever the browser sent', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     const planted = newToken('session');
@@ -254,7 +254,7 @@ describe('a session', () => {
     expect(await browser.status()).toBe(401);
   });
 
-  it('ends after an idle time, and is kept by requests until its lifetime is over', async () => {
+  it('ends after an idle time; requests extend it up to its lifetime', async () => {
     await using app = await openPages(scene, clock);
     const idle = new Browser(app);
     await idle.signIn('ada');
@@ -287,7 +287,7 @@ describe('a session', () => {
     expect((await one.signIn('ada')).statusCode).toBe(401);
   });
 
-  it('ends for a disabled operator, also while its row is there', async () => {
+  it('ends for a disabled operator, even if its row still exists', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     await browser.signIn('ada');
@@ -295,7 +295,7 @@ describe('a session', () => {
     expect(await browser.status()).toBe(401);
   });
 
-  it('waits for PostgreSQL when that is away, and is good again after it; the token opens meanwhile', async () => {
+  it('is refused while PostgreSQL does not answer, and works afterwards; OPS_TOKEN works all the time', async () => {
     await using server = await faultProxy(scene.db.url);
     await using store = openStore({ url: server.url, role: 'worker', connections: 1 });
     await using app = await openPages({ store }, clock);
@@ -307,7 +307,7 @@ describe('a session', () => {
       503,
       expect.stringMatching(/^PostgreSQL does not answer/),
     ]);
-    // More often than somebody may fail: these do not count.
+    // These requests are more than the allowed failures, and do not count as failures.
     for (let n = 0; n < 31; n++) expect((await new Browser(app).signIn('ada')).statusCode).toBe(503);
     expect(
       (await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${TOKEN}` } })).statusCode,
@@ -317,7 +317,7 @@ describe('a session', () => {
     expect((await new Browser(app).signIn('ada')).statusCode).toBe(303);
   });
 
-  it('stays over when the account is enabled again', async () => {
+  it('does not return when the account is enabled again', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     await browser.signIn('ada');
@@ -327,7 +327,7 @@ describe('a session', () => {
     expect((await browser.signIn('ada')).statusCode).toBe(303);
   });
 
-  it('has the role that the account has now', async () => {
+  it('has the current role of the account', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     await browser.signIn('ada');
@@ -335,7 +335,7 @@ describe('a session', () => {
     expect((await browser.ask('GET', '/api/session')).json()).toMatchObject({ role: 'viewer' });
   });
 
-  it('ends in this browser, or in all of them, when one signs out', async () => {
+  it('ends in this browser or in all browsers at a sign-out', async () => {
     await using app = await openPages(scene, clock);
     const browsers = [new Browser(app), new Browser(app), new Browser(app)] as const;
     for (const browser of browsers) await browser.signIn('ada');

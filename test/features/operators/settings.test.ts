@@ -13,7 +13,7 @@ const WHOLE = {
 };
 
 describe('OpenID Connect', () => {
-  it('is configured by the environment, whole', () => {
+  it('is configured by all its variables', () => {
     expect(oidcSettings(readConfig(WHOLE))).toEqual({
       issuer: 'https://login.example.com/realms/a',
       clientId: 'fleetbook',
@@ -35,14 +35,14 @@ describe('OpenID Connect', () => {
     [{ ...WHOLE, OPS_URL: '' }, 'OPS_URL is not set; OPS_OIDC_ISSUER needs it'],
     [{ ...WHOLE, OPS_OIDC_ROLES: '' }, 'OPS_OIDC_ROLES is not set; OPS_OIDC_ISSUER needs it'],
     [{ ...WHOLE, OPS_OIDC_ROLES: 'king=x' }, 'OPS_OIDC_ROLES must be a list such as admin=fleet-admins'],
-    [{ ...WHOLE, OPS_OIDC_ROLES: 'admin' }, '"admin" is no role (viewer, operator, admin) and group'],
+    [{ ...WHOLE, OPS_OIDC_ROLES: 'admin' }, '"admin" is not role=group (roles: viewer, operator, admin)'],
     [{ ...WHOLE, OPS_URL: 'https://x.example/ops' }, 'OPS_URL must be a URL without a path'],
     [
       { ...WHOLE, OPS_OIDC_ISSUER: 'http://x.example' },
       'OPS_OIDC_ISSUER must be a URL that starts with https://',
     ],
-    [{ ...WHOLE, OPS_OIDC_SCOPES: 'email' }, 'OPS_OIDC_SCOPES must hold openid'],
-  ])('%j is refused, and what would do is said', (env, message) => {
+    [{ ...WHOLE, OPS_OIDC_SCOPES: 'email' }, 'OPS_OIDC_SCOPES must contain openid'],
+  ])('%j is refused, with the accepted values', (env, message) => {
     const read = () => readConfig({ ...DATABASE, ...env }, { ...NO_FEATURES, settings: OPERATOR_SETTINGS });
     expect(read).toThrow(message);
     expect(read).not.toThrow('the-secret');

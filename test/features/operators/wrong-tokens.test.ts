@@ -1,4 +1,4 @@
-/** Wrong tokens: counted per address, over all ways of signing in, and recorded. */
+/** Wrong tokens are counted by address for all kinds of sign-in, and recorded. */
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
@@ -19,7 +19,7 @@ beforeEach(async () => {
   clock = { now: Date.UTC(2026, 0, 1) };
 });
 
-/** Pages behind a proxy, and what they log. */
+/** The operators' server behind a proxy, with its log. */
 async function pages() {
   const lines: string[] = [];
   const app = await openPages(scene, clock, {
@@ -36,7 +36,7 @@ const refusals = async () =>
   );
 
 describe('wrong tokens', () => {
-  it('end after thirty from one address, and the token itself waits there for a quarter of an hour', async () => {
+  it('block an address after thirty, and then a good token waits for a quarter of an hour', async () => {
     await using at = await pages();
     const statuses = await Promise.all(
       Array.from({ length: 600 }, async (_, n) => (await at.guess(`Bearer guess-${n}`)).statusCode),
@@ -54,7 +54,7 @@ describe('wrong tokens', () => {
     expect((await at.guess(`Bearer ${TOKEN}`)).statusCode).toBe(200);
   });
 
-  it('are recorded, the first and the last, without the guess', async () => {
+  it('are recorded, the first and the last, without the token', async () => {
     await using at = await pages();
     for (let n = 0; n < 40; n++) await at.guess(`Bearer guess-${n}`);
     const row = { by: '-', how: 'token', address: '198.51.100.1', subject: { id: '-' } };
@@ -89,7 +89,7 @@ describe('wrong tokens', () => {
     expect((await at.guess(`Bearer ${TOKEN}`, '2001:db8:1:3::9')).statusCode).toBe(200);
   });
 
-  it('end no session, and the same wrong token counts once', async () => {
+  it('do not end a session, and the same token counts once', async () => {
     await addOperators(scene, { ada: 'operator' });
     await using at = await pages();
     for (let n = 0; n < 100; n++) expect((await at.guess('Bearer an-old-token')).statusCode).toBe(401);
@@ -101,7 +101,7 @@ describe('wrong tokens', () => {
     expect(await ada.status()).toBe(200);
   });
 
-  it('that were good name their operator and the reason, on record alone', async () => {
+  it('that were good have their operator and the reason only in the records', async () => {
     await addOperators(scene, { ada: 'operator' });
     const { id } = issuedTo('ada');
     await revokeOperatorToken(scene.store.db, OPERATOR, id);
@@ -112,7 +112,7 @@ describe('wrong tokens', () => {
     ]);
   });
 
-  it('fill no log: so many rows an hour, and the next one tells how many were left out', async () => {
+  it('do not fill the log: the rows of an hour are limited, and the next row counts the omitted ones', async () => {
     await using at = await pages();
     for (let n = 0; n < 70; n++) await at.guess('Bearer wrong', `198.51.100.${n}`);
     expect(await refusals()).toHaveLength(60);
@@ -123,7 +123,7 @@ describe('wrong tokens', () => {
     expect(rows[0]?.details).toEqual({ failures: 1, unrecorded: 10 });
   });
 
-  it('are logged by a process without operators’ accounts', async () => {
+  it('are logged by a process without operators', async () => {
     const lines: string[] = [];
     const logger = pino({}, { write: (line: string) => void lines.push(line) });
     await using app = await buildOps({ token: TOKEN, metrics: async () => '', queues: [], logger });
@@ -133,12 +133,12 @@ describe('wrong tokens', () => {
     expect(lines).toHaveLength(2);
   });
 
-  it('fill no memory', async () => {
+  it('do not fill the memory', async () => {
     const refusals = new Refusals(undefined, undefined, () => 0);
     const fail = (address: string, token: string) => refusals.add({ how: 'token', address, token });
     for (let n = 0; n < 60_000; n++) await fail(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, 'x');
     for (let n = 0; n < 29; n++) await fail('10.0.0.0', `y${n}`);
-    // Forgotten in between: these are its first failures.
+    // The address was evicted: these are its first failures.
     expect(refusals.wait('10.0.0.0')).toBeUndefined();
     await fail('10.0.0.0', 'z');
     expect(refusals.wait('10.0.0.0')).toMatchObject({ seconds: 900 });

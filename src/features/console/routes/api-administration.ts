@@ -1,4 +1,4 @@
-/** What the routes of organizations, tokens, clusters and the audit log answer: types alone. See api.ts. */
+/** The answers of the routes of organizations, tokens, clusters and the audit log. See api.ts. */
 
 import type { AuditRecord } from '../../../db/audit.ts';
 import type { ClusterDetails } from '../../../db/clusters.ts';
@@ -20,7 +20,7 @@ export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
 export type { OperatorSummary } from '../../../domain/operator.ts';
 
-/** What was changed, and whether readers have been told: false when the cache is away, and they hear of it later. */
+/** A change. `published` is false if the cache is down, and is updated later. */
 export type Published<T> = T & { readonly published: boolean };
 
 export type TokensAnswer = TokenPage;
@@ -34,7 +34,7 @@ export interface OperatorsAnswer {
   readonly rows: readonly OperatorSummary[];
 }
 
-/** A token that was made: the only answer that ever holds the token itself. */
+/** A new token. No other answer contains the token itself. */
 export interface MadeToken {
   readonly id: number;
   readonly token: string;
@@ -42,30 +42,30 @@ export interface MadeToken {
   /** Null for a token without a name. */
   readonly name: string | null;
   readonly scopes: readonly string[];
-  /** RFC 3339; null for one that does not expire. */
+  /** RFC 3339; null for a token that does not expire. */
   readonly expiresAt: string | null;
-  /** The token in whose place it was made, and until when that is good: null where it is revoked. */
+  /** The rotated token, and its expiry; null if it is revoked. */
   readonly old?: { readonly id: number; readonly expiresAt: string | null };
 }
 
 export interface RevokedToken {
   readonly id: number;
-  /** True when somebody had revoked it before. */
+  /** True if the token was revoked before. */
   readonly wasRevoked: boolean;
 }
 
-/** A person who is shown otherwise from now on; of a deleted one as nobody. */
+/** A person under the new name. Both names of a deleted person are empty. */
 export type ChangedUser = ReplacedUser & UserName;
 
 export interface ClusterAnswer {
   readonly cluster: ClusterDetails;
-  /** The newest first, a page of them. */
+  /** A page of changes, the newest first. */
   readonly history: readonly ClusterHistoryEntry[];
   readonly hasOlder: boolean;
 }
 
 export interface AuditEntry extends AuditRecord {
-  /** The slug of the organization that it is about, where the subject is a token or a person. */
+  /** The slug of the organization of a token or a person. */
   readonly organization: string | null;
 }
 

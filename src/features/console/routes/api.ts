@@ -1,4 +1,4 @@
-/** What the console's routes answer: types alone, which the browser's code shares. Instants are RFC 3339, UTC. */
+/** The answers of the console's routes. The console in the browser shares these types. Instants are RFC 3339 in UTC. */
 
 import type { BatchRecord, BatchTrail } from '../../../db/held-batches.ts';
 import type { CataloguePlace, FoundMachines, MachineDetail, MachinePoints } from '../../../db/machines.ts';
@@ -24,7 +24,7 @@ export type { MachineChange, MachineState } from '../../../db/runs/machine-chang
 export type { StripRun } from '../../../db/runs/records.ts';
 export type * from './api-administration.ts';
 
-/** The kinds of problems that need a person, the most urgent first. */
+/** The kinds of problems, the most urgent first. */
 export const PROBLEMS = [
   'held',
   'failing',
@@ -41,19 +41,19 @@ export interface Problem {
   readonly source: string;
   /** One sentence, without a full stop. */
   readonly text: string;
-  /** Since when; null where that is not known. */
+  /** The start of the problem; null if unknown. */
   readonly since: string | null;
-  /** The batch that waits, of a problem `held`. */
+  /** The held batch of a problem `held`. */
   readonly batch?: number;
-  /** Of the alert about the same; left out where no operator has acknowledged it. */
+  /** The acknowledgement of the alert about the same problem. */
   readonly acknowledgement?: Acknowledgement;
 }
 
 /** Freshness of a source against its objective. */
 export interface Freshness {
-  /** Age of the data in seconds; null for a source that was never read well. */
+  /** Seconds since the last good read; null without one. */
   readonly ageSeconds: number | null;
-  /** How old it may be, in seconds; null for a source that is not configured. */
+  /** The largest allowed age (seconds); null for a source that is not configured. */
   readonly objectiveSeconds: number | null;
 }
 
@@ -62,13 +62,13 @@ export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   /** Five cron fields, UTC; null for a source that is not configured. */
   readonly schedule: string | null;
   readonly nextSlot: string | null;
-  /** The most urgent problem, `running` for a first run under way, `retired`, `not-needed` for rates that no price needs, or `ok`. */
+  /** The most urgent problem, or another state. `running` is a first run; `not-needed` are rates that no price needs. */
   readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'not-needed' | 'ok';
   readonly regionCount: number;
   readonly unreadRegions: number;
   /** Oldest first. */
   readonly runs: readonly StripRun[];
-  /** When the last run began that stored a change. */
+  /** The start of the last run that stored a change. */
   readonly changedAt: string | null;
 }
 
@@ -76,7 +76,7 @@ export interface QueueDepth {
   readonly name: string;
   readonly waiting: number;
   readonly active: number;
-  /** Waiting for a time: a slot's job that is tried again. */
+  /** Jobs that wait for a time, e.g. for a retry. */
   readonly delayed: number;
   readonly failed: number;
 }
@@ -86,7 +86,7 @@ export interface Overview {
   /** The most urgent first. */
   readonly problems: readonly Problem[];
   readonly sources: readonly ShownSource[];
-  /** Null while the queues' Redis does not answer; empty where this process has no queue. */
+  /** Null while the queues' Redis does not answer; empty in a process without queues. */
   readonly queues: readonly QueueDepth[] | null;
 }
 
@@ -97,41 +97,39 @@ export interface ShownRegion extends RegionStatus, Freshness {}
 export interface SourceAnswer {
   readonly source: ShownSource;
   readonly problems: readonly Problem[];
-  /** Of a catalogue, by code. */
+  /** The regions of a catalogue, by code. */
   readonly regions: readonly ShownRegion[];
-  /** What its schedule means, e.g. `every hour at minute 17 UTC`; null for a source that is not configured. */
+  /** E.g. `every hour at minute 17 UTC`; null for a source that is not configured. */
   readonly scheduleInWords: string | null;
-  /** The next ones; none of a source that is not configured, or that is disabled. */
+  /** Empty for a source that is not configured or is disabled. */
   readonly nextSlots: readonly string[];
-  /** Whether it can be run from here. */
+  /** False for a source that is not configured. */
   readonly canRun: boolean;
 }
 
-/** One setting of a source: what it is, and whence. */
+/** One setting of a source: its value and origin. */
 export type { SourceSetting as ShownSetting } from '../../../domain/source-setting.ts';
 
-/** That a source was disabled, or enabled. */
 export interface Switched {
   readonly source: string;
   readonly disabled: Disabling | null;
 }
 
-/** The run that was cancelled. */
 export interface CancelledRun {
   readonly source: string;
   readonly run: number;
 }
 
-/** What would go out of publication with a source. */
+/** The data that a retirement unpublishes. */
 export interface RetirementAnswer extends Retirement {
   /** False while it is configured. */
   readonly canRetire: boolean;
 }
 
-/** What went. */
+/** The unpublished data. */
 export interface Retired extends Pick<Retirement, 'places' | 'rates'> {
   readonly source: string;
-  /** False when the cache is away: it gets it later. */
+  /** False if the cache is down, and is updated later. */
   readonly published: boolean;
 }
 
@@ -141,42 +139,41 @@ export interface TimelineAnswer {
   readonly hasOlder: boolean;
 }
 
-/** As `fleetbook rejected --json`, a page of it. */
+/** One page of `fleetbook rejected --json`. */
 export interface RejectedAnswer {
   readonly source: string;
-  /** Rows that fit what is searched. */
+  /** Rows that match the search. */
   readonly total: number;
-  /** Of all rows. */
+  /** The reasons of all rows. */
   readonly reasons: readonly ReasonGroup[];
   readonly rows: readonly QuarantinedRow[];
 }
 
-/** As `fleetbook excluded --json`, a page of it. */
+/** One page of `fleetbook excluded --json`. */
 export interface ExcludedAnswer extends Pick<ExcludedMachines, 'total' | 'rows'> {
   readonly source: string;
   readonly reasons: readonly (ExcludedMachines['reasons'][number] & { readonly meaning: string })[];
 }
 
-/** What a held batch would change, as `hold show --json` has it. */
+/** The changes of a held batch, as in `hold show --json`. */
 export type HeldPreview = {
-  /** Rows that cannot be used. */
+  /** The reasons of rejected rows. */
   readonly reasons: readonly ReasonGroup[];
 } & (
   | ({
       readonly kind: 'catalogue';
-      /** Of its prices. */
       readonly currency: string;
       readonly diff: CatalogueDiff;
-      /** Names of regions by code, as the batch has them. */
+      /** Names of the batch's regions by code. */
       readonly regions: Readonly<Record<string, string>>;
     } & CataloguePreview)
   | ({ readonly kind: 'clusters'; readonly diff: ClusterDiff } & ClusterPreview)
 );
 
-/** A row of a batch: a machine, or a cluster with the fields that differ. */
+/** A row of a batch: a machine, or a cluster with its changed fields. */
 export type HeldRow = PreviewRow | ClusterPreviewRow;
 
-/** A batch with a page of what it would change; without `changes` when it does not wait (any more). */
+/** A batch with a page of its changes. `changes` is null unless the batch waits. */
 export interface ShownBatch extends BatchRecord {
   readonly trail: BatchTrail;
   readonly changes: HeldChanges | null;
@@ -184,32 +181,32 @@ export interface ShownBatch extends BatchRecord {
 
 export interface HeldChanges {
   readonly kind: 'catalogue' | 'clusters';
-  /** Of its prices; null for clusters. */
+  /** Null for clusters. */
   readonly currency: string | null;
   readonly diff: CatalogueDiff | ClusterDiff;
   readonly reasons: readonly ReasonGroup[];
   /** Rows by kind of change, of the whole batch. */
   readonly totals: Readonly<Record<string, number>>;
-  /** Machines that change and that readers do not see; 0 for clusters. */
+  /** Changed machines that readers do not see; 0 for clusters. */
   readonly unseen: number;
-  /** Rows that fit what is searched; of these `rows` are one page, the worst first. */
+  /** Rows that match the search. `rows` are one page of them, the worst first. */
   readonly total: number;
   readonly rows: readonly HeldRow[];
-  /** Of some kind of change there are more rows than can be searched here: those that change least are left out. */
+  /** A kind of change has more rows than can be searched. Those that change least are left out. */
   readonly isCut: boolean;
 }
 
-/** What `/v1/machines/<id>` answers of a machine of a batch, as JSON; null where that is a 404. */
+/** The answers of `/v1/machines/<id>` about a machine of a batch, as JSON; null for a 404. */
 export interface ReadersAnswer {
-  /** Null for a machine that gets its id when it is stored. */
+  /** Null for a machine that is not stored yet. */
   readonly id: number | null;
   readonly now: string | null;
-  /** If the batch were approved; ids that are not given yet are null in it. */
+  /** After an approval. Unknown ids in it are null. */
   readonly after: string | null;
 }
 
 export interface MachinesAnswer extends FoundMachines {
-  /** Of every price; null before the first run. */
+  /** The currency of all prices; null before the first run. */
   readonly currency: string | null;
 }
 
@@ -226,73 +223,74 @@ export interface MachineAnswer extends MachineDetail {
   readonly currency: string | null;
 }
 
-/** One run with a page of what it has changed. */
+/** One run with a page of its changes. */
 export interface RunAnswer extends RunNeighbours {
   readonly run: RunRecord;
-  /** Null for a run that made none, is under way, or is of an earlier release. */
+  /** Null for a run without requests, a running one, or one of an earlier release. */
   readonly requests: RunRequests | null;
-  /** Whether it is known what it changed. */
+  /** False if the changes of the run are not stored. */
   readonly isKept: boolean;
-  /** How many it changed only in what another exchange rate makes of a price; 0 in a search. */
+  /** Machines whose price changed only by another exchange rate; 0 in a search. */
   readonly unshown: number;
   readonly diff: RunDiff;
 }
 
-/** A page of what has changed since a time. */
+/** A page of the changes since a time. */
 export interface ChangesAnswer {
   readonly since: string;
-  /** Before this time changes are not kept, and what is shown is not all. */
+  /** Changes before this time are deleted. */
   readonly keptSince: string;
+  /** False if `since` is before `keptSince`. */
   readonly isComplete: boolean;
-  /** The provider's name; null for all of them. */
+  /** The provider's name; null for all. */
   readonly provider: string | null;
   readonly diff: Exclude<RunDiff, { of: 'rates' }>;
-  /** Counts by kind of what `diff` is not of: clusters or machines. */
+  /** Counts of the other kind of objects: clusters if `diff` is of machines. */
   readonly otherTotals: Readonly<Record<string, number>>;
 }
 
-/** What the charts show: a day in equal steps. Each line has one value for each step. */
+/** The charts: a day in equal steps. Each line has one value for each step. */
 export interface ChartsAnswer {
   /** Start of each step, seconds since 1970. */
   readonly times: readonly number[];
-  /** Runs that ended, by outcome. `failed` includes runs whose process ended. */
+  /** Ended runs by outcome. `failed` includes interrupted runs. */
   readonly runs: Readonly<Record<'changed' | 'unchanged' | 'held' | 'failed', readonly number[]>>;
-  /** Seconds of the runs that read their source; null where none ended. */
+  /** Durations of runs that read their source (seconds); null for a step without one. */
   readonly seconds: Readonly<Record<'median' | 'longest', readonly (number | null)[]>>;
-  /** Rows that runs stored. */
+  /** Stored rows. */
   readonly rows: Readonly<Record<'added' | 'changed' | 'retired', readonly number[]>>;
-  /** Null when the queues' Redis does not answer. */
+  /** Null if the queues' Redis does not answer. */
   readonly jobs: JobLines | null;
   readonly publication: {
     /** Documents that wait for publication. */
     readonly documents: number;
-    /** When the alert `publication_behind` opened; null while it is not open. */
+    /** The opening of the alert `publication_behind`; null while it is not open. */
     readonly behindSince: string | null;
   };
   /** Batches that wait for a decision. */
   readonly held: { readonly batches: number; readonly oldest: string | null };
 }
 
-/** Queue → jobs that ended. */
+/** Ended jobs by queue. */
 export interface JobLines {
   readonly completed: Readonly<Record<string, readonly number[]>>;
   readonly failed: Readonly<Record<string, readonly number[]>>;
 }
 
-/** What came of a decision. */
+/** The result of a decision. */
 export interface Decided {
   readonly batch: number;
   readonly decision: 'approved' | 'rejected' | 'undone';
-  /** Of an approval, or of one that was taken back. */
+  /** The counts of an approval, or of its undoing. */
   readonly counts: RunCounts | null;
-  /** False when the cache is away: it gets it later. Null where nothing was to be published. */
+  /** False if the cache is down, and is updated later. Null if nothing had to be published. */
   readonly published: boolean | null;
 }
 
-/** What a route answers that could not do what it was asked for. */
+/** The answer of a failed request. */
 export interface Failure {
-  /** What is wrong and what would do. */
+  /** The problem and the remedy. */
   readonly error: string;
-  /** The parameter or field that is wrong. */
+  /** The wrong parameter or field. */
   readonly field?: string;
 }

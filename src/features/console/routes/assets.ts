@@ -1,4 +1,4 @@
-/** The console's files, as they were built: read once, and compressed once. */
+/** Serves the built files of the console. Each is read and compressed once. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -18,7 +18,7 @@ interface Asset {
   readonly br: Buffer;
 }
 
-/** Nothing is fetched from elsewhere, nothing inline runs, and no other page may show this one in a frame. */
+/** The page loads nothing from other sites and runs no inline script. No other page may show it in a frame. */
 const CONSOLE_POLICY = [
   "default-src 'self'",
   "script-src 'self'",
@@ -37,14 +37,14 @@ const NOT_BUILT = `<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>Fleetbook console</title>
 <h1>The console is not built</h1>
-<p>This is a checkout without it. Run <code>npm run build:console</code> and load this page again.
-<p>Queues and metrics are there without it: <a href="/queues">Queues</a>, <a href="/metrics">Metrics</a>.
+<p>Run <code>npm run build:console</code> in this checkout, and reload this page.
+<p>Queues and metrics work without it: <a href="/queues">Queues</a>, <a href="/metrics">Metrics</a>.
 </html>
 `;
 
 /**
- * Serves the console's page under each of `paths`, which its own code tells apart, and its files under `/assets`.
- * @param folder where the build has put them; looked at again until they are there
+ * Serves the console's page at each of `paths`, and its files below `/assets`.
+ * @param folder of the build; checked at each request until it exists
  */
 export function addAssets(app: FastifyInstance, folder: string, paths: readonly string[]): void {
   let built: ReadonlyMap<string, Asset> | undefined;
@@ -63,7 +63,7 @@ export function addAssets(app: FastifyInstance, folder: string, paths: readonly 
     const { name } = request.params as { name: string };
     const asset = assets()?.get(`assets/${name}`);
     if (!asset) return reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n');
-    // Its name holds a hash of what is in it.
+    // The name of the file contains a hash of its content.
     reply.header('cache-control', 'private, max-age=31536000, immutable');
     return send(request, reply, asset);
   });

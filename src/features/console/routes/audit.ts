@@ -1,4 +1,4 @@
-/** The audit log: who did what, when, from where, how and why. For operators and admins; viewers do not read it. */
+/** The routes of the audit log. Viewers may not read it. */
 import type { FastifyInstance } from 'fastify';
 import {
   type AuditQuery,
@@ -12,15 +12,16 @@ import { organizationsOfTokens } from '../../../db/tokens.ts';
 import { readPast } from '../../../lib/time-span.ts';
 import { BadRequest, integerOf, type Parameters, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { AuditAnswer, AuditEntry } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 
 const OPERATOR = { config: { access: 'operator' } } as const;
 
-export function addAudit(api: FastifyInstance, sql: Sql, now: () => Date): void {
+export function addAudit(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/audit', OPERATOR, async (request): Promise<AuditAnswer> => {
     const query = request.query as Parameters;
     const { limit } = windowOf(query);
-    // One more than is shown tells whether there are older ones.
-    const rows = await auditPage(sql, { ...auditQuery(query, now()), limit: limit + 1 });
+    // One more row than the page shows whether there are older ones.
+    const rows = await auditPage(sql, { ...auditQuery(query, new Date()), limit: limit + 1 });
     return { rows: await withOrganizations(sql, rows.slice(0, limit)), hasOlder: rows.length > limit };
   });
   api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(sql));
@@ -30,11 +31,11 @@ export function addAudit(api: FastifyInstance, sql: Sql, now: () => Date): void 
 function auditQuery(query: Parameters, now: Date): AuditQuery {
   const [kind, id] = [textOf(query, 'kind'), textOf(query, 'id')];
   if (kind === undefined && id !== undefined)
-    throw new BadRequest('id', 'needs a kind as well, such as kind=organization');
+    throw new BadRequest('id', 'needs a kind, e.g. kind=organization');
   const since = textOf(query, 'since');
   const from = since === undefined ? undefined : readPast(since, now);
   if (since !== undefined && from === undefined)
-    throw new BadRequest('since', `is no time; use e.g. 24h, 7d or 2026-01-31; it is "${since}"`);
+    throw new BadRequest('since', `must be a time such as 24h, 7d or 2026-01-31; it is "${since}"`);
   return {
     by: textOf(query, 'by'),
     action: textOf(query, 'action'),
@@ -44,7 +45,7 @@ function auditQuery(query: Parameters, now: Date): AuditQuery {
   };
 }
 
-/** A row about a token or a person, with the organization whose page shows them. */
+/** Adds to rows about a token or a person the organization whose page shows them. */
 async function withOrganizations(sql: Sql, rows: readonly AuditRecord[]): Promise<AuditEntry[]> {
   const tokens = rows
     .filter(({ subject }) => subject.kind === 'token')

@@ -1,4 +1,4 @@
-/** What has changed: by one run, or since a time. */
+/** The routes of changes: of one run, or since a time. */
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
@@ -23,14 +23,15 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 
 const SINCE = '24h';
 
-export function addChanges(api: FastifyInstance, sql: Sql, now: () => Date): void {
+export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/runs/:id', async (request): Promise<RunAnswer> => {
     const id = idOf(request.params, 'id', 'run');
     const run = await runRecord(sql, id);
-    if (!run) throw new NotFound(`there is no run ${id}, or it is not kept any more`);
+    if (!run) throw new NotFound(`there is no run ${id}, or it is deleted`);
     const query = request.query as Parameters;
     const diff = await diffOf(sql, run, query);
     const isSearched = textOf(query, 'q') !== undefined;
@@ -46,11 +47,11 @@ export function addChanges(api: FastifyInstance, sql: Sql, now: () => Date): voi
   });
   api.get('/changes', async (request): Promise<ChangesAnswer> => {
     const query = request.query as Parameters;
-    const since = sinceIn(query, now());
+    const since = sinceIn(query, new Date());
     const provider = await providerIn(sql, query);
     const scope = { since, provider, text: textOf(query, 'q') };
     const of = choiceOf(query, 'of', ['machines', 'clusters']) ?? 'machines';
-    // The counts of both are told, and rows of one.
+    // The answer has the counts of machines and clusters, and the rows of one of them.
     const [keptSince, diff, others] = await Promise.all([
       changesKeptSince(sql),
       pageOf(sql, of, scope, query),
@@ -73,7 +74,7 @@ async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, query: Parameter
   return pageOf(sql, kind === 'catalogue' ? 'machines' : 'clusters', scope, query);
 }
 
-/** A page of changes. Parameters: `kind`, `order`, `limit`, `offset`. */
+/** Returns a page of changes. Parameters: `kind`, `order`, `limit`, `offset`. */
 async function pageOf(
   sql: Sql,
   of: 'machines' | 'clusters',
@@ -89,18 +90,17 @@ async function pageOf(
   return { of, ...(await clusterChanges(sql, scope, page, kind && [kind])) };
 }
 
-/** RFC 3339. @throws BadRequest */
+/** Returns the parameter `since` in RFC 3339. @throws BadRequest */
 function sinceIn(query: Parameters, now: Date): string {
   const text = textOf(query, 'since') ?? SINCE;
   const since = sinceOf(text, now);
   if (since === 'no time')
     throw new BadRequest('since', `must be a time such as ${SINCE_FORMS}; it is "${text}"`);
-  if (since === 'ahead')
-    throw new BadRequest('since', `lies ahead; give a time that has been; it is "${text}"`);
+  if (since === 'ahead') throw new BadRequest('since', `is in the future; give a past time; it is "${text}"`);
   return since.toISOString();
 }
 
-/** The name of the provider that is asked for by name or id. @throws BadRequest */
+/** Returns the name of the provider that the parameter `provider` names by name or id. @throws BadRequest */
 async function providerIn(sql: Sql, query: Parameters): Promise<string | undefined> {
   const text = textOf(query, 'provider');
   if (text === undefined) return undefined;

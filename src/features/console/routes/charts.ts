@@ -1,37 +1,29 @@
-/** The charts of the overview: what PostgreSQL holds of runs, and BullMQ of jobs. */
 import type { FastifyInstance } from 'fastify';
-import type { OpsContext } from '../../../app/feature.ts';
-import type { Sql } from '../../../db/connection/client.ts';
 import { pendingBacklog } from '../../../db/held-batches.ts';
 import { type RunStep, runSteps, type Steps } from '../../../db/runs/records.ts';
 import { dirtyDocumentCounts } from '../../../db/versions.ts';
 import type { ChartsAnswer } from './api.ts';
-import { jobCounts } from './job-counts.ts';
+import type { ConsoleContext } from './context.ts';
+import { jobCounts } from './queues.ts';
 import { shared } from './shared.ts';
 
 const STEPS = 48;
 const STEP_S = 1800;
-/** Milliseconds for which one read serves all open pages. */
-const READ_MS = 2000;
-/** Milliseconds that the queues' Redis may take. */
-const QUEUES_WITHIN_MS = 1000;
+/** Cache time of the charts (ms). */
+const CHARTS_MS = 2000;
 
-interface Dependencies extends Pick<OpsContext, 'queues' | 'openAlerts'> {
-  readonly sql: Sql;
-  now(): Date;
-}
-
-export function addCharts(api: FastifyInstance, { sql, queues, openAlerts, now }: Dependencies): void {
+/** Adds the charts of the overview: runs from PostgreSQL, jobs from BullMQ. */
+export function addCharts(api: FastifyInstance, { sql, queues, openAlerts }: ConsoleContext): void {
   const read = shared(async (): Promise<ChartsAnswer> => {
-    // The last step ends with the minute under way, so that it is as long as the others.
-    const to = (Math.floor(now().getTime() / 60_000) + 1) * 60;
+    // The last step ends with the minute under way, so that all steps are equally long.
+    const to = (Math.floor(Date.now() / 60_000) + 1) * 60;
     const window: Steps = { from: to - STEPS * STEP_S, step: STEP_S, steps: STEPS };
     const [runs, dirty, behindSince, held, jobs] = await Promise.all([
       runSteps(sql, window),
       dirtyDocumentCounts(sql),
       openAlerts?.openSince(sql, 'publication_behind') ?? null,
       pendingBacklog(sql),
-      jobCounts(queues, window, QUEUES_WITHIN_MS),
+      jobCounts(queues, window),
     ]);
     return {
       times: Array.from({ length: STEPS }, (_, i) => window.from + i * STEP_S),
@@ -43,32 +35,26 @@ export function addCharts(api: FastifyInstance, { sql, queues, openAlerts, now }
       },
       held,
     };
-  }, READ_MS);
+  }, CHARTS_MS);
   api.get('/charts', () => read());
 }
 
 function linesOf(runs: readonly RunStep[]): Pick<ChartsAnswer, 'runs' | 'seconds' | 'rows'> {
-  const found = new Map(runs.map((each) => [each.index, each]));
-  const line = <T>(value: (step: RunStep) => T, none: T): T[] =>
-    Array.from({ length: STEPS }, (_, i) => {
-      const step = found.get(i);
-      return step === undefined ? none : value(step);
-    });
+  const steps = new Map(runs.map((each) => [each.index, each]));
+  const line = <K extends keyof RunStep, N extends number | null>(key: K, none: N): (RunStep[K] | N)[] =>
+    Array.from({ length: STEPS }, (_, i) => steps.get(i)?.[key] ?? none);
   return {
     runs: {
-      changed: line(({ changed }) => changed, 0),
-      unchanged: line(({ unchanged }) => unchanged, 0),
-      held: line(({ held }) => held, 0),
-      failed: line(({ failed }) => failed, 0),
+      changed: line('changed', 0),
+      unchanged: line('unchanged', 0),
+      held: line('held', 0),
+      failed: line('failed', 0),
     },
-    seconds: {
-      median: line(({ median }) => median, null),
-      longest: line(({ longest }) => longest, null),
-    },
+    seconds: { median: line('median', null), longest: line('longest', null) },
     rows: {
-      added: line(({ rowsAdded }) => rowsAdded, 0),
-      changed: line(({ rowsChanged }) => rowsChanged, 0),
-      retired: line(({ rowsRetired }) => rowsRetired, 0),
+      added: line('rowsAdded', 0),
+      changed: line('rowsChanged', 0),
+      retired: line('rowsRetired', 0),
     },
   };
 }

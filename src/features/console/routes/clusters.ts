@@ -1,4 +1,4 @@
-/** Clusters of every organization, searched and sorted, and what has happened to one. */
+/** The routes of clusters of all organizations. */
 import type { FastifyInstance } from 'fastify';
 import {
   CLUSTER_SORTS,
@@ -8,7 +8,6 @@ import {
   type FoundClusters,
   searchClusters,
 } from '../../../db/clusters.ts';
-import type { Sql } from '../../../db/connection/client.ts';
 import { clusterHistory } from '../../../db/runs/cluster-changes.ts';
 import {
   choiceOf,
@@ -20,8 +19,9 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { ClusterAnswer } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 
-export function addClusters(api: FastifyInstance, sql: Sql): void {
+export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/clusters', async (request): Promise<FoundClusters> => {
     const query = request.query as Parameters;
     return searchClusters(sql, {
@@ -39,7 +39,7 @@ export function addClusters(api: FastifyInstance, sql: Sql): void {
   api.get('/clusters/:id', async (request): Promise<ClusterAnswer> => {
     const id = idOf(request.params, 'id', 'cluster');
     const { limit, offset } = windowOf(request.query as Parameters);
-    // One more than is shown tells whether there are older ones.
+    // One more row than the page shows whether there are older ones.
     const [cluster, history] = await Promise.all([
       clusterDetails(sql, id),
       clusterHistory(sql, id, { limit: limit + 1, offset }),

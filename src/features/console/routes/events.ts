@@ -1,39 +1,39 @@
-/** Tells open pages, by server-sent events, that there is something new to ask for. */
+/** Notifies open pages of changes by server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Milliseconds between two looks, while a page is open. */
-const LOOK_EVERY_MS = 2000;
-/** Without a byte for longer, proxies and browsers take a connection for dead. */
+/** Milliseconds between two checks, while a page is open. */
+const CHECK_EVERY_MS = 2000;
+/** Proxies and browsers close a connection that is silent for longer. */
 const BEAT_EVERY_MS = 15_000;
 
 export interface ChangeFeed extends Disposable {
-  /** Answers with events until the page goes: `change` at once and whenever the mark is another one. */
+  /** Answers with events until the page closes: `change` at once and after each change of the mark. */
   open(request: FastifyRequest, reply: FastifyReply): void;
-  /** Looks now, e.g. after an action of this process. */
-  look(): Promise<void>;
+  /** Checks now, e.g. after an action of this process. */
+  check(): Promise<void>;
 }
 
 /**
- * @param mark a text that is another one when something has happened
- * @param onChange hears of another mark before the pages do
- * @param everyMs milliseconds between two looks; nobody looks while no page is open
+ * @param mark returns a text that differs after each change
+ * @param onChange called after a change, before the pages are notified
+ * @param everyMs milliseconds between two checks while a page is open
  */
 export function changeFeed(
   mark: () => Promise<string>,
   onChange: () => void,
-  everyMs = LOOK_EVERY_MS,
+  everyMs = CHECK_EVERY_MS,
 ): ChangeFeed {
   const pages = new Set<FastifyReply['raw']>();
   let last: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let beat: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
+  let checking: Promise<void> | undefined;
 
   const send = (text: string) => {
     for (const page of pages) page.write(text);
   };
-  const look = () => {
-    looking ??= mark()
+  const check = () => {
+    checking ??= mark()
       .then(
         (found) => {
           if (found === last) return;
@@ -41,22 +41,22 @@ export function changeFeed(
           onChange();
           send(event(found));
         },
-        // The database is away: pages hear of what happened when it is back.
+        // The database does not answer. Pages are notified when it answers again.
         () => {},
       )
       .finally(() => {
-        looking = undefined;
+        checking = undefined;
       });
-    return looking;
+    return checking;
   };
-  const rest = () => {
+  const stop = () => {
     clearInterval(timer);
     clearInterval(beat);
     timer = undefined;
     beat = undefined;
   };
   return {
-    look,
+    check,
     open(request, reply) {
       reply.hijack();
       const page = reply.raw;
@@ -66,16 +66,16 @@ export function changeFeed(
       page.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
       page.write(`retry: 2000\n${last === undefined ? '\n' : event(last)}`);
       pages.add(page);
-      timer ??= setInterval(() => void look(), everyMs);
+      timer ??= setInterval(() => void check(), everyMs);
       beat ??= setInterval(() => send(': beat\n\n'), BEAT_EVERY_MS);
-      void look();
+      void check();
       request.raw.once('close', () => {
         pages.delete(page);
-        if (pages.size === 0) rest();
+        if (pages.size === 0) stop();
       });
     },
     [Symbol.dispose]() {
-      rest();
+      stop();
       for (const page of pages) page.end();
       pages.clear();
     },

@@ -1,10 +1,8 @@
-/** Held batches: what waits, what each would change, and decisions about them. */
+/** The routes of held batches: lists, previews and decisions. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../app/actions/batch.ts';
 import { heldDocument } from '../../../app/actions/held-document.ts';
-import type { Writing } from '../../../app/actions/publish.ts';
-import type { Config, SourceConfig } from '../../../config/config.ts';
-import type { Sql } from '../../../db/connection/client.ts';
+import type { SourceConfig } from '../../../config/config.ts';
 import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held-batches.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
@@ -19,37 +17,28 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 import { type Shared, shared } from './shared.ts';
 
-export interface HeldDependencies {
-  readonly sql: Sql;
-  readonly config: Config;
-  /** Opens what a batch is compared and stored with, at the first use. */
-  openWriter(): Writing;
-  /** Called after a decision. */
-  changed(): Promise<void>;
-}
-
-/** Batches that the list goes back to. */
+/** Batches of the list. */
 const LISTED = 200;
-/** Rows of each kind of change that can be searched; a batch may hold millions. */
+/** Rows of each kind of change that an operator can search. A batch may have millions. */
 const SEARCHED = 20_000;
-/** To compare a batch takes seconds when it is large: pages and searches share one comparison. */
+/** Cache time of a preview (ms): the comparison of a large batch takes seconds, and pages and searches share it. */
 const PREVIEW_MS = 30_000;
 const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
 
-export function addHeld(api: FastifyInstance, deps: HeldDependencies): void {
-  const { sql, config, openWriter, changed } = deps;
+export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed }: ConsoleContext): void {
   const sourceOf = ({ id, sourceId }: BatchRecord): SourceConfig => {
     const source = config.sources.find((each) => each.id === sourceId);
     if (source) return source;
     throw new Conflict(
-      `batch ${id} is of ${sourceId}, which is not configured here; how it is to be read, its settings say`,
+      `batch ${id} is of ${sourceId}, which is not configured here; configure it to preview or decide the batch`,
     );
   };
   let compared: { readonly id: number; readonly preview: Shared<HeldPreview> } | undefined;
   const previewOf = (batch: BatchRecord) => {
-    // Only the one that is looked at is kept.
+    // Only the preview of the open batch is stored.
     if (compared?.id !== batch.id) {
       const preview = () => previewHeld(config, openWriter().store, sourceOf(batch), batch.id, SEARCHED);
       compared = { id: batch.id, preview: shared(async () => preview(), PREVIEW_MS) };
@@ -59,10 +48,10 @@ export function addHeld(api: FastifyInstance, deps: HeldDependencies): void {
   const known = async (request: FastifyRequest): Promise<BatchRecord> => {
     const id = idOf(request.params, 'batch', 'batch');
     const batch = await batchRecord(sql, id);
-    if (!batch) throw new NotFound(`there is no batch ${id}; it may be one that a younger one replaced`);
+    if (!batch) throw new NotFound(`there is no batch ${id}; a younger batch may have replaced it`);
     return batch;
   };
-  const decided = async (answer: Decided): Promise<Decided> => {
+  const afterDecision = async (answer: Decided): Promise<Decided> => {
     compared = undefined;
     await changed();
     return answer;
@@ -81,7 +70,7 @@ export function addHeld(api: FastifyInstance, deps: HeldDependencies): void {
     const [name, region] = [neededText(query, 'machine'), neededText(query, 'region')];
     const preview = await previewOf(batch);
     if (preview.kind !== 'catalogue')
-      throw new NotFound(`batch ${batch.id} is of clusters; what readers see is shown of machines`);
+      throw new NotFound(`batch ${batch.id} is of clusters; only machines have a preview`);
     const row = preview.rows.find((each) => each.name === name && each.regionCode === region);
     if (!row)
       throw new NotFound(`batch ${batch.id} changes no machine ${name} in ${region} that readers see`);
@@ -94,36 +83,36 @@ export function addHeld(api: FastifyInstance, deps: HeldDependencies): void {
     const batch = waiting(await known(request));
     const stored = await approveBatch(config, openWriter(), sourceOf(batch), batch.id, decider);
     if (!stored) throw overtaken();
-    return decided({ batch: batch.id, decision: 'approved', ...stored });
+    return afterDecision({ batch: batch.id, decision: 'approved', ...stored });
   });
   api.post('/held/:batch/reject', async (request) => {
     const decider = deciderOf(request, reasonOf(request.body));
     const batch = waiting(await known(request));
     if (!(await rejectBatch(openWriter().store, batch.id, decider))) throw overtaken();
-    return decided({ batch: batch.id, decision: 'rejected', counts: null, published: null });
+    return afterDecision({ batch: batch.id, decision: 'rejected', counts: null, published: null });
   });
   api.post('/held/:batch/undo', async (request) => {
     const decider = deciderOf(request, reasonOf(request.body));
     const batch = await known(request);
     if (!batch.reversible)
       throw new Conflict(
-        'this decision cannot be taken back: a run has stored or held something since, or there is none',
+        'this decision cannot be undone: a later run has stored or held a batch, or there is no decision',
       );
     const undone = await undoDecision(config, openWriter(), batch, () => sourceOf(batch), decider);
     if (!undone) throw overtaken();
-    return decided({ batch: batch.id, decision: 'undone', published: null, ...undone });
+    return afterDecision({ batch: batch.id, decision: 'undone', published: null, ...undone });
   });
 }
 
 function waiting(batch: BatchRecord): BatchRecord {
   if (batch.status === 'pending') return batch;
-  throw new Conflict(`nothing is done: batch ${batch.id} is ${batch.status} already; load this page again`);
+  throw new Conflict(`nothing has changed: batch ${batch.id} is ${batch.status} already; reload this page`);
 }
 
 const overtaken = () =>
-  new Conflict('nothing is done: a run began meanwhile, or somebody else has decided; look again');
+  new Conflict('nothing has changed: a run has begun, or another operator has decided; reload this page');
 
-/** One page of what a batch would change. Parameters: `q`, `change`, `limit`, `offset`. */
+/** Returns one page of a batch's changes. Parameters: `q`, `change`, `limit`, `offset`. */
 export function changesPage(preview: HeldPreview, query: Parameters): HeldChanges {
   const search = textOf(query, 'q')?.toLowerCase();
   const change = choiceOf(query, 'change', KINDS);

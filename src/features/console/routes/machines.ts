@@ -1,6 +1,5 @@
-/** The catalogue: machines searched and sorted, and what one has cost. */
+/** The routes of machines. */
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/connection/client.ts';
 import { storedCurrency } from '../../../db/currency.ts';
 import {
   cataloguePlaces,
@@ -22,11 +21,12 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 
-/** More cpu, and more GiB, than any machine has. */
+/** More cpu, and more GB, than any machine has. */
 const LARGEST = 1_000_000;
 
-export function addMachines(api: FastifyInstance, sql: Sql): void {
+export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void {
   const currency = async () => (await storedCurrency(sql)) ?? null;
   api.get('/machines', async (request): Promise<MachinesAnswer> => {
     const search = machineSearch(request.query as Parameters);
@@ -62,7 +62,7 @@ function machineSearch(query: Parameters): MachineSearch {
     sort: choiceOf(query, 'sort', MACHINE_SORTS) ?? 'price',
     descending: choiceOf(query, 'order', ['asc', 'desc']) === 'desc',
     limit,
-    // As far as rows are counted: who looks further narrows the search.
+    // No row is counted beyond this: an operator narrows the search instead.
     offset: integerOf(query, 'offset', 0, MACHINES_COUNTED) ?? 0,
   };
 }

@@ -1,6 +1,6 @@
-/** Organizations and their people: listed for whoever is signed in, changed by admins. */
+/** The routes of organizations and their people. Only admins may change them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { publishNow, type Writing } from '../../../app/actions/publish.ts';
+import { publishNow } from '../../../app/actions/publish.ts';
 import { administration } from '../../../db/administration.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import {
@@ -30,21 +30,12 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { ChangedUser, Published, UsersAnswer } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 
-export interface AdministrationDependencies {
-  readonly sql: Sql;
-  /** Opens what changes are written and published with, at the first change. */
-  openWriter(): Writing;
-  readonly now: () => Date;
-  /** Called after a change. */
-  changed(): Promise<void>;
-}
-
-/** Who may change what these routes change. */
 export const ADMIN = { config: { access: 'admin' } } as const;
 
-export function addOrganizations(api: FastifyInstance, deps: AdministrationDependencies): void {
-  const { sql, openWriter } = deps;
+export function addOrganizations(api: FastifyInstance, context: ConsoleContext): void {
+  const { sql, openWriter } = context;
   const changes = (request: FastifyRequest, reason: string | undefined) =>
     administration(openWriter().store.db, deciderOf(request, reason));
 
@@ -78,28 +69,28 @@ export function addOrganizations(api: FastifyInstance, deps: AdministrationDepen
     const made = await changes(request, anyReasonOf(request.body)).createOrganization(slug, name);
     if (!made)
       throw new Conflict(
-        `the slug "${slug}" is taken, perhaps by an organization that was deleted; choose another`,
+        `the slug "${slug}" is taken, perhaps by a deleted organization; choose another one`,
       );
-    await told(deps);
+    await publish(context);
     return made;
   });
   api.post('/organizations/:slug/rename', ADMIN, async (request): Promise<Organization> => {
     const slug = slugOf(request);
     const name = nameOf(request.body, 'name');
-    if (name === undefined) throw new BadRequest('name', 'is missing; say what it is to be called');
+    if (name === undefined) throw new BadRequest('name', 'is missing; give the new name');
     const renamed = await changes(request, anyReasonOf(request.body)).renameOrganization(slug, name);
     if (!renamed) throw noOrganization(slug);
-    await deps.changed();
+    await context.changed();
     return renamed;
   });
   api.post('/organizations/:slug/delete', ADMIN, async (request) => {
     const slug = slugOf(request);
     const reason = reasonOf(request.body);
     if (fieldOf(request.body, 'slug') !== slug)
-      throw new BadRequest('slug', `must be ${slug}, typed once more: this cannot be undone`);
+      throw new BadRequest('slug', `must be ${slug}, to confirm: this cannot be undone`);
     const gone = await changes(request, reason).deleteOrganization(slug);
     if (!gone) throw noOrganization(slug);
-    return { ...gone, published: await told(deps) };
+    return { ...gone, published: await publish(context) };
   });
 
   api.post('/organizations/:slug/users/:id/rename', ADMIN, async (request) => {
@@ -109,27 +100,27 @@ export function addOrganizations(api: FastifyInstance, deps: AdministrationDepen
       lastName: nameOf(request.body, 'lastName') ?? '',
     };
     if (name.firstName === '' && name.lastName === '')
-      throw new BadRequest('lastName', 'and firstName are both empty; delete the person to show nobody');
+      throw new BadRequest('lastName', 'and firstName are both empty; delete the person to remove the name');
     const organization = await existing(sql, slugOf(request));
     const by = changes(request, anyReasonOf(request.body));
-    return replaced(deps, request, await by.renameUser(organization, id, name), name);
+    return replaced(context, request, await by.renameUser(organization, id, name), name);
   });
   api.post('/organizations/:slug/users/:id/delete', ADMIN, async (request) => {
     const id = idOf(request.params, 'id', 'person');
     const by = changes(request, reasonOf(request.body));
     const gone = await by.deleteUser(await existing(sql, slugOf(request)), id);
-    return replaced(deps, request, gone, { firstName: '', lastName: '' });
+    return replaced(context, request, gone, { firstName: '', lastName: '' });
   });
 }
 
-/** Has readers and open pages hear of a change. @returns whether readers have */
-export async function told({ openWriter, changed }: AdministrationDependencies): Promise<boolean> {
+/** Publishes a change and notifies open pages. @returns false if the cache is down, and is updated later */
+export async function publish({ openWriter, changed }: ConsoleContext): Promise<boolean> {
   const published = await publishNow(openWriter());
   await changed();
   return published;
 }
 
-/** An organization that can be changed. @throws NotFound also for one that was deleted */
+/** Returns an organization. @throws NotFound also for a deleted one */
 export async function existing(sql: Sql, slug: string): Promise<Organization> {
   const organization = await findOrganization(sql, slug);
   if (organization) return organization;
@@ -141,12 +132,12 @@ export const noOrganization = (slug: string): NotFound =>
   new NotFound(`there is no organization "${slug}", or it was deleted`);
 
 async function replaced(
-  deps: AdministrationDependencies,
+  context: ConsoleContext,
   request: FastifyRequest,
   done: Omit<ChangedUser, keyof UserName> | undefined,
   name: UserName,
 ): Promise<Published<ChangedUser>> {
   const { slug, id } = request.params as { slug: string; id: string };
   if (!done) throw new NotFound(`${slug} has no person ${id}`);
-  return { ...done, ...name, published: await told(deps) };
+  return { ...done, ...name, published: await publish(context) };
 }

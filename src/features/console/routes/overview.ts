@@ -1,4 +1,4 @@
-/** What the overview says: every source with its state, and first what needs a person. */
+/** Finds the state and the problems of each source. */
 
 import type { BatchRecord } from '../../../db/held-batches.ts';
 import type { HiddenReason } from '../../../db/quarantine.ts';
@@ -7,17 +7,16 @@ import type { SourceStatus } from '../../../db/sources.ts';
 import type { AcknowledgedAlert } from '../../../domain/alert.ts';
 import type { PricedSource } from '../../../domain/exchange-rates.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
+import { nextSlot } from '../../../domain/schedule.ts';
 import { span } from '../../../lib/time-span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
-/** What the configuration says of a source. */
+/** The configuration of a source. */
 export interface ConsoleSource extends PricedSource {
   /** Five cron fields, UTC. */
   readonly schedule: string;
-  /** How old its data may be, in seconds. */
+  /** The largest allowed age of its data (seconds). */
   readonly objectiveSeconds: number;
-  /** The first slot after `now`, RFC 3339. */
-  nextSlot(now: Date): string;
 }
 
 export interface Stored {
@@ -26,9 +25,9 @@ export interface Stored {
   readonly pending: readonly BatchRecord[];
   /** Open alerts that an operator has acknowledged. */
   readonly acknowledged: readonly AcknowledgedAlert[];
-  /** Of sources that publish nothing, the most frequent reasons first. */
+  /** Why sources publish nothing: the most frequent reasons first. */
   readonly hidden: readonly HiddenReason[];
-  /** False if no price needs the exchange rates of a source that fails. */
+  /** False if a source of exchange rates fails and no price needs them. */
   readonly areRatesNeeded: boolean;
 }
 
@@ -38,8 +37,8 @@ interface Judged {
 }
 
 /**
- * Judges every source that is configured or stored. One without a problem is `ok`, and only then: a source that was
- * never read, that brings nothing or that is older than it may be is never that.
+ * Returns all configured and stored sources with their states and problems. Only a source without a problem is `ok`: it was
+ * read, is young enough and publishes data.
  */
 export function judgeSources(configured: readonly ConsoleSource[], stored: Stored, now: Date): Judged {
   const status = new Map(stored.status.map((each) => [each.id, each]));
@@ -61,7 +60,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
       ...freshness(each.verifiedAt, config, now),
       configured: config !== undefined,
       schedule: config?.schedule ?? null,
-      nextSlot: each.disabled ? null : (config?.nextSlot(now) ?? null),
+      nextSlot: config && !each.disabled ? nextSlot(config.schedule, now) : null,
       state: isNeeded ? stateOf(each, problems) : 'not-needed',
       regionCount: regions.length,
       unreadRegions: regions.filter(({ unreadSince }) => unreadSince !== null).length,
@@ -80,7 +79,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
   };
 }
 
-/** The alert that opens about a problem. */
+/** The kind of alert that opens about a problem. */
 const ALERTS: Readonly<Partial<Record<Problem['kind'], string>>> = {
   held: 'batch_held',
   failing: 'source_failing',
@@ -95,7 +94,7 @@ function withAcknowledgement(problem: Problem, acknowledged: readonly Acknowledg
   return alert ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
 }
 
-/** The age of what was read at an instant, and how old it may be. */
+/** Returns the age of data that was read at `verifiedAt`, and its largest allowed age (seconds). */
 export function freshness(verifiedAt: string | null, config: ConsoleSource | undefined, now: Date) {
   return {
     ageSeconds:
@@ -145,7 +144,7 @@ function problemsOf(
     const text = batch.broken.map(({ detail }) => detail).join('; ');
     problems.push({ kind: 'held', source, text, since: batch.heldSince, batch: batch.id });
   }
-  // That nobody reads it is what somebody wanted.
+  // The age of a disabled source is intended.
   if (status.disabled !== null) return problems;
   if (lastEnded !== null && (lastEnded.outcome === 'failed' || lastEnded.outcome === 'interrupted')) {
     const text = lastEnded.error ?? `the last run ended as ${lastEnded.outcome}`;
@@ -153,10 +152,10 @@ function problemsOf(
   }
   const { ageSeconds, objectiveSeconds } = freshness(verifiedAt, config, now);
   if (ageSeconds === null) {
-    const text = 'no run has read it well yet; readers see nothing of it';
+    const text = 'no run has read it successfully yet; readers get none of its data';
     problems.push({ kind: 'never-read', source, text, since: status.registeredAt || null });
   } else if (objectiveSeconds !== null && ageSeconds > objectiveSeconds) {
-    const text = `its data may be ${span(objectiveSeconds)} old and is ${span(ageSeconds)} old`;
+    const text = `its data is ${span(ageSeconds)} old; the limit is ${span(objectiveSeconds)}`;
     problems.push({ kind: 'stale', source, text, since: verifiedAt });
   }
   const unread = regions.filter(({ unreadSince }) => unreadSince !== null);
@@ -166,16 +165,16 @@ function problemsOf(
       status,
       hidden.filter(({ id }) => id === source),
     );
-    const text = `it was read, and readers see no ${WHAT[kind]} of it: ${why}`;
+    const text = `it was read, but readers get no ${WHAT[kind]} of it: ${why}`;
     problems.push({ kind: 'empty', source, text, since: verifiedAt });
   }
   return problems;
 }
 
-/** Reasons of each kind that a sentence names. */
+/** Most reasons of each kind that a text names. */
 const REASONS_NAMED = 3;
 
-/** Why a source publishes nothing, and the remedy. */
+/** Returns why a source publishes nothing, and the remedy. */
 function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readonly HiddenReason[]): string {
   const named = (of: HiddenReason['of'], words: (reason: string) => string) =>
     hidden
@@ -192,12 +191,12 @@ function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readon
       : []),
     ...(quarantined > 0
       ? [
-          `${quarantined} rows cannot be used (${named('quarantined', (reason) => reason)}); see fleetbook rejected ${id}`,
+          `${quarantined} rows are rejected (${named('quarantined', (reason) => reason)}); see fleetbook rejected ${id}`,
         ]
       : []),
   ];
   if (reasons.length > 0) return reasons.join('; ');
-  return `its upstream listed none; check that its credentials and options let it list ${WHAT[kind]}, or disable it: fleetbook source disable ${id}`;
+  return `its upstream listed none; check that its credentials and options may list ${WHAT[kind]}, or disable it: fleetbook source disable ${id}`;
 }
 
 function unreadProblem(source: string, unread: SourceStatus['regions'], total: number): Problem {
@@ -212,9 +211,9 @@ function unreadProblem(source: string, unread: SourceStatus['regions'], total: n
   return { kind: 'unread-regions', source, text, since };
 }
 
-/** A source that is stored and not configured keeps its data published, and nobody reads it any more. */
+/** The data of a stored source that is not configured stays published, and nothing updates it. */
 function notConfigured({ id, kind, published, retiredAt, verifiedAt }: SourceStatus): Problem[] {
   if (retiredAt !== null || published === 0) return [];
-  const text = `it is not configured here, and its ${published} ${WHAT[kind]} are still published; configure it again, or run: fleetbook source retire ${id}`;
+  const text = `it is not configured here, but ${published === 1 ? 'one row of it is' : `${published} ${WHAT[kind]} are`} still published; configure it again, or run: fleetbook source retire ${id}`;
   return [{ kind: 'not-configured', source: id, text, since: verifiedAt }];
 }

@@ -1,34 +1,34 @@
 export interface Shared<T> {
   (): Promise<T>;
-  /** Something has happened: what was read, or is being read, is given to nobody who asks from now on. */
-  forget(): void;
+  /** Drops the value, and the read under way: later calls read again. */
+  invalidate(): void;
 }
 
 /**
- * One read for all who ask at the same time, and for those who ask shortly after: every open page asks again when
- * something has happened.
- * @param keepMs milliseconds for which an answer is given again
+ * Shares one read between all callers at the same time, and for some time after it: every open page requests its data again
+ * after a change.
+ * @param ttlMs milliseconds for which a value is returned again
  */
-export function shared<T>(read: () => Promise<T>, keepMs: number, now = () => performance.now()): Shared<T> {
-  let answer: Promise<T> | undefined;
-  let goodUntil = 0;
-  const forget = () => {
-    answer = undefined;
+export function shared<T>(read: () => Promise<T>, ttlMs: number, now = () => performance.now()): Shared<T> {
+  let current: Promise<T> | undefined;
+  let expiresAt = 0;
+  const invalidate = () => {
+    current = undefined;
   };
-  const ask = () => {
-    if (answer !== undefined && now() < goodUntil) return answer;
-    goodUntil = Number.POSITIVE_INFINITY;
+  const get = () => {
+    if (current !== undefined && now() < expiresAt) return current;
+    expiresAt = Number.POSITIVE_INFINITY;
     const reading = read();
-    answer = reading;
+    current = reading;
     reading.then(
       () => {
-        if (answer === reading) goodUntil = now() + keepMs;
+        if (current === reading) expiresAt = now() + ttlMs;
       },
       () => {
-        if (answer === reading) forget();
+        if (current === reading) invalidate();
       },
     );
     return reading;
   };
-  return Object.assign(ask, { forget });
+  return Object.assign(get, { invalidate });
 }

@@ -1,8 +1,7 @@
-/** What an operator does with a source as a whole: disables it, enables it, cancels its run, takes it out of publication. */
+/** The actions on a source: disable, enable, cancel its run, retire. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Writing } from '../../../app/actions/publish.ts';
 import { disableSource, retireSource } from '../../../app/actions/source.ts';
-import { type Config, type Environment, inspectConfig } from '../../../config/config.ts';
+import { inspectConfig } from '../../../config/config.ts';
 import { sourceSettings } from '../../../config/source-settings.ts';
 import { enableSource } from '../../../db/sync/disabled.ts';
 import { cancelRun } from '../../../db/sync/live-runs.ts';
@@ -10,21 +9,12 @@ import { previewRetirement, type Retirement } from '../../../db/sync/retire.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import { anyFieldOf, BadRequest, Conflict, NotFound, reasonOf } from '../../../ops/parameters.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
+import type { ConsoleContext } from './context.ts';
 
-export interface SourceActionsDependencies {
-  readonly config: Config;
-  /** The environment that `config` was read from. */
-  readonly env: Environment;
-  /** Opens what changes are written and published with, at the first use. */
-  openWriter(): Writing;
-  /** Called after an action. */
-  changed(): Promise<void>;
-}
-
-export function addSourceActions(api: FastifyInstance, deps: SourceActionsDependencies): void {
-  const { config, env, openWriter, changed } = deps;
+export function addSourceActions(api: FastifyInstance, context: ConsoleContext): void {
+  const { config, env, openWriter, changed } = context;
   const { settings, named } = inspectConfig(env);
-  /** They cannot be retired: their next run would publish everything again. */
+  /** These cannot be retired: their next run would publish everything again. */
   const configured = new Set(config.sources.map(({ id }) => id));
   const idOf = (request: FastifyRequest) => String((request.params as { id: string }).id);
   const known = async (id: string): Promise<Retirement> => {
@@ -43,7 +33,7 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
     const done = await disableSource(openWriter().store.db, config.sources, id, decider);
     if (done.outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
     if (done.outcome === 'already')
-      throw new Conflict(`${id} was disabled already, by ${done.disabling.by}; load this page again`);
+      throw new Conflict(`${id} was disabled already, by ${done.disabling.by}; reload this page`);
     await changed();
     return { source: id, disabled: done.disabling };
   });
@@ -51,7 +41,7 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
     const id = idOf(request);
     const decider = deciderOf(request, reasonOf(request.body));
     if (!(await enableSource(openWriter().store.db, id, decider)))
-      throw new Conflict(`${id} is not disabled; load this page again`);
+      throw new Conflict(`${id} is not disabled; reload this page`);
     await changed();
     return { source: id, disabled: null };
   });
@@ -63,7 +53,7 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
       throw new BadRequest('run', 'must be the number of the run');
     const { outcome } = await cancelRun(openWriter().store.db, id, run, decider);
     if (outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
-    if (outcome === 'idle') throw new Conflict(`run ${run} of ${id} is not under way; load this page again`);
+    if (outcome === 'idle') throw new Conflict(`run ${run} of ${id} is not running; reload this page`);
     await changed();
     return { source: id, run };
   });
@@ -76,10 +66,10 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
     const decider = deciderOf(request, reasonOf(request.body));
     const { confirm } = request.body as { confirm?: unknown };
     if (confirm !== id)
-      throw new BadRequest('confirm', `must be the id of the source, ${JSON.stringify(id)}, typed once more`);
+      throw new BadRequest('confirm', `must be the id of the source, ${JSON.stringify(id)}, to confirm`);
     if (configured.has(id)) {
       throw new Conflict(
-        `${id} is configured: its next run would bring everything back; take it out of the configuration of every worker first, and restart them`,
+        `${id} is configured: its next run would publish everything again; remove it from the configuration of every worker first, and restart the workers`,
       );
     }
     await known(id);

@@ -1,8 +1,6 @@
-/** One source: what happened to it, its regions, what of it cannot be used and what is not published; and a run now. */
+/** The routes of one source: state, timeline, rejected rows, excluded machines, and a run. */
 import type { FastifyInstance } from 'fastify';
-import type { Writing } from '../../../app/actions/publish.ts';
-import { requestRun, type SyncQueue } from '../../../app/actions/source.ts';
-import type { Sql } from '../../../db/connection/client.ts';
+import { requestRun } from '../../../app/actions/source.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
 import { sourceTimeline } from '../../../db/runs/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
@@ -19,30 +17,20 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
-import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';
+import type { ConsoleContext } from './context.ts';
+import { freshness, judgeSources } from './overview.ts';
 
-export interface SourceDependencies {
-  readonly sql: Sql;
-  readonly sources: readonly ConsoleSource[];
-  /** What the database says of all sources. */
-  stored(): Promise<Stored>;
-  readonly syncQueue: SyncQueue;
-  /** Opens what changes are written with, at the first use. */
-  openWriter(): Writing;
-  now(): Date;
-}
-
-/** Slots ahead that a source shows. */
+/** Future slots that a source shows. */
 const SLOTS = 5;
 
-export function addSources(api: FastifyInstance, deps: SourceDependencies): void {
-  const { sql, sources, stored, syncQueue, openWriter, now } = deps;
+export function addSources(api: FastifyInstance, context: ConsoleContext): void {
+  const { sql, sources, stored, syncQueue, openWriter } = context;
   const idOfSource = (params: unknown) => String((params as { id: string }).id);
 
   api.get('/sources/:id', async (request): Promise<SourceAnswer> => {
     const id = idOfSource(request.params);
     const facts = await stored();
-    const at = now();
+    const at = new Date();
     const judged = judgeSources(sources, facts, at);
     const source = judged.sources.find((each) => each.id === id);
     if (!source) throw new NotFound(`there is no source ${id}`);
@@ -61,7 +49,7 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
     const query = request.query as Parameters;
     const { limit } = windowOf(query);
     const before = instantOf(query, 'before');
-    // One more than is shown tells whether there are older ones.
+    // One more row than the page shows whether there are older ones.
     const entries = await sourceTimeline(sql, idOfSource(request.params), { before, limit: limit + 1 });
     return { entries: entries.slice(0, limit), hasOlder: entries.length > limit };
   });
@@ -87,8 +75,12 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
     const id = idOfSource(request.params);
     const { limit, offset } = windowOf(request.query as Parameters);
     const { total, reasons, rows } = await excludedMachines(sql, id, offset + limit);
-    const told = reasons.map((each) => ({ ...each, meaning: meaningOf(each.reason) }));
-    return { source: id, total, reasons: told, rows: rows.slice(offset) };
+    return {
+      source: id,
+      total,
+      reasons: reasons.map((each) => ({ ...each, meaning: meaningOf(each.reason) })),
+      rows: rows.slice(offset),
+    };
   });
   api.post('/sources/:id/run', async (request) => {
     const id = idOfSource(request.params);
@@ -102,7 +94,7 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
   });
 }
 
-/** What a reason means; the reason itself where it is of another release. */
+/** Returns the meaning of a reason; a reason of another release itself. */
 const meaningOf = (reason: string): string =>
   (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 

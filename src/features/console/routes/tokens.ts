@@ -1,4 +1,4 @@
-/** Tokens: made, rotated and revoked by admins. A token itself is in the one answer that made it, and nowhere else. */
+/** The routes of tokens. Only admins may change them. Only the answer that creates a token contains it. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { administration } from '../../../db/administration.ts';
 import { foundOrganization } from '../../../db/organizations.ts';
@@ -20,17 +20,11 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { MadeToken, Published, RevokedToken, TokensAnswer } from './api.ts';
-import {
-  ADMIN,
-  type AdministrationDependencies,
-  existing,
-  noOrganization,
-  slugOf,
-  told,
-} from './organizations.ts';
+import type { ConsoleContext } from './context.ts';
+import { ADMIN, existing, noOrganization, publish, slugOf } from './organizations.ts';
 
-export function addTokens(api: FastifyInstance, deps: AdministrationDependencies): void {
-  const { sql, openWriter, now } = deps;
+export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
+  const { sql, openWriter } = context;
   const changes = (request: FastifyRequest, reason: string | undefined) =>
     administration(openWriter().store.db, deciderOf(request, reason));
 
@@ -44,7 +38,7 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
   api.post('/organizations/:slug/tokens', ADMIN, async (request): Promise<Published<MadeToken>> => {
     const scopes = scopesOf(request.body);
     const name = nameOf(request.body, 'name');
-    const expiresAt = expiryOf(request.body, now());
+    const expiresAt = expiryOf(request.body, new Date());
     const by = changes(request, anyReasonOf(request.body));
     const organization = await existing(sql, slugOf(request));
     const { id, token } = await by.createToken(organization, { name, scopes, expiresAt });
@@ -55,7 +49,7 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
       name: name ?? null,
       scopes,
       expiresAt: expiresAt?.toISOString() ?? null,
-      published: await told(deps),
+      published: await publish(context),
     };
   });
   api.post('/tokens/:id/rotate', ADMIN, async (request): Promise<Published<MadeToken>> => {
@@ -64,21 +58,21 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
     const rotated = await changes(request, anyReasonOf(request.body)).rotateToken(id, graceMs);
     if (rotated === 'unknown') throw noToken(id);
     if (typeof rotated === 'string')
-      throw new Conflict(`token ${id} is ${rotated}, so nothing takes its place; make a new one`);
+      throw new Conflict(`token ${id} is ${rotated} and cannot be rotated; create a new one`);
     const { oldExpiresAt, ...made } = rotated;
-    return { ...made, old: { id, expiresAt: oldExpiresAt }, published: await told(deps) };
+    return { ...made, old: { id, expiresAt: oldExpiresAt }, published: await publish(context) };
   });
   api.post('/tokens/:id/revoke', ADMIN, async (request): Promise<Published<RevokedToken>> => {
     const id = idOf(request.params, 'id', 'token');
     const outcome = await changes(request, reasonOf(request.body)).revokeToken(id);
     if (outcome === undefined) throw noToken(id);
-    return { id, wasRevoked: outcome === 'was revoked', published: await told(deps) };
+    return { id, wasRevoked: outcome === 'was revoked', published: await publish(context) };
   });
 }
 
 const noToken = (id: number) => new NotFound(`there is no token ${id}`);
 
-/** `scopes`, a list of one or more. @throws BadRequest */
+/** Returns the `scopes`, at least one. @throws BadRequest */
 function scopesOf(body: unknown): readonly Scope[] {
   const given = anyFieldOf(body, 'scopes');
   const scopes = SCOPES.filter((scope) => Array.isArray(given) && given.includes(scope));
@@ -86,22 +80,22 @@ function scopesOf(body: unknown): readonly Scope[] {
   throw new BadRequest('scopes', `must be a list of one or more of ${SCOPES.join(', ')}, each once`);
 }
 
-/** `expires`, a span or a time ahead; undefined for a token that does not expire. @throws BadRequest */
+/** Returns the time of `expires`; undefined for a token that does not expire. @throws BadRequest */
 function expiryOf(body: unknown, now: Date): Date | undefined {
   const text = fieldOf(body, 'expires');
   if (text === undefined) return undefined;
   const at = readAhead(text, now);
   if (at === undefined)
-    throw new BadRequest('expires', `is no time; use e.g. 90d, 12h or 2027-01-31; it is "${text}"`);
-  if (at <= now) throw new BadRequest('expires', `lies in the past; give a time ahead; it is "${text}"`);
+    throw new BadRequest('expires', `must be a time such as 90d, 12h or 2027-01-31; it is "${text}"`);
+  if (at <= now) throw new BadRequest('expires', `is in the past; give a future time; it is "${text}"`);
   return at;
 }
 
-/** `grace` in milliseconds, 0 unless given. @throws BadRequest */
+/** Returns the milliseconds of `grace`, 0 unless given. @throws BadRequest */
 function graceOf(body: unknown): number {
   const text = fieldOf(body, 'grace');
   if (text === undefined) return 0;
   const ms = readSpan(text);
   if (ms !== undefined) return ms;
-  throw new BadRequest('grace', `is no time; use e.g. 30m, 1h or 7d; it is "${text}"`);
+  throw new BadRequest('grace', `must be a span such as 30m, 1h or 7d; it is "${text}"`);
 }

@@ -1,4 +1,4 @@
-/** Accounts of people who sign in by OpenID Connect: made at their first sign-in, with the role that their groups give. */
+/** Accounts of people who sign in by OpenID Connect. The first sign-in creates the account; groups give the role. */
 
 import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
@@ -9,21 +9,21 @@ import { nameOfPerson, neutralName, type OidcIdentity } from '../oidc.ts';
 import { endSessionsOf } from './sessions.ts';
 
 export interface OidcPerson extends OidcIdentity {
-  /** Undefined for a person whose groups give none. */
+  /** Undefined if no group of the person gives a role. */
   readonly role: Role | undefined;
 }
 
 export type OidcSignIn =
   | { readonly outcome: 'account'; readonly id: number; readonly name: string }
-  /** `account` where there is one already. */
+  /** `account` is the person's account, if there is one. */
   | { readonly outcome: 'no-role'; readonly account: string | undefined }
-  /** The name belongs to an operator with tokens, or of another subject. */
+  /** The name belongs to an operator with tokens, or to another person. */
   | { readonly outcome: 'taken'; readonly account: string }
   | { readonly outcome: 'disabled'; readonly account: string };
 
 /**
- * Finds the account of a person by issuer and subject, or makes one, gives it the role of now, and records the sign-in, in
- * one transaction. All sessions of a person without a role end.
+ * Signs a person in, in one transaction: finds or creates the account by issuer and subject, sets its role, and records the
+ * sign-in. Ends all sessions of a person without a role.
  * @param address of the request
  */
 export async function signInByOidc(db: Database, person: OidcPerson, address: string): Promise<OidcSignIn> {
@@ -50,7 +50,7 @@ export async function signInByOidc(db: Database, person: OidcPerson, address: st
       await record(known.name, 'operator.end-sessions', { reason: 'no group gives a role any more' });
       return { outcome: 'no-role', account: known.name };
     }
-    const name = (await renameUnproven(tx, person, known, record)) ?? known.name;
+    const name = (await renameUnverified(tx, person, known, record)) ?? known.name;
     await tx
       .update(operators)
       .set({ role, verifiedAddress: person.address ?? null })
@@ -64,8 +64,8 @@ export async function signInByOidc(db: Database, person: OidcPerson, address: st
 type Recorder = (by: string, action: string, details?: Record<string, unknown>) => Promise<void>;
 
 /**
- * Makes an account. An account of the name that an admin handed over gets the person instead, if the issuer has verified the
- * name as the person's address.
+ * Creates an account. If an admin has handed over the account of that name, the person gets that one, if the issuer has
+ * verified the name as the person's address.
  */
 async function createOrClaim(tx: Database, person: OidcPerson, role: Role, record: Recorder): Promise<void> {
   const name = nameOfPerson(person);
@@ -88,11 +88,11 @@ async function createOrClaim(tx: Database, person: OidcPerson, role: Role, recor
 }
 
 /**
- * Renames an account that an earlier release named by what the person chose at the issuer. The old name stays in the audit
- * log, so a disabled account keeps it from everyone else.
- * @returns the new name; undefined if the name is proven
+ * Renames an account whose name of an earlier release is not verified. The audit log has the old name, so a disabled account
+ * reserves it.
+ * @returns the new name; undefined if the name is verified
  */
-async function renameUnproven(
+async function renameUnverified(
   tx: Database,
   person: OidcPerson,
   known: { readonly id: number; readonly name: string; readonly verifiedAddress: string | null },

@@ -5,14 +5,15 @@ import type { Database } from '../../../db/connection/connect.ts';
 import { eq, type PgUpdateSetSource, sql } from '../../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../../db/connection/statements.ts';
 import { auditLog, operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
+import { tokenState } from '../../../db/tokens.ts';
 import type { Decider, OperatorSummary, Role } from '../../../domain/operator.ts';
 import { endSessionsOf } from './sessions.ts';
-import { type IssuedToken, insertToken, recordToken, type TokenTerms, tokenState } from './tokens.ts';
+import { type IssuedToken, insertToken, recordToken, type TokenTerms } from './tokens.ts';
 
-/** The result of a change; `unchanged` leaves no row in the audit log. */
+/** The result of a change. `unchanged` adds no row to the audit log. */
 export type OperatorChange = 'changed' | 'unchanged' | 'unknown';
 
-/** Creates an operator and a first token. Undefined if the name is taken, also by a disabled operator. */
+/** Creates an operator and a first token. Returns undefined if the name is taken, also by a disabled operator. */
 export async function createOperator(
   db: Database,
   decider: Decider,
@@ -28,7 +29,7 @@ export async function createOperator(
 }
 
 /**
- * Issues a token to an operator. The operator of a person of OpenID Connect signs in with tokens from now on.
+ * Issues a token to an operator. An operator who signed in by OpenID Connect signs in with tokens from now on.
  * @returns undefined without such an operator
  */
 export async function issueToken(
@@ -54,7 +55,7 @@ export async function issueToken(
   });
 }
 
-/** Gives an operator another role, from the next request on. */
+/** Changes the role of an operator from the next request on. */
 export async function setOperatorRole(
   db: Database,
   decider: Decider,
@@ -67,8 +68,8 @@ export async function setOperatorRole(
 }
 
 /**
- * Lets the person whose verified address is the name take the account over at the next sign-in by OpenID Connect. Revokes
- * its tokens and ends its sessions.
+ * Hands an account over to the person whose verified address is its name, at the next sign-in by OpenID Connect. Revokes its
+ * tokens and ends its sessions.
  */
 export async function setOperatorByOidc(
   db: Database,
@@ -85,7 +86,7 @@ export async function setOperatorByOidc(
   });
 }
 
-/** A disabled operator cannot sign in, and the sessions end. The tokens are good again once the operator is enabled. */
+/** Disables an operator, which ends the sessions, or enables it. The tokens of an enabled operator are good again. */
 export async function setOperatorDisabled(
   db: Database,
   decider: Decider,
@@ -117,7 +118,7 @@ const UNBOUND = { oidcIssuer: null, oidcSubject: null, verifiedAddress: null, aw
 type Operator = typeof operators.$inferSelect;
 type Changed = PgUpdateSetSource<typeof operators>;
 
-/** @param values returns what changes of the operator; undefined for nothing */
+/** Changes an operator and adds a row to the audit log. @param values returns the changed columns; undefined for no change */
 async function change(
   db: Database,
   decider: Decider,
@@ -138,12 +139,12 @@ async function change(
   });
 }
 
-/** Every operator, by name. */
+/** Returns all operators by name. */
 export async function listOperators(db: Database): Promise<OperatorSummary[]> {
   const { id, name, role, oidcSubject, awaitsOidc, verifiedAddress, createdAt, disabledAt } = operators;
-  // Drizzle would leave the table out of a column in the outermost expression.
+  // In the outermost expression, Drizzle omits the table of a column.
   const goodTokens = sql`(select count(*)::int from ${operatorTokens}
-    where ${operatorTokens.operatorId} = ${id} and ${tokenState} = 'good')`;
+    where ${operatorTokens.operatorId} = ${id} and ${tokenState(operatorTokens)} = 'good')`;
   return db
     .select({
       name,

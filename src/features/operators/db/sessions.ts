@@ -1,14 +1,15 @@
-/** Sessions of signed-in operators. A request reads the row, its token and its operator, so each of them can end it at once. */
+/** Sessions of operators. Each request reads the row, its token and its operator, so each of them can end it at once. */
 import type { Database } from '../../../db/connection/connect.ts';
 import { and, eq, gt, inArray, isNull, lte, sql } from '../../../db/connection/drizzle.ts';
 import { operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
-import { bytesOf, tokenState } from './tokens.ts';
+import { tokenState } from '../../../db/tokens.ts';
+import { bytesOf } from './tokens.ts';
 
 export interface NewSession {
   /** SHA-256 of the cookie, in hexadecimal. */
   readonly key: string;
   readonly operatorId: number;
-  /** The token that opens it; null for OpenID Connect. */
+  /** The token of the sign-in; null for OpenID Connect. */
   readonly tokenId: number | null;
 }
 
@@ -24,7 +25,7 @@ export async function beginSession(
   await db.insert(operatorSessions).values({ ...session, digest: bytesOf(key), beganAt: now, seenAt: now });
 }
 
-/** The live ones of these sessions. A disabled operator, and a token that is not good any more, end theirs. */
+/** Returns the live sessions with these keys. A disabled operator and a bad token end their sessions. */
 export async function liveSessions(
   db: Database,
   keys: readonly string[],
@@ -49,14 +50,14 @@ export async function liveSessions(
         gt(beganAt, beganAfter.toISOString()),
         gt(seenAt, seenAfter.toISOString()),
         isNull(operators.disabledAt),
-        eq(tokenState, 'good'),
+        eq(tokenState(operatorTokens), 'good'),
       ),
     );
   return rows.map((row) => ({ ...row, seenAt: new Date(row.seenAt) }));
 }
 
-/** Notes a use, so that the session is not idle. */
-export async function noteSessionUse(db: Database, key: string, at: Date): Promise<void> {
+/** Stores a use, so that the session does not become idle. */
+export async function storeSessionUse(db: Database, key: string, at: Date): Promise<void> {
   await db
     .update(operatorSessions)
     .set({ seenAt: at.toISOString() })

@@ -1,15 +1,16 @@
-/** Tokens of operators: random, stored as SHA-256, shown once. A change and its row of the audit log are one transaction. */
+/** Tokens of operators. Only their SHA-256 is stored. A change and its row of the audit log are one transaction. */
 
 import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
 import { eq, inArray, sql } from '../../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../../db/connection/statements.ts';
 import { operators, operatorTokens } from '../../../db/schema.ts';
+import { replacedToken, tokenDigest, tokenState } from '../../../db/tokens.ts';
 import type { Decider } from '../../../domain/operator.ts';
-import { hashToken, newToken } from '../../../domain/token.ts';
+import { newToken } from '../../../domain/token.ts';
 
 export interface TokenTerms {
-  /** What uses it; null for a token without a name. */
+  /** The program that uses it; null for a token without a name. */
   readonly name: string | null;
   /** RFC 3339; null for a token without an expiry. */
   readonly expiresAt: string | null;
@@ -18,11 +19,11 @@ export interface TokenTerms {
 export interface IssuedToken extends TokenTerms {
   readonly id: number;
   readonly operator: string;
-  /** The token itself: shown once, stored nowhere. */
+  /** The token itself. It is shown once and not stored. */
   readonly token: string;
 }
 
-/** Stores a new token of an operator. @param tx the transaction that records it */
+/** Creates a token of an operator. @param tx the transaction that records it in the audit log */
 export async function insertToken(
   tx: Database,
   { id: operatorId, name: operator }: { readonly id: number; readonly name: string },
@@ -31,13 +32,13 @@ export async function insertToken(
   const token = newToken('operator');
   const [row] = await tx
     .insert(operatorTokens)
-    .values({ operatorId, ...terms, hash: bytesOf(hashToken(token)) })
+    .values({ operatorId, ...terms, hash: tokenDigest(token) })
     .returning({ id: operatorTokens.id });
   if (!row) throw new Error('unreachable: an insert returns its row');
   return { ...terms, id: row.id, operator, token };
 }
 
-/** Revokes a token, which ends its sessions. Undefined without such a token. */
+/** Revokes a token, which ends its sessions. Returns undefined without such a token. */
 export async function revokeOperatorToken(
   db: Database,
   decider: Decider,
@@ -46,37 +47,26 @@ export async function revokeOperatorToken(
   return db.transaction(async (tx) => {
     const old = await lockToken(tx, id);
     if (old === undefined || old.state === 'revoked') return old && 'was revoked';
-    await tx.update(operatorTokens).set(REVOKED).where(eq(operatorTokens.id, id));
+    await tx.update(operatorTokens).set({ revokedAt: sql`now()` }).where(eq(operatorTokens.id, id));
     await recordToken(tx, decider, 'operator.revoke-token', old);
     return 'revoked';
   });
 }
 
-export interface RotatedOperatorToken extends IssuedToken {
-  /** RFC 3339: from then on the old token is refused. Null if it is refused already. */
-  readonly oldExpiresAt: string | null;
-}
-
 /**
- * Issues a token with the operator, name and expiry of another one, which is revoked at once or, with a grace (in
- * milliseconds), expires after it. @returns the reason if the old token is not good
+ * Issues a token with the operator, name and expiry of another one. The old token is revoked, or expires after `graceMs`.
+ * @returns why not if the old token is not good; `oldExpiresAt` is RFC 3339, or null if the old token is revoked
  */
-export async function rotateOperatorToken(
-  db: Database,
-  decider: Decider,
-  id: number,
-  graceMs: number,
-): Promise<RotatedOperatorToken | 'unknown' | 'revoked' | 'expired'> {
+export async function rotateOperatorToken(db: Database, decider: Decider, id: number, graceMs: number) {
   return db.transaction(async (tx) => {
     const old = await lockToken(tx, id);
     if (old === undefined) return 'unknown';
     if (old.state !== 'good') return old.state;
     const { operatorId, operator, name, expiresAt } = old;
     const issued = await insertToken(tx, { id: operatorId, name: operator }, { name, expiresAt });
-    const grace = sql`least(${operatorTokens.expiresAt}, now() + ${graceMs} * interval '1 ms')`;
     const [left] = await tx
       .update(operatorTokens)
-      .set(graceMs > 0 ? { expiresAt: grace } : REVOKED)
+      .set(replacedToken(operatorTokens.expiresAt, graceMs))
       .where(eq(operatorTokens.id, id))
       .returning({ expiresAt: rfc3339(operatorTokens.expiresAt) });
     const oldExpiresAt = graceMs > 0 ? (left?.expiresAt ?? null) : null;
@@ -85,16 +75,15 @@ export async function rotateOperatorToken(
   });
 }
 
-const REVOKED = { revokedAt: sql`now()` };
-
-/** Of a token, or of the absent token of a left join, which is good. */
-export const tokenState = sql<'good' | 'expired' | 'revoked'>`case
-  when ${operatorTokens.revokedAt} is not null then 'revoked'
-  when ${operatorTokens.expiresAt} <= now() then 'expired' else 'good' end`;
-
 async function lockToken(tx: Database, id: number) {
   const { operatorId, name, expiresAt } = operatorTokens;
-  const fields = { id: operatorTokens.id, operatorId, operator: operators.name, name, state: tokenState };
+  const fields = {
+    id: operatorTokens.id,
+    operatorId,
+    operator: operators.name,
+    name,
+    state: tokenState(operatorTokens),
+  };
   const [found] = await tx
     .select({ ...fields, expiresAt: rfc3339(expiresAt) })
     .from(operatorTokens)
@@ -104,7 +93,7 @@ async function lockToken(tx: Database, id: number) {
   return found;
 }
 
-/** Writes the row of the audit log about a token: its subject is the operator. */
+/** Writes the row of the audit log about a token. Its subject is the operator. */
 export function recordToken(
   tx: Database,
   decider: Decider,
@@ -119,9 +108,7 @@ export function recordToken(
   });
 }
 
-export type OperatorTokenSummary = Awaited<ReturnType<typeof listOperatorTokens>>[number];
-
-/** The tokens of all operators, or of one, by id. Instants are RFC 3339, to the second; the last use is kept to the minute. */
+/** Returns the tokens of all operators, or of one, by id. Times are RFC 3339; the last use is stored to the minute. */
 export async function listOperatorTokens(db: Database, operator: string | undefined) {
   const { id, name, expiresAt, createdAt, lastUsedAt } = operatorTokens;
   return db
@@ -129,7 +116,7 @@ export async function listOperatorTokens(db: Database, operator: string | undefi
       id,
       operator: operators.name,
       name,
-      state: tokenState,
+      state: tokenState(operatorTokens),
       createdAt: sql<string>`${rfc3339(createdAt)}`,
       expiresAt: rfc3339(expiresAt),
       lastUsedAt: rfc3339(lastUsedAt),
@@ -142,7 +129,7 @@ export async function listOperatorTokens(db: Database, operator: string | undefi
 
 export type FoundToken = Awaited<ReturnType<typeof findTokens>>[number];
 
-/** The tokens with these keys (SHA-256 in hexadecimal) and their operators. Only a `good` one opens anything. */
+/** Returns the tokens with these SHA-256 (hexadecimal), and their operators. Only a `good` token opens the server. */
 export async function findTokens(db: Database, keys: readonly string[]) {
   const { id, hash, lastUsedAt } = operatorTokens;
   return db
@@ -154,18 +141,18 @@ export async function findTokens(db: Database, keys: readonly string[]) {
       role: operators.role,
       state: sql<
         'good' | 'expired' | 'revoked' | 'disabled'
-      >`case when ${operators.disabledAt} is null then ${tokenState} else 'disabled' end`,
+      >`case when ${operators.disabledAt} is null then ${tokenState(operatorTokens)} else 'disabled' end`,
       /** True if the stored last use is older than a minute. */
-      isUnnoted: sql<boolean>`coalesce(${lastUsedAt} < now() - interval '1 minute', true)`,
+      isUseStale: sql<boolean>`coalesce(${lastUsedAt} < now() - interval '1 minute', true)`,
     })
     .from(operatorTokens)
     .innerJoin(operators, eq(operators.id, operatorTokens.operatorId))
     .where(inArray(hash, keys.map(bytesOf)));
 }
 
-export async function noteTokenUse(db: Database, id: number): Promise<void> {
+export async function storeTokenUse(db: Database, id: number): Promise<void> {
   await db.update(operatorTokens).set({ lastUsedAt: sql`now()` }).where(eq(operatorTokens.id, id));
 }
 
-/** The stored form of a SHA-256. */
+/** Returns the stored form of a SHA-256 in hexadecimal. */
 export const bytesOf = (key: string): Buffer => Buffer.from(key, 'hex');

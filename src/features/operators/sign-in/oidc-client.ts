@@ -1,39 +1,39 @@
 /**
- * OpenID Connect, the authorization code flow with PKCE. The issuer is asked what it offers at a sign-in, since it may be away when
- * this process starts.
+ * OpenID Connect: the authorization code flow with PKCE. A sign-in reads the issuer's metadata, since the issuer may not answer
+ * when this process starts.
  */
 import * as client from 'openid-client';
 import { type Claims, type OidcSettings, verifiedAddress } from '../oidc.ts';
 
-/** What the browser keeps while its person is with the issuer. */
+/** Secrets that the browser stores while the person signs in at the issuer. */
 export interface Flow {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** A person whom the issuer vouches for. */
+/** A person that the issuer has authenticated. */
 export interface Person {
   readonly subject: string;
-  /** Verified by the issuer. */
+  /** The email address that the issuer has verified. */
   readonly address: string | undefined;
   readonly claims: Claims;
 }
 
-/** The issuer does not answer, or not now. */
+/** The issuer does not answer, or answers with a server error. */
 export class IssuerAway extends Error {}
-/** The answer is not accepted: `message` is a code of OAuth, or of the problem that was found; no secret. */
+/** The issuer's answer is an error or fails a check. `message` is the code of the problem, without secrets. */
 export class SignInRefused extends Error {}
 
-/** Seconds of one request to the issuer. */
-const ANSWER_WITHIN_S = 10;
-/** What the issuer offers may change. */
-const DISCOVERED_FOR_MS = 3_600_000;
+/** Timeout of one request to the issuer (s). */
+const TIMEOUT_S = 10;
+/** Cache time of the issuer's metadata (ms). */
+const METADATA_MS = 3_600_000;
 
-/** @param callback the address to which the issuer sends people back @param now milliseconds */
+/** @param callback the address to which the issuer redirects people @param now milliseconds */
 export function openOidc(settings: OidcSettings, callback: string, now: () => number) {
   let known: { readonly found: Promise<client.Configuration>; readonly until: number } | undefined;
-  /** Forgets the metadata of the issuer after a failure: its keys may be new, and the next try reads them. */
+  /** Drops the issuer's metadata after a failure: the issuer may have new keys, which the next sign-in reads. */
   const orForget = <T>(answer: Promise<T>): Promise<T> =>
     understood(answer).catch((error: unknown) => {
       known = undefined;
@@ -41,11 +41,11 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
     });
   const configuration = (): Promise<client.Configuration> => {
     if (known === undefined || now() >= known.until)
-      known = { found: discover(settings), until: now() + DISCOVERED_FOR_MS };
+      known = { found: discover(settings), until: now() + METADATA_MS };
     return orForget(known.found);
   };
   return {
-    /** Where a person is sent, and what the browser has to bring back. @throws IssuerAway */
+    /** Returns the issuer's sign-in address, and the secrets for the browser. @throws IssuerAway */
     async begin(): Promise<{ readonly url: URL; readonly flow: Flow }> {
       const config = await configuration();
       const [state, nonce] = [client.randomState(), client.randomNonce()];
@@ -61,8 +61,8 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
       return { url, flow: { state, nonce, verifier } };
     },
     /**
-     * Who has come back: the claims of the ID token, whose signature, issuer, audience, times and nonce are checked, and
-     * of the userinfo endpoint where there is one. @param search of the address to which they came back
+     * Returns the person, with the claims of the ID token and of the userinfo endpoint, if there is one. It checks the token's
+     * signature, issuer, audience, times and nonce. @param search of the callback's address
      * @throws IssuerAway @throws SignInRefused
      */
     async finish(search: string, { state, nonce, verifier }: Flow): Promise<Person> {
@@ -81,7 +81,7 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
       const address = verifiedAddress(claims);
       if (config.serverMetadata().userinfo_endpoint === undefined) return { subject, address, claims };
       const more = await understood(client.fetchUserInfo(config, tokens.access_token, subject));
-      // One document states both an address and that it is verified.
+      // The same document must state the address and its verification.
       return { subject, address: address ?? verifiedAddress(more), claims: { ...more, ...claims } };
     },
   };
@@ -95,11 +95,11 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
     return (methods.includes('client_secret_basic') ? basic : post)(metadata, ...request);
   };
   const config = await client.discovery(server, clientId, undefined, authenticate, {
-    // The setting allows it for this machine alone.
+    // The setting allows http only for this machine.
     execute: server.protocol === 'http:' ? [client.allowInsecureRequests] : [],
-    timeout: ANSWER_WITHIN_S,
+    timeout: TIMEOUT_S,
   });
-  // By the standard TLS may stand for the signature of a token that comes from the issuer itself. A key is more.
+  // The standard accepts TLS instead of a signature for a token from the issuer itself. Check the signature anyway.
   client.enableNonRepudiationChecks(config);
   return config;
 }

@@ -1,4 +1,4 @@
-/** Signing in by OpenID Connect: the way to the issuer, and the way back. */
+/** The routes for signing in by OpenID Connect: the redirect to the issuer, and the callback. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../../../db/connection/connect.ts';
@@ -14,9 +14,9 @@ import { cookieName, cookieOptions, type Sessions } from './sessions.ts';
 const START = '/login/oidc';
 const CALLBACK = '/login/oidc/callback';
 const COOKIE = 'fleetbook-oidc';
-/** A person may have to type a password and a code at the issuer. */
+/** Longest time of a sign-in at the issuer (s). */
 const FLOW_S = 600;
-/** Sign-ins that wait for the issuer at the same time. */
+/** Most simultaneous requests of sign-ins to the issuer. */
 const AT_ONCE = 8;
 
 export interface OidcRoutes {
@@ -29,22 +29,22 @@ export interface OidcRoutes {
 }
 
 /**
- * A sign-in under way. The browser keeps it, so that any process can end it. It needs no signature: the issuer checks the
- * verifier, and state and nonce must match what the issuer sends back. `since` is in seconds.
+ * The cookie of a sign-in under way. Any process can finish it. It needs no signature: the issuer checks the verifier, and
+ * state and nonce must match the issuer's answer. `since` is in seconds.
  */
-const KEPT_FLOW = z.object({
+const FLOW_COOKIE = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
   next: z.string(),
   since: z.number(),
 });
-type KeptFlow = z.infer<typeof KEPT_FLOW>;
+type FlowCookie = z.infer<typeof FLOW_COOKIE>;
 
-/** A sign-in that ends with an answer on the login page. */
+/** A failed sign-in. The login page shows the message. */
 class Refused extends Error {
   readonly status: number;
-  /** For the audit log; undefined for a problem that says nothing of a person. */
+  /** For the audit log; undefined for a problem of a server. */
   readonly code: string | undefined;
   readonly account: string | undefined;
 
@@ -56,7 +56,7 @@ class Refused extends Error {
   }
 }
 
-/** @returns what the login page links to */
+/** @returns the link of the login page */
 export function addOidcRoutes(
   app: FastifyInstance,
   { oidc, sessions, db, refusals, now }: OidcRoutes,
@@ -67,7 +67,7 @@ export function addOidcRoutes(
   const seconds = () => Math.floor(now() / 1000);
   let running = 0;
 
-  /** Answers with the login page, and the problem on it, if the work throws one. */
+  /** Answers with the login page and the problem if the work fails. */
   const orProblem = async (
     { ip }: FastifyRequest,
     reply: FastifyReply,
@@ -77,7 +77,7 @@ export function addOidcRoutes(
     try {
       const wait = refusals.wait(ip);
       if (wait) throw new Refused(429, wait.problem);
-      if (running >= AT_ONCE) throw new Refused(503, 'Too many sign-ins at this moment; try again.');
+      if (running >= AT_ONCE) throw new Refused(503, 'Too many sign-ins at the same time; try again.');
       running += 1;
       return await work().finally(() => {
         running -= 1;
@@ -97,22 +97,22 @@ export function addOidcRoutes(
     const next = ownPath(typeof request.query.next === 'string' ? request.query.next : undefined);
     return orProblem(request, reply, next, async () => {
       const { url, flow } = await issuer.begin();
-      const kept: KeptFlow = { ...flow, next, since: seconds() };
-      const text = Buffer.from(JSON.stringify(kept)).toString('base64url');
-      // The issuer sends the browser back, and a strict cookie would not come along.
+      const cookie: FlowCookie = { ...flow, next, since: seconds() };
+      const text = Buffer.from(JSON.stringify(cookie)).toString('base64url');
+      // After the issuer's redirect, the browser would not send a strict cookie.
       const options = { ...cookieOptions(request, 'lax'), maxAge: FLOW_S };
       return reply.setCookie(cookieName(request, COOKIE), text, options).redirect(url.href, 303);
     });
   });
 
   app.get(CALLBACK, { config }, (request, reply) => {
-    const flow = keptFlow(request);
+    const flow = readFlow(request);
     reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'lax'));
     return orProblem(request, reply, ownPath(flow?.next), async () => {
       if (flow === undefined || seconds() - flow.since >= FLOW_S)
         throw new Refused(
           401,
-          'This sign-in was not begun in this browser, or more than ten minutes ago; begin again.',
+          'This sign-in began in another browser, or more than ten minutes ago; sign in again.',
         );
       const [, search = ''] = /^[^?]*(\?.*)?$/.exec(request.url) ?? [];
       const { subject, address, claims } = await issuer.finish(search, flow);
@@ -131,14 +131,14 @@ function problemOf(error: unknown): Refused {
   if (error instanceof IssuerAway)
     return new Refused(503, 'The issuer does not answer; try again in a moment.');
   if (error instanceof SignInRefused)
-    return new Refused(401, `The sign-in was refused: ${error.message}. Begin again.`, error.message);
+    return new Refused(401, `The sign-in was refused: ${error.message}. Sign in again.`, error.message);
   if (isLostConnection(error)) return new Refused(503, 'PostgreSQL does not answer; try again.');
   throw error;
 }
 
 function refusalOf({ outcome, account }: Exclude<OidcSignIn, { outcome: 'account' }>, name = 'you'): Refused {
   const text = {
-    'no-role': `The issuer knows ${name}, but none of your groups gives a role here. Ask an admin of Fleetbook for one (OPS_OIDC_ROLES).`,
+    'no-role': `The issuer has authenticated ${name}, but none of your groups gives a role here. Ask an admin of Fleetbook for one (OPS_OIDC_ROLES).`,
     taken: `The name ${account} belongs to another account. An admin can hand it over: fleetbook operator use-oidc ${account} (and operator enable, if it is disabled)`,
     disabled: `The account ${account} is disabled.`,
   };
@@ -146,10 +146,10 @@ function refusalOf({ outcome, account }: Exclude<OidcSignIn, { outcome: 'account
   return new Refused(403, text[outcome], code[outcome], account);
 }
 
-function keptFlow(request: FastifyRequest): KeptFlow | undefined {
+function readFlow(request: FastifyRequest): FlowCookie | undefined {
   const text = Buffer.from(request.cookies[cookieName(request, COOKIE)] ?? '', 'base64url').toString();
   try {
-    return KEPT_FLOW.safeParse(JSON.parse(text)).data;
+    return FLOW_COOKIE.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

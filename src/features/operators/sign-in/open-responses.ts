@@ -1,15 +1,15 @@
-/** Open responses of sessions and tokens. Those of an ended one are cut within a second: event streams, downloads. */
+/** Cuts open responses, e.g. event streams, within a second after their session or token has ended. */
 import type { ServerResponse } from 'node:http';
 
 /** Milliseconds between two checks. */
 const CHECK_EVERY_MS = 400;
 
 export interface OpenResponses extends Disposable {
-  /** @param key of the session or token, as `live` knows it */
+  /** @param key of the session or token */
   add(key: string, response: ServerResponse): void;
 }
 
-/** @param live returns those of the keys whose session or token has not ended */
+/** @param live returns the keys of live sessions and good tokens */
 export function openResponses(
   live: (keys: readonly string[]) => Promise<ReadonlySet<string>>,
 ): OpenResponses {
@@ -19,7 +19,7 @@ export function openResponses(
     if (isChecking || open.size === 0) return;
     isChecking = true;
     const responses = [...open];
-    // While PostgreSQL is away no session can be ended, and new requests are refused.
+    // While PostgreSQL does not answer, no session can end, and new requests are refused.
     const good = await live([...new Set(open.values())]).catch(() => undefined);
     for (const [response, key] of good ? responses : []) if (!good?.has(key)) response.destroy();
     isChecking = false;

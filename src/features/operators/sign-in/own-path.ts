@@ -1,11 +1,11 @@
-/** Paths of this site alone, for redirects. */
+/** Checks paths for redirects. */
 const HERE = 'http://here.invalid';
-/** A backslash or a control character: browsers read the first as a slash and drop some of the others. */
+/** Browsers read a backslash as a slash, and drop some control characters. */
 const AMBIGUOUS = /[\p{Cc}\\]/u;
 
 /**
- * A path of this origin, with its query, for a redirect to it; `/` for any other text and for the sign-in page.
- * Parsing resolves `.` and `..`, so the parsed path is checked as well: `/.//host` becomes `//host`, another origin.
+ * Returns a path of this origin with its query; `/` for any other text and for the sign-in page. Parsing resolves `.` and `..`,
+ * so the parsed path is checked again: `/.//host` becomes `//host`, which is another origin.
  */
 export function ownPath(text: string | undefined): string {
   if (text === undefined || !isPath(text)) return '/';

@@ -1,13 +1,13 @@
-/** The pages of signing in. They work without script. */
+/** The pages for signing in. They have no scripts. */
 import { alert, escaped, page } from '../../../ops/pages.ts';
 import { ownPath } from './own-path.ts';
 
 export interface LoginPage {
-  /** Where to go afterwards: a path of this site. */
+  /** The path of this site to open after the sign-in. */
   readonly next: string;
-  /** What went wrong before. */
+  /** The error of the last attempt. */
   readonly problem?: string | undefined;
-  /** Where sign-in by OpenID Connect begins, and the host of its issuer. */
+  /** The start of the sign-in by OpenID Connect, and the host of its issuer. */
   readonly oidc?: { readonly start: string; readonly issuer: string } | undefined;
 }
 
@@ -28,9 +28,9 @@ ${problem === undefined ? '' : alert(problem)}${link}<form method="post" action=
   );
 }
 
-/** A page that leads on at once: after a redirect from another site the browser would send no session. */
-export function onwardPage(asked: string): string {
-  const next = escaped(ownPath(asked));
+/** Returns a page that opens `path` at once: after a redirect from another site, the browser would send no session. */
+export function onwardPage(path: string): string {
+  const next = escaped(ownPath(path));
   const refresh = `\n<meta http-equiv="refresh" content="0;url=${next}">`;
-  return page('Signed in', `<p>You are signed in. <a href="${next}">Go on</a>`, refresh);
+  return page('Signed in', `<p>You are signed in. <a href="${next}">Continue</a>`, refresh);
 }

@@ -1,4 +1,4 @@
-/** Signing in: by a token in each request, or by a session that a token or OpenID Connect has opened. */
+/** The operators' part of their server: requests have a token, or a session of a token or OpenID Connect. */
 import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../../db/connection/connect.ts';
@@ -13,15 +13,14 @@ import { openSessions } from './sessions.ts';
 import { tokenCheck } from './tokens.ts';
 
 export interface Operators {
-  /** In the worker's role: the reader's role sees no operators. */
+  /** In the worker's role: the reader's role may not read operators. */
   readonly store: Pick<Store, 'db'>;
-  /** Lets them sign in by OpenID Connect as well. */
+  /** Settings of the sign-in by OpenID Connect, if it is configured. */
   readonly oidc?: OidcSettings | undefined;
   /** Milliseconds; `Date.now` unless given. */
   readonly now?: () => number;
 }
 
-/** Lets operators sign in, and lists them for admins. */
 export function operatorsPart({ store: { db }, oidc, now = Date.now }: Operators): OpsPart {
   return {
     async addSignIn(app: FastifyInstance, { isOpsToken, refusals }: Gate): Promise<SignIn> {

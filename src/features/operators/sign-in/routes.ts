@@ -1,4 +1,4 @@
-/** Signing in by a page with a form, signing out, and `/api/session`, which says who is signed in. */
+/** The routes for signing in with a form, for signing out, and `/api/session` with the signed-in operator. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
@@ -39,7 +39,7 @@ export function addSignInRoutes(
     (_, body, done) => done(null, Object.fromEntries(new URLSearchParams(body))),
   );
 
-  /** @returns the problem; undefined once a session has begun */
+  /** Begins a session. @returns the problem; undefined after a sign-in */
   const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> => {
     const wait = refusals.wait(request.ip);
     if (wait) {

@@ -1,17 +1,17 @@
-/** Sessions of signed-in operators: a random id in a cookie, and its row in PostgreSQL. */
+/** Sessions of operators: a random id in a cookie, and a row in PostgreSQL. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Database } from '../../../db/connection/connect.ts';
 import { hashToken, isWellFormedToken, newToken } from '../../../domain/token.ts';
-import { beginSession, endSession, liveSessions, noteSessionUse } from '../db/sessions.ts';
+import { beginSession, endSession, liveSessions, storeSessionUse } from '../db/sessions.ts';
 
 /** Seconds without a request after which a session ends. */
 const IDLE = 3600;
 /** Seconds after which a session ends in any case. */
 const LIFETIME = 43_200;
 
-/** Another name than the cookies of earlier releases, which run next to this one during an upgrade. */
+/** The cookies of earlier releases, which run at the same time during an upgrade, have other names. */
 const COOKIE = 'fleetbook-operator';
-/** A use is stored if the last stored one is older than this. */
+/** A use is stored if the last stored use is older than this. */
 const SEEN_EVERY_MS = 60_000;
 
 /** @param now milliseconds */
@@ -20,9 +20,9 @@ export function openSessions(db: Database, now: () => number) {
   const live = (keys: readonly string[]) =>
     liveSessions(db, keys, { beganAfter: ago(LIFETIME), seenAfter: ago(IDLE) });
   return {
-    /** The live ones of the sessions with these keys. */
+    /** Returns the live sessions with these keys. */
     live,
-    /** Begins a session under a new id, and ends the session that this browser had. */
+    /** Begins a session with a new id, and ends the browser's previous session. */
     async begin(request: FastifyRequest, reply: FastifyReply, operatorId: number, tokenId: number | null) {
       const before = keyOf(request);
       if (before !== undefined) await endSession(db, before);
@@ -30,12 +30,12 @@ export function openSessions(db: Database, now: () => number) {
       await beginSession(db, { key: hashToken(id), operatorId, tokenId }, ago(0), ago(LIFETIME));
       reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
     },
-    /** The request's session; undefined without a live one. Keeps it from being idle. */
+    /** Returns the request's session; undefined without a live one. Stores the use. */
     async find(request: FastifyRequest) {
       const key = keyOf(request);
       if (key === undefined) return undefined;
       const [found] = await live([key]);
-      if (found && now() - found.seenAt.getTime() >= SEEN_EVERY_MS) await noteSessionUse(db, key, ago(0));
+      if (found && now() - found.seenAt.getTime() >= SEEN_EVERY_MS) await storeSessionUse(db, key, ago(0));
       return found;
     },
     /** Ends the request's session, also for copies of its cookie. */
@@ -48,7 +48,7 @@ export function openSessions(db: Database, now: () => number) {
 }
 export type Sessions = ReturnType<typeof openSessions>;
 
-/** The SHA-256 of the cookie. A cookie without the shape of an id needs no query. */
+/** Returns the SHA-256 of the cookie; undefined without a well-formed id, which saves a query. */
 function keyOf(request: FastifyRequest): string | undefined {
   const id = request.cookies[cookieName(request, COOKIE)];
   return id !== undefined && isWellFormedToken(id, 'session') ? hashToken(id) : undefined;
@@ -56,10 +56,10 @@ function keyOf(request: FastifyRequest): string | undefined {
 
 const isSecure = ({ protocol }: FastifyRequest) => protocol === 'https';
 
-/** Behind TLS the prefix lets only this host set the cookie, and only over TLS. */
+/** Returns the name of a cookie. With TLS, the prefix lets only this host set it, and only over TLS. */
 export const cookieName = (request: FastifyRequest, name: string): string =>
   isSecure(request) ? `__Host-${name}` : name;
 
-/** Scripts cannot read the cookie, and other sites cannot send it; `lax` for the way back from another site by a link. */
+/** Scripts cannot read the cookie, and other sites cannot send it. `lax` allows links from other sites. */
 export const cookieOptions = (request: FastifyRequest, sameSite: 'strict' | 'lax') =>
   ({ httpOnly: true, sameSite, secure: isSecure(request), path: '/' }) as const;
