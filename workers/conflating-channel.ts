@@ -1,4 +1,4 @@
-/** A place for one thing, the newest: what was not taken by then is gone. Ends with a failure. */
+/** Holds the newest value only, and ends with a failure. */
 export class ConflatingChannel<T> {
   #waiting: PromiseWithResolvers<void> = Promise.withResolvers();
   #value: { readonly value: T } | undefined;
@@ -9,23 +9,23 @@ export class ConflatingChannel<T> {
     this.#waiting.resolve();
   }
 
-  /** Nothing comes after what is there. */
+  /** Ends the channel. A value that waits is still taken first. */
   fail(failure: unknown): void {
     this.#failure ??= { failure };
     this.#waiting.resolve();
   }
 
-  /** Waits for something; what came before a failure goes before it. */
+  /** Waits for a value or the failure. */
   async take(): Promise<{ readonly value: T } | { readonly failure: unknown }> {
     await this.#waiting.promise;
     const next = this.#value ?? this.#failure;
-    if (next === undefined) throw new Error('unreachable: nobody else takes');
+    if (next === undefined) throw new Error('unreachable: the channel has one consumer');
     this.#value = undefined;
     if (this.#failure === undefined) this.#waiting = Promise.withResolvers();
     return next;
   }
 
-  /** What has come since, if anything: in the place of what was taken. */
+  /** Returns a value that has arrived since, if there is one. */
   takeNow(): T | undefined {
     const value = this.#value?.value;
     if (this.#value !== undefined && this.#failure === undefined) this.#waiting = Promise.withResolvers();

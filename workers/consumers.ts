@@ -4,11 +4,11 @@ import { openLoggedRedis } from '../src/app/connections.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { withTimeout } from '../src/lib/timeout.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
-import { AttemptFailed } from './attempt-failed.ts';
-import { backoffStrategy, METRICS, NEVER_GIVEN_UP, QUEUE_PREFIX, withoutParameters } from './queues.ts';
+import { ALWAYS_REPEATED, backoffStrategy, METRICS, QUEUE_PREFIX, withoutParameters } from './queues.ts';
+import { AttemptFailed } from './retry.ts';
 
-/** Milliseconds that BullMQ gets to note in Redis that a consumer has ended. */
-const LET_GO_WITHIN_MS = 3000;
+/** Milliseconds for BullMQ to store the end of a consumer in Redis. */
+const END_WITHIN_MS = 3000;
 
 /** The consumers of a worker's queues. */
 export class Consumers {
@@ -20,7 +20,7 @@ export class Consumers {
   constructor(server: ServerSetting, logger: Logger) {
     this.#logger = logger;
     this.#connection = openLoggedRedis(server, 'worker', logger);
-    this.#copies = keepCopies(this.#connection);
+    this.#copies = collectCopies(this.#connection);
   }
 
   /** Starts to process the jobs of a queue. */
@@ -33,7 +33,7 @@ export class Consumers {
       connection: this.#connection,
       prefix: QUEUE_PREFIX,
       metrics: METRICS,
-      ...NEVER_GIVEN_UP,
+      ...ALWAYS_REPEATED,
       settings: { backoffStrategy },
       ...options,
     });
@@ -46,11 +46,11 @@ export class Consumers {
     this.#consumers.push(consumer);
   }
 
-  /** Takes no more jobs, and hands back those that do not end in time. */
+  /** Takes no more jobs, and returns unfinished ones to their queues. */
   async stop(withinMs: number): Promise<void> {
-    const isRedisThere = [this.#connection, ...this.#copies].every(({ status }) => status === 'ready');
+    const isConnected = [this.#connection, ...this.#copies].every(({ status }) => status === 'ready');
     const end = (consumer: Worker) =>
-      isRedisThere ? drain(consumer, withinMs, this.#logger) : abandon(consumer);
+      isConnected ? drain(consumer, withinMs, this.#logger) : abandon(consumer);
     await Promise.all(this.#consumers.map(end));
   }
 
@@ -60,36 +60,32 @@ export class Consumers {
   }
 }
 
-/**
- * Collects the copies that BullMQ makes of a connection. While Redis is away BullMQ never closes them, and they connect again
- * and again.
- */
-function keepCopies(connection: RedisClient): readonly RedisClient[] {
+/** Collects BullMQ's copies of a connection. During an outage of Redis BullMQ does not close them, and they reconnect forever. */
+function collectCopies(connection: RedisClient): readonly RedisClient[] {
   const copies: RedisClient[] = [];
   const duplicate = connection.duplicate.bind(connection) as (...options: unknown[]) => RedisClient;
-  const kept = (...options: unknown[]) => {
+  connection.duplicate = ((...options: unknown[]) => {
     const copy = duplicate(...options);
     copies.push(copy);
     return copy;
-  };
-  connection.duplicate = kept as typeof connection.duplicate;
+  }) as typeof connection.duplicate;
   return copies;
 }
 
 /**
- * Waits for the jobs under way. BullMQ waits without a limit, and a forced close has no effect once it closes: jobs that do not
- * end in time are cancelled and go back into the queue. The fence keeps a run that ignores this from writing.
+ * Waits for the running jobs, then cancels them, which returns them to the queue. BullMQ's own close waits without a limit
+ * and cannot be forced afterwards. The fence stops the writes of a run that ignores its cancellation.
  */
 async function drain(consumer: Worker, ms: number, logger: Logger): Promise<void> {
   const closed = consumer.close();
   if (await withTimeout(ms, closed)) return;
-  logger.warn({ queue: consumer.name }, 'jobs did not end in time and are handed back');
+  logger.warn({ queue: consumer.name }, 'jobs did not end in time; they return to the queue');
   consumer.cancelAllJobs('the worker stops');
-  await withTimeout(LET_GO_WITHIN_MS, closed);
+  await withTimeout(END_WITHIN_MS, closed);
 }
 
-/** Cancels all jobs. Without Redis no end of a job can be stored, and BullMQ would wait for its return. */
+/** Cancels all jobs. Without Redis no job can end properly, and BullMQ would wait for Redis. */
 async function abandon(consumer: Worker): Promise<void> {
   consumer.cancelAllJobs('the worker stops');
-  await withTimeout(LET_GO_WITHIN_MS, consumer.close(true));
+  await withTimeout(END_WITHIN_MS, consumer.close(true));
 }

@@ -1,5 +1,5 @@
 /**
- * How a worker's Node is started. What a sync makes is gone in a moment, so that its young generation needs no more than
- * this; V8 would let it grow to three times 32 MiB for nothing. See docs/performance.md.
+ * Node's options for a worker. The objects of a sync are short-lived, so a small young generation is enough. V8's default
+ * of three times 32 MiB has no benefit. See docs/performance.md.
  */
 export const WORKER_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];

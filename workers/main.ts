@@ -19,19 +19,19 @@ import { redisMisfit } from '../src/redis/misfit.ts';
 import { redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher-options.ts';
-import { keepPulse } from '../src/snapshot/publish/pulse.ts';
+import { startPulse } from '../src/snapshot/publish/pulse.ts';
 import { publishingRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
-import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from './queues.ts';
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
-import { openWatches } from './watching.ts';
+import { type SyncDependencies, syncProcessor } from './sync-job.ts';
+import { openWatches } from './watches.ts';
 
 const CLOSE_WITHIN_MS = 20_000;
-/** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
-const LET_GO_WITHIN_MS = 3000;
+/** Limit for steps of a few statements: a hanging Postgres must not block the exit. */
+const SHORT_CLOSE_WITHIN_MS = 3000;
 
 export interface WorkerOptions {
   /** Counts runs. */
@@ -40,13 +40,12 @@ export interface WorkerOptions {
   readonly published?: PublishObserver;
   /** Counts what the comparison of the cache finds. */
   readonly comparison?: ComparisonObserver;
-  /** Takes the series of features. */
+  /** Receives the metrics of features. */
   readonly registry?: Registry;
-  /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
+  /** Milliseconds for running jobs when the worker stops. Unfinished ones then return to their queues. */
   readonly closeWithinMs?: number;
-  /** As `composeWorker` takes them. */
   readonly requestRetries?: RetryPolicy;
-  /** Hears of syncs, from the slot to the end. */
+  /** Receives the spans of syncs. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -55,8 +54,8 @@ export interface WorkerProcess extends AsyncDisposable {
 }
 
 /**
- * Starts a worker: clocks, queue consumers, and the publisher's rounds.
- * @throws BadSetting when the queues' Redis may evict jobs.
+ * Starts a worker: schedules, queue consumers, watches, and the publisher's rounds.
+ * @throws BadSetting if the queues' Redis may evict jobs
  */
 export async function startWorker(
   config: Config,
@@ -90,15 +89,15 @@ export async function startWorker(
     await addConsumers(consumers, { ...running, queues, telemetry });
     const watches = openWatches(running);
     closing.defer(async () => {
-      await withTimeout(LET_GO_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
+      await withTimeout(SHORT_CLOSE_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
       return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);
     });
 
-    const pulse = keepPulse(() => worker.publisher.pulse());
+    const pulse = startPulse(() => worker.publisher.pulse());
     closing.defer(() => pulse[Symbol.dispose]());
     const { publisher, cache, store } = worker;
     const rounds = publishingRounds({ publisher, cache, onLost: store.onLost, logger });
-    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
+    closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     for (const { work } of FEATURES) await work?.({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
       db: worker.store.db,
@@ -110,12 +109,12 @@ export async function startWorker(
       enqueue: enqueuer(store, queues),
       logger,
     });
-    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
+    closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;
     void adoptCurrency(config, worker, queues.sync, logger);
     clocks.start();
     watches.start();
-    // Slots that passed while the queue was away are due at once, not at the next full minute.
+    // After an outage of the queue, missed slots run at once and not at the next full minute.
     producer.on('ready', () => clocks.catchUpSoon());
     logger.info({ sources: config.sources.map(({ id }) => id) }, 'worker started');
     return { queues, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
@@ -127,7 +126,7 @@ export async function startWorker(
 
 /**
  * Opens the queues for adding jobs.
- * @throws BadSetting when the queues' Redis may evict jobs
+ * @throws BadSetting if the queues' Redis may evict jobs
  */
 async function connectQueues(
   server: ServerSetting,
@@ -142,7 +141,7 @@ async function connectQueues(
   if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
   const queues = openQueues(producer, logger, FEATURES, telemetry);
   closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
-  // A queue whose first connection fails never recovers, so the start waits for it and fails.
+  // A queue never recovers from a failed first connection, so the start waits for it.
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
   return { producer, queues };
 }
@@ -158,7 +157,7 @@ async function addConsumers(
   { queues, telemetry, ...running }: Consuming,
 ): Promise<void> {
   const { config, worker, logger } = running;
-  // One provider's outage must not keep another one waiting: there is room for every source.
+  // Every source has a place: one provider's outage must not delay another one.
   consumers.add<SyncJob>(SYNC_QUEUE, syncProcessor({ ...running, queue: queues.sync }), {
     ...(telemetry && { telemetry }),
     concurrency: Math.max(4, config.sources.length),
@@ -177,7 +176,7 @@ async function addConsumers(
   }
 }
 
-/** What features report for alerts. */
+/** Returns the conditions that features report for alerts. */
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
   const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();

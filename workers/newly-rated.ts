@@ -7,10 +7,7 @@ import { latestSlot } from '../src/domain/schedule.ts';
 import { currentPricing } from '../src/sync/currency.ts';
 import type { SyncJob } from './queues.ts';
 
-/**
- * Enqueues a run of each source that has excluded machines for want of an exchange rate that is known now. Their
- * prices are then published without waiting for the next slot.
- */
+/** Enqueues a run of each source with machines that lacked an exchange rate which exists now. */
 export async function enqueueNewlyRated(
   config: Config,
   { store }: Pick<Worker, 'store'>,
@@ -31,10 +28,7 @@ export async function enqueueNewlyRated(
   }
 }
 
-/**
- * Converts the prices to the configured currency when a worker starts: the next run may be a day away. If that fails, the
- * next run does it.
- */
+/** Converts all prices to the configured currency at a worker's start, because the next run may be a day away. */
 export async function adoptCurrency(
   config: Config,
   worker: Worker,
@@ -43,8 +37,16 @@ export async function adoptCurrency(
 ): Promise<void> {
   await worker
     .adoptCurrency()
-    .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'));
+    .catch((error: unknown) =>
+      logger.debug(
+        { err: error },
+        'the prices could not be converted to the configured currency; the next run converts them',
+      ),
+    );
   await enqueueNewlyRated(config, worker, queue).catch((error: unknown) =>
-    logger.debug({ err: error }, 'sources with a new rate wait for their slots'),
+    logger.debug(
+      { err: error },
+      'runs for new exchange rates could not be enqueued; the sources wait for their slots',
+    ),
   );
 }

@@ -1,60 +1,58 @@
+import { driverError, messageOf } from '../src/lib/driver-error.ts';
 import type { SourceFailureKind } from '../src/sources/source.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** How an attempt failed; `internal` is anything but the source itself, e.g. a database that is away. */
-export type FailureKind = SourceFailureKind | 'internal';
-
 export interface FailedAttempt {
-  readonly kind: FailureKind;
-  /** How many attempts in a row have failed, this one included. */
+  /** `internal` is any failure outside the source, e.g. of Postgres. */
+  readonly kind: SourceFailureKind | 'internal';
+  /** Consecutive failed attempts, including this one. */
   readonly failures: number;
-  /** Milliseconds that this one took: what takes long is asked for the less often. */
+  /** Duration of this attempt (ms). The pause is never shorter. */
   readonly tookMs: number;
-  /** Milliseconds that the upstream asked to be left alone. */
+  /** The upstream's `Retry-After` (ms). */
   readonly retryAfterMs?: number | undefined;
   readonly now: Date;
-  /** The next slot of the schedule, and the milliseconds between two of them. */
   readonly nextSlot: Date;
+  /** Milliseconds between two slots. */
   readonly intervalMs: number;
 }
 
-/** What follows a failed attempt. */
-export interface NextAttempt {
-  /** When the same job is tried again; absent where the next slot takes over. */
+interface NextAttempt {
+  /** The next attempt of the same job; absent if the next slot takes over. */
   readonly at?: Date;
-  /** Set where the upstream asked for more time than is left before the next slot. */
+  /** Set if the upstream's `Retry-After` ends after the next slot. */
   readonly nextSlotNotBefore?: Date;
 }
 
 interface Backoff {
   readonly firstMs: number;
-  /** How many times longer each further pause is. */
+  /** Ratio of two consecutive pauses. */
   readonly factor: number;
-  /** Of the schedule's interval, but at least the first pause. */
+  /** Longest pause as a share of the schedule's interval. It is never shorter than the first pause. */
   readonly mostShare: number;
   readonly mostMs: number;
 }
 
-/** Time heals it, as a rule soon. */
-const UNWELL: Backoff = { firstMs: 15 * SECOND, factor: 2, mostShare: 1 / 10, mostMs: 15 * MINUTE };
-/** As a rule somebody has to do something; but pages of maintenance look the same, and a file that is being replaced. */
-const NOT_UNDERSTOOD: Backoff = { firstMs: 5 * MINUTE, factor: 4, mostShare: 1 / 4, mostMs: 6 * HOUR };
+/** For failures that usually end soon without help. */
+const TEMPORARY: Backoff = { firstMs: 15 * SECOND, factor: 2, mostShare: 1 / 10, mostMs: 15 * MINUTE };
+/** For failures that usually need an operator. A maintenance page or a half-replaced file looks the same and ends alone. */
+const UNEXPECTED: Backoff = { firstMs: 5 * MINUTE, factor: 4, mostShare: 1 / 4, mostMs: 6 * HOUR };
 
-const BACKOFFS: Readonly<Record<FailureKind, Backoff | undefined>> = {
-  retry: UNWELL,
-  internal: UNWELL,
-  invalid: NOT_UNDERSTOOD,
-  gone: NOT_UNDERSTOOD,
-  // Nothing changes before somebody changes a setting.
+const BACKOFFS: Readonly<Record<FailedAttempt['kind'], Backoff | undefined>> = {
+  retry: TEMPORARY,
+  internal: TEMPORARY,
+  invalid: UNEXPECTED,
+  gone: UNEXPECTED,
+  // An operator has to change a setting first.
   misconfigured: undefined,
 };
 
 /**
- * When a source that failed is tried again. Pure: pauses grow until the next slot is due, which takes over; so there is
- * never more than one chain of attempts. A pause is at most as long as computed, and by chance up to half less.
+ * Returns the time of the next attempt of a failed source. Pauses grow until the next slot is due, which takes over: a
+ * source never has two chains of attempts. Jitter shortens a pause by up to one half.
  * @param random 0 up to but not including 1
  */
 export function nextAttempt(failed: FailedAttempt, random: () => number): NextAttempt {
@@ -70,6 +68,17 @@ export function nextAttempt(failed: FailedAttempt, random: () => number): NextAt
 
 function pauseOf({ firstMs, factor, mostShare, mostMs }: Backoff, failed: FailedAttempt): number {
   const most = Math.max(firstMs, Math.min(mostMs, failed.intervalMs * mostShare));
-  // Far beyond every cap; a larger power would be infinite.
+  // The exponent is capped, because a larger power would be infinite.
   return Math.min(most, firstMs * factor ** Math.min(failed.failures - 1, 30));
+}
+
+/** A failed attempt of a job that runs again after a pause. It has the message of its cause. */
+export class AttemptFailed extends Error {
+  override readonly name = 'AttemptFailed';
+  readonly pauseMs: number;
+
+  constructor(cause: unknown, pauseMs: number) {
+    super(messageOf(cause), { cause: driverError(cause) });
+    this.pauseMs = pauseMs;
+  }
 }

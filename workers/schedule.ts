@@ -15,7 +15,7 @@ import { latestSlot } from '../src/domain/schedule.ts';
 import { jobId, type Queues } from './queues.ts';
 
 export interface Schedule {
-  /** The source's id, or the name of a job of the house. */
+  /** A source's id, or the name of an internal job. */
   readonly name: string;
   /** Five cron fields, UTC. */
   readonly cron: string;
@@ -26,68 +26,66 @@ export const SWEEP_SCHEDULE: Schedule = { name: EVERY_MINUTE, cron: '* * * * *' 
 export interface SchedulerOptions {
   readonly db: ClientDatabase;
   readonly schedules: readonly Schedule[];
-  /** Puts the slot's job into its queue; called again for a slot that did not get there. */
+  /** Adds the slot's job to its queue. It is called again after a failure. */
   readonly enqueue: (slot: Slot) => Promise<void>;
   readonly logger: Logger;
-  /** This machine's clock. */
   readonly now?: () => Date;
-  /** Milliseconds between two looks for slots that did not get into the queue; 5,000 unless given. */
-  readonly lookEveryMs?: number;
-  /** PostgreSQL's clock; it is asked unless given. */
+  /** Milliseconds between two checks for claimed slots without a job; 5,000 by default. */
+  readonly checkEveryMs?: number;
   readonly databaseNow?: () => Promise<Date>;
 }
 
-/** A machine's clock that differs by more than this (ms) from PostgreSQL's is not believed. */
+/** Largest accepted difference (ms) between the clocks of this machine and of PostgreSQL. */
 const CLOCKS_MAY_DIFFER_MS = 60_000;
-/** How often what is due is looked for besides, whatever the clocks say (ms). */
+/** Milliseconds between two checks for due slots that do not depend on node-cron. */
 const CATCH_UP_EVERY_MS = 60_000;
 
-/** A claimed slot that is not in the queue after this long (ms) was claimed by a worker that died, or Redis was away. */
+/** A claimed slot without a job is enqueued after this time (ms): its worker has died, or Redis was not available. */
 const ENQUEUE_GRACE_MS = 5000;
-/** Milliseconds between two looks for such slots: a schedule may have an hour to the next one. */
-const LOOK_EVERY_MS = 5000;
+/** Milliseconds between two checks for such slots. */
+const CHECK_EVERY_MS = 5000;
 
 /**
- * One slot, one run. node-cron fires in every worker; who inserts the slot's row in Postgres enqueues its job.
- * Nothing about the schedule is kept in Redis, so that a flushed one loses nothing.
+ * Enqueues one run for each slot. node-cron fires in every worker; the worker that inserts the slot's row in Postgres
+ * enqueues its job. Redis stores no schedule, so a flush of Redis loses no slot.
  *
- * A clock that is wrong loses nothing either: one that was set back keeps node-cron waiting until that time has come
- * again, so what is due is looked for by a timer too; and a slot of the future, claimed, would cover every one until
- * then, so a clock that is far from PostgreSQL's is not believed.
+ * A wrong clock loses no slot either. After a clock was set back, node-cron waits; a timer therefore checks for due slots
+ * as well. A claimed slot in the future would cover all slots before it; the scheduler therefore uses PostgreSQL's clock if
+ * the two differ too much.
  */
 export class Scheduler implements AsyncDisposable {
   readonly #options: SchedulerOptions;
   readonly #now: () => Date;
   readonly #tasks: ScheduledTask[] = [];
   readonly #running = new Set<Promise<void>>();
-  #looks: NodeJS.Timeout | undefined;
-  #isLooking = false;
+  #checks: NodeJS.Timeout | undefined;
+  #isChecking = false;
   #catchingUp: NodeJS.Timeout | undefined;
-  #isClockTold = false;
+  #isClockLogged = false;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
   }
 
-  /** Starts the clocks. Slots that passed while no worker ran are claimed at once: the latest of each schedule. */
+  /** Starts the timers, and claims the latest slot of each schedule if no worker has claimed it. */
   start(): void {
     for (const schedule of this.#options.schedules) {
       this.#tasks.push(
         cron.schedule(schedule.cron, () => this.#background(this.claimDue([schedule])), { timezone: 'UTC' }),
       );
     }
-    this.#looks = setInterval(() => this.#lookSoon(), this.#options.lookEveryMs ?? LOOK_EVERY_MS);
+    this.#checks = setInterval(() => this.#checkSoon(), this.#options.checkEveryMs ?? CHECK_EVERY_MS);
     this.#catchingUp = setInterval(() => this.catchUpSoon(), CATCH_UP_EVERY_MS);
     this.catchUpSoon();
   }
 
-  /** `catchUp` in the background; a failure is logged. */
+  /** Runs `catchUp` in the background. */
   catchUpSoon(): void {
     this.#background(this.catchUp());
   }
 
-  /** Claims what is due and enqueues it; safe at any time, in any number of workers. */
+  /** Claims and enqueues due slots. It is safe at any time, in any number of workers. */
   async claimDue(schedules: readonly Schedule[] = this.#options.schedules): Promise<void> {
     const now = await this.#time();
     for (const schedule of schedules) {
@@ -96,7 +94,7 @@ export class Scheduler implements AsyncDisposable {
     }
   }
 
-  /** Claims what is due, and enqueues slots that were claimed and never got into the queue. */
+  /** Claims and enqueues due slots, and enqueues claimed slots without a job. */
   async catchUp(): Promise<void> {
     await this.claimDue();
     await this.#enqueueLost();
@@ -109,30 +107,32 @@ export class Scheduler implements AsyncDisposable {
     }
   }
 
-  /** What fails here is told by the look of every minute, which fails as well. */
-  #lookSoon(): void {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    const look = this.#enqueueLost()
-      .catch((error: unknown) => this.#options.logger.debug({ err: error }, 'no look for lost slots'))
+  /** Failures are only logged for debugging: the check of every minute warns about them. */
+  #checkSoon(): void {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const check = this.#enqueueLost()
+      .catch((error: unknown) =>
+        this.#options.logger.debug({ err: error }, 'claimed slots without a job could not be read'),
+      )
       .finally(() => {
-        this.#isLooking = false;
+        this.#isChecking = false;
       });
-    this.#background(look);
+    this.#background(check);
   }
 
-  /** This machine's, which fires to the second, unless it is wrong. */
+  /** Returns the time of this machine, or PostgreSQL's if the two differ too much. */
   async #time(): Promise<Date> {
-    const { db, logger, databaseNow: ask = () => databaseNow(db) } = this.#options;
-    const [database, own] = [await ask(), this.#now()];
+    const { db, logger, databaseNow: readDatabase = () => databaseNow(db) } = this.#options;
+    const [database, own] = [await readDatabase(), this.#now()];
     const aheadMs = own.getTime() - database.getTime();
     const isWrong = Math.abs(aheadMs) > CLOCKS_MAY_DIFFER_MS;
-    if (isWrong && !this.#isClockTold)
+    if (isWrong && !this.#isClockLogged)
       logger.warn(
         { aheadSeconds: Math.round(aheadMs / 1000) },
-        "this machine's clock differs from PostgreSQL's, by which slots are due until it is set right",
+        "this machine's clock differs from PostgreSQL's; the worker uses PostgreSQL's until you correct it",
       );
-    this.#isClockTold = isWrong;
+    this.#isClockLogged = isWrong;
     return isWrong ? database : own;
   }
 
@@ -140,7 +140,10 @@ export class Scheduler implements AsyncDisposable {
     try {
       await this.#options.enqueue(slot);
     } catch (error) {
-      this.#options.logger.warn({ err: error, ...slot }, 'the slot could not be enqueued; it is tried again');
+      this.#options.logger.warn(
+        { err: error, ...slot },
+        'the slot could not be enqueued; the worker retries it',
+      );
       return;
     }
     await slotEnqueued(this.#options.db, slot);
@@ -150,16 +153,16 @@ export class Scheduler implements AsyncDisposable {
     const guarded = work.catch((error: unknown) =>
       this.#options.logger.warn(
         { err: error },
-        'slots could not be claimed; they are tried again within a minute',
+        'slots could not be claimed; the worker retries within a minute',
       ),
     );
     this.#running.add(guarded);
     void guarded.finally(() => this.#running.delete(guarded));
   }
 
-  /** Stops the clocks and waits for claims that are under way. */
+  /** Stops the timers and waits for running claims. */
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#looks);
+    clearInterval(this.#checks);
     clearInterval(this.#catchingUp);
     for (const task of this.#tasks) await task.destroy();
     await Promise.all(this.#running);
@@ -179,7 +182,7 @@ export function enqueuer(
     }
     const ofFeature = queues.ofFeatures.find(({ name }) => name === schedule);
     if (ofFeature?.schedule) {
-      // The next slot follows.
+      // A failed job is not repeated: the next slot is near.
       await ofFeature.queue.add(ofFeature.schedule.job, {}, { ...options, attempts: 1 });
       return;
     }

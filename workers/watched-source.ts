@@ -1,23 +1,23 @@
-/** One source that is watched, from the first state to the end of the lease. */
+/** The watch of one source. */
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
 import { withTimeout } from '../src/lib/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
-import type { SyncResult } from '../src/sync/result.ts';
+import type { SyncResult } from '../src/sync/pipeline.ts';
 import { ConflatingChannel } from './conflating-channel.ts';
 
 type State = readonly ClusterItem[];
 
 export interface WatchedSource {
   readonly source: ClustersConfig;
-  /** Whether what the source builds upon has run. */
+  /** Returns true if the sources that this one depends on have run. */
   ready(): Promise<boolean>;
-  /** Stores a state, in a run that is recorded, and publishes what changed. */
+  /** Stores a state in a recorded run, and publishes the changes. */
   store(state: State): Promise<SyncResult['outcome']>;
-  /** Records that the watch failed. */
+  /** Records the failure of the watch. */
   failed(error: unknown): Promise<void>;
   readonly logger: Logger;
-  /** Waits so many milliseconds; the signal ends that early, without a failure. */
+  /** Waits, at most until the signal aborts. It never rejects. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
   readonly random?: () => number;
 }
@@ -25,18 +25,18 @@ export interface WatchedSource {
 const READY_CHECK_MS = 500;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** What an upstream may ask for at most. */
+/** Largest accepted `Retry-After`. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
-/** Before a state that a run by schedule has overtaken is stored again, at most. */
+/** Longest pause before a superseded state is stored again. */
 const OVERTAKEN_PAUSE_MS = 200;
-/** A batch that is held is copied whole: until an operator has decided, states are not held one by one. */
+/** Pause after a held batch. Every hold copies the whole batch, so not every state is held. */
 const HELD_PAUSE_MS = 5000;
-/** What an adapter gets to let go of its connections. */
+/** Time for an adapter to close its connections. */
 const END_WITHIN_MS = 3000;
 
 /**
- * Watches until the signal, and never fails: what fails is recorded and begun again after a pause. Each state is stored
- * whole, so of those that pile up only the newest matters.
+ * Watches until the signal aborts. It never rejects: it records a failure and starts again after a pause. Each state is
+ * complete, so only the newest one matters.
  */
 export async function watchSource(watched: WatchedSource, signal: AbortSignal): Promise<void> {
   const { source, logger, pause } = watched;
@@ -53,25 +53,25 @@ export async function watchSource(watched: WatchedSource, signal: AbortSignal): 
       failures += 1;
       logger.warn(
         { sourceId: source.id, ...(error instanceof SourceError ? { kind: error.kind } : { err: error }) },
-        `watching failed, and is begun again in ${Math.round(ms)} ms: ${messageOf(error)}`,
+        `the watch failed and starts again in ${Math.round(ms)} ms: ${messageOf(error)}`,
       );
       await pause(ms, signal);
     }
   }
 }
 
-/** Milliseconds: twice as long each time, by chance up to half less, never less than the upstream asked for. */
+/** Returns the pause in ms. It doubles each time, minus jitter of up to one half, and respects `Retry-After`. */
 export function pauseAfter(error: unknown, failures: number, random: () => number): number {
   const most = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 30));
-  const asked = error instanceof SourceError ? (error.retryAfterMs ?? 0) : 0;
-  return Math.max(most * (0.5 + random() / 2), Math.min(asked, LONGEST_RETRY_AFTER_MS));
+  const retryAfter = error instanceof SourceError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.max(most * (0.5 + random() / 2), Math.min(retryAfter, LONGEST_RETRY_AFTER_MS));
 }
 
 async function untilReady({ ready, pause }: WatchedSource, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && !(await ready())) await pause(READY_CHECK_MS, signal);
 }
 
-/** @throws what the watch or the storing fails with */
+/** @throws the failure of the watch or of the storing */
 async function watchOnce(watched: WatchedSource, signal: AbortSignal, stored: () => void): Promise<void> {
   const { source } = watched;
   const attempt = new AbortController();
@@ -94,7 +94,7 @@ async function watchOnce(watched: WatchedSource, signal: AbortSignal, stored: ()
   } finally {
     attempt.abort();
     if (!(await withTimeout(END_WITHIN_MS, reading)))
-      watched.logger.warn({ sourceId: source.id }, 'the watch does not end when it is told to');
+      watched.logger.warn({ sourceId: source.id }, 'the watch did not end in time');
   }
 }
 
@@ -109,7 +109,7 @@ async function readStates(
       if (ends.aborted) return;
       newest.put(state);
     }
-    newest.fail(new SourceError('retry', 'the watch came to an end by itself'));
+    newest.fail(new SourceError('retry', 'the watch ended without a request'));
   } catch (error) {
     newest.fail(error);
   }
@@ -126,7 +126,7 @@ async function storeNewest(
     const outcome = await store(state);
     if (outcome === 'held') await pause(HELD_PAUSE_MS, signal);
     if (outcome !== 'superseded') return;
-    // The run that overtook it may have read what was before this state: it is stored again, and overtakes that one.
+    // The other run may have read an older state, so this one is stored again.
     await pause(OVERTAKEN_PAUSE_MS * random(), signal);
     state = newest.takeNow() ?? state;
   }

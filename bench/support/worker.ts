@@ -15,8 +15,8 @@ import { redisReady } from '../../src/redis/redis.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
-import { syncProcessor } from '../../workers/processors/sync.ts';
 import { openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { syncProcessor } from '../../workers/sync-job.ts';
 import { benchAdapter, type CatalogueShape } from './catalogue.ts';
 import { benchControlPlane, type ClustersShape } from './clusters.ts';
 

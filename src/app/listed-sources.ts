@@ -63,7 +63,7 @@ function ofConfigured(
     disabled,
     schedule,
     scheduleInWords: scheduleInWords(schedule),
-    watched: adapter.watched ?? false,
+    watched: 'watch' in adapter && adapter.watch !== undefined,
     nextSlots: disabled === null ? nextSlots(schedule, now, slots) : [],
     registeredAt: stored?.registeredAt ?? null,
     verifiedAt: stored?.verifiedAt ?? null,

@@ -7,7 +7,7 @@ import { seedProviders } from '../db/providers.ts';
 import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '../sources/http/retries.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { adoptCurrency } from '../sync/currency.ts';
-import type { SyncResult } from '../sync/result.ts';
+import type { SyncResult } from '../sync/pipeline.ts';
 import { inSomeLogContext } from './log-context.ts';
 import { type RunOptions, runSource } from './run-source.ts';
 import { composeWriter, type Writer, type WriterOptions } from './writer.ts';

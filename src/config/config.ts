@@ -21,29 +21,28 @@ export type { Environment, SourceConfig } from './source-config.ts';
 export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
-  /** What the file gives features. */
+  /** Features' sections of the file. */
   readonly sections: FileSections;
   /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
   readonly content: 'sample' | 'live';
 }
 
-/** What features can be configured with. */
+/** The configuration of all features. */
 export interface FeatureConfig {
   readonly settings: SettingDefinitions;
   readonly sections: readonly FileSection[];
-  /** Returns what is wrong beyond single settings and the form of sections, a line each. */
+  /** Returns problems that concern several settings or sections, one line each. */
   readonly problems: (config: WithSections) => readonly string[];
 }
 
-/** What features read their configuration from. */
 export type WithSections = Pick<Config, 'settings' | 'sections'>;
 
 export const NO_FEATURES: FeatureConfig = { settings: {}, sections: [], problems: () => [] };
 
 /**
- * Reads the environment, and the file that FLEETBOOK_CONFIG names, once and whole.
- * @param features whose configuration is checked too
- * @throws BadSetting that names everything that is wrong, one line each, and what would do.
+ * Reads the environment and the file of FLEETBOOK_CONFIG.
+ * @param features their configuration is checked as well
+ * @throws BadSetting with one line for each problem and its remedy
  */
 export function readConfig(env: Environment, features?: FeatureConfig): Config {
   const { problems, named: _, ...config } = inspectConfig(env, features);
@@ -51,15 +50,15 @@ export function readConfig(env: Environment, features?: FeatureConfig): Config {
   return Object.freeze(config);
 }
 
-/** A configuration as far as it can be read. */
+/** The readable part of a configuration. */
 export interface InspectedConfig extends Config {
-  /** All sources that are named, also those that cannot be opened. */
+  /** All configured sources, including those that cannot be opened. */
   readonly named: readonly NamedSource[];
-  /** Everything that is wrong, a line each, with what would do; no secret. */
+  /** One line for each problem with its remedy, without secrets. */
   readonly problems: readonly string[];
 }
 
-/** Reads what `readConfig` reads, and fails for nothing. What is wrong has its default or is left out. */
+/** Reads the configuration and never throws. A wrong value has its default or is left out. */
 export function inspectConfig(env: Environment, features: FeatureConfig = NO_FEATURES): InspectedConfig {
   const problems: string[] = [];
   const settings = inspectSettings(env, problems);
@@ -73,7 +72,7 @@ export function inspectConfig(env: Environment, features: FeatureConfig = NO_FEA
   return { settings, named, sources, sections, content, problems };
 }
 
-/** The variables that the configuration reads, also those that the file of sources names, with their values. */
+/** Returns all variables that the configuration reads, including those that the file names. */
 export function variablesRead(env: Environment, features: FeatureConfig): Record<string, string> {
   const read: Record<string, string> = {};
   inspectConfig(
@@ -86,13 +85,13 @@ export function variablesRead(env: Environment, features: FeatureConfig): Record
     }),
     features,
   );
-  // Another command may run in another folder.
+  // A later command may run in another folder.
   for (const [name, { isPath }] of Object.entries<Setting<unknown>>({ ...SETTINGS, ...features.settings }))
     if (isPath && read[name]) read[name] = resolve(read[name]);
   return read;
 }
 
-/** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */
+/** Returns the variables for `up --live`, which make a source of every provider that needs no credentials. */
 export function liveEnvironment(env: Environment): Record<string, string> {
   const added: Record<string, string> = {};
   for (const adapter of catalogueAdapters) {

@@ -1,4 +1,4 @@
-/** What each limit of the guards means to an operator: the form of the file and its documentation are made from it. */
+/** The limits of the guards for operators. The file's schema and its documentation are generated from them. */
 import { z } from 'zod';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
 
@@ -9,54 +9,55 @@ interface LimitDescription {
 }
 
 const factor = z.number().min(0);
-/** A larger share would switch its guard off. */
+/** A larger share would disable its guard. */
 const share = factor.max(1, { error: 'must be a share from 0 to 1, e.g. 0.2 for 20 %' });
 
 export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   removedShare: {
     unit: 'share of the known rows',
     describe:
-      'how many machines (or clusters) one run may take from readers: not listed any more, or excluded now for another reason than stock',
+      'machines (or clusters) that one run may remove: no longer listed, or excluded now for another reason than stock',
     shape: share,
   },
   addedShare: {
     unit: 'share of the known rows',
-    describe: 'how many may be new, which may be more than are known; the first run of a source is free',
+    describe:
+      'new rows in one run, which may be more than the known ones; the first run of a source has no limit',
     shape: factor,
   },
   repricedShare: {
     unit: 'share of the known rows',
-    describe: 'how many may have another price',
+    describe: 'rows with another price in one run',
     shape: share,
   },
   priceRatio: {
     unit: 'factor, from 1',
-    describe: 'by which a published price may rise or fall; few prices beyond it are quarantined',
+    describe: 'factor by which a published price may rise or fall; few prices beyond it are quarantined',
     shape: z.number().min(1),
   },
   reshapedShare: {
     unit: 'share of the known rows',
-    describe: 'how many may have other vCPUs or memory: they hardly ever do, but a unit may be mistaken',
+    describe: 'machines with other vCPUs or memory in one run; a large share indicates a wrong unit',
     shape: share,
   },
   duplicateShare: {
     unit: 'share of the rows read',
-    describe: 'how many may be listed more than once; few of them are quarantined',
+    describe: 'repeated rows; few of them are quarantined',
     shape: share,
   },
   incompleteShare: {
     unit: 'share of what the upstream announced',
-    describe: 'how much of it may be missing',
+    describe: 'rows that may be missing',
     shape: share,
   },
   rejectedShare: {
     unit: 'share of the rows read',
-    describe: 'how many may be unusable, that is quarantined',
+    describe: 'rows that may be unusable, that is quarantined',
     shape: share,
   },
   smallCount: {
     unit: 'count',
-    describe: 'so many rows may always go, come, change or be rejected, whatever their share is',
+    describe: 'rows that may always go, come, change or be rejected, whatever their share is',
     shape: z.int().min(0),
   },
   maxHourlyPrice: {
@@ -75,7 +76,7 @@ export const limitsShape = z.strictObject(
       name,
       shape
         .optional()
-        .describe(`${describe} (${unit}); ${DEFAULT_GUARD_LIMITS[name as keyof GuardLimits]} when absent`),
+        .describe(`${describe} (${unit}); ${DEFAULT_GUARD_LIMITS[name as keyof GuardLimits]} by default`),
     ]),
   ) as LimitShapes,
 );

@@ -1,8 +1,8 @@
-/** Values of the configuration as they may be shown: a secret is never shown, and no part of one. */
+/** Masks secrets in values of the configuration. */
 
 export const MASK = '***';
 
-/** An address without what may be a secret in it: user, password, and the values of its query. Other text as it is. */
+/** Masks user, password and the values of the query of an address. Returns any other text unchanged. */
 export function maskedAddress(text: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   if (!URL.canParse(text)) return MASK;
@@ -14,13 +14,13 @@ export function maskedAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${path}${query && `?${query}`}`;
 }
 
-/** The program alone: a command's arguments may hold a secret. */
+/** Masks the arguments of a command. */
 export function maskedCommand(words: readonly string[]): string {
   const [program = ''] = words;
   return words.length > 1 ? `${program} ${MASK}` : program;
 }
 
-/** The same of text as `<ID>_TOKEN_COMMAND` has it: plain words or a JSON list. */
+/** Masks the arguments of a command in the form of `<ID>_TOKEN_COMMAND`: plain words or a JSON list. */
 export function maskedCommandText(text: string): string {
   if (!text.trim().startsWith('[')) return maskedCommand(text.trim().split(/\s+/));
   try {

@@ -1,28 +1,25 @@
-/** How old the data of a source may get: the objective that its freshness is compared with. */
+/** The default of the largest accepted age of a source's data. */
 import { CronExpressionParser } from 'cron-parser';
 
-/** Intervals of the schedule after which the data is too old, unless a setting says otherwise. */
+/** Intervals of the schedule after which the data is too old. */
 const INTERVALS = 3;
 const DAY_S = 86_400;
-/** Seconds: ten years, the most that can be configured. */
+/** The largest setting: ten years in seconds. */
 export const LONGEST_MAX_AGE = 3660 * DAY_S;
-/** From here the days of schedules are walked, for a year; any year does. */
+/** Start of the year in which the days of a schedule are compared. Any year is suitable. */
 const FROM = new Date('2026-01-01T00:00:00Z');
 
-/** Seconds; the default of `maxAge`. @param schedule five cron fields, which have been checked */
+/** Returns the default of `maxAge` in seconds. @param schedule five valid cron fields */
 export function defaultMaxAge(schedule: string): number {
   return INTERVALS * longestInterval(schedule);
 }
 
-/**
- * The longest time between two slots of a schedule in seconds: of one that is due on working days only, that over the
- * weekend.
- */
+/** Returns the longest time between two slots in seconds. For a schedule on working days it spans the weekend. */
 export function longestInterval(schedule: string): number {
   const { fields } = CronExpressionParser.parse(schedule, { tz: 'UTC' });
-  const times = numbers(fields.hour.values).flatMap((hour) =>
-    numbers(fields.minute.values).map((minute) => (hour * 60 + minute) * 60),
-  );
+  const times = fields.hour.values
+    .map(Number)
+    .flatMap((hour) => fields.minute.values.map((minute) => (hour * 60 + Number(minute)) * 60));
   const first = Math.min(...times);
   const last = Math.max(...times);
   let longest = longestDayGap(schedule) * DAY_S - last + first;
@@ -34,7 +31,7 @@ export function longestInterval(schedule: string): number {
   return longest;
 }
 
-/** Days from one day of the schedule to the next, the most. */
+/** Returns the largest number of days between two days of the schedule. */
 function longestDayGap(schedule: string): number {
   const days = schedule.trim().split(/\s+/).slice(2);
   if (days.every((field) => field === '*')) return 1;
@@ -48,8 +45,4 @@ function longestDayGap(schedule: string): number {
     before = next;
   }
   return longest;
-}
-
-function numbers(values: readonly unknown[]): number[] {
-  return values.map(Number);
 }

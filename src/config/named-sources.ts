@@ -1,9 +1,11 @@
-/** Which sources are configured, by the environment and by the file that FLEETBOOK_CONFIG names. */
+/** The sources that the environment and the file of FLEETBOOK_CONFIG configure. */
 import { CronExpressionParser } from 'cron-parser';
 import { didYouMean } from '../lib/did-you-mean.ts';
+import { adapter as ecb } from '../sources/rates/ecb.ts';
+import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/options.ts';
+import type { AnyCatalogueAdapter, ClusterAdapter, SourceOptions } from '../sources/source.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
-import { type AdapterSummary, CATALOGUES, CLUSTERS, RATES } from './adapter-summary.ts';
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
 import { integer } from './setting-values.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
@@ -18,41 +20,41 @@ import {
 
 interface Named {
   readonly id: string;
-  readonly adapter: { readonly id: string } & AdapterSummary;
   /** Five cron fields, UTC. */
   readonly schedule: string;
-  /** Seconds that its data may be old: three of its longest intervals unless it is configured. */
+  /** Largest accepted age of the data in seconds: by default three of the longest intervals. */
   readonly maxAge: number;
   readonly limits: GuardLimits;
 }
 
-/** A source without its credentials and whatever else takes its adapter to read. */
+/** A configured source before its options and credentials are read. `entry` is absent for a source of the environment. */
 export type NamedSource =
-  /** `entry` is that of the file; absent where the environment configures it. */
   | (Named & {
       readonly kind: 'catalogue';
+      readonly adapter: AnyCatalogueAdapter;
       readonly options: { readonly provider?: unknown };
       readonly entry?: SourceEntry;
     })
-  | (Named & { readonly kind: 'clusters'; readonly entry?: ClusterEntry })
-  | (Named & { readonly kind: 'rates' });
+  | (Named & { readonly kind: 'clusters'; readonly adapter: ClusterAdapter; readonly entry?: ClusterEntry })
+  | (Named & { readonly kind: 'rates'; readonly adapter: typeof ecb });
 
-/** The id, and the prefix of the variables, of the one source of clusters that needs no file; it reads JSON. */
+/** The only source of clusters that needs no file. Its id is the prefix of its variables. */
 const CLUSTERS_SOURCE = { id: 'clusters', adapter: 'json' } as const;
 const RATES_SOURCE = 'exchange-rates';
 
-/** Variables any of which says that an adapter's default source exists. */
-const MAKING = ['url', 'token', 'tokenCommand', 'credentialType'] as const;
+/** Each of these variables creates the default source of an adapter. */
+const CREATING = ['url', 'token', 'tokenCommand', 'credentialType'] as const;
 
-/** True when somebody has said where data is to come from: then the sample stays away. */
+/** Returns true if the environment configures a source, which replaces the sample. */
 export function namesASource(env: Environment): boolean {
-  const keys = Object.keys(CATALOGUES).flatMap((id) => MAKING.map((name) => environmentKey(id, name)));
+  const keys = catalogueAdapters.flatMap(({ id }) => CREATING.map((name) => environmentKey(id, name)));
   return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
 }
 
 /**
- * @param sections of the file, which are checked too
- * @throws BadSetting that names everything that is wrong, one line each, and what would do.
+ * Reads all sources without their credentials.
+ * @param sections features' sections of the file, which are checked as well
+ * @throws BadSetting with one line for each problem and its remedy
  */
 export function readNamedSources(
   env: Environment,
@@ -69,7 +71,7 @@ export function readNamedSources(
   return { settings, sources };
 }
 
-/** The sources of the environment and those of the file; what is wrong is added to `problems`, a line each. */
+/** Returns the sources of the environment and of the file. It adds a line to `problems` for each problem. */
 export function namedSources(
   env: Environment,
   settings: Settings,
@@ -92,31 +94,31 @@ export function namedSources(
   return found;
 }
 
-/** The sources that variables configure, except those that an entry of the file replaces. */
+/** Returns the sources of the environment without those that an entry of the file replaces. */
 function sourcesOfEnvironment(env: Environment, file: SourcesFile, problems: string[]): NamedSource[] {
   const entries = entriesOf(file);
   const replaced = new Set(entries.filter((each) => isDefault(each.kind, each.entry)).map(idOf));
-  // A variable that an entry names makes no source by itself.
+  // A variable that an entry names does not create a source.
   const named = new Set(entries.flatMap(({ entry }) => variablesOf(entry)));
   const found: NamedSource[] = [];
-  for (const [id, adapter] of Object.entries(CATALOGUES)) {
+  for (const adapter of catalogueAdapters) {
+    const { id } = adapter;
     const given = (name: string) => env[environmentKey(id, name)] || undefined;
-    if (replaced.has(id) || !MAKING.some((name) => given(name) && !named.has(environmentKey(id, name))))
+    if (replaced.has(id) || !CREATING.some((name) => given(name) && !named.has(environmentKey(id, name))))
       continue;
     const schedule = given('schedule') ?? adapter.schedule;
     found.push({
       kind: 'catalogue',
       id,
-      adapter: { id, ...adapter },
+      adapter,
       schedule,
       maxAge: maxAgeIn(env, environmentKey(id, 'maxAge'), schedule, problems),
       limits: DEFAULT_GUARD_LIMITS,
       options: { provider: given('provider') },
     });
   }
-  const json = CLUSTERS[CLUSTERS_SOURCE.adapter];
-  if (json && env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
-    const adapter = { id: CLUSTERS_SOURCE.adapter, ...json };
+  const adapter = byId(clusterAdapters, CLUSTERS_SOURCE.adapter);
+  if (adapter && env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
     const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
     const maxAge = maxAgeIn(env, 'CLUSTERS_MAX_AGE', schedule, problems);
     const { id } = CLUSTERS_SOURCE;
@@ -128,55 +130,60 @@ function sourcesOfEnvironment(env: Environment, file: SourcesFile, problems: str
 /** @param path of the file, for problems */
 function sourcesOfFile(file: SourcesFile, path: string | undefined, problems: string[]): NamedSource[] {
   const found: NamedSource[] = [];
-  for (const { kind, entry, adapters: known } of entriesOf(file)) {
-    const adapter = known[entry.adapter];
+  for (const { kind, entry, adapter } of entriesOf(file)) {
     if (adapter === undefined) {
+      const ids = (kind === 'clusters' ? clusterAdapters : catalogueAdapters).map(({ id }) => id);
       problems.push(
-        `${path}: source "${entry.id}": adapter must be one of ${Object.keys(known).join(', ')}; it is "${entry.adapter}"${didYouMean(entry.adapter, Object.keys(known))}`,
+        `${path}: source "${entry.id}": adapter must be one of ${ids.join(', ')}; it is "${entry.adapter}"${didYouMean(entry.adapter, ids)}`,
       );
       continue;
     }
     const schedule = entry.schedule ?? adapter.schedule;
     const common = {
       id: entry.id,
-      adapter: { id: entry.adapter, ...adapter },
       schedule,
       maxAge: entry.maxAge ?? maxAgeBy(schedule),
       limits: { ...DEFAULT_GUARD_LIMITS, ...definedOnly(entry.limits ?? {}) },
     };
-    if (kind === 'clusters') found.push({ kind, ...common, entry });
-    else found.push({ kind, ...common, options: entry.options ?? {}, entry });
+    if (kind === 'clusters') found.push({ kind, ...common, adapter, entry });
+    else found.push({ kind, ...common, adapter, options: entry.options ?? {}, entry });
   }
   return found;
 }
 
 function ratesSource(env: Environment, problems: string[]): NamedSource {
-  const adapter = { id: 'ecb', ...RATES };
-  const schedule = env.EXCHANGE_RATES_SCHEDULE || adapter.schedule;
+  const schedule = env.EXCHANGE_RATES_SCHEDULE || ecb.schedule;
   const maxAge = maxAgeIn(env, 'EXCHANGE_RATES_MAX_AGE', schedule, problems);
-  return { kind: 'rates', id: RATES_SOURCE, adapter, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS };
+  return { kind: 'rates', id: RATES_SOURCE, adapter: ecb, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS };
 }
 
 const entriesOf = (file: SourcesFile) => [
-  ...file.catalogues.map((entry) => ({ kind: 'catalogue', entry, adapters: CATALOGUES }) as const),
-  ...file.clusters.map((entry) => ({ kind: 'clusters', entry, adapters: CLUSTERS }) as const),
+  ...file.catalogues.map(
+    (entry) => ({ kind: 'catalogue', entry, adapter: byId(catalogueAdapters, entry.adapter) }) as const,
+  ),
+  ...file.clusters.map(
+    (entry) => ({ kind: 'clusters', entry, adapter: byId(clusterAdapters, entry.adapter) }) as const,
+  ),
 ];
+
+const byId = <A extends { readonly id: string }>(adapters: readonly A[], id: string) =>
+  adapters.find((adapter) => adapter.id === id);
 
 const idOf = ({ entry }: { readonly entry: SourceEntry }) => entry.id;
 
-/** Whether an entry takes the place of the source that the environment would configure. */
+/** Returns true if an entry replaces the source of the environment with the same id. */
 export function isDefault(kind: 'catalogue' | 'clusters', { id, adapter }: SourceEntry): boolean {
   if (kind === 'clusters') return id === CLUSTERS_SOURCE.id && adapter === CLUSTERS_SOURCE.adapter;
-  return id === adapter && id in CATALOGUES;
+  return id === adapter && catalogueAdapters.some((each) => each.id === id);
 }
 
-/** The variables that an entry names. */
+/** Returns the variables that an entry names. */
 export function variablesOf({ tokenEnv, apiKeyEnv, credentials }: SourceEntry): string[] {
   const secret = credentials && 'clientSecretEnv' in credentials ? credentials.clientSecretEnv : undefined;
   return [tokenEnv, apiKeyEnv, secret].filter((name) => name !== undefined);
 }
 
-/** Reference rates are a source of their own, where a price is said in a currency that is not configured. */
+/** Returns true if a price may have a currency without a configured rate. */
 function needsRates(env: Environment, settings: Settings, sources: readonly NamedSource[]): boolean {
   const known = new Set<unknown>([
     settings.CATALOGUE_CURRENCY,
@@ -187,11 +194,12 @@ function needsRates(env: Environment, settings: Settings, sources: readonly Name
       const types = source.kind === 'clusters' ? Object.values(source.entry?.diskTypes ?? {}) : [];
       return types.some(({ price }) => price !== undefined && !known.has(price.currency));
     }
-    const { currency, provider } = source.adapter;
+    const { adapter } = source;
+    if (adapter.provider) return !known.has(adapter.currency);
     const option = source.entry ? source.entry.options?.currency : env[environmentKey(source.id, 'currency')];
-    // Where only the rows say it, it may be any.
-    if (currency === undefined) return true;
-    return !known.has(provider ? currency : option || currency);
+    // Without a default currency, each row may have another one.
+    const standard = optionDefaults(adapter).currency;
+    return !standard || !known.has(option || standard);
   });
 }
 
@@ -201,30 +209,24 @@ function scheduleProblem(schedule: string): string | undefined {
     CronExpressionParser.parse(schedule, { tz: 'UTC' });
     return undefined;
   } catch (error) {
-    return `is no cron expression (${(error as Error).message})`;
+    return `is not a cron expression (${(error as Error).message})`;
   }
 }
 
 const readMaxAge = integer(1, LONGEST_MAX_AGE, 'seconds');
 
-/** The seconds in a variable, or three intervals of the schedule if it is not set. */
+/** Returns the seconds of a variable, or three intervals of the schedule if it is not set. */
 function maxAgeIn(env: Environment, key: string, schedule: string, problems: string[]): number {
-  return givenMaxAge(key, env[key], problems) ?? maxAgeBy(schedule);
-}
-
-/** What a variable says, in seconds; undefined where it is not set. */
-function givenMaxAge(key: string, value: string | undefined, problems: string[]): number | undefined {
-  if (!value) return undefined;
   try {
-    return readMaxAge(value);
+    if (env[key]) return readMaxAge(env[key]);
   } catch (error) {
     if (!(error instanceof BadSetting)) throw error;
-    problems.push(`${key} ${error.message}; it is ${JSON.stringify(value)}`);
-    return undefined;
+    problems.push(`${key} ${error.message}; it is ${JSON.stringify(env[key])}`);
   }
+  return maxAgeBy(schedule);
 }
 
-/** Three intervals. What is no schedule stops the start for itself. */
+/** Returns three intervals; 0 for an invalid schedule, which is a problem of its own. */
 const maxAgeBy = (schedule: string): number =>
   scheduleProblem(schedule) === undefined ? defaultMaxAge(schedule) : 0;
 
@@ -232,4 +234,12 @@ function definedOnly<T extends object>(object: T): { [K in keyof T]-?: NonNullab
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]-?: NonNullable<T[K]>;
   };
+}
+
+/** Returns an adapter's options with their defaults; null for an option without a default. */
+export function optionDefaults(adapter: NamedSource['adapter']): Readonly<Record<string, string | null>> {
+  const shape: SourceOptions['shape'] = ('options' in adapter && adapter.options?.shape) || {};
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, option]) => [name, option.safeParse(undefined).data ?? null]),
+  );
 }

@@ -1,23 +1,25 @@
-/** Sources as they run: with their adapters, credentials and options. */
+/** Opens configured sources: reads their options and credentials. */
 import { type ClusterRules, contradictionIn, NO_RULES } from '../sources/cluster-rules.ts';
 import { credentialsInEnvironment, openCredentials } from '../sources/credentials/open.ts';
 import { NO_CREDENTIALS } from '../sources/credentials/provider.ts';
 import { adapter as ecb } from '../sources/rates/ecb.ts';
-import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
-import { environmentKey, optionsInEnvironment, readOptions } from '../sources/schema/options.ts';
-import type { AnyCatalogueAdapter, ClusterAdapter } from '../sources/source.ts';
-import { isHttpUrl } from './http-url.ts';
+import {
+  environmentKey,
+  optionsInEnvironment,
+  type ReadOptions,
+  readOptions,
+} from '../sources/schema/options.ts';
 import { maskedAddress } from './masked.ts';
 import { isDefault, type NamedSource, variablesOf } from './named-sources.ts';
+import { isHttpUrl } from './setting-values.ts';
 import type { Settings } from './settings.ts';
 import type { Environment, SourceBase, SourceConfig } from './source-config.ts';
 import type { ClusterEntry, SourceEntry } from './sources-file.ts';
 
-type Adapter = AnyCatalogueAdapter | ClusterAdapter;
 type FromFileOrEnvironment = Exclude<NamedSource, { kind: 'rates' }>;
-type Tell = (problem: string) => void;
+type Report = (problem: string) => void;
 
-/** Everything that is wrong is added to `problems`, a line each. */
+/** Opens all sources. It adds a line to `problems` for each problem, and leaves out a source without an address. */
 export function openSources(
   named: readonly NamedSource[],
   settings: Settings,
@@ -35,69 +37,60 @@ export function openSources(
       return [{ kind, id, adapter: ecb, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits }];
     }
     if (kind === 'clusters') {
-      const adapter = clusterAdapters.find((each) => each.id === source.adapter.id);
-      const common = adapter && open(source, adapter, settings, env, problems);
-      if (!adapter || !common) return [];
-      const { entry } = source;
+      const common = open(source, settings, env, problems);
+      if (!common) return [];
+      const { adapter, entry } = source;
       const wrong = entry && contradictionIn(entry);
       if (wrong !== undefined) problems.push(`${settings.FLEETBOOK_CONFIG}: source "${id}": ${wrong}`);
       return [{ kind, adapter, rules: entry ? rulesIn(entry) : NO_RULES, ...common }];
     }
-    const adapter = catalogueAdapters.find((each) => each.id === source.adapter.id);
-    const common = adapter && open(source, adapter, settings, env, problems);
-    return adapter && common ? [{ kind, adapter, ...common }] : [];
+    const common = open(source, settings, env, problems);
+    return common ? [{ kind, adapter: source.adapter, ...common }] : [];
   });
 }
 
-function baseUrlOf(adapter: Adapter): string | undefined {
-  return 'baseUrl' in adapter ? adapter.baseUrl : undefined;
-}
-
-interface Opened extends SourceBase {
-  readonly options?: NonNullable<Extract<SourceConfig, { kind: 'catalogue' }>['options']>;
-}
-
-/** What sources of machines and of clusters have alike; undefined where there is no address. */
+/** Returns the common part of machine and cluster sources; undefined without an address. */
 function open(
   source: FromFileOrEnvironment,
-  adapter: Adapter,
   settings: Settings,
   env: Environment,
   problems: string[],
-): Opened | undefined {
-  const { id, schedule, maxAge, limits, entry } = source;
+): (SourceBase & { readonly options?: ReadOptions }) | undefined {
+  const { id, adapter, schedule, maxAge, limits, entry } = source;
   const schema = 'options' in adapter ? adapter.options : undefined;
   const key = (name: string) => environmentKey(id, name);
   const inFile = `${settings.FLEETBOOK_CONFIG}: source "${id}"`;
-  const tell: Tell = (problem) => problems.push(entry ? `${inFile}: ${problem}` : problem);
+  const report: Report = (problem) => problems.push(entry ? `${inFile}: ${problem}` : problem);
   const twice = entry && contradiction(source.kind, entry, Object.keys(schema?.shape ?? {}), env);
   if (twice !== undefined) problems.push(`${inFile} ${twice}`);
 
-  const url = (entry ? entry.url : env[key('url')] || undefined) ?? baseUrlOf(adapter);
+  const url =
+    (entry ? entry.url : env[key('url')] || undefined) ??
+    ('baseUrl' in adapter ? adapter.baseUrl : undefined);
   if (entry && url === undefined) {
-    tell('url is missing; give the address or the file to read');
+    report('url is missing; give the address or the file to read');
     return undefined;
   }
   const orPath = 'readsFiles' in adapter && adapter.readsFiles;
   if (!isHttpUrl(url ?? '') && !(orPath && url)) {
     const must = entry ? 'url must start with' : `${key('url')} must be a URL that starts with`;
-    tell(
+    report(
       `${must} http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(maskedAddress(url ?? ''))}`,
     );
   }
 
   if (entry?.options !== undefined && schema === undefined)
-    tell(`options must be left out; the adapter ${adapter.id} has none`);
+    report(`options must be left out; the adapter ${adapter.id} has none`);
   const nameOf = entry ? (option: string) => ['options', option].filter(Boolean).join('.') : key;
   const given = (entry ? entry.options : schema && optionsInEnvironment(id, schema, env)) ?? {};
   const read = schema && readOptions(schema, given, nameOf);
-  for (const problem of read?.problems ?? []) tell(problem);
+  for (const problem of read?.problems ?? []) report(problem);
 
-  const apiKey = apiKeyOf(source, adapter, env, tell);
+  const apiKey = apiKeyOf(source, env, report);
   return {
     id,
     url: url ?? '',
-    credentials: openCredentials(credentialsOf(source, env, problems), adapter, env, tell),
+    credentials: openCredentials(credentialsOf(source, env, problems), adapter, env, report),
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(entry?.redirectsTo === undefined ? {} : { redirectsTo: entry.redirectsTo }),
     schedule,
@@ -107,7 +100,7 @@ function open(
   };
 }
 
-/** Of the entry, where it has some; else those of the environment, where the source has its variables. */
+/** Returns the entry's credentials, else those of the environment if the source uses its variables. */
 function credentialsOf({ kind, id, entry }: FromFileOrEnvironment, env: Environment, problems: string[]) {
   if (entry && (hasCredentials(entry) || !isDefault(kind, entry))) return entry;
   return { ...credentialsInEnvironment(id, env, (problem) => problems.push(problem)), prefix: id };
@@ -117,10 +110,9 @@ const hasCredentials = ({ tokenEnv, tokenCommand, credentials }: SourceEntry) =>
   Boolean(tokenEnv ?? tokenCommand ?? credentials);
 
 function apiKeyOf(
-  { kind, id, entry }: FromFileOrEnvironment,
-  adapter: Adapter,
+  { kind, id, adapter, entry }: FromFileOrEnvironment,
   env: Environment,
-  tell: Tell,
+  report: Report,
 ): string | undefined {
   const hasUse = 'apiKey' in adapter && adapter.apiKey !== undefined;
   const variable = entry?.apiKeyEnv;
@@ -128,13 +120,13 @@ function apiKeyOf(
     const hasVariables = entry === undefined || isDefault(kind, entry);
     return (hasUse && hasVariables && env[environmentKey(id, 'apiKey')]) || undefined;
   }
-  if (!hasUse) tell(`apiKeyEnv must be left out; the adapter ${adapter.id} has no use for a key`);
+  if (!hasUse) report(`apiKeyEnv must be left out; the adapter ${adapter.id} does not use a key`);
   const key = env[variable] || undefined;
-  if (key === undefined) tell(`apiKeyEnv names ${variable}, which is not set`);
+  if (key === undefined) report(`apiKeyEnv names ${variable}, which is not set`);
   return key;
 }
 
-/** What an entry and the environment both say of a source whose place the entry takes. */
+/** Returns a problem if an entry and the environment configure the same thing of a replaced source. */
 function contradiction(
   kind: FromFileOrEnvironment['kind'],
   entry: SourceEntry,
@@ -153,10 +145,18 @@ function contradiction(
   return `is configured by ${named} too; leave ${named} out, or give the entry another id`;
 }
 
-/** Whether the text is a URL that a request can be made to. */
+/** Returns the rules of an entry. The field order is fixed, because the parse fingerprint depends on it. */
 function rulesIn(entry: ClusterEntry): ClusterRules {
   const { organization, organizations, tenantIsOrganization, defaults } = entry;
   const { providers, regions, machines, diskTypes } = entry;
-  const whose = { organization, organizations, tenantIsOrganization };
-  return { ...whose, defaults, providers, regions, machines, diskTypes };
+  return {
+    organization,
+    organizations,
+    tenantIsOrganization,
+    defaults,
+    providers,
+    regions,
+    machines,
+    diskTypes,
+  };
 }

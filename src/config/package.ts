@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 
 function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
-  // It runs from src/config/ and, when published, from dist/chunks/.
+  // This file is in src/config/, or in dist/chunks/ of the published package.
   while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error('fleetbook: its own package.json is missing; install it again');
+    if (parent === folder) throw new Error('fleetbook: its package.json is missing; reinstall the package');
     folder = parent;
   }
   return folder;
@@ -15,17 +15,17 @@ function packageRoot(): string {
 
 const ROOT = packageRoot();
 
-/** Absolute path of something that ships in the package, e.g. `inPackage('drizzle')`. */
+/** Returns the absolute path of a file or folder of the package, e.g. `inPackage('drizzle')`. */
 export function inPackage(...segments: string[]): string {
   return join(ROOT, ...segments);
 }
 
-/** Absolute path of an own script: `ownScript('src/cli')` is `src/cli.ts` or, when published, `dist/src/cli.js`. */
+/** Returns the absolute path of a script: for `src/cli` it is `src/cli.ts`, or `dist/src/cli.js` in the published package. */
 export function ownScript(path: string): string {
   return import.meta.url.endsWith('.ts') ? inPackage(`${path}.ts`) : inPackage('dist', `${path}.js`);
 }
 
-/** The program itself, as it was started: `src/cli.ts` or, when published, `dist/src/cli.js`. */
+/** Returns the path of the running program. */
 export const programScript = (): string => process.argv[1] ?? ownScript('src/cli');
 
 const MANIFEST = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
@@ -33,8 +33,8 @@ const MANIFEST = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as 
   readonly engines: { readonly node: string };
 };
 
-/** The release, as package.json has it. */
+/** The release. */
 export const VERSION = MANIFEST.version;
 
-/** On which releases of Node.js the published package runs: `>=22.22`. */
+/** Supported releases of Node.js: `>=22.22`. */
 export const NODE_RANGE = MANIFEST.engines.node;

@@ -3,13 +3,11 @@ import type { NamedSource } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { SourceConfig } from './source-config.ts';
 
-/** Returns the currencies of a source, by its configuration. */
+/** Returns the configured currencies of a source. */
 export function pricedSource(
   { id, kind, adapter }: SourceConfig | NamedSource,
   { CATALOGUE_RATES }: Settings,
 ): PricedSource {
   if (kind === 'rates') return { id, kind, givenRates: Object.keys(CATALOGUE_RATES ?? {}) };
-  // An option of the source may name another currency than the adapter.
-  const isOption = 'options' in adapter && adapter.options !== undefined && 'currency' in adapter.options;
-  return { id, kind, currency: 'currency' in adapter && !isOption ? adapter.currency : undefined };
+  return { id, kind, currency: 'currency' in adapter ? adapter.currency : undefined };
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Settings of earlier releases: name → what takes its place. */
+/** Settings of earlier releases: name → replacement. */
 const REMOVED: Readonly<Record<string, string>> = {
   COMPARE_EVERY: 'workers compare the cache with PostgreSQL every 5 seconds',
   COMPARE_DOCUMENTS: 'each comparison takes all versions, and the content of one document in 500',
@@ -16,11 +16,11 @@ const REMOVED: Readonly<Record<string, string>> = {
   UNKNOWN_TOKENS_PER_ADDRESS: 'each process looks up 10 unknown tokens a second of one address',
 };
 
-/** Returns a line for each removed setting in the environment. It names what takes the place of the setting. */
+/** Returns a line for each removed setting in the environment, with its replacement. */
 export function removedSettings(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(REMOVED)
     .filter(([name]) => env[name])
-    .map(([name, instead]) => `${name} is no setting any more: ${instead}`);
+    .map(([name, instead]) => `${name} is no longer a setting: ${instead}`);
 }
 
 /** Logs each removed setting in the environment. */

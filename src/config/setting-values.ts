@@ -1,14 +1,14 @@
-/** How the values of settings are read. Each throws BadSetting for what will not do. */
+/** Parsers of setting values. Each throws BadSetting for an invalid value. */
 import { availableParallelism } from 'node:os';
 import { messageOf } from '../lib/driver-error.ts';
 import { PlainFailure } from '../lib/plain-failure.ts';
 import { type PostgresAddress, postgresAddress } from '../lib/postgres-address.ts';
 import { redisAddress } from '../lib/redis-address.ts';
 
-/** A value that does not do; `remedy` says what would. */
+/** An invalid setting. The message says what is accepted. */
 export class BadSetting extends PlainFailure {}
 
-/** Reads a whole number. @param what stands before the range in the message, e.g. "seconds" */
+/** Returns a parser of whole numbers. @param what the unit in the message, e.g. "seconds" */
 export function integer(from: number, to: number, what: string) {
   return (value: string): number => {
     const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
@@ -16,7 +16,7 @@ export function integer(from: number, to: number, what: string) {
     return number;
   };
 }
-/** `max` is one for each core that this process may use. */
+/** `max` means one for each core of this process. */
 export function processes(value: string): number {
   if (value === 'max') return availableParallelism();
   if (!/^[1-9]\d{0,2}$/.test(value) || Number(value) > 256)
@@ -24,6 +24,8 @@ export function processes(value: string): number {
   return Number(value);
 }
 export const port = integer(0, 65_535, 'a port');
+
+export const isHttpUrl = (value: string): boolean => /^https?:$/.test(URL.parse(value)?.protocol ?? '');
 
 export function url(...protocols: string[]) {
   return (value: string): string => {
@@ -45,10 +47,9 @@ export function oneOf<const T extends string>(...values: readonly T[]) {
 
 export const text = (value: string): string => value;
 
-/** A secret that cannot be guessed. */
 export function longSecret(value: string): string {
   if (value.length < 32)
-    throw new BadSetting('must have at least 32 characters, e.g. what `openssl rand -base64 32` prints');
+    throw new BadSetting('must have at least 32 characters, e.g. the output of `openssl rand -base64 32`');
   return value;
 }
 
@@ -59,12 +60,11 @@ export function origin(value: string): string {
   return parsed.origin;
 }
 
-/** `*`, or a list. */
 export function corsOrigins(value: string): '*' | readonly string[] {
   if (value.trim() === '*') return '*';
   return value.split(',').map((part) => {
     try {
-      // A URL may have a * in its host; it would stand for itself.
+      // URL accepts a * in the host, but it would match only itself.
       if (!part.includes('*')) return origin(part.trim());
     } catch {}
     throw new BadSetting(
@@ -102,25 +102,25 @@ export function cidrs(value: string): readonly string[] {
   return list;
 }
 
-/** Of a server that is written to. */
+/** Accepts a server for writes. */
 export function postgresUrl(value: string): string {
   const { hosts, target } = addressOf(value);
   const takesWrites =
     target === 'read-write' || target === 'primary' || (target === 'any' && hosts.length < 2);
   if (takesWrites) return value;
   throw new BadSetting(
-    'must lead to a server that takes writes: leave target_session_attrs out, or give read-write or primary',
+    'must name a server that accepts writes: leave target_session_attrs out, or give read-write or primary',
   );
 }
 
-/** Of the server itself, behind its pooler. */
+/** Accepts a server, but no pooler. */
 export function directPostgresUrl(value: string): string {
   if (addressOf(value).isPooled)
-    throw new BadSetting('must lead to the server itself and not to a pooler: leave pool_mode out');
+    throw new BadSetting('must name the server itself, not a pooler: leave pool_mode out');
   return postgresUrl(value);
 }
 
-/** Of a server that is only read; it may be a replica. */
+/** Accepts a server for reads, which may be a replica. */
 export function readerPostgresUrl(value: string): string {
   addressOf(value);
   return value;

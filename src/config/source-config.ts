@@ -1,4 +1,4 @@
-/** What the configuration says of one source. */
+/** The configuration of one source. */
 import type { ClusterRules } from '../sources/cluster-rules.ts';
 import type { CredentialProvider } from '../sources/credentials/provider.ts';
 import type { adapter as ecb } from '../sources/rates/ecb.ts';
@@ -9,17 +9,17 @@ import type { GuardLimits } from '../sync/guard.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface SourceBase {
-  /** Names the source in the database, in logs and on the command line. */
+  /** Identifies the source in the database, in logs and on the command line. */
   readonly id: string;
   readonly url: string;
   readonly credentials: CredentialProvider;
-  /** Origins to which requests without credentials may be redirected, besides that of `url`. */
+  /** Further origins to which requests without credentials may be redirected. */
   readonly redirectsTo?: readonly string[];
-  /** Of an adapter that has a use for one besides its credentials. */
+  /** For adapters that use a key in addition to credentials. */
   readonly apiKey?: string;
   /** Five cron fields, UTC. */
   readonly schedule: string;
-  /** Seconds that its data may be old: the objective of its freshness. */
+  /** Largest accepted age of its data in seconds. */
   readonly maxAge: number;
   readonly limits: GuardLimits;
 }
@@ -28,7 +28,6 @@ export type SourceConfig =
   | (SourceBase & {
       readonly kind: 'catalogue';
       readonly adapter: AnyCatalogueAdapter;
-      /** Of an adapter that has some, as its schema read them. */
       readonly options?: ReadOptions;
     })
   | (SourceBase & {

@@ -1,14 +1,14 @@
-/** Where each setting of a source comes from. Secrets are masked. */
+/** The settings of a source, each with its origin. Secrets are masked. */
 import type { SourceSetting } from '../domain/source-setting.ts';
 import { environmentKey } from '../sources/schema/options.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';
-import { isDefault, type NamedSource } from './named-sources.ts';
+import { isDefault, type NamedSource, optionDefaults } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
 import type { ClusterEntry, SourceEntry } from './sources-file.ts';
 
-/** Fields of credentials that renew themselves; in the environment `<ID>_TENANT_ID`, `<ID>_CLIENT_SECRET`, … */
+/** Fields of renewable credentials; variables `<ID>_TENANT_ID`, `<ID>_CLIENT_SECRET`, … */
 export const CREDENTIAL_FIELDS = [
   'tenantId',
   'clientId',
@@ -20,7 +20,7 @@ export const CREDENTIAL_FIELDS = [
   'account',
 ] as const;
 
-/** What an entry of the file may say of a source of clusters besides: whose they are, and what they lack. */
+/** Further fields of a cluster source in the file. */
 const RULES = [
   'organization',
   'organizations',
@@ -34,7 +34,7 @@ const RULES = [
 
 const SECRETS: ReadonlySet<string> = new Set(['token', 'clientSecret', 'apiKey']);
 
-/** Every setting of a source, as it may be shown. @param source as `readNamedSources` gives it */
+/** Returns every setting of a source, safe to show. */
 export function sourceSettings(source: NamedSource, settings: Settings, env: Environment): SourceSetting[] {
   if (source.kind === 'rates') return settingsOfRates(source, env);
   const { entry } = source;
@@ -45,7 +45,8 @@ export function sourceSettings(source: NamedSource, settings: Settings, env: Env
 
 function settingsOfRates({ id, adapter, maxAge }: NamedSource, env: Environment): SourceSetting[] {
   return [
-    inEnvironment('url', environmentKey(id, 'url'), env) ?? byDefault('url', adapter.url),
+    inEnvironment('url', environmentKey(id, 'url'), env) ??
+      byDefault('url', 'baseUrl' in adapter ? adapter.baseUrl : undefined),
     inEnvironment('schedule', environmentKey(id, 'schedule'), env) ?? byDefault('schedule', adapter.schedule),
     inEnvironment('maxAge', environmentKey(id, 'maxAge'), env) ?? byDefault('maxAge', String(maxAge)),
   ];
@@ -54,12 +55,12 @@ function settingsOfRates({ id, adapter, maxAge }: NamedSource, env: Environment)
 function settingsOfEnvironment({ id, adapter, maxAge }: NamedSource, env: Environment): SourceSetting[] {
   const given = (name: string, field = name) => inEnvironment(field, environmentKey(id, name), env);
   return [
-    given('url') ?? byDefault('url', adapter.url),
+    given('url') ?? byDefault('url', 'baseUrl' in adapter ? adapter.baseUrl : undefined),
     ...credentialsInEnvironment(id, adapter, env),
-    ...(adapter.apiKey ? [given('apiKey') ?? byDefault('apiKey', undefined)] : []),
+    ...('apiKey' in adapter && adapter.apiKey ? [given('apiKey') ?? byDefault('apiKey', undefined)] : []),
     given('schedule') ?? byDefault('schedule', adapter.schedule),
     given('maxAge') ?? byDefault('maxAge', String(maxAge)),
-    ...Object.entries(adapter.options ?? {}).map(
+    ...Object.entries(optionDefaults(adapter)).map(
       ([name, fallback]) => given(name, `options.${name}`) ?? byDefault(`options.${name}`, fallback),
     ),
     ...limits(undefined, ''),
@@ -74,19 +75,19 @@ function settingsOfEntry(
 ): SourceSetting[] {
   const { id, kind, adapter, maxAge } = source;
   const given = (name: string, value: unknown) => inFile(name, value, file);
-  // An entry in the place of an adapter's default source leaves credentials to the environment where it has none.
+  // An entry without credentials that replaces a default source uses the credentials of the environment.
   const hasVariables = isDefault(kind, entry);
   const key = hasVariables ? inEnvironment('apiKey', environmentKey(id, 'apiKey'), env) : undefined;
   return [
-    given('url', entry.url) ?? byDefault('url', adapter.url),
+    given('url', entry.url) ?? byDefault('url', 'baseUrl' in adapter ? adapter.baseUrl : undefined),
     ...(credentialsInEntry(entry, file, env) ??
       (hasVariables ? credentialsInEnvironment(id, adapter, env) : [byDefault('token', undefined)])),
-    ...(adapter.apiKey
+    ...('apiKey' in adapter && adapter.apiKey
       ? [namedVariable('apiKey', entry.apiKeyEnv, env) ?? key ?? byDefault('apiKey', null)]
       : []),
     given('schedule', entry.schedule) ?? byDefault('schedule', adapter.schedule),
     given('maxAge', entry.maxAge) ?? byDefault('maxAge', String(maxAge)),
-    ...Object.entries(adapter.options ?? {}).map(
+    ...Object.entries(optionDefaults(adapter)).map(
       ([name, fallback]) =>
         given(`options.${name}`, entry.options?.[name]) ?? byDefault(`options.${name}`, fallback),
     ),
@@ -95,7 +96,7 @@ function settingsOfEntry(
   ];
 }
 
-/** The settings of a source's credentials, of which there are those of one kind. */
+/** Returns the settings of a source's credentials, which are of one kind. */
 function credentialsInEnvironment(
   id: string,
   { credentials }: NamedSource['adapter'],
@@ -112,7 +113,7 @@ function credentialsInEnvironment(
   return credentials === 'none' ? [] : [byDefault('token', undefined)];
 }
 
-/** Undefined where the entry has none. */
+/** Returns undefined for an entry without credentials. */
 function credentialsInEntry(
   { tokenEnv, tokenCommand, credentials }: SourceEntry,
   file: string,
@@ -134,7 +135,7 @@ function credentialsInEntry(
   return found.length > 0 ? found : undefined;
 }
 
-/** What an entry names a variable for: the value is a secret, and in the environment. */
+/** Returns a secret whose variable the entry names. */
 function namedVariable(
   name: string,
   variable: string | undefined,
@@ -169,7 +170,7 @@ function limits(given: SourceEntry['limits'], file: string): SourceSetting[] {
   );
 }
 
-/** A value without what is secret in it. */
+/** Returns a value with its secret parts masked. */
 function shown(name: string, text: string): string {
   const field = name.split('.').at(-1) ?? name;
   if (SECRETS.has(field)) return MASK;

@@ -1,4 +1,4 @@
-/** The form of the file that FLEETBOOK_CONFIG names; its JSON Schema and its documentation are made from it. */
+/** The schema of the file of FLEETBOOK_CONFIG. Its JSON Schema and documentation are generated from it. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { didYouMean } from '../lib/did-you-mean.ts';
@@ -13,20 +13,22 @@ const sourceShape = z.strictObject({
   id: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes')
-    .describe('names the source in the database, in logs and in commands; keep it for good'),
-  adapter: z.string().describe('what reads the source, see docs/adapters.md'),
+    .describe('identifies the source in the database, in logs and in commands; never change it'),
+  adapter: z.string().describe('adapter that reads the source, see docs/adapters.md'),
   url: z
     .string()
     .optional()
-    .describe("URL (or path, where the adapter reads files); the provider's public one when absent"),
+    .describe("URL (or path, if the adapter reads files); by default the provider's public one"),
   tokenEnv: variable.optional().describe('name of the variable that holds the token'),
   tokenCommand: z
     .array(z.string())
     .min(1)
     .refine(([program]) => program !== '', { error: 'must begin with a program' })
     .optional()
-    .describe('in its place: program and arguments of a command that prints the token; no shell reads them'),
-  credentials: TypedCredentials.optional().describe('in their place: credentials that renew themselves'),
+    .describe(
+      'instead of tokenEnv: program and arguments of a command that prints the token; no shell reads them',
+    ),
+  credentials: TypedCredentials.optional().describe('instead of both: credentials that renew themselves'),
   apiKeyEnv: variable.optional().describe('name of the variable that holds an API key (adapter gcp)'),
   redirectsTo: z
     .array(
@@ -37,30 +39,28 @@ const sourceShape = z.strictObject({
         }),
     )
     .optional()
-    .describe(
-      'origins to which requests without credentials may be redirected; only the own one when absent',
-    ),
-  schedule: z.string().optional().describe("five cron fields, UTC; the adapter's own when absent"),
+    .describe('further origins to which requests without credentials may be redirected; none by default'),
+  schedule: z.string().optional().describe("five cron fields, UTC; by default the adapter's own"),
   maxAge: z
     .int()
     .min(1)
     .max(LONGEST_MAX_AGE)
     .optional()
     .describe(
-      'seconds that its data may be old before alerts say so; three intervals of the schedule when absent',
+      'largest age of its data in seconds before an alert opens; by default three intervals of the schedule',
     ),
   options: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('what the adapter has to know besides, see docs/adapters.md'),
-  limits: limitsShape.optional().describe('what a run may change without being held for an operator'),
+    .describe('options of the adapter, see docs/adapters.md'),
+  limits: limitsShape.optional().describe("changes that a run may make without an operator's approval"),
 });
 
 const clusterShape = sourceShape.extend(RULES);
 
-/** Tokens are named, never written there: `tokenEnv` is the variable that has it. */
+/** The file contains no secrets, only names of their variables. */
 export const coreShape = z.strictObject({
-  $schema: z.string().optional().describe('where this JSON Schema lies, for editors'),
+  $schema: z.string().optional().describe('address of this JSON Schema, for editors'),
   catalogues: z.array(sourceShape).default([]).describe('sources of machines'),
   clusters: z.array(clusterShape).default([]).describe('sources of clusters'),
 });
@@ -80,14 +80,14 @@ export function fileShape(sections: readonly FileSection[]) {
 export type SourceEntry = z.infer<typeof sourceShape>;
 export type ClusterEntry = z.infer<typeof clusterShape>;
 export interface SourcesFile extends Omit<z.infer<typeof coreShape>, '$schema'> {
-  /** What the file gives features, by the names of sections. */
+  /** Features' sections by name. */
   readonly sections: FileSections;
 }
 export type FileSections = Readonly<Record<string, unknown>>;
 
 const NO_FILE: SourcesFile = { catalogues: [], clusters: [], sections: {} };
 
-/** Reads the file that FLEETBOOK_CONFIG names. Adds a line to `problems` for everything that is wrong with its form. */
+/** Reads the file of FLEETBOOK_CONFIG. It adds a line to `problems` for each problem of its form. */
 export function readSourcesFile(
   path: string | undefined,
   sections: readonly FileSection[],
@@ -105,28 +105,28 @@ export function readSourcesFile(
   const parsed = shape.safeParse(content);
   for (const issue of parsed.error?.issues ?? [])
     problems.push(...problemsIn(issue, shape).map((problem) => `${path}: ${problem}`));
-  return soundPart(content, sections);
+  return validPart(content, sections);
 }
 
-/** The entries that are sound by themselves, so that their other problems are reported as well. */
-function soundPart(content: unknown, sections: readonly FileSection[]): SourcesFile {
+/** Returns the valid entries, so that their other problems are reported as well. */
+function validPart(content: unknown, sections: readonly FileSection[]): SourcesFile {
   const given = Object(content) as Record<string, unknown>;
   return {
-    catalogues: soundEntries(given.catalogues, sourceShape),
-    clusters: soundEntries(given.clusters, clusterShape),
+    catalogues: validEntries(given.catalogues, sourceShape),
+    clusters: validEntries(given.clusters, clusterShape),
     sections: Object.fromEntries(
       sections.map(({ name, shape }) => [name, shape.safeParse(given[name]).data]),
     ),
   };
 }
 
-function soundEntries<Entry>(entries: unknown, shape: { strip(): z.ZodType<Entry> }): Entry[] {
+function validEntries<Entry>(entries: unknown, shape: { strip(): z.ZodType<Entry> }): Entry[] {
   if (!Array.isArray(entries)) return [];
-  // The problem of an unknown setting is reported above; the entry is read without it.
+  // An unknown setting is reported above, and the entry is read without it.
   return entries.flatMap((entry) => shape.strip().safeParse(entry).data ?? []);
 }
 
-/** One line for each unknown setting, or one for any other problem. */
+/** Returns one line for each unknown setting, or one line for any other problem. */
 function problemsIn(issue: z.core.$ZodIssue, shape: z.ZodType): string[] {
   const where = issue.path.join('.') || 'the file';
   if (issue.code === 'unrecognized_keys')
@@ -137,7 +137,7 @@ function problemsIn(issue: z.core.$ZodIssue, shape: z.ZodType): string[] {
   return [`${where}: ${problemText(issue.message)}`];
 }
 
-/** The names of the settings that the object at a path of the file may have. */
+/** Returns the settings that the object at a path of the file may have. */
 function settingsAt(shape: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const [first, ...rest] = path;
   if (shape instanceof z.ZodDefault || shape instanceof z.ZodOptional)

@@ -1,4 +1,4 @@
-/** The currency in which prices are stored and published, and the rates into it. */
+/** The published currency, and the exchange rates into it. */
 
 import type { SessionDatabase, Store } from '../db/connection/connect.ts';
 import {
@@ -12,20 +12,18 @@ import { exchangeRates } from '../domain/exchange-rates.ts';
 import { type ExchangeRates, pricePerMinute } from '../domain/price.ts';
 import { SourceError } from '../sources/source.ts';
 
-/** The published currency, and the rates into it. */
 export interface Pricing {
   readonly currency: string;
   readonly rates: ExchangeRates;
 }
 
-/** Configured by the operator. */
 export interface CurrencySettings {
   readonly CATALOGUE_CURRENCY: string;
-  /** Into that currency. */
+  /** Units of that currency for one of each other. */
   readonly CATALOGUE_RATES?: ExchangeRates | undefined;
 }
 
-/** The published currency is the database's own; the setting counts for a database that has none yet. */
+/** Returns the database's currency with its rates. The setting applies only to a database without one. */
 export async function currentPricing(store: Store, settings: CurrencySettings, now: Date): Promise<Pricing> {
   const currency = (await storedCurrency(store.sql)) ?? settings.CATALOGUE_CURRENCY;
   return { currency, rates: await ratesInto(currency, store, settings, now) };
@@ -40,21 +38,21 @@ export async function adoptCurrency(
   const { CATALOGUE_CURRENCY: currency } = settings;
   if ((await storedCurrency(store.sql)) === currency) return { outcome: 'unchanged' };
   const rates = await ratesInto(currency, store, settings, now);
-  // Ending the session is the rollback.
+  // The end of the connection is the rollback.
   await using session = store.session();
   return await changeCurrency(session.db, currency, (price) => pricePerMinute(price, currency, rates));
 }
 
 /**
- * Called in the transaction that stores prices, before any is written.
- * @throws SourceError when the currency was changed since the batch was priced
+ * Checks the currency within the transaction that stores prices, before the first write.
+ * @throws SourceError if the currency has changed since the batch was priced
  */
 export async function checkCurrency(db: SessionDatabase, { currency }: Pricing): Promise<void> {
   if (await isPublishedCurrency(db, currency)) return;
   throw new SourceError('retry', 'the published currency was changed while the source was read');
 }
 
-/** The configured rates, and the reference rates for all other currencies while these are young enough. */
+/** Returns the configured rates, and for all other currencies the reference rates if they are recent. */
 async function ratesInto(
   currency: string,
   store: Store,

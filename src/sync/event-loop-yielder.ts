@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Milliseconds of work after which everything else in this process gets its turn. */
+/** Milliseconds of work between two turns of the event loop. */
 const TURN_MS = 8;
-/** Rows between two looks at the clock. */
-const LOOK_EVERY = 64;
+/** Rows between two readings of the clock. */
+const CHECK_EVERY = 64;
 
-/** Yields to the event loop now and then: rows that are in memory already are processed without ever waiting. */
+/** Yields to the event loop regularly, because rows in memory are processed without any waiting. */
 export class EventLoopYielder {
   #rows = 0;
   #since = performance.now();
 
-  /** Called for every row: whether it is time to `yieldToEventLoop`. */
+  /** Counts a row and returns true if `yieldToEventLoop` is due. */
   isDue(): boolean {
     this.#rows += 1;
-    return this.#rows % LOOK_EVERY === 0 && performance.now() - this.#since > TURN_MS;
+    return this.#rows % CHECK_EVERY === 0 && performance.now() - this.#since > TURN_MS;
   }
 
   async yieldToEventLoop(): Promise<void> {

@@ -1,34 +1,31 @@
-/** Decides, from counts alone, whether a batch may reach readers or has to wait for a person. */
+/** Decides from counts whether a batch is published or waits for an operator. */
 
 export interface GuardLimits {
-  /**
-   * Share of the known machines (or clusters) that one run may take from readers: not reported, or excluded now for
-   * another reason than stock.
-   */
+  /** Share of the known machines or clusters that may go: not reported, or excluded for another reason than stock. */
   readonly removedShare: number;
-  /** New machines as a share of the known ones; the first run of a source is free. */
+  /** New machines as a share of the known ones. The first run of a source has no limit. */
   readonly addedShare: number;
   readonly repricedShare: number;
-  /** Factor by which a published price may rise or fall. Beyond it few prices are quarantined; many hold the batch. */
+  /** Factor by which a published price may rise or fall. Few prices beyond it are quarantined; many hold the batch. */
   readonly priceRatio: number;
-  /** Share of the known machines whose cpu or memory may change: they hardly ever do, but a unit may be mistaken. */
+  /** Share of the known machines whose cpu or memory may change. A large share indicates a wrong unit. */
   readonly reshapedShare: number;
-  /** Share of the rows seen that may be there more than once. They are quarantined; more hold the batch. */
+  /** Share of the rows that may be repeated. They are quarantined; more hold the batch. */
   readonly duplicateShare: number;
-  /** Share of what the upstream announced that may not have arrived. */
+  /** Share of the announced rows that may be missing. */
   readonly incompleteShare: number;
-  /** Share of the rows seen that may be unusable, and share of them whose price may go beyond `priceRatio`. */
+  /** Share of the rows that may be unusable, and share of the rows whose price may exceed `priceRatio`. */
   readonly rejectedShare: number;
   /**
-   * Up to this many rows a share says nothing: so many may always go, come, change or be rejected, and so many types,
-   * in however many regions, may be there more than once or jump in price.
+   * This many rows may always go, come, change or be rejected, whatever their share. This many types may always be
+   * repeated or jump in price, in any number of regions.
    */
   readonly smallCount: number;
   /** Per hour, in the published currency; a row above it is rejected. */
   readonly maxHourlyPrice: number;
 }
 
-/** Wide enough for a provider's ordinary day, narrow enough for the incidents that others have told of. */
+/** Wide enough for ordinary days of providers, narrow enough for known incidents. */
 export const DEFAULT_GUARD_LIMITS: GuardLimits = {
   removedShare: 0.2,
   addedShare: 1,
@@ -50,23 +47,23 @@ export interface GuardInput {
   readonly missing: number;
   readonly rejected: number;
   readonly priceRatio: number;
-  /** Machines whose published price would change by more than the limit, and how many types these are. */
+  /** Machines whose published price would change by more than the limit, and the number of their types. */
   readonly jumps: number;
   readonly jumpTypes: number;
-  /** Published until now and excluded by this batch. A machine that is sold out is not gone, and does not count. */
+  /** Published machines that this batch excludes, without sold-out ones. */
   readonly withdrawn: number;
   readonly reshaped: number;
-  /** The factor by which the memory of most of the reshaped machines changes; 1 when there is none. */
+  /** The most frequent factor of the reshaped machines' memory; 1 if none was reshaped. */
   readonly memoryFactor: number;
-  /** Rows that were there more than once, and how many types these are. */
+  /** Repeated rows, and the number of their types. */
   readonly duplicates: number;
   readonly duplicateTypes: number;
-  /** Of the rejected rows, those whose price was not taken. */
+  /** Rows that were rejected for their price jump. */
   readonly setAside: number;
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
 }
 
-/** One guard that a batch broke, fit for an operator's eyes. */
+/** A guard that a batch broke, for operators. */
 export interface BrokenGuard {
   readonly guard:
     | 'empty'
@@ -83,13 +80,13 @@ export interface BrokenGuard {
   readonly detail: string;
 }
 
-/** `27 %, limit 10 %` */
+/** Returns a share and its limit as text: `27 %, limit 10 %`. */
 function shares(found: number, limit: number): string {
   const percent = (share: number) => `${Number((share * 100).toPrecision(share < 0.1 ? 1 : 2))} %`;
   return `${percent(found)}, limit ${percent(limit)}`;
 }
 
-/** Every guard that the batch breaks; none means that it may be stored. */
+/** Returns every guard that the batch breaks. */
 export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuard[] {
   const broken: BrokenGuard[] = [];
   const share = (guard: BrokenGuard['guard'], count: number, of: number, limit: number, detail: string) => {
@@ -140,7 +137,7 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   if (batch.duplicateTypes > limits.smallCount) {
     share('duplicates', batch.duplicates, batch.seen, limits.duplicateShare, 'rows are there more than once');
   }
-  // Rows that another guard judges are not counted twice.
+  // Duplicates and price jumps have their own guards.
   const unusable = batch.rejected - batch.duplicates - batch.setAside;
   share('rejected', unusable, batch.seen, limits.rejectedShare, 'rows cannot be used');
   if (!isFew({ rows: batch.jumps, types: batch.jumpTypes }, batch.seen, limits)) {
@@ -155,8 +152,8 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
 }
 
 /**
- * Whether rows that are wrong by themselves are so few that they are quarantined while the others are stored. One type
- * is sold in many regions: a mistake in it is one mistake.
+ * Returns true if the wrong rows are few enough to quarantine them and to store the others. It counts types as well: one
+ * mistake in a type affects all its regions.
  */
 export function isFew(
   { rows, types }: { readonly rows: number; readonly types: number },
@@ -167,8 +164,8 @@ export function isFew(
 }
 
 /**
- * In how many good runs in a row a machine or cluster has to be missed before it is retired. An operator who approves
- * a batch has seen what is gone.
+ * Returns the number of consecutive good runs that must miss a row before it is retired. An approval retires it at once,
+ * because the operator has seen the missing rows.
  */
 export function runsUntilRetired(approved: boolean | undefined): number {
   return approved ? 1 : 3;

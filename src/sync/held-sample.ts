@@ -1,4 +1,4 @@
-/** Puts the preview of a batch that is held into the words of whoever is told of it. */
+/** Turns the preview of a held batch into text for operators. */
 import type { CataloguePreview, PreviewRow } from '../db/sync/catalogue/diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../db/sync/clusters/preview.ts';
 import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
@@ -14,19 +14,19 @@ export function sampleOfMachines({ rows, totals }: CataloguePreview, currency: s
       change: row.change,
       name: row.name,
       place: row.regionCode,
-      ...told(row, currency),
+      ...priceAndDetail(row, currency),
     })),
     sum(totals),
   );
 }
 
-function told(
+function priceAndDetail(
   { change, oldPrice, newPrice, detail }: PreviewRow,
   currency: string,
 ): Pick<HeldSampleRow, 'before' | 'after'> {
   const price = (perMinute: number | null) =>
     perMinute === null ? [] : [`${hourly(perMinute)} ${currency}/hour`];
-  // A size is told before and after, and a reason why it is not published only after.
+  // The detail of a size has both sides; the detail of an exclusion has only the new reason.
   const [before, after] = detail.includes(' → ') ? detail.split(' → ') : ['', detail];
   if (change === 'gone') return { before: 'published', after: null };
   const text = (price: string[], more: string | undefined) => [...price, ...(more ? [more] : [])].join(', ');

@@ -1,10 +1,9 @@
 /**
- * The way of a batch from its source into the database, the same for every kind of source:
+ * Moves a batch from its source into the database, in the same steps for every kind of source:
  *
  *     fetch → stage → compare → guard → store or hold → finish
  *
- * What is read is staged in temporary tables of a session. The rest is one transaction, which begins and ends here. A kind
- * of source says how its rows are staged, compared and written.
+ * Staging fills temporary tables of one connection. All later steps are one transaction, which begins and ends here.
  */
 
 import type { SessionDatabase, Store } from '../db/connection/connect.ts';
@@ -30,96 +29,105 @@ import { traced } from '../lib/tracer.ts';
 import type { ValidatorItem } from '../sources/validator.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
 import type { BrokenGuard } from './guard.ts';
-import { nothingStored, type SyncResult } from './result.ts';
 import { isUnmodified, saveValidators } from './validators.ts';
 
-/** Called now and then with the number of rows seen so far. */
+/** How a run ended. A held run may have stored the safe part of its batch: docs/decisions/0025. */
+export interface SyncResult {
+  readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded' | 'cancelled';
+  readonly counts: RunCounts;
+  readonly broken: readonly BrokenGuard[];
+  /** The unusable rows, at most `REJECTED_KEPT` + 1. `counts` has all of them. */
+  readonly rejected: readonly RejectedKey[];
+  /** Why published machines are excluded now. */
+  readonly withdrawn: readonly ReasonGroup[];
+  /** Number of regions in the batch. */
+  readonly regions: number;
+}
+
+/** Receives the number of rows seen so far, from time to time. */
 export type Progress = (seen: number) => void;
 
 export interface SyncOptions {
   readonly store: Store;
   readonly run: Run;
-  /** The payloads' validators are saved under it, see db/sync/validators.ts; none are saved without it. */
+  /** The key of stored validators, see db/sync/validators.ts. Without it no validator is stored. */
   readonly parseFingerprint?: string;
-  /** An operator has approved the batch: it is compared again and stored whatever the guards say. */
+  /** True after an operator's approval: broken guards then do not hold the batch. */
   readonly approved?: boolean;
-  /** The decision that is carried out. Nothing is stored when somebody else has decided, or a run has come since. */
+  /** The decision to execute. Nothing is stored after another decision, or after a later run. */
   readonly decision?: BatchDecision;
   readonly now: () => Date;
 }
 
-/** A batch that was read whole and staged. */
+/** A complete batch in the staging tables. */
 export interface Staged {
   readonly seen: number;
   readonly validators: readonly ValidatorItem[];
-  /** How old all of it is by the upstream's own word, RFC 3339. */
+  /** The upstream's own time of the whole batch, RFC 3339. */
   readonly dataTime: string | undefined;
 }
 
 /** What a batch would change. */
 export interface Compared {
   readonly counts: Pick<RunCounts, 'seen' | 'rejected'> & Partial<RunCounts>;
-  /** The rows that cannot be used; at most one more than are kept. */
+  /** As in `SyncResult`. */
   readonly rejected: readonly RejectedKey[];
   readonly broken: readonly BrokenGuard[];
-  /** Why machines that readers see would be excluded. */
+  /** Why published machines would be excluded. */
   readonly withdrawn: readonly ReasonGroup[];
-  /** How many regions the batch names. */
+  /** Number of regions in the batch. */
   readonly regionCount: number;
 }
 
-/** What was written of a batch. */
 export interface Written {
   readonly changed: boolean;
   readonly counts: Partial<RunCounts>;
-  /** Regions without a usable row, quarantined besides the rejected rows. */
+  /** Regions without a usable row. They are quarantined in addition to the rejected rows. */
   readonly unread: readonly RejectedKey[];
-  /** The names that it changed. */
   readonly namings?: readonly Naming[];
-  /** The exchange rates that it changed. */
   readonly rates?: readonly RateChange[];
 }
 
-/** What one kind of source does in its own way. All but `stage` is done within the pipeline's transaction. */
+/** The steps of one kind of source. All except `stage` run within the pipeline's transaction. */
 export interface BatchKind<S extends Staged, C extends Compared> {
   /** Absent for a kind without prices. */
   readonly pricing?: Pricing;
-  /** Makes the temporary tables and fills them. @throws SourceError when the source cannot be read whole */
+  /** Creates and fills the temporary tables. @throws SourceError if the source cannot be read completely */
   stage(db: SessionDatabase): Promise<S>;
-  /** How many of its rows are stored: what an unmodified run has seen. */
+  /** Returns the number of stored rows, which is the count of rows seen in an unmodified run. */
   countStored(db: SessionDatabase): Promise<number>;
-  /** Locks the rows that another source may change too, before anything is compared. */
+  /** Locks the rows that another source may change as well, before the comparison. */
   lock(db: SessionDatabase): Promise<void>;
   compare(db: SessionDatabase, staged: S): Promise<C>;
   /**
-   * Keeps the batch for an operator's decision.
-   * @param readAt when it was read, RFC 3339
-   * @returns the part of it that is safe to be stored all the same
+   * Stores the batch for an operator's decision.
+   * @param readAt RFC 3339
+   * @returns the part of the batch that is safe to store without a decision
    */
   hold(db: SessionDatabase, run: Run, compared: C, readAt: string): Promise<C | undefined>;
-  /** Keeps what is stored, so that an approval can be undone. */
+  /** Stores the current rows, so that an operator can undo an approval. */
   saveBefore(db: SessionDatabase, decision: BatchDecision): Promise<void>;
   write(db: SessionDatabase, compared: C, writing: Writing): Promise<Written>;
 }
 
-/** Whose changes these are, and when; times in RFC 3339. */
+/** The run that writes, and its times in RFC 3339. */
 export interface Writing {
   readonly runId: number;
-  /** Of every change in this transaction. */
+  /** The time of every change in this transaction. */
   readonly now: string;
-  /** When the batch was read; undefined where freshness is restored with the rest. */
+  /** When the batch was read; undefined for an undo, which restores the freshness as well. */
   readonly readAt: string | undefined;
 }
 
 /**
- * Stores one whole batch, or holds it for an operator. A failure on the way leaves everything as it was.
- * @throws SourceError when the source cannot be read whole
+ * Stores one complete batch, or holds it for an operator. A failure changes nothing.
+ * @throws SourceError if the source cannot be read completely
  */
 export async function syncBatch<S extends Staged, C extends Compared>(
   kind: BatchKind<S, C>,
   sync: SyncOptions,
 ): Promise<SyncResult> {
-  // Ending the session is the rollback: nothing that fails on the way leaves a trace, not even a lost connection.
+  // The end of the connection is the rollback, also after a failure and after a lost connection.
   await using session = sync.store.session();
   const { db } = session;
   const { run, decision } = sync;
@@ -139,7 +147,7 @@ export async function syncBatch<S extends Staged, C extends Compared>(
     return nothingStored(cancelled === undefined ? 'superseded' : 'cancelled');
   }
   const result = isUnmodified(staged.validators)
-    ? await keepUnmodified(db, run, await kind.countStored(db), times.readAt)
+    ? await storeUnmodified(db, run, await kind.countStored(db), times.readAt)
     : await storeOrHold(db, kind, sync, staged, times);
   await traced('sync commit', {}, () => db.execute(sql`commit`));
   return result;
@@ -152,14 +160,14 @@ export interface PreviewOptions {
   readonly limit: number | undefined;
 }
 
-/** What every preview tells. */
+/** The common part of all previews. */
 export interface Previewed<Diff> {
   readonly diff: Diff;
-  /** Why rows of the batch cannot be used. */
+  /** Why rows of the batch are unusable. */
   readonly reasons: readonly ReasonGroup[];
 }
 
-/** What a held batch would change now. Nothing is written: the session ends without a commit. */
+/** Returns the changes that a held batch would make now. It writes nothing: the connection ends without a commit. */
 export async function previewBatch<S extends Staged, C extends Compared & { readonly diff: unknown }, Rows>(
   kind: BatchKind<S, C>,
   { store, limit }: PreviewOptions,
@@ -174,13 +182,13 @@ export async function previewBatch<S extends Staged, C extends Compared & { read
   return { diff, reasons: groupReasons(rejected), ...(await rows(db, limit, compared)) };
 }
 
-/** The earlier of two instants, RFC 3339; the second may not be known. */
+/** Returns the earlier of two times, RFC 3339. */
 export function earlier(one: string, other: string | undefined): string {
   return other !== undefined && Date.parse(other) < Date.parse(one) ? other : one;
 }
 
-/** The source said that all is as it was. A held batch is out of date by that. */
-async function keepUnmodified(
+/** Stores the result of an unmodified source. It supersedes a held batch. */
+async function storeUnmodified(
   db: SessionDatabase,
   run: Run,
   seen: number,
@@ -204,7 +212,7 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   { now, readAt: ownTime }: { readonly now: string; readonly readAt: string },
 ): Promise<SyncResult> {
   if (kind.pricing) await checkCurrency(db, kind.pricing);
-  // An approval makes the batch's data no younger.
+  // The data of an approved batch is as old as its first reading.
   const readAt = decision === undefined ? ownTime : await heldReadAt(db, decision.batchId);
   await kind.lock(db);
   const compared = await traced('sync compare', {}, () => kind.compare(db, staged));
@@ -235,11 +243,16 @@ async function storeOrHold<S extends Staged, C extends Compared>(
     const quarantined = [...rejected, ...written.unread];
     await writeQuarantine(db, run.sourceId, quarantined, approvesRows ? now : undefined);
   }
-  // What is held has to be read again: its payload says more than what is stored.
+  // A held payload has to be read again, because not all of it is stored.
   await saveValidators(db, run.sourceId, isHeld ? undefined : parseFingerprint, staged.validators, rejected);
   const counts = { ...safe.counts, ...written.counts };
   if (isHeld) return finish('held', counts);
   if (decision?.kind === 'approve') await decide(db, decision.batchId, 'approved', decision.decider);
   else if (!approved) await supersedeHeld(db, run.sourceId);
   return finish(written.changed ? 'changed' : 'unchanged', counts);
+}
+
+/** Returns the result of a run that stored nothing. */
+export function nothingStored(outcome: SyncResult['outcome']): SyncResult {
+  return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], regions: 0 };
 }

@@ -1,8 +1,14 @@
-/** Reference rates of a day: what is particular to them in a sync. */
+/** The steps of a sync that concern reference rates. */
 import { storedRates, writeRates } from '../db/currency.ts';
 import type { RatesReading } from '../sources/source.ts';
-import { type BatchKind, type Compared, type Staged, type SyncOptions, syncBatch } from './pipeline.ts';
-import type { SyncResult } from './result.ts';
+import {
+  type BatchKind,
+  type Compared,
+  type Staged,
+  type SyncOptions,
+  type SyncResult,
+  syncBatch,
+} from './pipeline.ts';
 
 interface StagedRates extends Staged {
   readonly rates: RatesReading;
@@ -13,9 +19,9 @@ interface ComparedRates extends Compared {
 }
 
 /**
- * Prices follow with each source's next run, which compares the source's own amounts and so sees no price change in a
- * new rate.
- * @throws SourceError when the rates cannot be read
+ * Stores the rates. Each source converts its prices in its next run. That run compares the source's own amounts, so a new
+ * rate alone is no price change.
+ * @throws SourceError if the rates cannot be read
  */
 export function syncRates(
   sync: SyncOptions & { readonly rates: Promise<RatesReading> },

@@ -1,16 +1,15 @@
-/** What a run keeps of the validators of the payloads that it read. */
-
+/** Validators (ETag, Last-Modified) of the payloads of a run. */
 import type { SessionDatabase } from '../db/connection/connect.ts';
 import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
 import type { RejectedKey } from '../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../sources/validator.ts';
 
-/** Whether the source's only payload is the one that its stored rows come from. */
+/** Returns true if the source has a single payload and it is unmodified. */
 export function isUnmodified(validators: readonly ValidatorItem[]): boolean {
   return validators.some(({ kind, regionCode }) => kind === 'unmodified' && regionCode === undefined);
 }
 
-/** Regions whose payload is unmodified: their stored rows stay. */
+/** Returns the regions with an unmodified payload. Their stored rows stay. */
 export function unmodifiedRegions(validators: readonly ValidatorItem[]): string[] {
   return validators.flatMap(({ kind, regionCode }) =>
     kind === 'unmodified' && regionCode !== undefined ? [regionCode] : [],
@@ -18,11 +17,11 @@ export function unmodifiedRegions(validators: readonly ValidatorItem[]): string[
 }
 
 /**
- * Saves the validators of payloads that need not be read again while they are unmodified; called in the transaction that
- * stores their rows, after them. A payload with a rejected row is read again: the row may be usable by then (its
- * organization created, a limit raised). So is one in which a row is missed: it has to be missed several times.
+ * Stores validators, in the transaction that stores the rows and after them. Two kinds of payloads get none and are read
+ * again: one with a rejected row, which may become usable (a new organization, a higher limit), and one with a missing row,
+ * which is retired only after several runs.
  *
- * @param parseFingerprint see `storedValidators`; undefined saves none
+ * @param parseFingerprint see `storedValidators`; undefined stores none
  */
 export async function saveValidators(
   db: SessionDatabase,
@@ -39,7 +38,7 @@ export async function saveValidators(
     ...rejected.map(({ regionCode }) => regionCode),
     ...(await regionsWithMissed(db, sourceId)),
   ]);
-  // A row that names no region may be of any payload.
+  // A row without a region may belong to any payload.
   const settled = validators.filter(({ regionCode }) =>
     regionCode === undefined ? open.size === 0 : !open.has(undefined) && !open.has(regionCode),
   );

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { approveHeld } from '../../src/app/actions/batch.ts';
 import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
 import { type BatchRecord, pendingBatches } from '../../src/db/held-batches.ts';
-import type { SyncResult } from '../../src/sync/result.ts';
+import type { SyncResult } from '../../src/sync/pipeline.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
 export const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };

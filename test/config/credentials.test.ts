@@ -93,7 +93,7 @@ describe('credentials that renew themselves', () => {
     const entry = { id: 'g', adapter: 'gcp', url: gcp.GCP_URL, tokenEnv: 'T', apiKeyEnv: 'K' };
     expect(read({ T: 'x', K: SECRET }, [entry]).sources).toMatchObject([{ id: 'g', apiKey: SECRET }]);
     expect(problemsOf({ K: SECRET }, [{ id: 'l', adapter: 'linode', apiKeyEnv: 'K' }])).toEqual([
-      'sources.json: source "l": apiKeyEnv must be left out; the adapter linode has no use for a key',
+      'sources.json: source "l": apiKeyEnv must be left out; the adapter linode does not use a key',
     ]);
   });
 

@@ -7,7 +7,7 @@ import { migrate } from '../../src/db/migration/migrate.ts';
 import { SAMPLE_RATES } from '../../src/dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startPulse } from '../../src/snapshot/publish/pulse.ts';
 import { startWorker } from '../../workers/main.ts';
 import { DOCKER, needs } from '../support/needs.ts';
 import { until } from '../support/until.ts';
@@ -79,7 +79,7 @@ describe(
     it('is synced, published, read from Redis, and read from PostgreSQL once Redis is empty', async () => {
       await using writer = composeWorker(config, logger);
       await redisReady(writer.cache, 10_000);
-      using _pulse = keepPulse(() => writer.publisher.pulse());
+      using _pulse = startPulse(() => writer.publisher.pulse());
       for (const source of config.sources) {
         expect(await writer.runSource(source)).toMatchObject({ outcome: 'changed', broken: [] });
       }

@@ -5,7 +5,7 @@ import { codeOf, isLostConnection, postgresError } from '../../src/db/connection
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
 import { driverError, loggableError, messageOf } from '../../src/lib/driver-error.ts';
-import { AttemptFailed } from '../../workers/attempt-failed.ts';
+import { AttemptFailed } from '../../workers/retry.ts';
 import { withoutParameters } from '../../workers/queues.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 

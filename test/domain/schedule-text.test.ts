@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CATALOGUES, CLUSTERS, RATES } from '../../src/config/adapter-summary.ts';
 import { nextSlots, scheduleInWords } from '../../src/domain/schedule.ts';
+import { adapter as ecb } from '../../src/sources/rates/ecb.ts';
+import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
 
 describe('a schedule in words', () => {
   it.each([
@@ -43,8 +44,8 @@ describe('a schedule in words', () => {
   });
 
   it('is there for the default of every adapter', () => {
-    const all = [CATALOGUES, CLUSTERS, { ecb: RATES }].flatMap((kind) =>
-      Object.entries(kind).map(([id, { schedule }]) => [id, schedule, scheduleInWords(schedule)] as const),
+    const all = [...catalogueAdapters, ...clusterAdapters, ecb].map(
+      ({ id, schedule }) => [id, schedule, scheduleInWords(schedule)] as const,
     );
     expect(all.length).toBeGreaterThan(15);
     expect(all.filter(([, , words]) => words.startsWith('cron'))).toEqual([]);

@@ -166,7 +166,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
       /DIRECT_DATABASE_URL is not set/,
     );
     expect(() => readSettings({ DATABASE_URL: pooled, DIRECT_DATABASE_URL: pooled })).toThrow(
-      /DIRECT_DATABASE_URL must lead to the server itself/,
+      /DIRECT_DATABASE_URL must name the server itself/,
     );
   });
 });

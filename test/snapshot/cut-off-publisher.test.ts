@@ -5,7 +5,7 @@ import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
-import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startPulse } from '../../src/snapshot/publish/pulse.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -43,7 +43,7 @@ beforeEach(async () => {
     scopes: ['machines:read'],
   }));
   await publisher.publishDirty();
-  opened.use(keepPulse(() => publisher.pulse(), PULSE_MS));
+  opened.use(startPulse(() => publisher.pulse(), PULSE_MS));
   return () => opened.disposeAsync();
 });
 
@@ -196,7 +196,7 @@ describe('a linked reader', () => {
     await addSample(own.sql);
     await own.publisher.publishDirty();
     await own.cache.config('SET', 'maxmemory', '1');
-    using _pulse = keepPulse(() => own.publisher.pulse(), PULSE_MS);
+    using _pulse = startPulse(() => own.publisher.pulse(), PULSE_MS);
     const linked = own.reader({ silentAfterMs });
     await linked.catalogue.providers();
     await expect(until(() => linked.link.linked)).resolves.toBe(true);

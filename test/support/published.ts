@@ -5,7 +5,7 @@ import { createToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
-import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startPulse } from '../../src/snapshot/publish/pulse.ts';
 import { addMachines, addSample, type Sample } from '../snapshot/rows.ts';
 import { createDatabase } from './postgres.ts';
 import { startTestRedis } from './redis.ts';
@@ -64,7 +64,7 @@ export async function startPublisher(db: Store['db'], redisUrl: string): Promise
   const cache = withFence(openRedis(redisUrl, 'publisher', () => {}));
   await redisReady(cache, 5000);
   const publisher = new Publisher(db, cache);
-  const pulse = keepPulse(() => publisher.pulse(), 100);
+  const pulse = startPulse(() => publisher.pulse(), 100);
   return {
     publishDirty: () => publisher.publishDirty(),
     [Symbol.dispose]() {

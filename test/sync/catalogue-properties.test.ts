@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadRegion } from '../../src/snapshot/document/load-region.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import type { SyncResult } from '../../src/sync/result.ts';
+import type { SyncResult } from '../../src/sync/pipeline.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from './scene.ts';
 
 /** What one run reports of one machine: its fields, `null` when it does not, `rejected` when it cannot be used. */

@@ -12,7 +12,7 @@ import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
 import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { syncClusters } from '../../src/sync/clusters/clusters.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
-import type { SyncResult } from '../../src/sync/result.ts';
+import type { SyncResult } from '../../src/sync/pipeline.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 export const ACME = { id: 77, name: 'Acme' } as const;

@@ -61,7 +61,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'app-is-composed-of-what-runs': { in: 'src/app', import: '../dev/thing.ts' },
   'processes-see-what-they-start': { in: 'src/app/processes', import: '../../features/one/thing.ts' },
   'src-never-imports-workers': { in: 'src/dev', import: '../../workers/thing.ts' },
-  'workers-do-not-serve': { in: 'workers/processors', import: '../../src/http/thing.ts' },
+  'workers-do-not-serve': { in: 'workers/jobs', import: '../../src/http/thing.ts' },
   'client-sees-nothing-of-ours': { in: 'packages/client/src', import: '../../../src/domain/thing.ts' },
   'client-needs-web-standards-alone': { in: 'packages/client/src', import: 'in-production' },
   'mcp-sees-the-client': { in: 'packages/mcp/src', import: '../../../src/db/thing.ts' },

@@ -4,8 +4,8 @@ import { composeWorker } from '../../src/app/worker.ts';
 import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import type { Decider } from '../../src/domain/operator.ts';
-import { syncProcessor } from '../../workers/processors/sync.ts';
 import type { SyncJob } from '../../workers/queues.ts';
+import { syncProcessor } from '../../workers/sync-job.ts';
 import { until } from '../support/until.ts';
 import {
   config,

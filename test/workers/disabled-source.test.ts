@@ -78,16 +78,16 @@ describe('a source that is disabled', () => {
     await disable('hetzner');
     const job = await jobOf(worker, 'hetzner');
     await job.promote();
-    const passedOver = () => lines.filter(({ msg }) => msg.startsWith('passed over'));
-    await until(async () => passedOver().length > 0 && (await job.getState()) === 'unknown');
+    const skipped = () => lines.filter(({ msg }) => msg.startsWith('skipped: '));
+    await until(async () => skipped().length > 0 && (await job.getState()) === 'unknown');
     expect(upstream.calls.hetzner).toBe(calls);
     expect(await dueIn('hetzner')).toBeNull();
-    expect(passedOver()).toEqual([
+    expect(skipped()).toEqual([
       expect.objectContaining({
         sourceId: 'hetzner',
         level: 30,
         msg: expect.stringMatching(
-          /^passed over: source "hetzner" was disabled at \S+Z by ada@desk \(prices are wrong\); to read it again: fleetbook source enable hetzner$/,
+          /^skipped: source "hetzner" was disabled at \S+Z by ada@desk \(prices are wrong\); to read it again: fleetbook source enable hetzner$/,
         ),
       }),
     ]);
@@ -162,7 +162,7 @@ describe('a watched source that is disabled', () => {
     const ran = await runsOf('plane');
     plane.set(clusters(5, { organization: 'sample' }));
     const asked = plane.asked.watch;
-    await until(() => lines.some(({ msg }) => msg.startsWith('no longer watched')));
+    await until(() => lines.some(({ msg }) => msg.startsWith('the watch ends')));
     expect([await stored(), await runsOf('plane'), plane.asked.watch]).toEqual([3, ran, asked]);
 
     await enableSource(store.db, 'plane', ADA);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FailedAttempt, type FailureKind, nextAttempt } from '../../workers/retry.ts';
+import { type FailedAttempt, nextAttempt } from '../../workers/retry.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -30,7 +30,7 @@ function pause(change: Partial<FailedAttempt>): number | undefined {
 }
 
 /** Every attempt of an upstream that stays as it is, in milliseconds after the slot. */
-function chain(kind: FailureKind, intervalMs: number, random = () => 0.999_999_999): number[] {
+function chain(kind: FailedAttempt['kind'], intervalMs: number, random = () => 0.999_999_999): number[] {
   const nextSlot = new Date(NOW.getTime() + intervalMs);
   const times: number[] = [];
   let now = NOW;
@@ -113,7 +113,13 @@ describe('an upstream that stays away', () => {
   });
 
   it('is never asked at its next slot or after it, never at once, and never more than once at a time', () => {
-    const kinds = fc.constantFrom<FailureKind>('retry', 'internal', 'invalid', 'gone', 'misconfigured');
+    const kinds = fc.constantFrom<FailedAttempt['kind']>(
+      'retry',
+      'internal',
+      'invalid',
+      'gone',
+      'misconfigured',
+    );
     const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     const property = fc.property(
       kinds,

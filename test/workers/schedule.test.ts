@@ -40,7 +40,11 @@ interface Worker {
 }
 
 /** A worker as far as schedules go; its queue can be away. */
-function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], db = store.db, lookEveryMs = 5000): Worker {
+function worker(
+  schedules: readonly Schedule[] = [HOURLY, DAILY],
+  db = store.db,
+  checkEveryMs = 5000,
+): Worker {
   const self: Worker = {
     enqueued: [],
     isAway: false,
@@ -48,7 +52,7 @@ function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], db = store.db,
       db,
       schedules,
       logger: silent,
-      lookEveryMs,
+      checkEveryMs,
       now: () => own ?? now,
       databaseNow: async () => now,
       enqueue: async (slot) => {

@@ -7,8 +7,8 @@ import { beginRun, finishRun, NO_COUNTS } from '../../src/db/sync/run.ts';
 import { claimSlot, setSlotDue } from '../../src/db/sync/slots.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { syncProcessor } from '../../workers/processors/sync.ts';
-import { NEVER_GIVEN_UP, openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { ALWAYS_REPEATED, openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { syncProcessor } from '../../workers/sync-job.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import {
@@ -39,7 +39,7 @@ it('a job whose worker died again and again is run by the next one', async () =>
   const queues = openQueues(await connect('producer'), pino({ level: 'silent' }));
   for (const queue of queues.all) opened.defer(() => queue.close());
   // Locks that run out soon, and are looked at often: only that is another one than in production.
-  const soon = { ...NEVER_GIVEN_UP, lockDuration: 100, stalledInterval: 50, skipLockRenewal: true };
+  const soon = { ...ALWAYS_REPEATED, lockDuration: 100, stalledInterval: 50, skipLockRenewal: true };
   const work = async (process: () => Promise<unknown>) => {
     const worker = new Worker<SyncJob>(SYNC_QUEUE, process, {
       connection: await connect('worker'),

@@ -16,7 +16,7 @@ import type { CatalogueItem, ClusterItem } from '../../sources/source.ts';
 import { type PreviewedCatalogue, previewCatalogue, syncCatalogue } from '../../sync/catalogue/catalogue.ts';
 import { type PreviewedClusters, previewClusters, syncClusters } from '../../sync/clusters/clusters.ts';
 import { currentPricing } from '../../sync/currency.ts';
-import type { SyncResult } from '../../sync/result.ts';
+import type { SyncResult } from '../../sync/pipeline.ts';
 import { type ProvidedSource, providerOf, recorded } from '../run-source.ts';
 import { publishNow, type Writing } from './publish.ts';
 

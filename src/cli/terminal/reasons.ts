@@ -5,7 +5,7 @@ import {
   type RejectedKey,
   rejectionCode,
 } from '../../domain/rejected-rows.ts';
-import type { SyncResult } from '../../sync/result.ts';
+import type { SyncResult } from '../../sync/pipeline.ts';
 
 /** Returns the meaning of a reason; the reason itself if another release wrote it. */
 export function exclusionMeaning(reason: string): string {

@@ -1,6 +1,6 @@
 /** The jobs of alerts: one evaluates each minute, and others send the messages of one webhook each. */
 import type { Job } from 'bullmq';
-import { AttemptFailed } from '../../../workers/attempt-failed.ts';
+import { AttemptFailed } from '../../../workers/retry.ts';
 import type { QueueContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/priced-source.ts';
 import { deliver, dueWebhooks } from './deliveries.ts';

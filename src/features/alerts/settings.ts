@@ -3,8 +3,7 @@
 import { z } from 'zod';
 import type { FeatureSection } from '../../app/feature.ts';
 import type { Environment, WithSections } from '../../config/config.ts';
-import { isHttpUrl } from '../../config/http-url.ts';
-import { oneOf, text, url } from '../../config/setting-values.ts';
+import { isHttpUrl, oneOf, text, url } from '../../config/setting-values.ts';
 import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
 import { variable } from '../../config/variable-name.ts';
 import { ALERT_KINDS, type AlertRules, NO_ALERTS, type Webhook } from './rules.ts';

@@ -2,7 +2,7 @@
 const EVERY_MS = 500;
 
 /** Sends pulses until it is disposed. A pulse that takes long delays the next one. */
-export function keepPulse(pulse: () => Promise<void>, everyMs = EVERY_MS): Disposable {
+export function startPulse(pulse: () => Promise<void>, everyMs = EVERY_MS): Disposable {
   let isUnderWay = false;
   const beat = () => {
     if (isUnderWay) return;

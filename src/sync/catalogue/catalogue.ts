@@ -1,4 +1,4 @@
-/** Machines of one provider: what is particular to them in a sync. */
+/** The steps of a sync that concern the machines of one provider. */
 
 import type { SessionDatabase } from '../../db/connection/connect.ts';
 import { approvedRows } from '../../db/quarantine.ts';
@@ -19,11 +19,12 @@ import {
   writeMachines,
   writeRegions,
 } from '../../db/sync/catalogue/write.ts';
+import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
 import { holdStaged } from '../../db/sync/hold-batch.ts';
 import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
-import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
+import { boundedRejected, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';
@@ -31,16 +32,16 @@ import { sampleOfMachines } from '../held-sample.ts';
 import {
   type BatchKind,
   type Compared,
+  earlier,
   type Previewed,
   type PreviewOptions,
   type Progress,
   previewBatch,
   type SyncOptions,
+  type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
-import type { SyncResult } from '../result.ts';
 import { unmodifiedRegions } from '../validators.ts';
-import { stampRead } from './freshness.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
 
 interface CatalogueBatch {
@@ -54,22 +55,21 @@ interface CatalogueBatch {
 interface ComparedCatalogue extends Compared {
   readonly staged: StagedCatalogue;
   readonly diff: CatalogueDiff;
-  /** Code → name, those whose stored rows stand included. */
+  /** Code → name, including unmodified regions. */
   readonly regions: ReadonlyMap<string, string>;
-  /** Without the prices that jump: whoever approves the batch approves them too. */
+  /** Without price jumps: an approval of the batch includes them. */
   readonly rejectedWithoutJumps: readonly RejectedKey[];
 }
 
-/** @throws SourceError when the source cannot be read whole */
+/** @throws SourceError if the source cannot be read completely */
 export function syncCatalogue(sync: SyncOptions & CatalogueBatch): Promise<SyncResult> {
   return syncBatch(catalogueKind(sync.run.sourceId, sync, sync.approved ?? false), sync);
 }
 
 export interface PreviewedCatalogue extends Previewed<CatalogueDiff>, CataloguePreview {
   readonly kind: 'catalogue';
-  /** Of its prices. */
   readonly currency: string;
-  /** Names of regions by code, as the batch has them. */
+  /** Code → name, from the batch. */
   readonly regions: Readonly<Record<string, string>>;
 }
 
@@ -91,7 +91,7 @@ export async function previewCatalogue(
   };
 }
 
-/** @param approved an operator who approves a batch takes its prices, and what is missing from it, as they are */
+/** @param approved an approval accepts the batch's price jumps and retires the missing machines at once */
 function catalogueKind(
   sourceId: string,
   { provider, items, pricing, limits, progress }: CatalogueBatch,
@@ -119,25 +119,19 @@ function catalogueKind(
       const by = { runId, sourceId, now };
       const retired = await writeMachines(db, source, renamed, by, runsUntilRetired(approved));
       const unread =
-        readAt === undefined ? [] : await stampRead(db, source, { ...staged, regions, rejected, readAt });
+        readAt === undefined ? [] : await stampRead(db, source, staged, { regions, rejected, readAt });
       const changed = renamed.changed || diff.added + diff.changed + retired > 0;
       return { changed, counts: { retired }, unread, namings: renamed.namings };
     },
   };
 }
 
-interface Comparison {
-  readonly pricing: Pricing;
-  readonly limits: GuardLimits;
-  readonly approved: boolean;
-}
-
-/** Compares the staged rows with the stored ones, rejects what cannot be stored, and checks the guards. */
+/** Compares the staged rows with the stored ones, rejects unusable rows, and checks the guards. */
 async function compareCatalogue(
   db: SessionDatabase,
   staged: StagedCatalogue,
   source: CatalogueSource,
-  { pricing, limits, approved }: Comparison,
+  { pricing, limits, approved }: Pick<CatalogueBatch, 'pricing' | 'limits'> & { readonly approved: boolean },
 ): Promise<ComparedCatalogue> {
   const { id: sourceId, provider } = source;
   const unmodified = unmodifiedRegions(staged.validators);
@@ -162,7 +156,7 @@ async function compareCatalogue(
   const diff = jumped.count > 0 ? await countChanges(db, sourceId) : compared.diff;
   const rejected = seen - compared.usable + jumped.count;
   const duplicates = await duplicatesIn(db, sourceId, compared);
-  // Rows that wait for a setting and rows that an operator approved are no sign of a broken feed.
+  // Neither rows that wait for a setting nor rows that an operator approved are a sign of a broken feed.
   const uncounted = staged.waiting + duplicates.approved;
   const broken = brokenGuards(
     {
@@ -192,7 +186,7 @@ async function compareCatalogue(
 
 const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);
 
-/** Counts the repeated rows that no operator has approved, their types, and the rejected rows that one has approved. */
+/** Counts the repeated rows without an approval, their types, and the approved rows. */
 async function duplicatesIn(
   db: SessionDatabase,
   sourceId: string,
@@ -203,4 +197,35 @@ async function duplicatesIn(
   const rows = rowsOf(unknown);
   const approved = known.size + rowsOf(repeated) - rows - (repeated.length - unknown.length);
   return { rows, types: new Set(unknown.map(({ name }) => name)).size, approved };
+}
+
+/**
+ * Stamps the regions that the batch has read: those that it lists or that have offers. Regions that could not be read, and
+ * regions without a usable row, get no stamp.
+ * @returns the regions without a usable row, as rows of the quarantine
+ */
+async function stampRead(
+  db: SessionDatabase,
+  source: CatalogueSource,
+  { offered, unread, asOf }: StagedCatalogue,
+  {
+    regions,
+    rejected,
+    readAt,
+  }: Pick<ComparedCatalogue, 'regions' | 'rejected'> & { readonly readAt: string },
+): Promise<RejectedKey[]> {
+  const reported = new Set([...regions.keys(), ...offered]).difference(unread);
+  const unusable = new Set(await regionsOfUnusableRows(db, source, reported, rejected));
+  const read = [...reported.difference(unusable)];
+  await adoptMachines(db, source);
+  await stampRegions(db, source, {
+    times: new Map(read.map((code) => [code, earlier(readAt, asOf.get(code))])),
+    unread: [...unread.keys(), ...unusable],
+    at: readAt,
+  });
+  return [...unusable].map((code) => {
+    const example = rejected.find(({ regionCode }) => regionCode === code);
+    const why = example === undefined ? '' : `, e.g. ${example.key}: ${example.reason}`;
+    return unreadRegion(code, `none of its rows can be used${why}`);
+  });
 }

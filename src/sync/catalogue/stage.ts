@@ -1,7 +1,4 @@
-/**
- * The way of a catalogue into the staging table. Rows stream into it with COPY while they are fetched, so that neither
- * the process's memory nor a round trip for each row limits how many there can be.
- */
+/** Copies a catalogue into the staging table while it is fetched. Neither memory nor round trips limit its size. */
 
 import type { SessionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
@@ -18,36 +15,36 @@ import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress, Staged } from '../pipeline.ts';
 
-/** What a source said besides the staged rows. `seen` counts offers, rejected rows and unread regions. */
+/** The items of a catalogue that are not staged. `seen` counts offers, rejected rows and unread regions. */
 export interface StagedCatalogue extends Staged {
   readonly regions: ReadonlyMap<string, string>;
-  /** The regions that could not be read, then at most one more row than `REJECTED_KEPT`. */
+  /** The unread regions, then at most `REJECTED_KEPT` + 1 rows. */
   readonly rejected: readonly RejectedKey[];
-  /** How many of all that are rejected wait for an operator. */
+  /** Number of rejected rows that wait for a setting. */
   readonly waiting: number;
-  /** Offers alone: so many rows are staged. */
+  /** Number of staged rows. */
   readonly offers: number;
-  /** What the upstream said there is against what arrived. */
+  /** Announced and received rows. */
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
-  /** Codes of the regions that offers name. */
+  /** Codes of regions with offers. */
   readonly offered: ReadonlySet<string>;
-  /** Regions that could not be read: code → why. */
+  /** Regions that could not be read: code → reason. */
   readonly unread: ReadonlyMap<string, string>;
-  /** Region's code → how old its data is by the upstream's own word, RFC 3339; `undefined` for the whole source. */
+  /** Region code → the upstream's own time of the data, RFC 3339; the key `undefined` is the whole source. */
   readonly asOf: ReadonlyMap<string | undefined, string>;
 }
 
 const PROGRESS_EVERY = 500;
 
-/** Regions of one catalogue. PostgreSQL stages the rows, and memory holds the regions. */
+/** Regions of one catalogue. Unlike the rows, they stay in memory. */
 const MOST_REGIONS = 10_000;
 
-/** Characters of rows in one step: a step for each row would cost as much as the row. */
-const BATCH = 16_384;
+/** Characters of one chunk of COPY: a chunk for each row would double the cost of the row. */
+const CHUNK = 16_384;
 
 /**
- * Makes the staging table and copies every offer into it.
- * @throws SourceError when the adapter fails: a batch is whole or it is nothing.
+ * Creates the staging table and copies every offer into it.
+ * @throws SourceError if the adapter fails: an incomplete batch is never stored
  */
 export async function stageCatalogue(
   db: SessionDatabase,
@@ -66,7 +63,7 @@ export async function stageCatalogue(
       collected.add(item);
       if (item.kind === 'offer') {
         text += copyLine(item.offer, pricePerMinute(item.offer.price, pricing.currency, pricing.rates));
-        if (text.length >= BATCH) {
+        if (text.length >= CHUNK) {
           yield text;
           text = '';
         }
@@ -84,7 +81,7 @@ export async function stageCatalogue(
   return collected.staged();
 }
 
-/** Collects the items of a catalogue, except the offers: they are only counted. */
+/** Collects the items of a catalogue, and counts its offers. */
 class CollectedItems {
   readonly #regions = new Map<string, string>();
   readonly #rejected: RejectedKey[] = [];
@@ -99,7 +96,7 @@ class CollectedItems {
   /** Offers, rejected rows and unread regions. */
   seen = 0;
 
-  /** @throws SourceError for more regions than one catalogue may have */
+  /** @throws SourceError for more than `MOST_REGIONS` */
   add(item: CatalogueItem): void {
     switch (item.kind) {
       case 'region':
@@ -136,7 +133,7 @@ class CollectedItems {
     }
     const regions = Math.max(this.#regions.size, this.#offered.size, this.#unread.size, this.#asOf.size);
     if (regions <= MOST_REGIONS) return;
-    const problem = `the source names more than ${MOST_REGIONS} regions, the most that are read of one catalogue`;
+    const problem = `the source has more than ${MOST_REGIONS} regions, the limit of one catalogue`;
     throw new SourceError('invalid', `${problem}; split it into several sources`);
   }
 
@@ -174,17 +171,16 @@ function factFields(facts: Partial<MachineFacts>): string {
 }
 
 /**
- * A missing exchange rate is not decided here: the stored price may be kept, see db/sync/catalogue-diff.ts. An amount so
- * small that nothing of it is left at the scale of prices is a zero price too.
+ * Returns the exclusion reason of an offer. The comparison decides about a missing exchange rate, because it may keep the
+ * stored price. An amount that rounds to zero is a zero price.
  */
 function exclusion(offer: Offer, price: string | undefined): string | undefined {
-  // A computed price is the shortest decimal: whether it is positive shows at once.
-  const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0' && price[0] !== '-';
+  const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0';
   const own = costs ? limitBroken(offer) : 'zero_price';
   return isStock(offer.excluded) ? (own ?? offer.excluded) : (offer.excluded ?? own);
 }
 
-/** The guard's limit per minute, rounded as every price is, so that a price at the limit is not above it. */
+/** Returns the guard's limit per minute. It is rounded like a price, so that a price at the limit passes. */
 export function highestPrice(hourly: number, { currency }: Pricing): string {
   const price = pricePerMinute({ amount: decimal(hourly) ?? '0', per: 'hour', currency }, currency, {});
   return price ?? '0';

@@ -1,4 +1,4 @@
-/** Clusters of a control plane: what is particular to them in a sync. */
+/** The steps of a sync that concern the clusters of one control plane. */
 
 import { approvedRows } from '../../db/quarantine.ts';
 import {
@@ -28,9 +28,9 @@ import {
   type Progress,
   previewBatch,
   type SyncOptions,
+  type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
-import type { SyncResult } from '../result.ts';
 import { assignSlugs } from './slugs.ts';
 import { type SavedCluster, type StagedClusters, stageClusters } from './stage.ts';
 
@@ -38,7 +38,7 @@ interface ClusterBatch {
   readonly items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
-  /** The source said itself that what is missing has been deleted: it goes at once, if the guards let it. */
+  /** True if the source confirms that missing clusters are deleted. They are then retired at once, if no guard breaks. */
   readonly missingIsDeleted?: boolean;
   readonly progress?: Progress;
 }
@@ -47,7 +47,7 @@ interface ComparedClusters extends Compared {
   readonly diff: ClusterDiff;
 }
 
-/** What the guards ask of machines alone. */
+/** Inputs of guards that concern machines only. */
 const NO_MACHINES = {
   repriced: 0,
   priceRatio: 1,
@@ -63,8 +63,8 @@ const NO_MACHINES = {
 };
 
 /**
- * Where too much is missing and nothing else is wrong, what came and changed is stored, and the removal alone is held.
- * @throws SourceError when the source cannot be read whole
+ * Stores the clusters, or holds the batch. If only the guard `removed` breaks, it holds the removal and stores the rest.
+ * @throws SourceError if the source cannot be read completely
  */
 export function syncClusters(sync: SyncOptions & ClusterBatch): Promise<SyncResult> {
   return syncBatch(clusterKind(sync.run.sourceId, sync, sync.approved ?? false), sync);
@@ -94,7 +94,7 @@ function clusterKind(
     pricing,
     stage: (db) => stageClusters(db, items, pricing, progress),
     countStored: (db) => countStored(db, sourceId),
-    // Organizations are locked when it is known which ones the batch changes.
+    // The comparison finds the changed organizations; they are locked after it.
     async lock() {},
 
     async compare(db, staged) {
@@ -102,7 +102,7 @@ function clusterKind(
       const rejected = boundedRejected([...staged.rejected, ...unusable.rejected]);
       const diff = await computeClusterDiff(db, sourceId, rejected);
       const rejectedCount = staged.seen - unusable.usable;
-      // Clusters that wait for a setting and clusters that an operator approved are no sign of a broken feed.
+      // Neither clusters that wait for a setting nor those that an operator approved are a sign of a broken feed.
       const approvedCount = (await approvedRows(db, sourceId, rejected)).size;
       const uncounted = staged.waiting + unusable.waiting + approvedCount;
       const input = {
@@ -111,8 +111,7 @@ function clusterKind(
         seen: staged.seen - uncounted,
         rejected: rejectedCount - uncounted,
       };
-      // New clusters are their owners' business; an organization that starts with a thousand is no incident. An empty
-      // list is one only when there was something: a first day without clusters is ordinary.
+      // An organization may add a thousand clusters at once. An empty list is suspicious only after a list with clusters.
       const broken = brokenGuards(input, { ...limits, addedShare: Number.POSITIVE_INFINITY }).filter(
         (guard) => guard.guard !== 'empty' || diff.known > 0,
       );
@@ -122,7 +121,7 @@ function clusterKind(
 
     async hold(db, run, compared, readAt) {
       const { broken, rejected } = compared;
-      // All of it: whoever approves the batch removes what is missing from the whole of what there is.
+      // The whole batch is held: its approval removes the missing clusters.
       const worst = sampleOfClusters(await clusterPreview(db, SAMPLE_ROWS));
       await holdStagedClusters(db, run, broken, { readAt, rejected, worst });
       if (broken.some(({ guard }) => guard !== 'removed')) return undefined;

@@ -16,9 +16,9 @@ export function freeSlug(wanted: string, taken: ReadonlySet<string>): string {
 }
 
 /**
- * Gives every cluster of a batch its slug: the one its source gives, else the one it had (a rename does not move
- * it), else one made from its name. Where two want the same, what was there first keeps it, a given one goes before
- * one that is made, and the next in the rows' fixed order gets a suffix, which it keeps.
+ * Returns a slug for every cluster of a batch: the source's slug, else the old one (also after a rename), else one derived
+ * from the name. If two clusters want one slug, the order is: old, given, derived, then the fixed order of rows. The other
+ * cluster gets a suffix, which it keeps.
  */
 export function assignSlugs(
   rows: readonly SlugRow[],
@@ -36,22 +36,22 @@ export function assignSlugs(
   for (const { organizationId, slug } of taken) usedIn(organizationId).add(slug);
 
   const assigned = new Map<SlugRow, string>();
-  const give = (row: SlugRow, wanted: string) => {
+  const assign = (row: SlugRow, wanted: string) => {
     const slugs = usedIn(row.organizationId);
     const slug = freeSlug(wanted, slugs);
     slugs.add(slug);
     assigned.set(row, slug);
   };
-  const keeps = (row: SlugRow) => row.old !== null && (row.given === null || row.given === row.old);
-  for (const row of rows) if (keeps(row)) give(row, row.old ?? '');
+  const hasItsSlug = (row: SlugRow) => row.old !== null && (row.given === null || row.given === row.old);
+  for (const row of rows) if (hasItsSlug(row)) assign(row, row.old ?? '');
   for (const row of rows) {
     if (assigned.has(row) || row.given === null) continue;
     const { given, old } = row;
     const slugs = usedIn(row.organizationId);
     const stays = old !== null && isSuffixed(old, given) && slugs.has(given) && !slugs.has(old);
-    give(row, stays ? old : given);
+    assign(row, stays ? old : given);
   }
-  for (const row of rows) if (!assigned.has(row)) give(row, slugOf(row.name));
+  for (const row of rows) if (!assigned.has(row)) assign(row, slugOf(row.name));
 
   return rows.map((row) => ({
     organizationId: row.organizationId,
@@ -60,7 +60,7 @@ export function assignSlugs(
   }));
 }
 
-/** Whether `slug` is what `freeSlug` makes of `wanted` when that is taken. */
+/** Returns true if `freeSlug` could have made `slug` from `wanted`. */
 function isSuffixed(slug: string, wanted: string): boolean {
   return slug.startsWith(`${wanted}-`) && /^[1-9]\d*$/.test(slug.slice(wanted.length + 1));
 }

@@ -1,4 +1,4 @@
-/** The way of clusters into the staging table. */
+/** Copies clusters into the staging table. */
 import { createHash } from 'node:crypto';
 import type { SessionDatabase } from '../../db/connection/connect.ts';
 import { copyField } from '../../db/connection/copy.ts';
@@ -12,24 +12,23 @@ import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress, Staged } from '../pipeline.ts';
 
-/** A cluster as it was stored before an approval, with the hash of what its source said. */
+/** A cluster from before an approval, with the digest of the source's data. */
 export interface SavedCluster {
   readonly kind: 'cluster';
   readonly cluster: ReportedCluster;
   readonly hash: string;
 }
 
-/** What a control plane said besides the staged rows. */
 export interface StagedClusters extends Staged {
-  /** At most one more than `REJECTED_KEPT`. */
+  /** At most `REJECTED_KEPT` + 1 rows. */
   readonly rejected: readonly RejectedKey[];
-  /** How many of all that are rejected wait for an operator. */
+  /** Number of rejected rows that wait for a setting. */
   readonly waiting: number;
-  /** Whether some machine is only named. */
+  /** True if a cluster names its machine without a shape. */
   readonly namesMachines: boolean;
 }
 
-/** Makes the staging table and copies every cluster into it. @throws SourceError when the adapter fails */
+/** Creates the staging table and copies every cluster into it. @throws SourceError if the adapter fails */
 export async function stageClusters(
   db: SessionDatabase,
   items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>,
@@ -73,21 +72,11 @@ export async function stageClusters(
   return { seen, rejected, waiting, namesMachines, validators, dataTime };
 }
 
-interface ClusterKey {
-  readonly organization: string;
-  readonly key: string;
-}
-
 /**
- * The cluster with its disk prices per minute in the published currency. Field by field, since its hash depends on
- * their order and a held batch comes back in another one.
+ * Returns the cluster with its disk prices per minute in the published currency. It lists every field, because the hash
+ * depends on their order, and a held batch returns from Postgres in another order.
  */
-function stagedCluster(
-  cluster: ReportedCluster,
-  pricing: Pricing,
-):
-  | (RejectedKey & { readonly kind: 'rejected' })
-  | { readonly kind: 'cluster'; readonly item: Readonly<Record<string, unknown>> & ClusterKey } {
+function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
   const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
     cluster;
   const disks = [];
@@ -96,10 +85,11 @@ function stagedCluster(
     const pricePer = pricePerMinute(type.price, pricing.currency, pricing.rates);
     if (pricePer === undefined) {
       return {
-        kind: 'rejected',
+        kind: 'rejected' as const,
         key,
         organization,
-        code: 'no_exchange_rate',
+        code: 'no_exchange_rate' as const,
+        waits: undefined,
         reason: `disk type ${type.name} is priced in ${currency}, for which there is no exchange rate; give one in CATALOGUE_RATES`,
       };
     }
@@ -125,5 +115,5 @@ function stagedCluster(
     disks,
     createdAt: cluster.createdAt,
   };
-  return { kind: 'cluster', item };
+  return { kind: 'cluster' as const, item };
 }

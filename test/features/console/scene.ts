@@ -16,7 +16,7 @@ import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
-import type { SyncResult } from '../../../src/sync/result.ts';
+import type { SyncResult } from '../../../src/sync/pipeline.ts';
 import { openQueues, type Queues } from '../../../workers/queues.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';

@@ -1,10 +1,10 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
-import { inLogContext } from '../../src/app/log-context.ts';
-import type { Worker } from '../../src/app/worker.ts';
-import type { Config, SourceConfig } from '../../src/config/config.ts';
-import { wasCancelledSince } from '../../src/db/sync/live-runs.ts';
-import { anyNeverRan, type RunOrigin } from '../../src/db/sync/run.ts';
+import { inLogContext } from '../src/app/log-context.ts';
+import type { Worker } from '../src/app/worker.ts';
+import type { Config, SourceConfig } from '../src/config/config.ts';
+import { wasCancelledSince } from '../src/db/sync/live-runs.ts';
+import { anyNeverRan, type RunOrigin } from '../src/db/sync/run.ts';
 import {
   isLatestSlotOpen,
   isSlotCovered,
@@ -12,28 +12,27 @@ import {
   releaseSlot,
   type Slot,
   setSlotDue,
-} from '../../src/db/sync/slots.ts';
-import { SourceDisabled } from '../../src/domain/disabled-source.ts';
-import { groupReasons } from '../../src/domain/rejected-rows.ts';
-import { latestSlot, nextSlot } from '../../src/domain/schedule.ts';
-import { messageOf } from '../../src/lib/driver-error.ts';
-import { SourceError } from '../../src/sources/source.ts';
-import type { SyncResult } from '../../src/sync/result.ts';
-import { AttemptFailed } from '../attempt-failed.ts';
-import { enqueueNewlyRated } from '../newly-rated.ts';
-import type { SyncJob } from '../queues.ts';
-import { nextAttempt } from '../retry.ts';
-import { Suspects } from './set-aside.ts';
+} from '../src/db/sync/slots.ts';
+import { SourceDisabled } from '../src/domain/disabled-source.ts';
+import { groupReasons } from '../src/domain/rejected-rows.ts';
+import { latestSlot, nextSlot } from '../src/domain/schedule.ts';
+import { messageOf } from '../src/lib/driver-error.ts';
+import { SourceError } from '../src/sources/source.ts';
+import type { SyncResult } from '../src/sync/pipeline.ts';
+import { CrashingSources } from './crashing-sources.ts';
+import { enqueueNewlyRated } from './newly-rated.ts';
+import type { SyncJob } from './queues.ts';
+import { AttemptFailed, nextAttempt } from './retry.ts';
 
-/** What a job leaves behind, as the queues' page shows it. */
+/** The result of a job, as the page of the queues shows it. */
 export type SyncJobResult =
   | ({ readonly outcome: 'changed' | 'unchanged'; readonly published: boolean } & SyncResult['counts'])
   | {
       readonly outcome: 'held';
       readonly stored: false;
-      /** What each guard that was broken says. */
+      /** One line for each broken guard. */
       readonly reasons: readonly string[];
-      /** What an operator does about it. */
+      /** The command for the operator's decision. */
       readonly decide: string;
       readonly seen: number;
     }
@@ -42,16 +41,16 @@ export type SyncJobResult =
 export interface SyncDependencies {
   readonly config: Config;
   readonly worker: Worker;
-  /** For runs that follow from one. */
+  /** Receives the runs that follow from this one. */
   readonly queue: Queue<SyncJob>;
   readonly logger: Logger;
   observe?(sourceId: string, outcome: SyncResult['outcome'] | 'failed', seconds: number): void;
 }
 
 /**
- * Runs one source and publishes what changed. A failure that time may heal is tried again, with growing pauses and never
- * before the upstream wants it, until the next slot of the source takes over; one that needs a person is not. The job of
- * a source that was disabled since it was enqueued is passed over.
+ * Returns the processor of sync jobs: it runs one source and publishes the changes. A temporary failure is repeated with
+ * growing pauses, but not before the upstream's `Retry-After`, until the source's next slot. A failure that needs an operator
+ * is not repeated. The job of a disabled source is skipped.
  */
 export function syncProcessor(dependencies: SyncDependencies) {
   const process = jobProcessor(dependencies);
@@ -61,7 +60,7 @@ export function syncProcessor(dependencies: SyncDependencies) {
 
 function jobProcessor(dependencies: SyncDependencies) {
   const { config, worker, queue, logger, observe } = dependencies;
-  const suspects = new Suspects();
+  const crashing = new CrashingSources();
   return async (
     job: Job<SyncJob>,
     token?: string,
@@ -70,7 +69,7 @@ function jobProcessor(dependencies: SyncDependencies) {
     const { sourceId, slot } = job.data;
     const source = config.sources.find(({ id }) => id === sourceId);
     if (!source) {
-      logger.warn({ sourceId }, 'a job for a source that is not configured here was dropped');
+      logger.warn({ sourceId }, 'the job was dropped: this worker has no such source');
       return undefined;
     }
     const started = performance.now();
@@ -78,56 +77,57 @@ function jobProcessor(dependencies: SyncDependencies) {
     const ownSlot = ownSlotOf(job);
     try {
       if (ownSlot !== undefined && (await isSlotCovered(worker.store.db, ownSlot))) {
-        logger.info({ sourceId, slot }, 'a later slot takes over; this one is given up');
+        logger.info({ sourceId, slot }, 'the slot is skipped: a later one is due');
         return undefined;
       }
-      const begun = new Date(job.timestamp);
-      if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, begun))) {
-        logger.info({ sourceId, slot }, 'an operator has cancelled the run of this job; it is given up');
-        await keepDue(dependencies, ownSlot, undefined);
+      const created = new Date(job.timestamp);
+      if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, created))) {
+        logger.info({ sourceId, slot }, 'the job ends: an operator cancelled its run');
+        await storeDue(dependencies, ownSlot, undefined);
         return { outcome: 'cancelled', stored: false };
       }
       if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
         logger.info(
           { sourceId, slot },
-          'the worker that read this slot has died; what followed is made up for',
+          'the worker that stored this slot has died; this worker publishes its changes',
         );
-        await keepDue(dependencies, ownSlot, undefined);
+        await storeDue(dependencies, ownSlot, undefined);
         await publish(worker, logger);
-        // Whether machines came with it is not known any more.
-        if (source.kind === 'catalogue') await resolveAgain(config, queue, slot);
+        // The number of new machines is unknown.
+        if (source.kind === 'catalogue') await enqueueClusterSources(config, queue, slot);
         return undefined;
       }
       if (await waitsForOthers(source, config, worker)) {
         await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
         throw new DelayedError();
       }
-      using _turn = await suspects.admit(worker.store.db, sourceId, logger, signal);
+      using _turn = await crashing.admit(worker.store.db, sourceId, logger, signal);
       const begin = { slot: ownSlot?.slot, origin: originOf(job), signal, inWorker: true };
       const result = await worker.runSource(source, begin);
       observe?.(sourceId, result.outcome, seconds());
       const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
       logger.info(
         { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
-        result.outcome === 'cancelled' ? 'an operator has cancelled the run' : 'synced',
+        result.outcome === 'cancelled' ? 'an operator cancelled the run' : 'synced',
       );
       if (result.outcome === 'held')
         logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
-      await keepDue(dependencies, ownSlot, undefined);
+      await storeDue(dependencies, ownSlot, undefined);
       const published = await publish(worker, logger);
       if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
-      if (source.kind === 'catalogue' && result.counts.added > 0) await resolveAgain(config, queue, slot);
+      if (source.kind === 'catalogue' && result.counts.added > 0)
+        await enqueueClusterSources(config, queue, slot);
       if (source.kind === 'rates') await enqueueNewlyRated(config, worker, queue);
       return { outcome: result.outcome, published, ...result.counts };
     } catch (error) {
       if (error instanceof DelayedError) throw error;
       if (error instanceof SourceDisabled) {
-        logger.info({ sourceId, slot }, `passed over: ${error.message}`);
-        await giveBack(worker, job, ownSlot);
+        logger.info({ sourceId, slot }, `skipped: ${error.message}`);
+        await releaseJob(worker, job, ownSlot);
         return undefined;
       }
       if (signal?.aborted) {
-        // The worker stops: the next one takes the job up, and this was no failed attempt.
+        // The worker stops. Another one continues the job, and this attempt does not count as failed.
         await job.moveToWait(token);
         throw new WaitingError();
       }
@@ -137,7 +137,7 @@ function jobProcessor(dependencies: SyncDependencies) {
   };
 }
 
-/** The counts of a batch that was not stored would read as if it had been. */
+/** Returns a result without counts, which would look like those of a stored batch. */
 function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): SyncJobResult {
   if (outcome !== 'held') return { outcome: outcome === 'cancelled' ? outcome : 'superseded', stored: false };
   return {
@@ -149,13 +149,13 @@ function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): S
   };
 }
 
-/** Why a job runs. Who asked for a run has written that into the audit log before it was enqueued. */
+/** Returns the cause of the run. The audit log already has the operator's request. */
 function originOf({ data: { isAdditional, askedBy } }: Job<SyncJob>): RunOrigin {
   if (askedBy !== undefined) return { cause: 'hand', by: askedBy };
   return { cause: isAdditional ? 'follow' : 'slot' };
 }
 
-/** The slot whose job this is; undefined for a job that runs beside it. */
+/** Returns the job's slot; undefined for a job outside the schedule. */
 function ownSlotOf({ data: { sourceId, slot, isAdditional } }: Job<SyncJob>): Slot | undefined {
   return isAdditional ? undefined : { schedule: sourceId, slot };
 }
@@ -167,14 +167,14 @@ interface Failed {
   readonly tookMs: number;
 }
 
-/** Decides what follows, keeps it in Postgres, tells the operator, and gives what the job is to fail with. */
+/** Decides about the next attempt, stores and logs it, and returns the error for BullMQ. */
 async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Promise<Error> {
   const { worker, logger } = dependencies;
   const { job, source, error, tookMs } = failed;
   const { slot } = job.data;
   const ownSlot = ownSlotOf(job);
   const now = new Date();
-  // The slot after the one that the job was made for, also when the job began late.
+  // Count from the job's own slot, even if it started late.
   const begun = new Date(job.timestamp);
   const next = new Date(nextSlot(source.schedule, begun));
   const { kind, retryAfterMs } =
@@ -191,34 +191,34 @@ async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Pr
     },
     Math.random,
   );
-  // One chain of attempts for each source: where the slot's own goes on, an additional look is not repeated.
+  // A source has one chain of attempts: while the slot's own job repeats, an additional run does not.
   const isNeedless =
     ownSlot === undefined && (await isLatestSlotOpen(worker.store.db, source.id).catch(() => false));
   const at = isNeedless ? undefined : following.at;
-  await keepDue(dependencies, ownSlot, at ?? following.nextSlotNotBefore);
-  const told = messageOf(error);
+  await storeDue(dependencies, ownSlot, at ?? following.nextSlotNotBefore);
+  const message = messageOf(error);
   const again = (at ?? following.nextSlotNotBefore ?? next).toISOString();
-  const then = isNeedless ? 'the attempts of its slot go on' : `it is tried again at ${again}`;
+  const then = isNeedless ? 'the job of its slot continues' : `the next attempt is at ${again}`;
   const context = { sourceId: source.id, slot, kind, ...(isNeedless ? {} : { nextAttempt: again }) };
-  // What is no failure of the source is told with all that is known of it.
-  if (error instanceof SourceError) logger.warn(context, `sync failed: ${told}; ${then}`);
+  // Failures outside the source are logged with their stack.
+  if (error instanceof SourceError) logger.warn(context, `sync failed: ${message}; ${then}`);
   else logger.warn({ ...context, err: error }, `sync failed; ${then}`);
   return at === undefined
-    ? new UnrecoverableError(told)
+    ? new UnrecoverableError(message)
     : new AttemptFailed(error, at.getTime() - now.getTime());
 }
 
 /**
- * The slot of a disabled source is free again, and its job leaves no trace whose id would stop another one: once the
- * source is enabled, the slot is made up for like one that passed meanwhile.
+ * Releases the slot of a disabled source and removes its job, whose id would block another one. After the source is enabled,
+ * the scheduler claims the slot again.
  */
-async function giveBack(worker: Worker, job: Job<SyncJob>, slot: Slot | undefined): Promise<void> {
+async function releaseJob(worker: Worker, job: Job<SyncJob>, slot: Slot | undefined): Promise<void> {
   job.opts.removeOnComplete = true;
   if (slot !== undefined) await releaseSlot(worker.store.db, slot);
 }
 
-/** What Postgres knows of the next attempt is for a queue that loses its jobs; without it the job goes on all the same. */
-async function keepDue(
+/** Stores the next attempt in Postgres, for a queue that loses its jobs. The job continues if this fails. */
+async function storeDue(
   { worker, logger }: SyncDependencies,
   slot: Slot | undefined,
   due: Date | undefined,
@@ -227,19 +227,18 @@ async function keepDue(
   try {
     await setSlotDue(worker.store.db, slot, due);
   } catch (error) {
-    logger.debug({ err: error, ...slot }, 'when the slot is due could not be stored');
+    logger.debug({ err: error, ...slot }, 'the next attempt of the slot could not be stored');
   }
 }
 
-/** How long a source waits for the first run of those that it builds upon, a look at a time. */
+/** Milliseconds between two checks of the first runs that a source waits for. */
 const FIRST_RUN_WAIT_MS = 250;
 
 /**
- * In a new database catalogues come after exchange rates, and clusters after catalogues: a price is to be converted
- * and a machine to be found, not to be held or made up. One run, good or bad, is waited for.
+ * Returns true while other sources have to run first. In a new database catalogues wait for exchange rates, and clusters for
+ * catalogues. One run is enough, even a failed one.
  *
- * The sample's catalogues come one after the other, so that every new sample has the same ids, those of the README. Real
- * ones do not wait for each other: the first run of a large one takes minutes.
+ * The sample's catalogues run one after the other: every new sample then has the ids of the README.
  */
 export async function waitsForOthers(source: SourceConfig, config: Config, worker: Worker): Promise<boolean> {
   const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
@@ -253,8 +252,8 @@ export async function waitsForOthers(source: SourceConfig, config: Config, worke
   return ids.length > 0 && (await anyNeverRan(worker.store.db, ids));
 }
 
-/** New machines may be those that clusters run on and nobody knew: the cluster sources look again. */
-async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string): Promise<void> {
+/** Enqueues all cluster sources after new machines, which their clusters may use. */
+async function enqueueClusterSources(config: Config, queue: Queue<SyncJob>, slot: string): Promise<void> {
   for (const { id, kind } of config.sources) {
     if (kind === 'clusters')
       await queue.add(
@@ -265,17 +264,14 @@ async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string)
   }
 }
 
-/**
- * The stored rows are safe: a cache that is away gets them from the next round.
- * @returns whether it has it already
- */
+/** Publishes the stored changes. Returns false during an outage; the next round then publishes them. */
 export async function publish(worker: Worker, logger: Logger): Promise<boolean> {
   try {
     const { published } = await worker.publisher.publishDirty();
     logger.debug({ published }, 'published');
     return true;
   } catch (error) {
-    logger.warn({ err: error }, 'publishing failed; the documents stay marked and the next round sends them');
+    logger.warn({ err: error }, 'publishing failed; the next round publishes the documents');
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** Puts a worker's watches together: leases, runs, publishing and their records. */
+/** Connects a worker's watches with leases, runs and publishing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
@@ -7,14 +7,14 @@ import { Leases } from '../src/db/sync/leases.ts';
 import { foldUnchanged, recordFailedWatch, registerSource } from '../src/db/sync/run.ts';
 import { SourceDisabled } from '../src/domain/disabled-source.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
-import type { SyncResult } from '../src/sync/result.ts';
-import { publish, type SyncDependencies, waitsForOthers } from './processors/sync.ts';
-import { WatchHost } from './watch.ts';
+import type { SyncResult } from '../src/sync/pipeline.ts';
+import { publish, type SyncDependencies, waitsForOthers } from './sync-job.ts';
+import { WatchHost } from './watch-host.ts';
 import { type WatchedSource, watchSource } from './watched-source.ts';
 
 export type WatchingDependencies = Pick<SyncDependencies, 'config' | 'worker' | 'logger' | 'observe'>;
 
-/** Watches every source whose adapter can, as soon as it is started. */
+/** Returns the host of all sources whose adapters can watch. */
 export function openWatches(dependencies: WatchingDependencies): WatchHost {
   const { config, worker, logger } = dependencies;
   return new WatchHost({
@@ -39,16 +39,16 @@ function watched(source: ClustersConfig, dependencies: WatchingDependencies): Wa
     store: (state) => inLogContext({ sourceId: source.id }, () => storeState(source, state, dependencies)),
     async failed(error) {
       dependencies.observe?.(source.id, 'failed', 0);
-      const told = error instanceof SourceError ? error.message : 'an internal error, see the log';
+      const reason = error instanceof SourceError ? error.message : 'an internal error, see the log';
       try {
         await registerSource(worker.store.db, {
           id: source.id,
           kind: 'clusters',
           adapter: source.adapter.id,
         });
-        await recordFailedWatch(worker.store.db, source.id, told);
+        await recordFailedWatch(worker.store.db, source.id, reason);
       } catch (failure) {
-        logger.warn({ err: failure, sourceId: source.id }, 'that a watch failed could not be recorded');
+        logger.warn({ err: failure, sourceId: source.id }, 'the failure of a watch could not be recorded');
       }
     },
   };
@@ -65,13 +65,13 @@ async function storeState(
     const { outcome, counts, broken } = await worker.runSource(source, { state, origin: { cause: 'watch' } });
     observe?.(source.id, outcome, seconds());
     const level = outcome === 'unchanged' ? 'debug' : 'info';
-    logger[level]({ sourceId: source.id, outcome, ...counts }, 'synced a state that was watched');
+    logger[level]({ sourceId: source.id, outcome, ...counts }, 'stored a state of a watch');
     if (outcome === 'held') logger.warn({ sourceId: source.id, broken }, 'the batch is held for an operator');
     if (outcome === 'unchanged') await foldUnchanged(worker.store.db, source.id);
     else await publish(worker, logger);
     return outcome;
   } catch (error) {
-    // The state waits: its watch is about to be ended, or the source is enabled before that.
+    // The watch is about to end. If the source is enabled again first, the state is stored then.
     if (error instanceof SourceDisabled) return 'superseded';
     observe?.(source.id, 'failed', seconds());
     throw error;
