@@ -18,9 +18,9 @@ import { withTimeout } from '../src/lib/timeout.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
-import type { PublishObserver } from '../src/snapshot/publish/publisher-options.ts';
+import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { startPulse } from '../src/snapshot/publish/pulse.ts';
-import { publishingRounds } from '../src/snapshot/publish/rounds.ts';
+import { startRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
@@ -96,7 +96,7 @@ export async function startWorker(
     const pulse = startPulse(() => worker.publisher.pulse());
     closing.defer(() => pulse[Symbol.dispose]());
     const { publisher, cache, store } = worker;
-    const rounds = publishingRounds({ publisher, cache, onLost: store.onLost, logger });
+    const rounds = startRounds({ publisher, cache, onLost: store.onLost, logger });
     closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     for (const { work } of FEATURES) await work?.({ config, logger, closing, store, registry });
     const clocks = new Scheduler({

@@ -15,7 +15,7 @@ import type { AcknowledgedAlert, Condition } from '../domain/alert.ts';
 import type { Decider } from '../domain/operator.ts';
 import type { ApiFeature } from '../http/app.ts';
 import type { OpsPart } from '../ops/part.ts';
-import type { FollowerContext, PublicationFollower } from '../snapshot/publish/follower.ts';
+import type { FollowerContext, PublicationFollower } from '../snapshot/publish/publisher.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';

@@ -24,8 +24,8 @@ import { syncCatalogue } from '../sync/catalogue/catalogue.ts';
 import { syncClusters } from '../sync/clusters/clusters.ts';
 import { currentPricing, type Pricing } from '../sync/currency.ts';
 import type { Progress } from '../sync/pipeline.ts';
-import { syncRates } from '../sync/rates.ts';
 import { nothingStored, type SyncResult } from '../sync/pipeline.ts';
+import { syncRates } from '../sync/rates.ts';
 import { addLogFields } from './log-context.ts';
 
 /** Deadline (ms) and largest size (bytes) of one response of an upstream. */

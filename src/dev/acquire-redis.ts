@@ -6,26 +6,26 @@ import { installer } from './system-package.ts';
 const INSTALL =
   'Install one (Debian, Ubuntu: `sudo apt install redis-server`; macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`)';
 const OR_URL =
-  ', or set REDIS_URL to a server that runs, e.g. redis://127.0.0.1:6379. See docs/install.md for a Redis without root';
+  ', or set REDIS_URL to a running server, e.g. redis://127.0.0.1:6379. See docs/install.md for a Redis without root';
 
 const QUESTION =
   'Fleetbook needs a Redis server and found none. Install the system package redis-server with apt-get? [Y/n] ';
 
 export interface AcquireOptions {
-  /** True asks before anything is installed. Whether standard input and output are a terminal, unless given. */
+  /** True asks before an installation. By default true if standard input and output are a terminal. */
   readonly interactive?: boolean;
-  /** Tells the user one line; standard error unless given. */
+  /** Prints one line; to standard error by default. */
   readonly say?: (line: string) => void;
-  /** Where programs are looked for; PATH and the usual places unless given. */
+  /** Folders to search for programs; by default PATH and the common folders. */
   readonly path?: string;
-  /** False where a server that runs already, named by REDIS_URL, would not do. */
+  /** False if the remedy must not mention REDIS_URL. */
   readonly isUrlUseful?: boolean;
 }
 
 /**
- * The Redis or Valkey of this machine. Where there is none, and we are root on a system with apt-get, Debian's package
- * `redis-server` is installed after saying so, and its system service is left stopped and disabled.
- * @throws Error that says what to do when there is none and it cannot or must not be installed.
+ * Finds the Redis or Valkey of this machine. If there is none, root on a system with apt-get installs Debian's package
+ * `redis-server`, whose service stays stopped and disabled.
+ * @throws Error with the remedy if there is none and it cannot be installed
  */
 export async function acquireRedisServer(options: AcquireOptions = {}): Promise<RedisBinary> {
   const remedy = (options.isUrlUseful ?? true) ? `${INSTALL}${OR_URL}` : INSTALL;
@@ -41,9 +41,9 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
   say(
     'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
   );
-  const trouble = await install('redis-server');
-  if (trouble !== undefined)
-    throw new Error(`apt-get could not install redis-server. ${remedy}\n${trouble}`.trim());
+  const failure = await install('redis-server');
+  if (failure !== undefined)
+    throw new Error(`apt-get could not install redis-server. ${remedy}\n${failure}`.trim());
   const installed = findRedisServer(options.path);
   if (!installed) throw new Error(`this system's redis-server is older than 7.0. ${remedy}`);
   say(`Installed ${installed.name} ${installed.version}.`);

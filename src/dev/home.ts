@@ -4,30 +4,27 @@ import { isWellFormedToken, type TokenKind } from '../domain/token.ts';
 import { takeLockOr } from './lock.ts';
 import { runningNotice } from './running.ts';
 
-/** Sample and live data never mix: each mode has a folder, and with it a database, of its own. */
+/** Each mode has its own folder and database, so that sample and live data never mix. */
 export type Mode = 'sample' | 'live';
 
-/** A token of the API, and a token to sign in to the operators' pages with. */
-type KeptToken = Extract<TokenKind, 'api' | 'operator'>;
-const FILES: Readonly<Record<KeptToken, string>> = { api: 'token', operator: 'operator-token' };
+/** A token of the API, or an operator token for the operators' pages. */
+type StoredToken = Extract<TokenKind, 'api' | 'operator'>;
+const FILES: Readonly<Record<StoredToken, string>> = { api: 'token', operator: 'operator-token' };
 
-/** The folder in which `fleetbook up` keeps a mode's data. Disposing lets the next `up` have it. */
+/** The data folder of `fleetbook up` for one mode. Disposing releases its lock. */
 export interface Home extends Disposable {
-  /** Absolute, readable by its owner alone. */
+  /** Absolute path; only its owner can read it. */
   readonly folder: string;
-  /**
-   * The token that the last start printed, or undefined.
-   * @throws Error if the file holds something else.
-   */
-  readToken(kind: KeptToken): string | undefined;
-  /** Keeps a token in plain text, readable by its owner alone: it is for the user of this very machine. */
-  writeToken(kind: KeptToken, token: string): void;
+  /** Returns the token of the last start, or undefined. @throws Error if the file is invalid */
+  readToken(kind: StoredToken): string | undefined;
+  /** Stores a token in plain text in a file that only its owner can read. */
+  writeToken(kind: StoredToken, token: string): void;
 }
 
 /**
- * Makes and locks `<root>/<mode>`.
+ * Creates and locks `<root>/<mode>`.
  * @param root the setting FLEETBOOK_HOME
- * @throws Error that names the remedy when another `up` has it, or it cannot be written.
+ * @throws Error with the remedy if another `up` uses the folder, or it is not writable
  */
 export function openHome(root: string, mode: Mode): Home {
   const folder = resolve(root, mode);
@@ -38,7 +35,7 @@ export function openHome(root: string, mode: Mode): Home {
       runningNotice(root) ??
       `another \`fleetbook up\` (process ${holder}) uses ${folder}: stop it, or set FLEETBOOK_HOME to another folder`,
   );
-  const fileOf = (kind: KeptToken) => join(folder, FILES[kind]);
+  const fileOf = (kind: StoredToken) => join(folder, FILES[kind]);
   return {
     folder,
     readToken(kind) {
@@ -46,7 +43,7 @@ export function openHome(root: string, mode: Mode): Home {
       if (!existsSync(file)) return undefined;
       const token = readFileSync(file, 'utf8').trim();
       if (!isWellFormedToken(token, kind))
-        throw new Error(`${file} holds no token: remove it, and a new one is made`);
+        throw new Error(`${file} contains no valid token: remove the file, and the next start creates a new one`);
       return token;
     },
     writeToken: (kind, token) => writeSecret(fileOf(kind), token),
@@ -54,7 +51,7 @@ export function openHome(root: string, mode: Mode): Home {
   };
 }
 
-/** Readable by its owner alone; whole, or not there. */
+/** Writes a file that only its owner can read. The rename makes the write atomic. */
 function writeSecret(file: string, secret: string): void {
   const draft = `${file}.new`;
   rmSync(draft, { force: true });
@@ -67,7 +64,7 @@ function makeFolder(root: string, folder: string): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
     const ignore = join(root, '.gitignore');
-    // It holds secrets, and lies in whatever project `up` was started in.
+    // The folder contains secrets and may be inside a Git repository.
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n');
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 /**
- * Makes a fresh clone runnable: runs before `npm start` and `npm test`, under whatever Node the system has, when
- * nothing is installed yet. Plain JavaScript without dependencies for that reason; the published package does not use it.
+ * Installs the packages of a fresh clone before `npm start` and `npm test`. It runs on the system's Node.js before anything is
+ * installed, so it is plain JavaScript without dependencies. The published package does not use it.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
 const OWN_NODE = join(MODULES, '.bin', 'node');
 const OLDEST_TO_INSTALL = 20;
-/** The sources run as they are, `await using` included. */
+/** The sources need type stripping and `await using`. */
 const OLDEST_TO_RUN = 24;
 
 const major = (version) => Number(version.replace(/^v/, '').split('.')[0]);
@@ -29,7 +29,7 @@ function readJson(path) {
   }
 }
 
-/** npm notes what it has installed in node_modules/.package-lock.json, when all of it is there. */
+/** npm writes node_modules/.package-lock.json after a complete installation. */
 function isInstalled(wanted) {
   const installed = readJson(join(MODULES, '.package-lock.json'))?.packages;
   if (installed === undefined) return false;
@@ -37,12 +37,12 @@ function isInstalled(wanted) {
     ([path, entry]) =>
       path === '' ||
       installed[path]?.version === entry.version ||
-      // Left out on this platform.
+      // npm skips packages for other platforms.
       (installed[path] === undefined && entry.optional === true),
   );
 }
 
-/** `npm ci` replaces node_modules, the Node in it included: npm must not run on that one. */
+/** `npm ci` replaces the Node.js in node_modules, so npm must not run on it. */
 function pathWithoutOwnNode() {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -59,7 +59,7 @@ function install() {
   });
   if (result.error) stop(`cannot run npm (${result.error.message}); install npm and try again`);
   if (result.status !== 0)
-    stop('npm could not install the packages, see above; mend that and run the same command again');
+    stop('npm could not install the packages, see above; fix the problem and run the same command again');
 }
 
 function checkNode() {

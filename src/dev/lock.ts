@@ -4,25 +4,24 @@ import { basename, dirname, join } from 'node:path';
 import { PlainFailure } from '../lib/plain-failure.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-/** Somebody who lives holds the lock. */
+/** A live process has the lock. */
 export class LockedError extends PlainFailure {
   override readonly name = 'LockedError';
-  /** The process that holds it. */
   readonly holder: number;
 
   constructor(path: string, holder: number) {
-    super(`${path} is held by process ${holder}`);
+    super(`process ${holder} has the lock ${path}`);
     this.holder = holder;
   }
 }
 
-/** A lock file with its holder's pid and start time. Disposing gives it back. */
+/** A lock file with its holder's pid and start time. Disposing releases it. */
 export interface Lock extends Disposable {
-  /** True when its last holder died without giving it back, so that what it started may still be there. */
+  /** True if the last holder died without a release. Its servers may still run. */
   readonly takenOver: boolean;
 }
 
-/** As `takeLock`, with an error that says what to do about its holder. */
+/** Takes the lock, with the caller's error message for a live holder. */
 export function takeLockOr(path: string, message: (holder: number) => string): Lock {
   try {
     return takeLock(path);
@@ -33,16 +32,15 @@ export function takeLockOr(path: string, message: (holder: number) => string): L
 }
 
 /**
- * Takes the lock at once or not at all. The file appears whole (it is linked into place), and one that a dead process
- * left behind is taken over.
- * @throws LockedError when a live process, be it this one, holds it.
+ * Takes the lock at once or fails. A hard link creates the file atomically. The lock of a dead process is taken over.
+ * @throws LockedError if a live process has it, even this one
  */
 export function takeLock(path: string): Lock {
   const self = identify(process.pid);
-  if (!self) throw new Error(`cannot read this process's own start time, which ${path} needs`);
+  if (!self) throw new Error(`cannot read the start time of this process for the lock ${path}`);
   const mine = JSON.stringify(self);
   const draft = `${path}.${process.pid}`;
-  // One that a process of the same number left may be the very file that is linked into place.
+  // An old draft of a process with the same pid may be linked to the current lock.
   rmSync(draft, { force: true });
   writeFileSync(draft, mine, { mode: 0o600 });
   try {
@@ -60,10 +58,10 @@ export function takeLock(path: string): Lock {
 }
 
 /**
- * A dead holder's file stays until its successor's is in its place, so that nobody finds none in between. Who that is
- * says a claim, which one process alone can make. Claims are cleared only once the file is the successor's: a claim
- * that was made after that, on what had been read before, is void, since the file is another one then.
- * @returns whether it was a dead holder's
+ * Puts the draft in place of the lock. The file of a dead holder stays until the successor's file replaces it, so that there
+ * is always a file. Only one process can create the claim to succeed. Claims are removed after the replacement: a later claim
+ * that is based on the old file is void, because the file has changed.
+ * @returns true if the lock was taken from a dead holder
  */
 function place(draft: string, path: string): boolean {
   for (;;) {
@@ -82,9 +80,9 @@ function place(draft: string, path: string): boolean {
 const CLAIM = '.after.';
 
 /**
- * Claims a dead holder's place, or that of the last one who died after claiming it.
- * @returns the claim; undefined when it is time to look anew
- * @throws LockedError when somebody alive holds the lock or has claimed it
+ * Claims the lock of a dead holder, or of a claimant that died.
+ * @returns the claim; undefined if the files have changed
+ * @throws LockedError if a live process has the lock or a claim
  */
 function claimed(draft: string, path: string, found: string): string | undefined {
   for (let last: string | undefined = found; last !== undefined; ) {
@@ -97,7 +95,7 @@ function claimed(draft: string, path: string, found: string): string | undefined
   return undefined;
 }
 
-/** The new holder's business: what is claimed of those before it is void now. */
+/** Removes the void claims on earlier holders. */
 function clearClaims(path: string): void {
   const folder = dirname(path);
   for (const name of readdirSync(folder)) {

@@ -3,13 +3,13 @@ import { lstatSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-/** Absolute paths into one installation of PostgreSQL. */
+/** Absolute paths of one PostgreSQL installation. */
 export interface PostgresBinaries {
   readonly postgres: string;
   readonly initdb: string;
-  /** The first file of `share` that initdb reads; whoever can read it can read them all. */
+  /** A file of `share`, to check that initdb can read the folder. */
   readonly bootstrap: string;
-  /** E.g. `18`; a data directory belongs to one major version. */
+  /** E.g. `18`. A data directory belongs to one major version. */
   readonly major: number;
 }
 
@@ -25,7 +25,7 @@ const REMEDY =
 
 /**
  * Finds the embedded PostgreSQL of this platform and makes it runnable.
- * @throws Error that names the remedy when there is none for this platform, or it is not installed or does not run.
+ * @throws Error with the remedy if it is not available, not installed, or does not run
  */
 export function findPostgresBinaries(): PostgresBinaries {
   const platform = `${process.platform} ${process.arch}`;
@@ -54,10 +54,7 @@ export function postgresBinaries(bin: string, share: string): PostgresBinaries {
   };
 }
 
-/**
- * npm packages cannot hold symbolic links: the package lists them, and its install script makes them. Where install
- * scripts are blocked nobody has.
- */
+/** Creates the package's symbolic links. npm packages cannot contain links, and its install script may be blocked. */
 function restoreLinks(root: string): void {
   for (const { source, target } of listedLinks(join(root, 'native', 'pg-symlinks.json'))) {
     const link = join(root, target);
@@ -65,9 +62,9 @@ function restoreLinks(root: string): void {
     try {
       symlinkSync(basename(source), link);
     } catch (error) {
-      // Another process may do the same at this moment.
+      // Another process may have created the link.
       if (!lstatSync(link, { throwIfNoEntry: false })) {
-        throw new Error(`cannot make the link ${link}, which the embedded PostgreSQL needs; ${REMEDY}`, {
+        throw new Error(`cannot create the link ${link}, which the embedded PostgreSQL needs; ${REMEDY}`, {
           cause: error,
         });
       }

@@ -18,7 +18,7 @@ import type { Unprivileged } from './unprivileged.ts';
 /** The superuser of an embedded server. */
 export const POSTGRES_USER = 'fleetbook';
 
-/** The embedded PostgreSQL brings this locale itself: it sorts alike on every system. */
+/** PostgreSQL's own locale sorts equally on every system. */
 const BUILTIN_LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
 /** The first release with a built-in locale. */
 const FIRST_WITH_BUILTIN = 17;
@@ -27,14 +27,13 @@ export interface DataDirectory {
   readonly dataDir: string;
   readonly binaries: PostgresBinaries;
   readonly user: Unprivileged | undefined;
-  /** Whether a power failure right after may lose it. */
+  /** False skips the sync to disk, for tests. */
   readonly durable: boolean;
 }
 
 /**
- * The superuser's password, after making the data directory where there is none yet. It is kept beside the directory,
- * in `<dataDir>.password`, since what lies inside is PostgreSQL's own.
- * @throws Error that names the remedy when the directory is something else, of another major version or another user's.
+ * Creates a missing data directory, and returns the superuser's password from `<dataDir>.password`.
+ * @throws Error with the remedy if the directory has other contents, another major version or another owner
  */
 export async function openDataDirectory(data: DataDirectory): Promise<string> {
   const { dataDir, binaries, user } = data;
@@ -50,20 +49,20 @@ export async function openDataDirectory(data: DataDirectory): Promise<string> {
   const version = readFileSync(join(dataDir, 'PG_VERSION'), 'utf8').trim();
   if (version !== String(binaries.major)) {
     throw new Error(
-      `${dataDir} was made by PostgreSQL ${version}, and this release brings PostgreSQL ${binaries.major}: ` +
-        'move that folder away to start anew, or dump it with its own version and restore the dump',
+      `${dataDir} was made by PostgreSQL ${version}, and this release has PostgreSQL ${binaries.major}: ` +
+        'move that folder away to start with a new database, or dump it with its own version and restore the dump',
     );
   }
   try {
     return readFileSync(passwordFile, 'utf8').trim();
   } catch (error) {
-    throw new Error(`cannot read ${passwordFile}: put it back, or move ${dataDir} away to start anew`, {
+    throw new Error(`cannot read ${passwordFile}: restore it, or move ${dataDir} away to start with a new database`, {
       cause: error,
     });
   }
 }
 
-/** @throws Error when the folder holds something that is no data directory. */
+/** @throws Error if the folder has other contents */
 function isInitialized(dataDir: string): boolean {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return true;
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
@@ -74,7 +73,7 @@ function isInitialized(dataDir: string): boolean {
   return false;
 }
 
-/** Made under another name and moved into place whole: one that was cut short is never taken for a good one. */
+/** Creates the directory under another name and renames it, so that an interrupted run leaves no data directory. */
 async function initialize(data: DataDirectory, passwordFile: string): Promise<void> {
   const { dataDir, binaries, user, durable } = data;
   const draft = `${dataDir}.new`;
@@ -102,25 +101,25 @@ async function initialize(data: DataDirectory, passwordFile: string): Promise<vo
     const output = await initdb.lastLines();
     rmSync(draft, { recursive: true, force: true });
     throw new Error(
-      `PostgreSQL's initdb could not make ${dataDir} (${exit.signal ?? `exit ${exit.code}`}):\n${output}`,
+      `PostgreSQL's initdb could not create ${dataDir} (${exit.signal ?? `exit ${exit.code}`}):\n${output}`,
     );
   }
   rmSync(dataDir, { recursive: true, force: true });
   renameSync(draft, dataDir);
 }
 
-/** PostgreSQL insists that its directory is its user's own. */
+/** Makes the server's user the owner of the directory, which PostgreSQL requires. */
 function claim(dataDir: string, user: Unprivileged | undefined): void {
   const owner = statSync(dataDir).uid;
   const wanted = user?.uid ?? process.getuid?.();
   if (wanted === undefined || owner === wanted) return;
   if (!user) {
     throw new Error(
-      `${dataDir} belongs to user ${owner}, as a start by root leaves it: start as root again, ` +
-        `or hand it over with \`sudo chown -R ${wanted} ${dataDir} ${dataDir}.*\``,
+      `${dataDir} belongs to user ${owner}, which happens after a start by root: start as root again, ` +
+        `or change the owner with \`sudo chown -R ${wanted} ${dataDir} ${dataDir}.*\``,
     );
   }
-  // A copy that root made.
+  // Root may have copied the directory.
   chownTree(dataDir, user);
 }
 

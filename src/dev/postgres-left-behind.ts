@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-/** How a PostgreSQL server is stopped: it disconnects its clients, else it ends at once, else it is killed. */
+/** Steps to stop PostgreSQL: fast shutdown, immediate shutdown, kill. */
 export const STOP_POSTGRES = [
   { signal: 'SIGINT', ms: 15_000 },
   { signal: 'SIGQUIT', ms: 5_000 },
@@ -12,10 +12,10 @@ export const STOP_POSTGRES = [
 ] as const;
 
 /**
- * Makes the data directory free: a server that a killed process of ours left behind is stopped, and a `postmaster.pid`
- * whose number meanwhile belongs to some other process, which would keep PostgreSQL from starting, is removed.
- * @param ours whether whoever last started a server here died without stopping it
- * @throws Error when a server that we did not start uses the directory.
+ * Releases the data directory. It stops the server of a killed Fleetbook process, and removes a stale `postmaster.pid`, which
+ * would stop PostgreSQL from starting.
+ * @param ours true if the last Fleetbook process died without stopping its server
+ * @throws Error if a server that Fleetbook did not start uses the directory
  */
 export async function stopLeftBehind(dataDir: string, ours: boolean): Promise<void> {
   const pidFile = join(dataDir, 'postmaster.pid');

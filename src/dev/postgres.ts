@@ -12,41 +12,40 @@ import { STOP_POSTGRES, stopLeftBehind } from './postgres-left-behind.ts';
 import { unprivileged } from './unprivileged.ts';
 
 export interface EmbeddedPostgresOptions {
-  /** Made if missing; beside it lie `<dataDir>.password` and, while it runs, `<dataDir>.lock`. */
+  /** Created if missing, with `<dataDir>.password` and `<dataDir>.lock` next to it. */
   readonly dataDir: string;
-  /** Made if missing; `fleetbook` unless given. */
+  /** Created if missing; `fleetbook` by default. */
   readonly database?: string;
-  /** A free one unless given. */
+  /** By default a free one. */
   readonly port?: number;
-  /** False gives up safety against power failures for speed: for tests. */
+  /** False is faster but not safe against power failures, for tests. */
   readonly durable?: boolean;
   readonly maxConnections?: number;
-  /** Milliseconds that the start may take, recovery after a crash included; 60,000 unless given. */
+  /** Largest duration of the start in ms, including crash recovery; 60,000 by default. */
   readonly startWithinMs?: number;
-  /** Another PostgreSQL than the package of this platform: for tests. */
+  /** Another PostgreSQL than the platform's package, for tests. */
   readonly binaries?: PostgresBinaries;
   /** Further settings of the server. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A PostgreSQL server of our own on 127.0.0.1. Disposing is `stop()`. */
+/** A private PostgreSQL server on 127.0.0.1. */
 export interface EmbeddedPostgres extends AsyncDisposable {
-  /** Superuser, password and database included. */
+  /** Includes superuser, password and database. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Resolves when the server has ended, also when nobody stopped it. */
+  /** Resolves after the server's end. */
   readonly exited: Promise<Exit>;
-  /** The last lines of its log. */
   lastLines(): Promise<string>;
-  /** Disconnects every client and shuts down; the data stays. Safe to call twice. */
+  /** Disconnects every client and shuts down. It may be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts real PostgreSQL from the optional package of this platform, on data that is kept between starts. As root it
- * runs as an unprivileged user. Dies with this process where Linux lets it; otherwise the next start stops it.
- * @throws Error that names the remedy: data in use by another `fleetbook up`, of another version, no binaries, …
+ * Starts PostgreSQL from the platform's optional package with persistent data. As root it uses an unprivileged user. On Linux
+ * the server ends with this process; otherwise the next start stops it.
+ * @throws Error with the remedy: data of another `fleetbook up` or version, no binaries, …
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir);
@@ -121,7 +120,7 @@ function serverSettings(options: EmbeddedPostgresOptions): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** A port that is free now may be somebody else's a moment later, so a chosen one is given a few chances. */
+/** Retries with another port, because another process may take a free one first. */
 async function startOnFreePort(
   fixed: number | undefined,
   start: (port: number) => Promise<ServerProcess>,
@@ -132,16 +131,16 @@ async function startOnFreePort(
       return { server: await start(port), port };
     } catch (error) {
       const message = error instanceof Error ? error.message : '';
-      const taken = fixed === undefined && message.includes('Address already in use');
-      // The backends of a server that was killed notice it, and leave, a moment after it.
-      const leaving = message.includes('shared memory block') && message.includes('still in use');
-      if (attempt >= 20 || !(taken || leaving)) throw error;
-      if (leaving) await sleep(250);
+      const isTaken = fixed === undefined && message.includes('Address already in use');
+      // The backends of a killed server end a moment after it.
+      const isEnding = message.includes('shared memory block') && message.includes('still in use');
+      if (attempt >= 20 || !(isTaken || isEnding)) throw error;
+      if (isEnding) await sleep(250);
     }
   }
 }
 
-/** PostgreSQL writes `ready` into the eighth line of its postmaster.pid when it takes connections. */
+/** Waits until the eighth line of postmaster.pid is `ready`: PostgreSQL then accepts connections. */
 async function ready(server: ServerProcess, dataDir: string, ms: number): Promise<void> {
   for (const until = Date.now() + ms; Date.now() < until; await sleep(15)) {
     if (server.exit !== undefined) {

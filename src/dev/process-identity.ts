@@ -1,20 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** One process and no later one that is given the same number. */
+/** Identifies a process, even if a later one gets the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in the system's own words; differs between two processes that share a pid, also across boots. */
+  /** Start time as the system's text. It includes the boot. */
   readonly started: string;
 }
 
-/** Who has this pid now; undefined when nobody has, or only a zombie that was not yet reaped. */
+/** Returns the process with this pid; undefined for none, and for a zombie. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const started = process.platform === 'linux' ? startedOnLinux(pid) : startedByPs(pid);
   return started === undefined ? undefined : { pid, started };
 }
 
-/** True while that very process runs. */
 export function isAlive(identity: ProcessIdentity): boolean {
   return identify(identity.pid)?.started === identity.started;
 }
@@ -22,7 +21,7 @@ export function isAlive(identity: ProcessIdentity): boolean {
 function startedOnLinux(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The command's name is in parentheses and may hold spaces and parentheses; state is the field that follows it.
+    // The command's name is in parentheses and may contain spaces and parentheses. The state follows it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state, ticks] = [fields[0], fields[19]];
     if (state === 'Z' || state === 'X' || ticks === undefined) return undefined;

@@ -16,7 +16,7 @@ export interface RedisBinary {
   readonly version: string;
 }
 
-/** The first `redis-server` or `valkey-server` on the PATH that is new enough (7.0), or undefined. */
+/** Returns the first `redis-server` or `valkey-server` that is new enough, or undefined. */
 export function findRedisServer(path?: string): RedisBinary | undefined {
   for (const name of ['redis-server', 'valkey-server'] as const) {
     const command = onPath(name, path);
@@ -36,35 +36,34 @@ function versionOf(command: string): string | undefined {
 }
 
 export interface PrivateRedisOptions {
-  /** From findRedisServer() or acquireRedisServer(). */
   readonly binary: RedisBinary;
-  /** Its working directory; nothing is written there unless `args` ask for it. The system's temporary folder unless given. */
+  /** Its working directory; by default the system's temporary folder. */
   readonly dir?: string;
-  /** A free one unless given. */
+  /** By default a free one. */
   readonly port?: number;
-  /** Made up unless given. */
+  /** By default random. */
   readonly password?: string;
-  /** Further settings as on its command line, e.g. `['--maxmemory', '2mb']`. No secrets: everybody can read them. */
+  /** Further arguments, e.g. `['--maxmemory', '2mb']`. No secrets: all users can read arguments. */
   readonly args?: readonly string[];
 }
 
-/** A Redis (or Valkey) server of our own on 127.0.0.1, in memory only, that never evicts. Disposing is `stop()`. */
+/** A private Redis or Valkey server on 127.0.0.1, in memory only and without eviction. */
 export interface PrivateRedis extends AsyncDisposable {
-  /** Password included. */
+  /** Includes the password. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   readonly password: string;
-  /** Resolves when the server has ended, also when nobody stopped it. */
+  /** Resolves after the server's end. */
   readonly exited: Promise<Exit>;
   signal(signal: NodeJS.Signals): void;
-  /** Safe to call twice. */
+  /** May be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a private server and waits until it answers. Dies with this process where Linux lets it.
- * @throws Error with the server's own words when it does not start.
+ * Starts a private server and waits until it answers. On Linux the server ends with this process.
+ * @throws Error with the server's output if it does not start
  */
 export async function startRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   const password = options.password ?? randomBytes(24).toString('base64url');
@@ -77,10 +76,10 @@ export async function startRedis(options: PrivateRedisOptions): Promise<PrivateR
       whenParentDies: 'SIGTERM',
     });
     if (await answers(server, port, password)) return privateRedis(server, port, password);
-    const words = await server.lastLines();
-    // Somebody else was faster with the port.
-    if (options.port === undefined && attempt < 20 && words.includes('Address already in use')) continue;
-    throw new Error(`${options.binary.command} did not start on port ${port}:\n${words}`);
+    const output = await server.lastLines();
+    // Another process has taken the port.
+    if (options.port === undefined && attempt < 20 && output.includes('Address already in use')) continue;
+    throw new Error(`${options.binary.command} did not start on port ${port}:\n${output}`);
   }
 }
 
@@ -107,7 +106,7 @@ const STOP = [
 
 function privateRedis(server: ServerProcess, port: number, password: string): PrivateRedis {
   const stop = async () => {
-    // A stopped process takes no signal but SIGKILL until it is continued.
+    // A suspended process handles no signal except SIGKILL.
     server.signal('SIGCONT');
     await server.end(STOP);
   };
@@ -123,7 +122,7 @@ function privateRedis(server: ServerProcess, port: number, password: string): Pr
   };
 }
 
-/** False when the process has ended, or answers nothing (it is ended then). Whoever else has the port refuses the password. */
+/** Returns true when the server answers; false if it ended or was stopped after ten seconds. Another server would reject the password. */
 async function answers(server: ServerProcess, port: number, password: string): Promise<boolean> {
   for (const until = Date.now() + 10_000; Date.now() < until && server.exit === undefined; await sleep(10)) {
     const client = new Redis({
@@ -141,7 +140,7 @@ async function answers(server: ServerProcess, port: number, password: string): P
       await client.connect();
       if ((await client.ping()) === 'PONG') return true;
     } catch {
-      // not yet
+      // The server is not ready.
     } finally {
       client.disconnect();
     }

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-/** How a command reaches what a running `up` has started: its settings. They hold passwords: the file is 0600. */
+/** The settings of a running `up`, for other commands. The file is 0600, because it contains passwords. */
 interface Running {
   readonly process: ProcessIdentity;
   readonly environment: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Addresses {
 
 const FILE = 'running.json';
 
-/** Writes the settings of this process to its home, for other commands. Disposing removes them. */
+/** Writes the settings of this process to its home. Disposing removes them. */
 export function announceRunning(
   folder: string,
   environment: Readonly<Record<string, string>>,
@@ -36,15 +36,12 @@ export function announceRunning(
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
 }
 
-/**
- * The settings of the `up` that runs in this home, live data before the sample; undefined when none does.
- * @param root the setting FLEETBOOK_HOME
- */
+/** Returns the settings of a running `up`, live before sample, or undefined. @param root the setting FLEETBOOK_HOME */
 export function runningEnvironment(root: string): Readonly<Record<string, string>> | undefined {
   return findRunning(root)?.environment;
 }
 
-/** Says that an `up` runs in this home, where, and how to stop it; undefined when none does. */
+/** Returns a notice of a running `up`: where it runs, and how to stop it; undefined if none runs. */
 export function runningNotice(root: string): string | undefined {
   const running = findRunning(root);
   if (running === undefined) return undefined;
@@ -58,7 +55,7 @@ export function runningNotice(root: string): string | undefined {
 function findRunning(root: string): Running | undefined {
   for (const mode of ['live', 'sample']) {
     const running = readRunning(resolve(root, mode, FILE));
-    // A process that was killed leaves its file behind.
+    // A killed process does not remove its file.
     if (running && isAlive(running.process)) return running;
   }
   return undefined;

@@ -1,4 +1,4 @@
-/** Installs packages of the system, on Debian and what descends from it. */
+/** Installs system packages on Debian and its derivatives. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 
@@ -6,24 +6,21 @@ const POLICY = '/usr/sbin/policy-rc.d';
 
 type Find = (program: string) => string | undefined;
 
-/**
- * Installs a package by its name, and leaves its service, which has the same name, stopped and disabled.
- * @returns undefined, or what apt-get said where it could not
- */
+/** Installs a package, whose service stays stopped and disabled. Returns the output of a failed apt-get. */
 export type Install = (name: string) => Promise<string | undefined>;
 
-/** @returns undefined where there is no apt-get, or we are not root */
+/** Returns undefined without apt-get or without root. */
 export function installer(find: Find): Install | undefined {
   const apt = find('apt-get');
   if (apt === undefined || process.getuid?.() !== 0) return undefined;
   return async (name) => {
-    const trouble = await withoutStartingServices(() => install(apt, name));
-    if (trouble === undefined) await keepServiceOff(find, name);
-    return trouble;
+    const failure = await withoutStartingServices(() => install(apt, name));
+    if (failure === undefined) await keepServiceOff(find, name);
+    return failure;
   };
 }
 
-/** Debian's way to keep the services of newly installed packages from being started; somebody's own policy stays. */
+/** Prevents the start of new services with Debian's policy file. An existing policy stays. */
 async function withoutStartingServices<T>(act: () => Promise<T>): Promise<T> {
   if (existsSync(POLICY)) return act();
   writeFileSync(POLICY, '#!/bin/sh\nexit 101\n');
@@ -42,7 +39,7 @@ async function install(apt: string, name: string): Promise<string | undefined> {
   const quiet = ['-o', 'DPkg::Lock::Timeout=120', '-qq'];
   const wanted = [...quiet, 'install', '--yes', '--no-install-recommends', name];
   if ((await run(apt, wanted)).code === 0) return undefined;
-  // The package lists are missing or out of date.
+  // The package lists may be missing or out of date.
   const update = await run(apt, [...quiet, 'update']);
   const again = await run(apt, wanted);
   return again.code === 0 ? undefined : `${update.output}${again.output}`;
@@ -66,11 +63,11 @@ function run(program: string, args: readonly string[]): Promise<{ code: number |
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l', LC_ALL: 'C.UTF-8' },
     });
     let output = '';
-    const keep = (chunk: Buffer) => {
+    const collect = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-4_000);
     };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
     child.once('error', (error) => resolve({ code: -1, output: `${error.message}\n` }));
     child.once('close', (code) => resolve({ code, output }));
   });

@@ -3,16 +3,16 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { findSetpriv } from '../processes/server-process.ts';
 
-/** Whom a server runs as when we are root: PostgreSQL refuses to run as root itself. */
+/** The user of a server that root starts, because PostgreSQL does not run as root. */
 export interface Unprivileged {
   readonly uid: number;
   readonly gid: number;
-  /** Options of setpriv(1) that make it so. */
+  /** Options of setpriv(1) for this user. */
   readonly privileges: readonly string[];
 }
 
 export interface Needs {
-  /** Data directory of the server. Its owner, if it exists and is not root, is the user. */
+  /** Data directory of the server. Its owner is the user, unless the owner is root. */
   readonly dataDir: string;
   /** Programs that it must be able to run, and files that it must be able to read. */
   readonly runs: readonly string[];
@@ -20,12 +20,12 @@ export interface Needs {
 }
 
 /**
- * A user that can run the server; undefined when we are no root, so that our own user does.
+ * Returns a user for the server; undefined if this process is not root.
  *
- * A clone below /root (mode 0700) is out of every other user's reach. There the server is given one capability: to
- * read regardless of permissions or, where files are closed too (umask 077), to pass over permissions. access(2), by which PostgreSQL checks its own binaries, ignores capabilities of
- * a user other than root unless the securebit no_setuid_fixup is set.
- * @throws Error that names the remedy when there is no such user, or it cannot reach the files.
+ * Other users cannot read a clone below /root (mode 0700). The server then gets one capability: to read regardless of
+ * permissions or, for closed files (umask 077), to ignore permissions. PostgreSQL checks its binaries with access(2), which
+ * uses capabilities of other users only with the securebit no_setuid_fixup.
+ * @throws Error with the remedy if there is no such user, or it cannot reach the files
  */
 export function unprivileged(needs: Needs): Unprivileged | undefined {
   if (process.getuid?.() !== 0) return undefined;

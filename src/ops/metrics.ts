@@ -125,7 +125,7 @@ export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetr
   return { registry, replaced: () => replacements.inc() };
 }
 
-/** Verdicts of a mismatch; see snapshot/publish/compare.ts. */
+/** Verdicts that are mismatches; see snapshot/publish/verdict.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
 const DOCUMENT_KINDS = ['clusters', 'columns', 'providers', 'region', 'token'];
 

@@ -1,15 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import cluster from 'node:cluster';
 import { withTimeout } from '../lib/timeout.ts';
-import { type Asked, messageOf, type ReadyDetails } from './ipc.ts';
+import { messageOf, type ReadyDetails, type RequestedValue } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 
-/** One of our own programs, to be run by the Node that runs this. */
+/** A program of Fleetbook for the same Node.js. */
 export interface ProcessCommand {
   /** Absolute path of its script. */
   readonly script: string;
   readonly args?: readonly string[];
-  /** Arguments of Node's own, beside those that this process was started with. */
+  /** Options for Node.js, in addition to those of this process. */
   readonly nodeArgs?: readonly string[];
   /** The whole environment. */
   readonly env: NodeJS.ProcessEnv;
@@ -18,40 +18,37 @@ export interface ProcessCommand {
 const STDIO = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
 
 /**
- * Starts it with our own output as its output. It gets a session of its own, so that Ctrl-C on a terminal reaches us
- * alone. It has to end by itself when this process is gone: see `whenParentIsGone` in ipc.ts.
+ * Starts a program with the output of this process. It is detached, so that Ctrl-C reaches only this process. It has to end
+ * itself after this process has ended: see `onParentExit` in ipc.ts.
  */
 export function startChild({ script, args = [], nodeArgs = [], env }: ProcessCommand): Life {
   const execArgv = [...process.execArgv, ...nodeArgs];
   return lifeOf(fork(script, args, { env, execArgv, stdio: [...STDIO], detached: true }));
 }
 
-/**
- * Starts a process that may listen on the same port as its siblings (node:cluster). Ctrl-C on a terminal reaches it as
- * well as us.
- */
+/** Starts a process that shares its port with its siblings (node:cluster). Ctrl-C reaches it as well. */
 export function startSharing({ script, args = [], env }: ProcessCommand): Life {
   cluster.setupPrimary({ exec: script, args: [...args], stdio: [...STDIO] });
   const worker = cluster.fork(env);
-  // `lifeOf` handles the same error of the process; an error event that nobody listens to would end us.
+  // `lifeOf` handles the error. Without a listener here it would end this process.
   worker.on('error', () => {});
   return lifeOf(worker.process);
 }
 
-/** Whether this process was started by `startSharing`. */
+/** Returns true in a process of `startSharing`. */
 export const isSharing = (): boolean => cluster.isWorker;
 
 function lifeOf(child: ChildProcess): Life {
   let failure: string | undefined;
   let exit: Exit | undefined;
-  let questions = 0;
+  let requests = 0;
   const exited = new Promise<Exit>((resolve) => {
     const ended = (code: number | null, signal: NodeJS.Signals | null) => {
       exit ??= { code, signal };
       resolve(exit);
     };
     child.once('exit', ended);
-    // Without a pid it could not be started at all.
+    // Without a pid the start has failed.
     child.on('error', () => child.pid === undefined && ended(127, null));
   });
   const ready = new Promise<ReadyDetails | undefined>((resolve) => {
@@ -72,9 +69,9 @@ function lifeOf(child: ChildProcess): Life {
     get failure() {
       return failure;
     },
-    async ask(about: Asked, ms) {
+    async request(about: RequestedValue, ms) {
       if (exit !== undefined || !child.connected) return undefined;
-      const id = ++questions;
+      const id = ++requests;
       let answer: unknown;
       const { promise: answered, resolve } = Promise.withResolvers<void>();
       const onMessage = (sent: unknown) => {
@@ -84,7 +81,7 @@ function lifeOf(child: ChildProcess): Life {
         resolve();
       };
       child.on('message', onMessage);
-      child.send({ fleetbook: 'question', id, about }, () => {});
+      child.send({ fleetbook: 'request', id, about }, () => {});
       await withTimeout(ms, answered);
       child.off('message', onMessage);
       return answer;

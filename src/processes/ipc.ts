@@ -1,49 +1,46 @@
-/** IPC messages between a process that starts others (supervisor.ts) and those it starts. */
+/** IPC messages between a parent process (supervisor.ts) and its children. */
 
-/** For the process that started this one, e.g. the port that it listens on. No secrets. */
+/** Details for the parent, e.g. the port. No secrets. */
 export type ReadyDetails = Readonly<Record<string, string | number>>;
 
-/** What a process can be asked for. */
-export type Asked = 'metrics';
+/** A value that the parent can request. */
+export type RequestedValue = 'metrics';
 
 type Message =
   | { readonly fleetbook: 'ready'; readonly details: ReadyDetails }
   | { readonly fleetbook: 'failure'; readonly why: string }
-  | { readonly fleetbook: 'question'; readonly id: number; readonly about: Asked }
+  | { readonly fleetbook: 'request'; readonly id: number; readonly about: RequestedValue }
   | { readonly fleetbook: 'answer'; readonly id: number; readonly answer: unknown };
 
-/** Undefined for a message of somebody else, e.g. node:cluster's own. Both ends are of one release. */
+/** Returns a message of Fleetbook; undefined for others, e.g. of node:cluster. Both ends have the same release. */
 export function messageOf(sent: unknown): Message | undefined {
   return typeof sent === 'object' && sent !== null && 'fleetbook' in sent ? (sent as Message) : undefined;
 }
 
-/** Resolves when it is sent, or when there is nobody to send it to. */
+/** Resolves after the message is sent, or at once without a parent. */
 function send(message: Message): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve();
-    // A parent that ends at this moment is the business of `whenParentIsGone`.
+    // `onParentExit` handles a parent that ends now.
     else process.send(message, undefined, undefined, () => resolve());
   });
 }
 
-/** Tells the process that started this one that it does its work now. Does nothing when started by hand. */
+/** Reports to the parent that this process is ready. It does nothing without a parent. */
 export function reportReady(details: ReadyDetails = {}): void {
   void send({ fleetbook: 'ready', details });
 }
 
 /**
- * Tells the process that started this one why this one ends before it is ready, where trying again is in vain, so
- * that it is said once however many were started. `why` names the setting and what would do. Resolves when it is sent.
+ * Reports to the parent why this process ends before it is ready, and that another attempt would fail as well. The parent
+ * prints it once for all its children. @param why names the setting and the remedy
  */
 export function reportFailure(why: string): Promise<void> {
   return send({ fleetbook: 'failure', why });
 }
 
-/**
- * Calls `stop` once when the process that started this one has ended, for whatever reason, also when it has already.
- * Never when started by hand. The channel by itself does not keep this process alive.
- */
-export function whenParentIsGone(stop: () => void): void {
+/** Calls `stop` once after the parent has ended. The channel does not keep this process alive. */
+export function onParentExit(stop: () => void): void {
   if (process.send === undefined) return;
   if (process.connected) {
     process.once('disconnect', stop);
@@ -53,13 +50,13 @@ export function whenParentIsGone(stop: () => void): void {
   }
 }
 
-/** Answers what the process that started this one asks about. Does nothing when started by hand. */
-export function answerParent(about: Asked, answer: () => Promise<unknown>): void {
+/** Answers the parent's requests. It does nothing without a parent. */
+export function answerParent(about: RequestedValue, answer: () => Promise<unknown>): void {
   process.on('message', (sent) => {
     const message = messageOf(sent);
-    if (message?.fleetbook !== 'question' || message.about !== about) return;
+    if (message?.fleetbook !== 'request' || message.about !== about) return;
     void answer().then((found) => send({ fleetbook: 'answer', id: message.id, answer: found }));
   });
-  // Listening to messages must not keep this process alive.
+  // The listener must not keep this process alive.
   process.channel?.unref();
 }

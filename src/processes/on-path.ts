@@ -1,8 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-// Not on everybody's PATH: Debian keeps administration commands in sbin, Homebrew has places of its own.
-const ALSO = [
+/** Folders that a PATH may lack: Debian's sbin, and Homebrew's. */
+const COMMON_FOLDERS = [
   '/usr/local/bin',
   '/usr/bin',
   '/bin',
@@ -13,18 +13,18 @@ const ALSO = [
 ];
 
 /**
- * The absolute path of a program, or undefined.
- * @param path where to look, as in PATH; unless given, PATH itself and the usual places beside it
+ * Returns the absolute path of a program, or undefined.
+ * @param path folders in the form of PATH; by default PATH and the common folders
  */
 export function onPath(program: string, path?: string): string | undefined {
-  const folders = path === undefined ? [...split(process.env.PATH ?? ''), ...ALSO] : split(path);
+  const folders = path === undefined ? [...split(process.env.PATH ?? ''), ...COMMON_FOLDERS] : split(path);
   for (const folder of folders) {
     const candidate = join(folder, program);
     try {
       accessSync(candidate, constants.X_OK);
       if (statSync(candidate).isFile()) return candidate;
     } catch {
-      // not there
+      // The folder has no such program.
     }
   }
   return undefined;

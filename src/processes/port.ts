@@ -1,9 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Listens on a port for a moment.
- * @returns the port, which is another than `port` where that is 0
- * @throws the system's error when it cannot be listened on, also where its holder would share it with us
+ * Listens on a port for a moment and returns the port. Port 0 selects a free one.
+ * @throws the system's error if the port is not available, even if its owner would share it
  */
 export async function probePort(host: string, port: number): Promise<number> {
   const probe = createServer();
@@ -16,8 +15,5 @@ export async function probePort(host: string, port: number): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : port;
 }
 
-/**
- * A TCP port of 127.0.0.1 that is free at this moment. Another process may take it before it is used: a caller must be
- * ready to ask for another one.
- */
+/** Returns a free TCP port of 127.0.0.1. Another process may take it first, so the caller must be able to retry. */
 export const freePort = (): Promise<number> => probePort('127.0.0.1', 0);

@@ -5,38 +5,39 @@ import { withTimeout } from '../lib/timeout.ts';
 import { onPath } from './on-path.ts';
 import type { Exit, Life } from './supervisor.ts';
 
-/** A server of somebody else's making (Postgres, Redis) that runs as our child. */
+/** A Postgres or Redis server that runs as a child process. */
 export interface ServerProcess {
   readonly pid: number;
-  /** Resolves when it has ended, for whatever reason; never rejects. */
+  /** Resolves after the end. It never rejects. */
   readonly exited: Promise<Exit>;
   /** Undefined while it runs. */
   readonly exit: Exit | undefined;
-  /** The last lines it wrote, for an error's message; after its end those that are still on their way, too. */
+  /** Returns the last lines of its output, for error messages. After its end it waits for buffered output. */
   lastLines(): Promise<string>;
   signal(signal: NodeJS.Signals): void;
-  /** Sends the signals one after the other, waiting up to `ms` after each, until it has ended. */
+  /** Sends the signals in order, with a wait of up to `ms` after each, until the process has ended. */
   end(steps: readonly { readonly signal: NodeJS.Signals; readonly ms: number }[]): Promise<Exit>;
 }
 
 export interface ServerCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** Written to its standard input, which is then closed: the place for secrets, since everybody can read arguments. */
+  /** Written to its standard input. Secrets belong here, because all users can read arguments. */
   readonly input?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** What Linux sends it when this process dies without having stopped it. */
+  /** The signal that Linux sends after this process has died. */
   readonly whenParentDies: 'SIGINT' | 'SIGTERM';
   /** Further options of setpriv(1), see unprivileged.ts. */
   readonly privileges?: readonly string[];
 }
 
-const KEPT = 4_000;
+/** Characters of output to keep. */
+const OUTPUT_LENGTH = 4_000;
 
 /**
- * Starts it in a session of its own, so that Ctrl-C on a terminal reaches us alone and we stop things in order.
- * @throws Error when the program cannot be started.
+ * Starts a server. It is detached, so that Ctrl-C reaches only this process, which stops its servers in order.
+ * @throws Error if the program cannot be started
  */
 export async function startServerProcess(wanted: ServerCommand): Promise<ServerProcess> {
   const [command, ...args] = withSetpriv(wanted);
@@ -46,14 +47,14 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
     env: wanted.env ?? process.env,
     ...(wanted.cwd === undefined ? {} : { cwd: wanted.cwd }),
   });
-  let kept = '';
-  const keep = (chunk: Buffer) => {
-    kept = (kept + chunk.toString()).slice(-KEPT);
+  let output = '';
+  const collect = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-OUTPUT_LENGTH);
   };
-  child.stdout.on('data', keep);
-  child.stderr.on('data', keep);
+  child.stdout.on('data', collect);
+  child.stderr.on('data', collect);
   let exit: Exit | undefined;
-  // A grandchild may keep the pipes open long after the server itself is gone, so its end is 'exit' and not 'close'.
+  // A grandchild may keep the pipes open after the server's end, so the end is 'exit' and not 'close'.
   const outputEnded = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => {
@@ -62,7 +63,7 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
     });
   });
   await started(child, wanted.command);
-  // It may die before it has read its input; how it ended says more than EPIPE.
+  // A server may die before it reads its input. Its exit explains more than EPIPE.
   child.stdin.on('error', () => {});
   child.stdin.end(wanted.input ?? '');
   const { pid } = child;
@@ -75,7 +76,7 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
     },
     async lastLines() {
       if (exit !== undefined) await withTimeout(500, outputEnded);
-      return kept.trim();
+      return output.trim();
     },
     signal(signal) {
       if (exit === undefined) child.kill(signal);
@@ -105,7 +106,7 @@ interface StartedServer extends AsyncDisposable {
   readonly exited: Promise<Exit>;
 }
 
-/** One life of a server, for a supervisor. A start that fails says why, and disposing stops the server. */
+/** Returns a server as a life for the supervisor. */
 export function serverLife(start: () => Promise<StartedServer>): Life {
   let pid: number | undefined;
   let exit: Exit | undefined;
@@ -138,7 +139,7 @@ export function serverLife(start: () => Promise<StartedServer>): Life {
     get failure() {
       return failure;
     },
-    ask: async () => undefined,
+    request: async () => undefined,
     async end() {
       const server = await starting.catch(() => undefined);
       await server?.[Symbol.asyncDispose]();
@@ -147,13 +148,13 @@ export function serverLife(start: () => Promise<StartedServer>): Life {
   };
 }
 
-/** util-linux's setpriv, where there is one; busybox's knows neither parent death signals nor securebits. */
+/** Returns setpriv of util-linux, or undefined. Busybox's setpriv lacks parent death signals and securebits. */
 export function findSetpriv(): string | undefined {
   const found = process.platform === 'linux' ? onPath('setpriv') : undefined;
   return found === undefined || basename(realpathSync(found)) === 'busybox' ? undefined : found;
 }
 
-/** setpriv replaces itself by the program, so the child's pid is the server's. */
+/** Adds setpriv, which replaces itself by the program: the child's pid is the server's. */
 function withSetpriv(wanted: ServerCommand): [string, ...string[]] {
   const setpriv = findSetpriv();
   if (setpriv === undefined) return [wanted.command, ...wanted.args];

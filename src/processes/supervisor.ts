@@ -1,55 +1,54 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { withTimeout } from '../lib/timeout.ts';
-import type { Asked, ReadyDetails } from './ipc.ts';
+import type { ReadyDetails, RequestedValue } from './ipc.ts';
 
-/** How a process ended: one of the two is null. */
+/** The end of a process. One of the two fields is null. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** One life of what is supervised: from a start to the end that follows. */
+/** One life of a supervised process or server, from its start to its end. */
 export interface Life {
   readonly pid: number | undefined;
-  /** Resolves with what it reports when it is ready, or with undefined when it ends before. Never rejects. */
+  /** Resolves with its report when it is ready, or with undefined if it ends before. It never rejects. */
   readonly ready: Promise<ReadyDetails | undefined>;
-  /** Never rejects. */
   readonly exited: Promise<Exit>;
   /** Undefined while it runs. */
   readonly exit: Exit | undefined;
-  /** Why it ended before it was ready, in its own words, where it told. */
+  /** Its own report of a failed start. */
   readonly failure: string | undefined;
-  /** What it answers; undefined when it does not within `ms`. */
-  ask(about: Asked, ms: number): Promise<unknown>;
-  /** Asks it to end, and kills it when it has not after `ms`. */
+  /** Returns its answer; undefined without an answer within `ms`. */
+  request(about: RequestedValue, ms: number): Promise<unknown>;
+  /** Sends SIGTERM, and SIGKILL after `ms`. */
   end(ms: number): Promise<Exit>;
 }
 
 export interface SupervisorOptions {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Milliseconds that a start may take; 60,000 unless given. */
+  /** Largest duration of a start in ms; 60,000 by default. */
   readonly readyWithinMs?: number;
-  /** Milliseconds between SIGTERM and SIGKILL when it is stopped; 20,000 unless given. */
+  /** Milliseconds between SIGTERM and SIGKILL; 20,000 by default. */
   readonly stopWithinMs?: number;
-  /** Milliseconds before the first restart, doubled for each that follows; 250 unless given. */
+  /** Milliseconds before the first restart, doubled for each further one; 250 by default. */
   readonly firstDelayMs?: number;
-  /** 10,000 unless given. What was ready for longer than this begins anew with the first delay. */
+  /** 10,000 by default. A process that was ready for longer than this starts again with the first delay. */
   readonly longestDelayMs?: number;
-  /** Stop all at once, not one after the other. */
+  /** True stops all at once, not one after the other. */
   readonly stopTogether?: boolean;
-  /** Called when something that had been ready ended by itself, and is about to be started again. */
+  /** Called before a process that was ready is started again. */
   readonly onRestart?: (name: string) => void;
 }
 
-/** It ended before it was ready and told why, in the message; another attempt would end alike. */
+/** A reported failure before a process was ready. Another attempt would fail as well. */
 export class HopelessStart extends Error {
   override readonly name = 'HopelessStart';
 }
 
 const ATTEMPTS = 3;
 
-/** Keeps processes and servers running: starts them again, after a pause that grows, whenever they end. */
+/** Keeps processes and servers running: it restarts each after its end, with growing pauses. */
 export class Supervisor implements AsyncDisposable {
   readonly #options: Required<SupervisorOptions>;
   readonly #supervised: Supervised[] = [];
@@ -68,38 +67,37 @@ export class Supervisor implements AsyncDisposable {
   }
 
   /**
-   * Starts something and resolves with what it reported when it was ready. From then on it is kept running.
-   * @param name in logs, and unique among what this supervisor keeps running
-   * @param begin begins one life of it
-   * @param attempts how often it is tried before it was ever ready; Infinity never gives up
-   * @throws Error when it ended before it was ready, or took too long, as often as `attempts` says
-   * @throws HopelessStart at once when it told why, unless it is never given up
+   * Starts a process, keeps it running, and resolves with its report when it is ready.
+   * @param name unique name for logs
+   * @param begin starts one life
+   * @param attempts number of attempts before it was ever ready; Infinity never gives up
+   * @throws Error if all attempts ended before it was ready, or took too long
+   * @throws HopelessStart at once if it reported a failure, unless `attempts` is Infinity
    */
   async start(name: string, begin: () => Life, attempts = ATTEMPTS): Promise<ReadyDetails> {
     if (this.#stopped !== undefined)
-      throw new Error(`${name} is not started any more: everything is being stopped`);
+      throw new Error(`${name} is not started: the supervisor is stopping`);
     const one = supervise(name, begin, attempts, this.#options);
     this.#supervised.push(one);
     return one.firstReady;
   }
 
-  /** What those that run answer; those that do not answer in time are left out. */
-  async askAll(about: Asked, withinMs: number): Promise<unknown[]> {
-    const answers = await Promise.all(this.#supervised.map((one) => one.life()?.ask(about, withinMs)));
+  /** Returns the answers of all running processes that answer in time. */
+  async requestAll(about: RequestedValue, withinMs: number): Promise<unknown[]> {
+    const answers = await Promise.all(this.#supervised.map((one) => one.life()?.request(about, withinMs)));
     return answers.filter((answer) => answer !== undefined);
   }
 
-  /** How many are ready now. */
+  /** Number of ready processes. */
   get ready(): number {
     return this.#supervised.filter((one) => one.isReady()).length;
   }
 
-  /** The pid of one while it runs. */
   pidOf(name: string): number | undefined {
     return this.#supervised.find((one) => one.name === name)?.life()?.pid;
   }
 
-  /** Stops the one that was started last first. Safe to call twice, and while one is starting. */
+  /** Stops all in reverse order. It may be called twice, and during a start. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -125,8 +123,8 @@ interface Supervised {
 }
 
 /**
- * Through its lives: starting → ready → ended → pause → starting …, until it is stopped. Only what has never been ready
- * is given up: later on, what it needs may be down for hours and come back.
+ * Runs lives: starting → ready → ended → pause → starting …, until it is stopped. It gives up only before the first life is
+ * ready: later a dependency may be down for hours and return.
  */
 function supervise(
   name: string,
@@ -137,7 +135,7 @@ function supervise(
   const { log, readyWithinMs, stopWithinMs, firstDelayMs, longestDelayMs } = options;
   const stopping = new AbortController();
   const first = Promise.withResolvers<ReadyDetails>();
-  // The caller of start() handles a rejection; there may be none when stop() comes first.
+  // The caller of start() handles a rejection. Without one, after an early stop(), it is ignored.
   first.promise.catch(() => {});
   let life: Life | undefined;
   let isReady = false;
@@ -149,7 +147,7 @@ function supervise(
       life = begin();
       const isInTime = await withTimeout(readyWithinMs, life.ready);
       if (!isInTime) await life.end(stopWithinMs);
-      // Undefined also where it reported only while it was being ended.
+      // A report during the end does not count.
       const details = isInTime ? await life.ready : undefined;
       const since = performance.now();
       if (details !== undefined) {
@@ -173,7 +171,7 @@ function supervise(
         options.onRestart(name);
         if (performance.now() - since > longestDelayMs) delay = firstDelayMs;
       }
-      log.error({ process: name, pid: life.pid, ...exit, delay }, `${name} ${why}; it is started again`);
+      log.error({ process: name, pid: life.pid, ...exit, delay }, `${name} ${why}; the supervisor restarts it`);
       await sleep(delay, undefined, { signal: stopping.signal }).catch(() => {});
       delay = Math.min(delay * 2, longestDelayMs);
     }

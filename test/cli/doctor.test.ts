@@ -43,7 +43,7 @@ describe('an installation without problems', () => {
       check: 'configuration',
       verdict: 'warning',
       found:
-        'COMPARE_EVERY is no setting any more: workers compare the cache with PostgreSQL every 5 seconds',
+        'COMPARE_EVERY is no longer a setting: workers compare the cache with PostgreSQL every 5 seconds',
       mend: 'remove this setting',
     });
     const shown = await fleetbook(['doctor'], all);

@@ -110,7 +110,7 @@ describe('fleetbook up', () => {
         },
       );
       await until(() =>
-        /"msg":"Redis was ended by SIGKILL; it is started again"\}\n[\s\S]*"msg":"Redis runs again"\}\n/.test(
+        /"msg":"Redis was ended by SIGKILL; the supervisor restarts it"\}\n[\s\S]*"msg":"Redis runs again"\}\n/.test(
           up.output(),
         ),
       );

@@ -73,7 +73,7 @@ describe('the configuration', () => {
 
   it('names a removed setting, and what takes its place', () => {
     expect(removedSettings({ COMPARE_EVERY: '5', STREAMS_LIMIT: '', PORT: '1' })).toEqual([
-      'COMPARE_EVERY is no setting any more: workers compare the cache with PostgreSQL every 5 seconds',
+      'COMPARE_EVERY is no longer a setting: workers compare the cache with PostgreSQL every 5 seconds',
     ]);
     const removed = ['COMPARE_EVERY', 'LOG_SUCCESSES', 'STREAMS_LIMIT', 'UNKNOWN_TOKENS'];
     expect(removedSettings(Object.fromEntries(removed.map((name) => [name, '1'])))).toHaveLength(4);

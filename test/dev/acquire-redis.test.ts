@@ -73,7 +73,7 @@ it('says what to do where there is neither a server, nor one new enough, nor apt
   const { message } = await acquire(here.path);
   expect(message).toBe(
     'no redis-server or valkey-server (7.0 or newer) was found. Install one (Debian, Ubuntu: `sudo apt install redis-server`; ' +
-      'macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`), or set REDIS_URL to a server that runs, ' +
+      'macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`), or set REDIS_URL to a running server, ' +
       'e.g. redis://127.0.0.1:6379. See docs/install.md for a Redis without root',
   );
 });

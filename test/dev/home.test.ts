@@ -66,7 +66,7 @@ it('does not hand out a damaged token', async () => {
   using home = openHome(folder.path, 'sample');
   await writeFile(join(home.folder, 'token'), newToken().slice(0, -1));
   expect(() => home.readToken('api')).toThrow(
-    `${join(home.folder, 'token')} holds no token: remove it, and a new one is made`,
+    `${join(home.folder, 'token')} contains no valid token: remove the file, and the next start creates a new one`,
   );
 });
 

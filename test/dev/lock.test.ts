@@ -31,7 +31,7 @@ it('names the live process that holds it', async () => {
   await using here = await place();
   await using holder = await startProgram(PROGRAM, [here.path]);
   expect(await holder.answer()).toEqual({ got: 1, takenOver: 0 });
-  expect(() => takeLock(here.path)).toThrow(`${here.path} is held by process ${holder.pid}`);
+  expect(() => takeLock(here.path)).toThrow(`process ${holder.pid} has the lock ${here.path}`);
 });
 
 it('is taken over from a process that was killed', async () => {
@@ -63,7 +63,7 @@ it('is not given back by one from whom it was taken over', async () => {
   const someoneElse = JSON.stringify({ ...identify(process.ppid) });
   await writeFile(here.path, someoneElse);
   first[Symbol.dispose]();
-  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.ppid}`);
+  expect(() => takeLock(here.path)).toThrow(`process ${process.ppid} has the lock`);
 });
 
 it('goes to one alone of several processes that take over a stale one at the same moment', async () => {
@@ -92,7 +92,7 @@ it('is taken over from one who died while taking it over, and the one after that
   using lock = takeLock(here.path);
   expect(lock.takenOver).toBe(true);
   expect(await readdir(dirname(here.path))).toEqual([basename(here.path)]);
-  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.pid}`);
+  expect(() => takeLock(here.path)).toThrow(`process ${process.pid} has the lock`);
 });
 
 it('is taken over from one of the same number who died as soon as the file was in its place', async () => {
@@ -107,7 +107,7 @@ it('is not taken from under one who lives and is about to take it over', async (
   await using here = await place();
   await writeFile(here.path, DEAD);
   await writeFile(claimOn(here.path, DEAD), JSON.stringify({ ...identify(process.ppid) }));
-  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.ppid}`);
+  expect(() => takeLock(here.path)).toThrow(`process ${process.ppid} has the lock`);
   expect(await readFile(here.path, 'utf8')).toBe(DEAD);
 });
 

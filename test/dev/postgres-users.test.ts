@@ -114,7 +114,7 @@ it(
     await using refused = await startProgram(clone.program, [data('root')], { through: asNobody ?? [] });
     expect((await refused.exited).code).not.toBe(0);
     expect(refused.output()).toMatch(
-      /belongs to user \d+, as a start by root leaves it: start as root again, or hand it over/,
+      /belongs to user \d+, which happens after a start by root: start as root again, or change the owner/,
     );
   },
 );

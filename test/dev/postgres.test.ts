@@ -160,7 +160,7 @@ it('refuses data of another major version and says what to do', async () => {
   await using here = await place();
   await writeFile(join(here.dataDir, 'PG_VERSION'), '17\n');
   await expect(start(here.dataDir)).rejects.toThrow(
-    /was made by PostgreSQL 17, and this release brings PostgreSQL 18: move that folder away/,
+    /was made by PostgreSQL 17, and this release has PostgreSQL 18: move that folder away/,
   );
   expect(existsSync(`${here.dataDir}.lock`)).toBe(false);
 });

@@ -107,7 +107,7 @@ const compare = ({ publisher }: Scene) =>
   until(() => publisher.compare().then(() => true), { everyMs: 100, what: 'a comparison' });
 
 /** Sends requests until it is disposed. Records the slowest answer, and answers older than an earlier one. */
-function askAll(readers: readonly TestReader[], regions: Versions) {
+function requestAll(readers: readonly TestReader[], regions: Versions) {
   let isOver = false;
   const seen = { answers: 0, slowestMs: 0, wrong: [] as string[] };
   const ask = async (reader: TestReader, side: number) => {
@@ -158,7 +158,7 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
       };
       const readers = [await open(engine.majority), await open(engine.minority)];
       for (const { tokens } of readers) expect(await tokens.verify(token)).toBeDefined();
-      const asking = askAll(readers, machines);
+      const asking = requestAll(readers, machines);
       {
         await using _ = asking;
         await engine.part();

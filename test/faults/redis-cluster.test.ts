@@ -1,6 +1,6 @@
 /** Cache and queues in a Redis Cluster of three masters with replicas. A part of it fails or moves under load. */
 import { describe, expect, it } from 'vitest';
-import { LANE_TAGS } from '../../src/snapshot/document/lanes.ts';
+import { LANE_TAGS } from '../../src/snapshot/document/keys.ts';
 import {
   type ClusterNode,
   startTestCluster,

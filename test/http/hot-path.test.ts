@@ -55,7 +55,7 @@ const statusOf = ({ head }: WireAnswer): number => Number(head[0]?.split(' ')[1]
 
 type Cases = Awaited<ReturnType<typeof requestsOf>>;
 
-async function askAll(port: number, { inARow, alone }: Cases): Promise<WireAnswer[]> {
+async function requestAll(port: number, { inARow, alone }: Cases): Promise<WireAnswer[]> {
   const answers: WireAnswer[] = [];
   for (let i = 0; i < inARow.length; i += 50)
     answers.push(...(await converse(port, inARow.slice(i, i + 50))));
@@ -79,10 +79,10 @@ describe('the hot path', () => {
     const cases = await requestsOf(never.port, scene);
     await scene.publisher.publishDirty();
     await using hot = await serve(await scene.linkedReader());
-    const cold = await askAll(hot.port, cases);
-    const warm = await askAll(hot.port, cases);
-    await askAll(never.port, cases);
-    const ordinary = await askAll(never.port, cases);
+    const cold = await requestAll(hot.port, cases);
+    const warm = await requestAll(hot.port, cases);
+    await requestAll(never.port, cases);
+    const ordinary = await requestAll(never.port, cases);
     const all = [...cases.inARow, ...cases.alone];
     expect(warm).toHaveLength(all.length);
     const statuses = new Set<number>();

@@ -122,7 +122,7 @@ it('starts nothing again once it is stopped, also in the pause before a restart'
   await until(() => scene.logged.length > 0);
   await scene.supervisor.stop();
   expect(await scene.notes()).toEqual(['work lives']);
-  await expect(scene.start('serve')).rejects.toThrow('serve is not started any more');
+  await expect(scene.start('serve')).rejects.toThrow('serve is not started: the supervisor is stopping');
 });
 
 it('can be stopped while a process is starting', async () => {

@@ -7,7 +7,7 @@ import { hashOf } from '../../src/snapshot/document/body.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
-import { hasSoundCodings } from '../../src/snapshot/document/soundness.ts';
+import { hasValidCodings } from '../../src/snapshot/document/value-check.ts';
 import { until } from '../support/until.ts';
 import { addMachines, reprice } from './rows.ts';
 import { sceneForEachTest, type TestReader } from './scene.ts';
@@ -151,8 +151,8 @@ describe('under the key of a region', () => {
   ])('%s is found by the comparison, which reads codings as well', async (_, coding) => {
     const { body } = (await loadContent(scene.sql, region())) ?? expect.unreachable('there is the region');
     const right = { gzip: gzipSync(body), br: brotliCompressSync(body) };
-    expect(await hasSoundCodings({ identity: body, hash: '', ...right })).toBe(true);
-    expect(await hasSoundCodings({ identity: body, hash: '', ...right, ...coding })).toBe(false);
+    expect(await hasValidCodings({ identity: body, hash: '', ...right })).toBe(true);
+    expect(await hasValidCodings({ identity: body, hash: '', ...right, ...coding })).toBe(false);
   });
 
   it('another region’s document is a miss, is counted, and is replaced', async () => {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { reportReady, whenParentIsGone } from '../../../src/processes/ipc.ts';
+import { reportReady, onParentExit } from '../../../src/processes/ipc.ts';
 import type { StoredAnswer } from '../capture.ts';
 
 const answers = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Record<string, StoredAnswer>;
@@ -23,4 +23,4 @@ for (const [id, answer] of Object.entries(answers)) {
   ports[id] = (server.address() as AddressInfo).port;
 }
 reportReady(ports);
-whenParentIsGone(() => process.exit());
+onParentExit(() => process.exit());

@@ -9,7 +9,7 @@ import Fastify from 'fastify';
 import postgres from 'postgres';
 import { clusters, disks, diskTypes, machines, providers, regions, users } from '../../../src/db/schema.ts';
 import { hashToken } from '../../../src/domain/token.ts';
-import { reportReady, whenParentIsGone } from '../../../src/processes/ipc.ts';
+import { reportReady, onParentExit } from '../../../src/processes/ipc.ts';
 
 const CONNECTIONS = 16;
 const client = postgres(process.env.DATABASE_URL ?? '', {
@@ -108,4 +108,4 @@ app.get<{ Params: { slug: string } }>('/v1/clusters/:slug', async ({ headers, pa
 });
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 reportReady({ port: Number(new URL(url).port) });
-whenParentIsGone(() => process.exit());
+onParentExit(() => process.exit());

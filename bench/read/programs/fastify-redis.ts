@@ -1,7 +1,7 @@
 /** What one writes first: Fastify that asks Redis at every request for JSON that lies there ready. */
 import Fastify, { type FastifyReply } from 'fastify';
 import { Redis } from 'ioredis';
-import { reportReady, whenParentIsGone } from '../../../src/processes/ipc.ts';
+import { reportReady, onParentExit } from '../../../src/processes/ipc.ts';
 
 const redis = new Redis(process.env.REDIS_URL ?? '');
 const app = Fastify();
@@ -24,4 +24,4 @@ app.get<{ Params: { slug: string } }>('/v1/clusters/:slug', (request, reply) =>
 );
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 reportReady({ port: Number(new URL(url).port) });
-whenParentIsGone(() => process.exit());
+onParentExit(() => process.exit());

@@ -48,7 +48,7 @@ export async function serveByProcesses(
   const exports = new ProcessExports();
   /** Collects the metrics of all processes, including this one. */
   const collected = async (): Promise<readonly unknown[]> => {
-    const answers = await processes.askAll('metrics', METRICS_WITHIN_MS);
+    const answers = await processes.requestAll('metrics', METRICS_WITHIN_MS);
     const running = new Set(names.flatMap((name) => processes.pidOf(name) ?? []));
     return [await exportMetrics(metrics.registry), ...(await exports.add(answers, running))];
   };

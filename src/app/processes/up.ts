@@ -129,7 +129,7 @@ async function start(
     logger,
   );
   closing.defer(() => queueRedis.disconnect());
-  const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
+  const metrics = async () => mergeMetrics(await processes.requestAll('metrics', 2000));
   const queues = openQueues(queueRedis, logger, FEATURES);
   const opened = await openParts({
     config: running,

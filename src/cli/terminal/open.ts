@@ -1,7 +1,7 @@
 /** Opens what commands change with. Their parts are loaded when they are opened. */
 import { readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { LineageObserver } from '../../snapshot/publish/publisher-options.ts';
+import type { LineageObserver } from '../../snapshot/publish/new-lineage.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { printAside } from './print.ts';
 

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { whenParentIsGone } from '../../processes/ipc.ts';
+import { onParentExit } from '../../processes/ipc.ts';
 import { CommandFailure } from './failure.ts';
 
 export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
@@ -40,6 +40,6 @@ export function stopSignal(): Promise<string> {
       resolve(signal);
     };
     process.on('SIGINT', on).on('SIGTERM', on);
-    whenParentIsGone(() => resolve('parent gone'));
+    onParentExit(() => resolve('parent gone'));
   });
 }

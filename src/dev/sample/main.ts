@@ -1,8 +1,8 @@
 /**
- * The sample's upstreams as a process of their own. `SAMPLE_PORT` chooses the port; unset, a free one is taken. Its
- * URLs go to the process that started it, or, started by hand, as one line of JSON to standard output.
+ * Runs the sample's upstreams in a process. `SAMPLE_PORT` sets the port; by default a free one. The process reports its URLs
+ * to its parent, or prints them as one line of JSON.
  */
-import { answerParent, reportReady, whenParentIsGone } from '../../processes/ipc.ts';
+import { answerParent, reportReady, onParentExit } from '../../processes/ipc.ts';
 import { startSampleUpstream } from './upstream.ts';
 
 const port = process.env.SAMPLE_PORT || '0';
@@ -14,7 +14,7 @@ if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
 const upstream = await startSampleUpstream({ port: Number(port) });
 const { url, hetznerUrl, linodeUrl, clustersUrl } = upstream;
 const urls = { url, hetznerUrl, linodeUrl, clustersUrl };
-// It has none; who asks all processes would wait for it.
+// It has no metrics, but the parent waits for the answers of all processes.
 answerParent('metrics', async () => undefined);
 if (process.send) reportReady(urls);
 else console.log(JSON.stringify(urls));
@@ -28,4 +28,4 @@ function stop(): void {
   });
 }
 process.on('SIGINT', stop).on('SIGTERM', stop);
-whenParentIsGone(stop);
+onParentExit(stop);

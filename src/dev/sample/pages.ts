@@ -1,7 +1,7 @@
-/** Part of a list, wrapped as its provider wraps it. Undefined where the provider itself refuses the request. */
+/** Returns a page in the provider's format; undefined if the provider rejects the request. */
 export type Paged = (rows: readonly unknown[], query: URLSearchParams) => object | undefined;
 
-/** A whole number of the query, `fallback` where it is not given, undefined where it is none from `from` to `to`. */
+/** Returns an integer of the query, or the fallback if it is absent; undefined outside `from` to `to`. */
 function whole(query: URLSearchParams, name: string, fallback: number, from: number, to: number) {
   const given = query.get(name);
   if (given === null) return fallback;
@@ -9,7 +9,7 @@ function whole(query: URLSearchParams, name: string, fallback: number, from: num
   return value >= from && value <= to ? value : undefined;
 }
 
-/** Hetzner: `page` and `per_page` (25, at most 50); beyond the last page there are no rows. */
+/** Hetzner: `page` and `per_page` (25, at most 50); a page after the last one is empty. */
 export function hetznerPages(key: string): Paged {
   return (rows, query) => {
     const page = whole(query, 'page', 1, 1, 999_999_999);
@@ -32,7 +32,7 @@ export function hetznerPages(key: string): Paged {
   };
 }
 
-/** Linode: `page` and `page_size` (100, from 25 to 500); a page beyond the last is refused. */
+/** Linode: `page` and `page_size` (100, from 25 to 500); a page after the last one is rejected. */
 export const linodePages: Paged = (rows, query) => {
   const size = whole(query, 'page_size', 100, 25, 500);
   if (size === undefined) return undefined;

@@ -1,7 +1,6 @@
 /**
- * The upstreams of the sample catalogue: two providers and a control plane, answering in their own formats what the
- * JSON files beside this one hold. The machine types, regions and list prices are those of real providers, noted by
- * hand around the end of 2025: something real to look at, nothing to plan a purchase by.
+ * The upstreams of the sample: two providers and a control plane. They serve the JSON files of this folder in the providers'
+ * formats. Machine types, regions and list prices are real values from the end of 2025, and are not kept up to date.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import clusters from './clusters.json' with { type: 'json' };
@@ -12,13 +11,12 @@ import linodeRegions from './linode/regions.json' with { type: 'json' };
 import linodeTypes from './linode/types.json' with { type: 'json' };
 import { hetznerPages, linodePages, type Paged } from './pages.ts';
 
-/** The organization to which the sample's clusters belong. */
 export const SAMPLE_ORGANIZATION = { slug: 'sample', name: 'Sample organization' } as const;
 
-/** What the sample's Hetzner wants as bearer token, as the real one wants one. */
+/** Bearer token of the sample's Hetzner. */
 export const SAMPLE_HETZNER_TOKEN = 'sample';
 
-/** The running upstreams; disposing of them closes the port. */
+/** The running upstreams. Disposing closes the port. */
 export interface SampleUpstream extends AsyncDisposable {
   readonly url: string;
   readonly hetznerUrl: string;
@@ -28,7 +26,7 @@ export interface SampleUpstream extends AsyncDisposable {
 
 interface Endpoint {
   readonly rows: readonly unknown[];
-  /** Undefined: the rows as they are, in one answer. */
+  /** Absent: one answer has all rows. */
   readonly paged?: Paged;
   readonly token?: string;
 }
@@ -46,7 +44,7 @@ function hetzner(key: string, rows: readonly unknown[]): Endpoint {
   return { rows, paged: hetznerPages(key), token: SAMPLE_HETZNER_TOKEN };
 }
 
-/** Serves the sample on loopback; `port` 0, the default, takes a free one. Rejects when the port is taken. */
+/** Serves the sample on loopback. Port 0, the default, selects a free one. Rejects if the port is taken. */
 export async function startSampleUpstream(options: { readonly port?: number } = {}): Promise<SampleUpstream> {
   const server = createServer(answer);
   const port = await new Promise<number>((resolve, reject) => {
@@ -104,7 +102,7 @@ function replyTo(method: string | undefined, target: string, authorization: stri
   return { status: 200, body };
 }
 
-/** One form that reads as an error of either provider. */
+/** Returns an error that is valid for both providers. */
 function problem(code: string, message: string): object {
   return { error: { code, message }, errors: [{ reason: message }] };
 }

@@ -1,7 +1,7 @@
 import { readLineage } from '../../db/lineage.ts';
 import { CacheKeys, FEED_ID } from '../../snapshot/document/keys.ts';
-import { lanesOf } from '../../snapshot/document/lanes.ts';
-import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/follower.ts';
+import { lanesOf } from '../../snapshot/document/keys.ts';
+import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/publisher.ts';
 import { appendChanges } from './append.ts';
 
 /** Appends published changes to the feed. A list that readers have is never behind its changes. */

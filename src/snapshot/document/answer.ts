@@ -3,26 +3,22 @@ import type { Grant } from '../../domain/scope.ts';
 /** Which tier answered: the `Fleetbook-Tier` header. */
 export type Tier = 'memory' | 'redis' | 'postgres' | 'disk';
 
-/** A JSON body, encoded once. `gzip` and `br` are there only where they are smaller. */
+/** A JSON body, encoded once. `gzip` and `br` are present only if they are smaller. */
 export interface EncodedBody {
   readonly identity: Buffer;
   readonly gzip: Buffer | undefined;
   readonly br: Buffer | undefined;
-  /** Hash of the identity bytes: the opaque part of the ETag, the same whichever tier answered. */
+  /** Hash of the identity bytes: the opaque part of the ETag, equal for all tiers. */
   readonly hash: string;
-  /**
-   * True while `gzip` and `br` are still to be made, by `compress`. Whoever wants the body plain need not wait for
-   * them; nobody else may be answered before.
-   */
+  /** True until `compress` has made `gzip` and `br`. Only a plain answer may be sent before. */
   readonly isPlainOnly?: boolean;
-  /** Makes what is still to be made. */
+  /** Makes the missing codings. */
   compress?(): Promise<void>;
 }
 
-/** A value at once, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Continues with a value: at once where it is there. */
+/** Continues with a value, without a promise if it is present. */
 export function whenThere<T, U>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,
@@ -35,34 +31,31 @@ export interface Answer {
   readonly tier: Tier;
   /** When the data was last verified against its source, RFC 3339; undefined before the first good run. */
   readonly asOf: string | undefined;
-  /** The currency of its prices, ISO 4217; undefined while the database does not know it. */
+  /** ISO 4217; undefined before the first run. */
   readonly currency: string | undefined;
-  /** Present only in an answer that may be cached: memory gave it at once, and hears of every change. */
+  /** Present if the answer may be cached: memory gave it and receives every change. */
   readonly validity?: Validity | undefined;
 }
 
-/** How long an answer may be given again: until one of its documents is invalidated. */
+/** A cached answer is valid until one of its documents is invalidated. */
 export interface Validity {
-  /** Ids of the documents that the answer was made from. */
+  /** Ids of the answer's documents. */
   readonly documents: readonly string[];
-  /** The answer's `asOf`, as it is now known. */
+  /** Returns the latest `asOf` of the answer. */
   asOf(): string | undefined;
 }
 
-/** Hears when documents in memory may no longer be used. */
+/** Receives the invalidations of documents in memory. */
 export interface InvalidationListener {
-  /** This document has left memory, or a newer version of it was published. */
+  /** Memory evicted this document, or a newer version was published. */
   onInvalidate(documentId: string): void;
   /** Every document may have changed. */
   onInvalidateAll(): void;
-  /** `Validity.asOf` may say something else. No document has changed. */
+  /** `Validity.asOf` may have changed. No document has changed. */
   onFreshness(): void;
 }
 
-/**
- * Nothing fresh is to be had: every tier is down, or the fallback is at its limit. The API answers 503 with
- * Retry-After.
- */
+/** No tier has a fresh value: all are down, or PostgreSQL's reads are at their limit. The API answers 503 with Retry-After. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
   readonly retryAfterSeconds: number;
@@ -73,34 +66,29 @@ export class Unavailable extends Error {
   }
 }
 
-/**
- * What the API may ask of the machine catalogue. An answer comes at once where memory has it. Every method may
- * reject with `Unavailable`.
- */
+/** Reads the machine catalogue, without a promise if memory has the answer. Every method may reject with `Unavailable`. */
 export interface CatalogueReader {
   providers(): MaybePromise<Answer>;
-  /** An empty list for a provider or region that does not exist, or a region of another provider. */
+  /** An unknown provider or region, or a region of another provider, has an empty list. */
   machines(providerId: number, regionId: number): MaybePromise<Answer>;
-  /** Undefined when the published catalogue has no such machine. */
+  /** Undefined for a machine that is not published. */
   machine(id: number): MaybePromise<Answer | undefined>;
-  /** Newest first. Undefined when the published catalogue has no such machine. */
+  /** Newest first; undefined for a machine that is not published. */
   machinePrices(id: number): MaybePromise<Answer | undefined>;
 }
 
-/** What the API may ask of an organization's clusters. Answers and errors come as from `CatalogueReader`. */
+/** Reads an organization's clusters. Answers and errors are those of `CatalogueReader`. */
 export interface ClusterReader {
   clusters(organizationId: number): MaybePromise<Answer>;
-  /** Undefined when that organization has no such cluster, whoever else may have one. */
+  /** Undefined if this organization has no such cluster. */
   cluster(organizationId: number, slug: string): MaybePromise<Answer | undefined>;
 }
 
-/** Turns a token as it was presented into its grant. */
 export interface TokenReader {
   /**
-   * Undefined for a token that is malformed, unknown, expired or revoked: the caller must not learn which. At once
-   * where memory knows it.
-   * @param address names the caller, whose lookups of unknown tokens are counted; called only for such a lookup
-   * Rejects with `Unavailable` when it cannot be found out.
+   * Returns the grant of a token; undefined for a malformed, unknown, expired or revoked one, without any distinction.
+   * Rejects with `Unavailable` if no tier can answer.
+   * @param address returns the caller's address; called for unknown tokens, whose lookups are limited
    */
   verify(token: string, address?: () => string): MaybePromise<Grant | undefined>;
 }

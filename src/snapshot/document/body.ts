@@ -3,23 +3,22 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type { EncodedBody } from './answer.ts';
 
-/** Below this a compressed body saves less than its header costs. */
+/** Smaller bodies are not compressed: the header would cost more than it saves. */
 const SMALL = 1024;
 
-/** A body whose codings came with it, or are made when somebody first asks for them. */
+/** A body whose codings are stored with it, or made on the first request for one. */
 export class Body implements EncodedBody {
   identity: Buffer;
   readonly hash: string;
   gzip: Buffer | undefined;
   br: Buffer | undefined;
   isPlainOnly: boolean;
-  /** Bytes of the codings that were made after the body. */
+  /** Bytes of codings that `compress` made. */
   addedBytes = 0;
-  /** Called when they are made. */
   onCompressed: (() => void) | undefined;
   #compressing: Promise<void> | undefined;
 
-  /** @param codings undefined where they are still to be made */
+  /** @param codings undefined if `compress` has to make them */
   constructor(identity: Buffer, hash: string, codings: Pick<EncodedBody, 'gzip' | 'br'> | undefined) {
     this.identity = identity;
     this.hash = hash;
@@ -28,7 +27,7 @@ export class Body implements EncodedBody {
     this.isPlainOnly = codings === undefined && identity.length >= SMALL;
   }
 
-  /** Takes the same bytes from another place. */
+  /** Replaces all buffers by copies of the same bytes. */
   move(moved: (part: Buffer) => Buffer): void {
     this.identity = moved(this.identity);
     this.gzip &&= moved(this.gzip);
@@ -60,12 +59,12 @@ export class Body implements EncodedBody {
   }
 }
 
-/** Opaque part of a strong ETag: 128 bits of the content's SHA-256. */
+/** Returns the opaque part of a strong ETag: 128 bits of the SHA-256. */
 export function hashOf(body: Buffer): string {
   return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
-/** Encodes a body once, for every answer that will be given from it. */
+/** Encodes a body once for all answers. */
 export async function encodeBody(identity: Buffer): Promise<EncodedBody> {
   const body = new Body(identity, hashOf(identity), undefined);
   await body.compress();

@@ -1,4 +1,4 @@
-/** Rows to the columns of a region. Pure: the same rows give the same bytes in the publisher and in the reader. */
+/** Builds the columns of a region. The same rows give the same bytes in the publisher and in the reader. */
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MachineRow, RegionHead } from './build.ts';
 import {
@@ -14,11 +14,9 @@ import type { DocumentContent } from './format.ts';
 
 export interface MachineWithFacts extends MachineRow {
   readonly facts: MachineFacts;
-  /** It cannot be ordered now; false unless given. */
   readonly soldOut?: boolean;
 }
 
-/** Gathers rows in their order. */
 export class ColumnsBuilder {
   readonly #region: RegionHead;
   readonly #prices: number[] = [];
@@ -51,7 +49,6 @@ export class ColumnsBuilder {
   content({ sources, currency }: Provenance): DocumentContent {
     const { id, name, code, provider, version } = this.#region;
     const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
-    // Keys are the kinds as JSON already.
     const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
     const head = Buffer.from(
       `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}${soldOut}}`,

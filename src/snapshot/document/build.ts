@@ -1,12 +1,10 @@
-/** Rows to document contents. Pure: the same rows give the same bytes in the publisher and in the reader. */
-
+/** Builds documents from rows. The same rows give the same bytes in the publisher and in the reader. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 
-/** A list of elements, each as JSON, with their keys, in the order in which they are shown. */
 function listContent(
   name: DocumentName,
   version: number,
@@ -44,16 +42,16 @@ export interface MachineRow {
   readonly ramUnit: MachineDocument['ram_unit'];
 }
 
-/** An element of a list as JSON, behind the key that the index has for it. */
+/** An element of a list as JSON, with its key in the index. */
 export type Element = readonly [key: string, json: string];
 
-/** What makes elements of the region's machines; the key is the machine's id. */
+/** Returns a function that builds a machine's element; the key is the machine's id. */
 export function machineElements(region: RegionHead): (row: MachineRow) => Element {
   const where: Pick<MachineDocument, 'provider' | 'region'> = {
     provider: { id: region.provider.id, name: region.provider.name },
     region: { id: region.id, name: region.name, code: region.code },
   };
-  // The same for thousands of machines: encoded once, and put behind what is each one's own.
+  // Provider and region are encoded once for all machines.
   const end = `,${JSON.stringify(where).slice(1)}`;
   return ({ id, name, ram, cpu, price, ramUnit }) => {
     const own: Omit<MachineDocument, keyof typeof where> = { id, name, ram, cpu, price, ram_unit: ramUnit };
@@ -61,7 +59,7 @@ export function machineElements(region: RegionHead): (row: MachineRow) => Elemen
   };
 }
 
-/** The machines of one region, in the order of `rows`. */
+/** Builds a region's document from rows. */
 export function regionContent(
   region: RegionHead,
   rows: Iterable<MachineRow>,
@@ -70,7 +68,7 @@ export function regionContent(
   return regionList(region, Iterator.from(rows).map(machineElements(region)), provenance);
 }
 
-/** The same of elements that were made before. */
+/** Builds a region's document from elements. */
 export function regionList(
   region: RegionHead,
   machines: Iterable<Element>,
@@ -79,7 +77,7 @@ export function regionList(
   return listContent({ kind: 'region', regionId: region.id }, region.version, machines, provenance);
 }
 
-/** The clusters of one organization, in the order given; the key is the slug. */
+/** Builds the document of an organization's clusters; the keys are slugs. */
 export function clustersContent(
   organizationId: number,
   version: number,
@@ -101,8 +99,8 @@ export interface ProviderListing {
 }
 
 /**
- * Every provider with its regions; the key is `<provider id>/<region id>` and leads to the provider, so that a
- * reader can tell without further I/O whether a region exists at a provider.
+ * Builds the document of all providers. The keys are `<provider id>/<region id>`, so that a reader can check a region of a
+ * provider without further I/O.
  */
 export function providersContent(
   version: number,
@@ -123,12 +121,12 @@ export function providersContent(
   return { ...content, index };
 }
 
-/** Key of a region in the index of the providers document. */
+/** Returns the key of a region in the index of the providers document. */
 export function regionKey(providerId: number, regionId: number): string {
   return `${providerId}/${regionId}`;
 }
 
-/** What is kept about a token. A revoked one stays as a tombstone: a deletion could be undone by a late write-back. */
+/** A token. A revoked one is a tombstone, because a late write-back could undo a deletion. */
 export interface TokenRecord {
   readonly id: number;
   readonly organizationId: number;

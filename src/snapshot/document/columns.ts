@@ -1,38 +1,35 @@
 /**
- * The machines of a region as columns: what an index for searches is made of, without parsing a machine.
+ * The machines of a region as columns, for the search index.
  *
  *     "FBC1" <rows, u32> <bytes of the head, u32> <head: JSON> <price, f64>… <id, u32>… <kind, u32>…
  *
- * Numbers are little-endian. Rows are in the order of price, then id. The head says where the machines are, how each is
- * called, and each kind of machine once: its size and its facts. Sold-out machines are in the head as well, which an earlier
- * release does not read.
+ * Numbers are little-endian. Rows are sorted by price, then id. The head has the region, the names, and each kind of machine
+ * (size and facts) once. It also has the sold-out machines.
  */
 
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 
-/** What machines of different names may have in common. */
+/** The size and facts that machines with different names may share. */
 export interface MachineKind extends MachineFacts {
   readonly cpu: number;
   /** Count of `ramUnit` units. */
   readonly ram: number;
   readonly ramUnit: MemoryUnit;
-  /** Only of machines that cannot be ordered now. */
   readonly isSoldOut?: true;
 }
 
-/** Where all machines of a document are. */
 export interface Place {
   readonly region: { readonly id: number; readonly name: string; readonly code: string };
   readonly provider: { readonly id: number; readonly name: string };
 }
 
-/** The machines of one region, then its sold-out ones. Row i has the i-th price, id, kind and name. */
+/** The machines of a region, then its sold-out ones. Row i has the i-th price, id, kind and name. */
 export interface RegionColumns extends Place {
-  /** Per minute, rising in each of the two parts. */
+  /** Per minute, ascending in each of the two parts. */
   readonly prices: Float64Array;
   readonly ids: Uint32Array;
-  /** Places in `kinds`. */
+  /** Indexes of `kinds`. */
   readonly kindOf: Uint32Array;
   readonly kinds: readonly MachineKind[];
   readonly names: readonly string[];
@@ -60,11 +57,11 @@ export type SoldOutRow = readonly [price: number, id: number, kind: number, name
 interface Head extends Place {
   readonly kinds: readonly KindTuple[];
   readonly names: readonly string[];
-  /** In the order of price, then id; absent where no machine is sold out. */
+  /** Sorted by price, then id; absent if no machine is sold out. */
   readonly soldOut?: readonly SoldOutRow[];
 }
 
-/** What a body holds; undefined for one that is not whole, or that another release has written in another way. */
+/** Reads the columns of a body; undefined if it is incomplete or in another format. */
 export function readColumns(body: Buffer): RegionColumns | undefined {
   if (body.length < HEADER_LENGTH || body.toString('latin1', 0, 4) !== MAGIC) return undefined;
   const rows = body.readUInt32LE(4);
@@ -110,7 +107,7 @@ function readHead(text: string): Head | undefined {
   }
   const isPlace = (place: Partial<Place['region']> | undefined) =>
     Number.isInteger(place?.id) && typeof place?.name === 'string';
-  const isSound =
+  const isValid =
     isPlace(head?.region) &&
     isPlace(head?.provider) &&
     Array.isArray(head?.kinds) &&
@@ -118,7 +115,7 @@ function readHead(text: string): Head | undefined {
     Array.isArray(head.names) &&
     head.names.every((name) => typeof name === 'string') &&
     (head.soldOut === undefined || (Array.isArray(head.soldOut) && head.soldOut.every(isSoldOutRow)));
-  return isSound ? (head as Head) : undefined;
+  return isValid ? (head as Head) : undefined;
 }
 
 const isSoldOutRow = (row: unknown): boolean =>

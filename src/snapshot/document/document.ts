@@ -2,28 +2,27 @@ import type { EncodedBody } from './answer.ts';
 import { type Body, hashOf } from './body.ts';
 import { BYTES_PER_KEY } from './memory-costs.ts';
 
-/** Where a document's data is from, and what its prices are in. */
 export interface Provenance {
-  /** Sources, and regions of sources, whose freshness is the document's. */
+  /** Sources, and regions of sources, that determine the document's freshness. */
   readonly sources: readonly string[];
-  /** Of the prices in it; undefined while the database does not know it, and in documents without prices. */
+  /** Currency of the prices; undefined before the first run, and for documents without prices. */
   readonly currency?: string | undefined;
 }
 
-/** A document as readers have it. */
+/** A decoded document. */
 export class Document {
   readonly version: number;
   readonly body: Body;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
   #index: Buffer;
-  /** The stored value, of which body and index are parts, while it is a part of a reply. */
+  /** The encoded value with body and index, while it is a part of a Redis reply. */
   #value: Buffer | undefined;
   readonly #initialSize: number;
   #keys: Set<string> | undefined;
   #onGrowth: (() => void) | undefined;
 
-  /** @param size bytes of all this, without the codings of the body that are still to be made */
+  /** @param size bytes without the codings that `compress` makes */
   constructor(version: number, body: Body, { sources, currency }: Provenance, index: Buffer, size: number) {
     this.version = version;
     this.body = body;
@@ -34,18 +33,18 @@ export class Document {
     if (body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
   }
 
-  /** JSON: where in the body each element lies. */
+  /** JSON: the position of each element in the body. */
   get index(): Buffer {
     return this.#index;
   }
 
-  /** The same document, of a value that may be a part of a larger reply. */
+  /** Sets the encoded value, which may be a part of a larger Redis reply. */
   partOf(value: Buffer): this {
     this.#value = value;
     return this;
   }
 
-  /** Copies the value out of the reply that it is a part of: in memory, it would hold the whole reply. */
+  /** Copies the value out of a larger reply, which the document would otherwise keep in memory. */
   detach(): void {
     const value = this.#value;
     this.#value = undefined;
@@ -60,17 +59,17 @@ export class Document {
     this.body.move(moved);
   }
 
-  /** Bytes of the value and of what was made of it later, see `onGrowth`. */
+  /** Bytes of the value, of later codings and of parsed keys. */
   get size(): number {
     return this.#initialSize + this.body.addedBytes + (this.#keys?.size ?? 0) * BYTES_PER_KEY;
   }
 
-  /** Sets who is told when the document takes more room. */
+  /** Sets the listener that is called after the size has grown. */
   onGrowth(listener: () => void): void {
     this.#onGrowth = listener;
   }
 
-  /** Whether the index names this key. The first call parses the whole index. */
+  /** Returns true if the index has this key. The first call parses the whole index. */
   has(key: string): boolean {
     return (this.#keys ?? this.#parseKeys()).has(key);
   }
@@ -83,29 +82,26 @@ export class Document {
     return keys;
   }
 
-  /** The keys that the index names. */
   keys(): Iterable<string> {
     return this.#keys ?? this.#parseKeys();
   }
 
-  /** Whether the index names the same keys, in the same order and for the same places, as the other's. */
   isIndexedAs(other: Document): boolean {
     return this.index.equals(other.index);
   }
 
-  /** One element of the list, by its key; undefined when the list has none. The bytes are shared with the list. */
+  /** Returns one element by its key, or undefined. Its bytes are shared with the list. */
   slice(key: string): EncodedBody | undefined {
     const place = this.#placeOf(key);
     if (!place) return undefined;
     const identity = this.body.identity.subarray(...place);
-    // A single machine or cluster is small: it goes plain.
+    // A single machine or cluster is too small for compression.
     return { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
   }
 
   /**
-   * Where in the body the element lies. The index is searched as text, in a few microseconds for a thousand elements:
-   * parsing it would take a hundred times as long, and several times its memory. An entry starts with `["`, which
-   * occurs nowhere within a JSON string.
+   * Returns the position of an element. A text search of the index takes a hundredth of the time of parsing it. An entry
+   * starts with `["`, which cannot occur within a JSON string.
    */
   #placeOf(key: string): readonly [start: number, end: number] | undefined {
     const entry = Buffer.from(`[${JSON.stringify(key)},[`);

@@ -1,20 +1,20 @@
 /**
- * How a document lies in Redis: one value, replaced whole.
+ * Encodes a document as one value in Redis.
  *
  *     FB1 <version, 16 digits> <length of the head, 8 digits> <CRC-32 of all the rest, 8 hex digits>\n
  *     <head: JSON> <index: JSON> <identity> <gzip> <br>
  *
- * The first line has a fixed width, so that the fence and the comparison read a version without reading the document.
- * The identity body is one JSON array (or object); the index says where each element lies in it, so that a single
- * machine or cluster is a slice of its list and never a document of its own.
+ * The first line has a fixed width, so that the fence and the comparison can read only the version. The identity body is one
+ * JSON array (or object). The index has the position of each element, so that a single machine or cluster is a slice of its
+ * list and needs no document.
  */
 import { crc32 } from 'node:zlib';
 import { Body, hashOf } from './body.ts';
 import { Document, type Provenance } from './document.ts';
 import { type DocumentName, documentId } from './keys.ts';
-import { isUsable, parsed } from './soundness.ts';
+import { isUsable, parsed } from './value-check.ts';
 
-/** Raise it whenever readers of the previous release could not read what this one writes. */
+/** Raise it if readers of the previous release cannot read this format. Changed bodies need no raise: see body-format.ts. */
 export const FORMAT = 'FB1';
 const VERSION_DIGITS = 16;
 const LENGTH_DIGITS = 8;
@@ -27,7 +27,7 @@ const CRC_AT = LENGTH_AT + LENGTH_DIGITS + 1;
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
 const FIRST_LINE = /^FB1 \d{16} \d{8} [0-9a-f]{8}\n$/;
 
-/** A document's content before it is encoded: pure, the same wherever it is built. */
+/** A document's content before it is encoded. */
 export interface DocumentContent extends Provenance {
   readonly name: DocumentName;
   readonly version: number;
@@ -40,20 +40,19 @@ interface Head {
   readonly id: string;
   readonly hash: string;
   readonly sources: readonly string[];
-  /** Absent in what earlier releases wrote. */
   readonly currency?: string | undefined;
-  /** Lengths in bytes: index, identity, gzip, br; 0 for an encoding that is not there. */
+  /** Bytes of index, identity, gzip, br; 0 for an absent coding. */
   readonly lengths: readonly [number, number, number, number];
 }
 
-/** The document that a content makes, and its value for Redis when somebody wants it. */
+/** A document, and its value for Redis on demand. */
 export interface Encoding {
   readonly document: Document;
-  /** The value that decodes to the same document. The codings of its body are made for it. */
+  /** Returns the value that decodes to the document, after it has made the codings. */
   value(): Promise<Buffer>;
 }
 
-/** The one encoder. The document can be used at once. */
+/** Encodes a content. The document is usable at once. */
 export function encoding({
   name,
   version,
@@ -62,7 +61,7 @@ export function encoding({
   sources,
   currency,
 }: DocumentContent): Encoding {
-  // Nobody is sent columns: they have no codings.
+  // Columns are never sent to clients, so they have no codings.
   const codings = name.kind === 'columns' ? { gzip: undefined, br: undefined } : undefined;
   const body = new Body(identity, hashOf(identity), codings);
   const index = Buffer.from(JSON.stringify([...places]));
@@ -82,7 +81,7 @@ export function encoding({
   };
 }
 
-/** The value that decodes to this document, with the codings that its body has by now. */
+/** Returns the value that decodes to this document, with the present codings. */
 export function encodeLoaded(id: string, { version, body, sources, currency, index }: Document): Buffer {
   const empty = Buffer.alloc(0);
   const parts = [index, body.identity, body.gzip ?? empty, body.br ?? empty] as const;
@@ -100,7 +99,6 @@ export function encodeLoaded(id: string, { version, body, sources, currency, ind
   return value;
 }
 
-/** A content's value for Redis. */
 export function encodeDocument(content: DocumentContent): Promise<Buffer> {
   return encoding(content).value();
 }
@@ -109,7 +107,7 @@ function firstLine(version: number, headLength: number, crc: string): string {
   return `${FORMAT} ${String(version).padStart(VERSION_DIGITS, '0')} ${String(headLength).padStart(LENGTH_DIGITS, '0')} ${crc}\n`;
 }
 
-/** Over everything but itself. */
+/** Returns the CRC-32 of everything except the checksum itself. */
 function checksum(value: Buffer): number {
   return crc32(value.subarray(HEADER_LENGTH), crc32(value.subarray(0, CRC_AT)));
 }
@@ -120,7 +118,7 @@ interface Header {
   readonly crc: number;
 }
 
-/** What the first line says; undefined for a value in a format that this release does not know. */
+/** Parses the first line; undefined for an unknown format. */
 export function parseHeader(value: Buffer): Header | undefined {
   if (value.length < HEADER_LENGTH) return undefined;
   const line = value.toString('latin1', 0, HEADER_LENGTH);
@@ -133,10 +131,9 @@ export function parseHeader(value: Buffer): Header | undefined {
 }
 
 /**
- * Reads a stored value. Undefined, which callers take as a miss, when the format is unknown, the value is damaged in any
- * byte, what it holds is not what such a document holds, or the envelope names another document than the one asked for:
- * so that a misplaced key, by whatever mistake, never shows one organization's clusters to another. Whether its codings
- * say the same as its body would take nine tenths of a miss to find out: the comparison does, see `hasSoundCodings`.
+ * Decodes a value. It returns undefined, which is a miss, for an unknown format, a damaged value, an invalid body, or the
+ * value of another document: a misplaced key must never show one organization's clusters to another. It does not check the
+ * codings, which would take nine tenths of a miss; the comparison does, see `hasValidCodings`.
  */
 export function decodeDocument(name: DocumentName, value: Buffer): Document | undefined {
   const header = parseHeader(value);
@@ -158,7 +155,7 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
   const br = take(brLength);
   if (hashOf(identity) !== head.hash || !isUsable(name, identity, index)) return undefined;
   const gzip = gzipped.length > 0 ? gzipped : undefined;
-  // Without codings, as a disk copy may have it, they are made when somebody asks for them.
+  // A disk copy may lack codings, which are then made on demand.
   const codings = gzip || br.length > 0 ? { gzip, br: br.length > 0 ? br : undefined } : undefined;
   const body = new Body(identity, head.hash, codings);
   return new Document(header.version, body, head, index, value.length).partOf(value);
@@ -177,7 +174,7 @@ function isHead(value: unknown): value is Head {
   );
 }
 
-/** Whether another release has written it, in a format of its own. */
+/** Returns true for a value in the format of another release. */
 export function isForeignFormat(value: Buffer): boolean {
   return (
     /^FB\d+ /.test(value.toString('latin1', 0, 16)) &&

@@ -1,9 +1,9 @@
 import type { DocumentName } from '../../domain/document-name.ts';
-import { hashOf, LANE_TAGS } from './lanes.ts';
+import { isCluster, type RedisClient } from '../../redis/redis.ts';
 
 export type { DocumentName };
 
-/** The document's name as text; also its key in memory and for single flight. */
+/** Returns the document's name as text, which is also its key in memory and for single flight. */
 export function documentId(name: DocumentName): string {
   switch (name.kind) {
     case 'providers':
@@ -19,27 +19,45 @@ export function documentId(name: DocumentName): string {
   }
 }
 
-/** Where a reader that cannot reach Postgres learns which lineage is current. */
+/** Key of the current lineage, for readers during an outage of PostgreSQL. */
 export const LINEAGE_KEY = 'fb:lineage';
 
-/** Stands where a message names a document: the changes feed has come to a position, in the place of the version. */
+/** Replaces a document's id in messages about the changes feed, whose position replaces the version. */
 export const FEED_ID = 'feed';
 
-/** Machine ids are mapped to regions in hashes of this many fields: small enough for Redis' compact encoding. */
+/** Fields of one hash of machine ids and regions: few enough for Redis' compact encoding. */
 export const MACHINES_PER_BUCKET = 256;
 
 /**
- * Redis keys of one database's lineage. A document, the revision of its lane and the message about both change in one
- * script, so they have one hash tag. On one server all documents are in one lane. In a Redis Cluster there are many,
- * spread over the slots: each has a tag and a revision of its own.
+ * Hash tags of the lanes in a Redis Cluster. Tag i hashes into the i-th of 64 equal ranges of the 16,384 slots, so masters
+ * that share the slots evenly share the lanes evenly.
+ */
+export const LANE_TAGS = [
+  10, 18, 113, 342, 29, 21, 3, 122, 69, 61, 72, 162, 50, 58, 153, 43, 11, 19, 112, 343, 28, 20, 2, 123, 68,
+  60, 73, 163, 51, 59, 152, 42, 12, 102, 111, 119, 133, 23, 1, 9, 173, 63, 70, 78, 52, 142, 49, 41, 13, 103,
+  110, 118, 132, 22, 0, 8, 172, 62, 71, 79, 53, 143, 48, 40,
+];
+
+/** Returns the number of lanes of a cache. */
+export const lanesOf = (redis: RedisClient): number => (isCluster(redis) ? LANE_TAGS.length : 1);
+
+/** FNV-1a, 32 bits. It must never change: every release puts a document into the same lane. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/**
+ * Redis keys of one lineage. One script changes a document and the revision of its lane, so both have one hash tag. A single
+ * server has one lane. A Redis Cluster has many lanes, each with its tag and revision.
  */
 export class CacheKeys {
   readonly lineage: string;
   readonly lanes: number;
-  /** By lane. */
   readonly #prefixes: readonly string[];
 
-  /** @param lanes as `lanesOf` says for the cache's client */
+  /** @param lanes see `lanesOf` */
   constructor(lineage: string, lanes: number) {
     this.lineage = lineage;
     this.lanes = lanes;
@@ -47,7 +65,7 @@ export class CacheKeys {
       lanes === 1 ? [`fb:{${lineage}}:`] : LANE_TAGS.slice(0, lanes).map((tag) => `fb:{${tag}}:${lineage}:`);
   }
 
-  /** Pattern of every key of the lineage. */
+  /** Pattern of all keys of the lineage. */
   get all(): string {
     return this.lanes === 1 ? `${this.#prefix(0)}*` : `fb:{*}:${this.lineage}:*`;
   }
@@ -57,18 +75,17 @@ export class CacheKeys {
     return this.#prefix(this.laneOf(id)) + id;
   }
 
-  /** What follows the prefix of a key of this lineage: of a document its id. */
+  /** Returns a key without its prefix: the id of a document. */
   idOf(key: string): string {
     const prefix = this.#prefixes.find((each) => key.startsWith(each)) ?? '';
     return key.slice(prefix.length);
   }
 
-  /** The lane of a document, or of anything else by its name. */
   laneOf(id: string): number {
     return this.lanes === 1 ? 0 : hashOf(id) % this.lanes;
   }
 
-  /** Counts every document of the lane that was set: a reader that missed a message sees a number it does not expect. */
+  /** Counts the writes of the lane. A gap shows a reader that it has missed a message. */
   revision(lane: number): string {
     return `${this.#prefix(lane)}revision`;
   }
@@ -78,22 +95,27 @@ export class CacheKeys {
     return `${this.#prefix(0)}published`;
   }
 
-  /** Channel of `<revision of the lane> pulse <lane>`: a publisher reaches the lane. */
+  /** Channel of `<revision of the lane> pulse <lane>`. */
   get pulses(): string {
     return `${this.#prefix(0)}pulses`;
   }
 
-  /** Hash of how old the data is, see `loadFreshness`. */
+  /** Hash of freshness, see `loadFreshness`. */
   get verified(): string {
     return `${this.#prefix(0)}verified`;
   }
 
-  /** How far the lineage's database was seen to be, see src/db/connection/history.ts. */
+  /** The latest known state of the lineage's database, see src/db/connection/history.ts. */
   get history(): string {
     return `${this.#prefix(0)}history`;
   }
 
-  /** Hash that holds this machine's region; a machine never changes its region, so it needs no fence. */
+  /** The `BODY_FORMAT` of the last publisher. */
+  get bodyFormat(): string {
+    return `${this.#prefix(0)}body-format`;
+  }
+
+  /** Hash with this machine's region. It needs no fence, because a machine never changes its region. */
   machineRegions(machineId: number): string {
     const id = `machine-regions:${Math.floor(machineId / MACHINES_PER_BUCKET)}`;
     return this.#prefix(this.laneOf(id)) + id;

@@ -1,4 +1,4 @@
-/** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
+/** Reads the machines of a region from Postgres in one statement, and builds the region's documents. */
 import type { Sql } from '../../db/connection/connect.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
@@ -10,7 +10,6 @@ import type { DocumentContent } from './format.ts';
 
 type Head = RegionHead & Provenance;
 
-/** The documents of one row, of the same instant. */
 export interface RegionContents {
   readonly region: DocumentContent;
   readonly columns: DocumentContent;
@@ -27,12 +26,11 @@ type Row = {
   readonly soldOut: boolean;
 } & MachineFacts;
 
-/** The currency is read in the same statement as the rows, so that it is theirs. */
 export function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
   return { sources, currency: currency ?? undefined };
 }
 
-/** Machines that are read and encoded between two turns of the event loop. */
+/** Machines that are encoded between two turns of the event loop. */
 const MACHINES_AT_ONCE = 1000;
 
 export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
@@ -45,24 +43,24 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
     if (!head) return;
     elementOf ??= machineElements(head);
     columns ??= new ColumnsBuilder(head);
-    // The one row of a region without machines.
+    // A region without machines has one row.
     if (id === null) return;
     const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
     if (!soldOut) machines.push(elementOf(machine));
     columns.add({ ...machine, facts, soldOut });
   };
   let failure: unknown;
-  // Only the first row has what is the same for every machine: repeated, it would be most of the bytes.
+  // Only the first row has the region, which would otherwise be most of the bytes.
   await sql<Row[]>`
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
         'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
         'provider', json_build_object('id', p.id, 'name', p.name),
-        -- Named as in loadFreshness.
+        -- The names of loadFreshness.
         'sources', coalesce(
           (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
            where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
              and l.source_id is not null),
-          -- An empty list hangs on whoever says that it is empty.
+          -- An empty list depends on every source that has read the region.
           (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
           '[]'),
         'currency', (select currency from lineage)) end as head,
@@ -87,15 +85,14 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
   return { region: regionList(head, machines, provenance), columns: columns.content(provenance) };
 }
 
-/** The versions of all regions that a catalogue lists, by id. */
+/** Returns the versions of all listed regions by id. */
 export async function loadRegionVersions(sql: Sql): Promise<Map<number, number>> {
   const rows = await sql<{ id: number; version: string }[]>`
     select r.id, r.version from regions r join providers p on p.id = r.provider_id
-    where p.listed and ${isListed(sql)}`;
+    where p.listed and ${sql.unsafe(IS_LISTED)}`;
   return new Map(rows.map(({ id, version }) => [id, Number(version)]));
 }
 
-/** A region that some source has read well at least once: of the others nothing is known. */
-export function isListed(sql: Sql) {
-  return sql`r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)`;
-}
+/** Regions `r` that a source has read successfully at least once. */
+export const IS_LISTED =
+  'r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)';

@@ -1,7 +1,6 @@
 /**
- * Reads one document's rows from Postgres, each document in one statement or one snapshot, so that
- * version and rows are of the same instant. Order and text are fixed in SQL: `COLLATE "C"`, explicit disk order,
- * microseconds by to_char.
+ * Reads documents from Postgres, each in one statement or one snapshot, so that version and rows belong together. SQL fixes
+ * order and text: `COLLATE "C"`, explicit disk order, microseconds by to_char.
  */
 
 import type { Sql } from '../../db/connection/connect.ts';
@@ -11,12 +10,9 @@ import type { RowName } from '../../domain/document-name.ts';
 import { clustersContent, type ProviderListing, providersContent, tokenContent } from './build.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
-import { isListed, loadRegion, provenanceOf } from './load-region.ts';
+import { IS_LISTED, loadRegion, provenanceOf } from './load-region.ts';
 
-/**
- * All documents whose version the row counts, as Postgres has them now; the row's own one is the last. Empty when there is
- * no such region, organization or token.
- */
+/** Reads all documents of a version row, the row's own document last. Empty if the row does not exist. */
 export async function loadContents(sql: Sql, name: RowName): Promise<DocumentContent[]> {
   if (name.kind === 'region') {
     const contents = await loadRegion(sql, name.regionId);
@@ -26,7 +22,7 @@ export async function loadContents(sql: Sql, name: RowName): Promise<DocumentCon
   return content ? [content] : [];
 }
 
-/** The document as Postgres has it now; undefined when there is no such region, organization or token. */
+/** Reads a document; undefined if its region, organization or token does not exist. */
 export async function loadContent(sql: Sql, name: DocumentName): Promise<DocumentContent | undefined> {
   switch (name.kind) {
     case 'providers':
@@ -42,7 +38,7 @@ export async function loadContent(sql: Sql, name: DocumentName): Promise<Documen
   }
 }
 
-/** Only the version, to find out whether a copy is current. */
+/** Reads only the version of a document. */
 export async function loadVersion(sql: Sql, name: DocumentName): Promise<number | undefined> {
   switch (name.kind) {
     case 'providers': {
@@ -71,7 +67,7 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
   }
 }
 
-/** The versions of these tokens (SHA-256, hexadecimal), in one statement. Tokens that Postgres does not know are left out. */
+/** Reads the versions of tokens by their SHA-256 (hexadecimal), without unknown tokens. */
 export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Promise<Map<string, number>> {
   const rows = await sql<{ hash: string; version: string }[]>`
     select hash, t.version
@@ -82,18 +78,21 @@ export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Pr
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
+/** A provider `p` with its listed regions, as JSON. */
+export const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
+  select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
+                           order by r.code collate "C"), '[]')
+  from regions r where r.provider_id = p.id and ${IS_LISTED}))`;
+
 async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   const rows = await sql<
     { version: string; currency: string | null; providers: ProviderListing[]; sources: string[] }[]
   >`
     select l.providers_version as version, l.currency,
       coalesce((
-        select json_agg(json_build_object('id', p.id, 'name', p.name, 'regions', (
-          select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
-                                   order by r.code collate "C"), '[]')
-          from regions r where r.provider_id = p.id and ${isListed(sql)})) order by p.id)
+        select json_agg(${sql.unsafe(PROVIDER_JSON)} order by p.id)
         from providers p
-        where p.listed and exists (select from regions r where r.provider_id = p.id and ${isListed(sql)})
+        where p.listed and exists (select from regions r where r.provider_id = p.id and ${sql.unsafe(IS_LISTED)})
       ), '[]') as providers,
       array(
         select id from sources
@@ -103,9 +102,9 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
 }
 
-/** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
+/** Reads clusters. A deleted organization has an empty list, whose version outranks every older copy. */
 async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
-  // Row-level security on app.org_id would be enough, and so would this predicate: each holds alone.
+  // Row-level security on app.org_id and the predicate are each sufficient alone.
   const [, rows] = await sql.begin('read only', (tx) => [
     tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
     tx<
@@ -130,7 +129,7 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   ]);
   const [first] = rows;
   if (!first) return undefined;
-  refuseAnother(first.id, organizationId);
+  checkKey(first.id, organizationId);
   const sources = new Set<string>();
   const clusters: ClusterDocument[] = [];
   for (const { source, cluster } of rows) {
@@ -142,12 +141,9 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   return clustersContent(organizationId, Number(first.version), clusters, provenance);
 }
 
-/**
- * A document from Redis names itself in its envelope. These rows do so too: a connection that mixed up answers must not
- * show one organization's data to another.
- */
-function refuseAnother<T>(found: T, asked: T): void {
-  if (found !== asked) throw new Error('PostgreSQL answered another question than the one that was asked');
+/** Rejects the answer to another query: a connection that mixes answers must never show one organization's data to another. */
+function checkKey<T>(found: T, requested: T): void {
+  if (found !== requested) throw new Error('PostgreSQL returned the answer to another query');
 }
 
 async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {
@@ -164,11 +160,11 @@ async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | unde
   >`
     select id, organization_id as "organizationId", scopes,
       floor(extract(epoch from expires_at) * 1000)::float8 as "expiresAt", revoked, version,
-      encode(asked.hash, 'hex') as hash
-    from (select ${Buffer.from(hash, 'hex')}::bytea as hash) asked, authenticate_token(asked.hash)`;
+      encode(requested.hash, 'hex') as hash
+    from (select ${Buffer.from(hash, 'hex')}::bytea as hash) requested, authenticate_token(requested.hash)`;
   const [row] = rows;
   if (!row) return undefined;
-  refuseAnother(row.hash, hash);
+  checkKey(row.hash, hash);
   return tokenContent(hash, Number(row.version), {
     id: row.id,
     organizationId: row.organizationId,
@@ -178,7 +174,7 @@ async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | unde
   });
 }
 
-/** The region of a listed machine; undefined for an id that no catalogue has given. */
+/** Returns the region of a machine; undefined for an unknown id. */
 export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<number | undefined> {
   const rows = await sql<{ regionId: number }[]>`
     select m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
@@ -186,7 +182,7 @@ export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<
   return rows[0]?.regionId;
 }
 
-/** How many machines are published in each range of `size` ids. */
+/** Returns the number of published machines in each range of `size` ids. */
 export async function loadMachineBuckets(
   sql: Sql,
   size: number,
@@ -198,7 +194,7 @@ export async function loadMachineBuckets(
     group by 1`;
 }
 
-/** Published machines with ids from `from` to below `to`, and their regions. */
+/** Returns published machines with ids from `from` to below `to`, each with its region. */
 export async function loadMachinesOfBucket(
   sql: Sql,
   from: number,
@@ -212,8 +208,8 @@ export async function loadMachinesOfBucket(
 }
 
 /**
- * How old the data is: source id → `<kind> <RFC 3339>`, and of catalogues `<source id>/<region id>` → the same. The kind
- * of a source that was taken out of publication is `retired`.
+ * Returns the freshness: source id → `<kind> <RFC 3339>`, and for catalogues `<source id>/<region id>` → the same. The kind
+ * of a retired source is `retired`.
  */
 export async function loadFreshness(sql: Sql): Promise<Map<string, string>> {
   const rows = await sql<{ id: string; stamp: string }[]>`
@@ -229,17 +225,14 @@ function timeText(sql: Sql) {
 }
 
 export interface MachinePrices {
-  /** Of the region's document, which rises with each price; undefined for an unknown machine. */
+  /** Version of the region's document, which rises with each price; undefined for an unknown machine. */
   readonly version: number | undefined;
-  /** As the contract shows them, newest first. */
+  /** In the form of the contract, newest first. */
   readonly rows: readonly { readonly price: number; readonly from: string; readonly to: string | null }[];
   readonly currency: string | undefined;
 }
 
-/**
- * The price history of one machine. A time at which it was withdrawn, since it was free of charge or had no exchange
- * rate, is a gap: readers never see a price of 0.
- */
+/** Returns the price history of a machine. A time without a price, or with a price of 0, is a gap. */
 export async function loadMachinePrices(sql: Sql, machineId: number): Promise<MachinePrices> {
   const rows = await sql<
     {

@@ -1,14 +1,14 @@
-/** Machine id → region, in the cache: hashes of a few hundred fields each. A machine never moves: no fence is needed. */
+/** The region of each machine in the cache. It needs no fence, because a machine never changes its region. */
 
 import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 import { loadMachineBuckets, loadMachinesOfBucket } from './load.ts';
 
-/** Buckets looked at in one round trip. */
-const BATCH = 500;
+/** Buckets in one round trip. */
+const BUCKETS_AT_ONCE = 500;
 
-/** Notes the region of these machines; writing it again changes nothing. */
+/** Writes the regions of machines. It is idempotent. */
 export async function indexMachines(
   redis: RedisClient,
   keys: CacheKeys,
@@ -24,11 +24,11 @@ export async function indexMachines(
   await Promise.all([...buckets].map(([key, fields]) => redis.hset(key, ...fields)));
 }
 
-/** Writes the buckets again that hold fewer machines than are published: the cache has evicted them. */
+/** Rewrites incomplete buckets, which the cache has evicted. */
 export async function repairMachineIndex(redis: RedisClient, keys: CacheKeys, sql: Sql): Promise<void> {
   const all = await loadMachineBuckets(sql, MACHINES_PER_BUCKET);
-  for (let i = 0; i < all.length; i += BATCH) {
-    const buckets = all.slice(i, i + BATCH);
+  for (let i = 0; i < all.length; i += BUCKETS_AT_ONCE) {
+    const buckets = all.slice(i, i + BUCKETS_AT_ONCE);
     const lengths = await Promise.all(
       buckets.map(({ bucket }) => redis.hlen(keys.machineRegions(bucket * MACHINES_PER_BUCKET))),
     );

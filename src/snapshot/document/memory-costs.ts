@@ -1,15 +1,15 @@
 /**
- * Bytes that entries cost beside the bytes that they hold. Measured: `npm run bench:memory` prints what each costs beside
- * its constant, and fails when a constant is too small or half as large again.
+ * Overhead of entries in bytes, in addition to their content. `npm run bench:memory` measures each constant, and fails if one
+ * is too small or 50 % too large.
  */
 
-/** A document: its objects, its id and its place in the LRU. Also the whole cost of knowing that there is none. */
+/** A document: its objects, its id and its LRU entry. Also the whole cost of a known absence. */
 export const BYTES_PER_DOCUMENT = 1100;
-/** A key of an index that was parsed. */
+/** A key of a parsed index. */
 export const BYTES_PER_KEY = 70;
-/** An accepted token with its document, which memory may have evicted. */
+/** An accepted token, also after memory has evicted its document. */
 export const BYTES_PER_TOKEN = 1600;
-/** A cached response: header lists in one coding, target, places in maps. */
+/** A cached response: header lists in one coding, target, map entries. */
 export const BYTES_PER_RESPONSE = 1700;
-/** An id with little behind it, in an LRU. */
+/** A small entry of an LRU. */
 export const BYTES_PER_ENTRY = 350;

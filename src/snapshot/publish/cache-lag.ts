@@ -1,7 +1,7 @@
-/** Documents that are followed at once. */
-const FOLLOWED_AT_MOST = 200;
+/** Largest number of tracked documents. */
+const TRACKED_AT_MOST = 200;
 
-/** Since when the cache lacks versions that Postgres has, as far as one publisher has seen. */
+/** Tracks since when the cache lacks versions of Postgres, from the view of one publisher. */
 export class CacheLag {
   readonly #now: () => number;
   readonly #onCaughtUp: (seconds: number) => void;
@@ -17,20 +17,20 @@ export class CacheLag {
     return this.#since.keys();
   }
 
-  /** The longest time for which the cache lacks a document; 0 if it lacks none. */
+  /** Longest time for which the cache lacks a document; 0 if it lacks none. */
   get seconds(): number {
     const now = this.#now();
     return (now - Math.min(now, ...this.#since.values())) / 1000;
   }
 
-  /** The cache lacks the document. @returns true if it was not known */
+  /** Records that the cache lacks the document. Returns false if this is already recorded. */
   begin(id: string): boolean {
     if (this.#since.has(id)) return false;
-    if (this.#since.size < FOLLOWED_AT_MOST) this.#since.set(id, this.#now());
+    if (this.#since.size < TRACKED_AT_MOST) this.#since.set(id, this.#now());
     return true;
   }
 
-  /** The cache has the document. */
+  /** Records that the cache has the document. */
   end(id: string): void {
     const since = this.#since.get(id);
     if (since === undefined) return;
@@ -38,7 +38,7 @@ export class CacheLag {
     this.#onCaughtUp((this.#now() - since) / 1000);
   }
 
-  /** The documents do not exist any more. */
+  /** Removes documents that no longer exist. */
   forget(ids: Iterable<string>): void {
     for (const id of ids) this.#since.delete(id);
   }

@@ -1,10 +1,10 @@
-/** The comparison of the cache with Postgres. */
 import type { Logger } from 'pino';
 import { recordDifference } from '../../db/differences.ts';
 import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import { documentId } from '../document/keys.ts';
 import { CacheLag } from './cache-lag.ts';
+import type { Outcome, Route } from './publish-documents.ts';
 import {
   type Compared,
   compareDocument,
@@ -12,16 +12,15 @@ import {
   dropDamaged,
   type Expected,
   type Verdict,
-} from './compare.ts';
-import type { Outcome, Route } from './publish-documents.ts';
+} from './verdict.ts';
 
 /** Durations in seconds, instants in seconds since the epoch. */
 export interface ComparisonObserver {
   /** A document was compared. */
   compared(verdict: Verdict): void;
-  /** The cache has a document again that it was seen to lack for so long. */
+  /** The cache has a document again that it lacked for this time. */
   caughtUp(seconds: number): void;
-  /** A round has ended. The cache has lacked a document for at most `stalestSeconds`; 0 if it lacks none. */
+  /** A round ended. `stalestSeconds` is the longest time for which the cache lacks a document; 0 if it lacks none. */
   round(at: number, stalestSeconds: number): void;
 }
 
@@ -34,16 +33,15 @@ export interface ComparisonOptions {
   readonly sample?: number;
 }
 
-/** Rows that are compared at once. It bounds the memory of a round. */
+/** Rows that are compared at once. It limits the memory of a round. */
 const PAGE = 500;
 /** Documents of each page that are compared byte for byte. */
 const SAMPLE = 1;
-/** Documents of a round that are logged. */
+/** Logged documents of a round. */
 const LOGGED_AT_MOST = 20;
 
-/** The versions of one page against the cache. */
 interface ComparedPage {
-  /** Rows with a document that has to be published again. */
+  /** Rows with documents to publish again. */
   readonly lost: ReadonlySet<StoredVersion>;
   readonly ahead: DocumentName | undefined;
 }
@@ -54,8 +52,8 @@ interface Document extends Expected {
 }
 
 /**
- * Compares the version of every document in the cache with Postgres, and a few documents of each page byte for byte. What
- * differs is published again. It heals a flush, an eviction, a failover that lost writes, and damage.
+ * Compares the version of every document in the cache with Postgres, and some documents byte for byte. It publishes different
+ * documents again, which repairs a flush, an eviction, a failover that lost writes, and damage.
  */
 export class Comparison {
   readonly lag: CacheLag;
@@ -70,9 +68,9 @@ export class Comparison {
   }
 
   /**
-   * One round. It ends early if Postgres or the cache is down, or the cache has a version that Postgres has not.
-   * @param isNew nothing was published under this lineage
-   * @param publish sends the documents of rows
+   * Runs one round. It ends early if Postgres or the cache is down, or if the cache has a version that Postgres lacks.
+   * @param isNew true if nothing was published under this lineage
+   * @param publish publishes the documents of rows
    */
   async round(
     route: Route,
@@ -109,7 +107,7 @@ export class Comparison {
     const sampled = sample(documents, this.#options.sample ?? SAMPLE);
     const lost = new Set<StoredVersion>();
     for (const { document, head } of compared) {
-      // A head alone does not show whether a later version is real.
+      // A first line alone does not prove that a later version exists.
       const isInDoubt = head.verdict === 'ahead' || (head.verdict === 'same' && sampled.has(document));
       const found = isInDoubt ? await compareDocument(db.$client, redis, keys, document) : head;
       unseen.delete(document.id);
@@ -120,7 +118,7 @@ export class Comparison {
     return { lost, ahead: undefined };
   }
 
-  /** True if the document has to be published again. */
+  /** Handles a verdict. Returns true if the document has to be published again. */
   async #isLost(route: Route, document: Document, found: Compared): Promise<boolean> {
     const { id, name, version } = document;
     switch (found.verdict) {
@@ -135,7 +133,7 @@ export class Comparison {
       case 'missing':
       case 'behind':
         if (this.lag.begin(id))
-          this.#log('warn', document, found, 'the cache has lost a document; it is published again');
+          this.#log('warn', document, found, 'the cache has lost a document; the publisher sends it again');
         return true;
       case 'unknown':
         return true;
@@ -148,26 +146,26 @@ export class Comparison {
         return true;
       case 'different':
         await this.#report(route, document, found);
-        // Only another version makes readers replace what they have in memory.
+        // Readers replace a document in memory only for another version.
         await raiseVersion(route.db, name, version);
         return true;
     }
   }
 
-  /** Logs the difference, and stores it for the alert. */
+  /** Logs a difference and stores it for the alert. */
   async #report({ db }: Route, document: Document, found: Compared): Promise<void> {
     const { id, version } = document;
     const isFirst = this.#log(
       'error',
       document,
       found,
-      'the cache does not hold what the database does; the document is published again',
+      'a document in the cache differs from PostgreSQL; the publisher sends it again',
     );
     const { verdict, cached } = found;
     if (isFirst) await recordDifference(db, { document: id, verdict, version, cached });
   }
 
-  /** @returns false if the round has logged enough */
+  /** Returns false if the round has logged enough. */
   #log(level: 'warn' | 'error', { id, version }: Document, found: Compared, message: string): boolean {
     if (this.#logged >= LOGGED_AT_MOST) return false;
     this.#logged += 1;
@@ -177,7 +175,7 @@ export class Comparison {
   }
 }
 
-/** Returns so many of these, at random. It returns fewer if chance takes one twice. */
+/** Returns random elements: at most `size`, fewer if one is drawn twice. */
 function sample<T>(all: readonly T[], size: number): ReadonlySet<T> {
   if (size >= all.length) return new Set(all);
   const chosen = Array.from({ length: size }, () => all[Math.floor(Math.random() * all.length)]);

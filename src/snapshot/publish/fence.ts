@@ -1,15 +1,14 @@
-/** Every write to the cache comes by here: only newer versions are set, and each is announced in the same script. */
+/** All writes to the cache. A script sets a document only if it is newer, and announces it at once. */
 import type { Result } from 'ioredis';
 import type { RedisClient } from '../../redis/redis.ts';
 import { FORMAT } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
 
 /**
- * KEYS document, revision of its lane · ARGV value, version, format, seconds to live ('' = for good), channel, document id
+ * KEYS document, revision of its lane · ARGV value, version, format, seconds to live ('' = no expiry), channel, document id
  *
- * Returns 1 when set, 0 when what is stored is as new or newer. An equal version that was written back with an
- * expiry is made permanent by the publisher. A document of another format is replaced by the publisher alone: a
- * reader of an older release must not overwrite what a newer one understands.
+ * Returns 1 if it set the document, 0 if the cache has the same or a newer version. The publisher makes a reader's write-back
+ * permanent. Only the publisher replaces another format: a reader of an older release must not overwrite a newer format.
  */
 const SET_IF_NEWER = `
 local head = redis.call('GETRANGE', KEYS[1], 0, 19)
@@ -38,14 +37,14 @@ return 1
 /**
  * KEYS revision of the lane · ARGV channel, document id, version
  *
- * Tells of a version without setting it. A server that refuses writes runs it: it writes nothing.
+ * Announces a version without setting it. It writes nothing, so a server that rejects writes runs it.
  */
 const ANNOUNCE = `
 local revision = redis.call('GET', KEYS[1]) or '0'
 return redis.call('PUBLISH', ARGV[1], revision .. ' ' .. ARGV[2] .. ' ' .. ARGV[3])
 `;
 
-/** KEYS document · ARGV its first bytes ('' for what is no string). Returns 1 when it is gone. */
+/** KEYS document · ARGV its first bytes ('' for a key of another type). Returns 1 if it deleted the key. */
 const DROP_IF_SAME = `
 local isString = redis.call('TYPE', KEYS[1]).ok == 'string'
 if isString and redis.call('GETRANGE', KEYS[1], 0, #ARGV[1] - 1) ~= ARGV[1] then return 0 end
@@ -53,10 +52,10 @@ return redis.call('DEL', KEYS[1])
 `;
 
 /**
- * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. At the same time the greater
- * text counts: a source that was retired stays so.
+ * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. For equal times the greater text
+ * wins, so that a retired source stays retired.
  *
- * Returns how many moved.
+ * Returns the number of moved stamps.
  */
 const VERIFY_IF_LATER = `
 local function time(stamp) return string.match(stamp, ' (.*)$') or '' end
@@ -96,7 +95,7 @@ declare module 'ioredis' {
   }
 }
 
-/** Adds the scripts to a connection; called once for each client. */
+/** Adds the scripts to a client. */
 export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
   redis.defineCommand('fleetbookAnnounce', { numberOfKeys: 1, lua: ANNOUNCE });
@@ -106,9 +105,8 @@ export function withFence<T extends RedisClient>(redis: T): T {
 }
 
 /**
- * Sets a document unless the cache has one as new. `expireSeconds` is for write-backs by readers: after a flush the fence
- * knows no version, and a late write-back of an old one has to expire.
- * @returns true when it was set.
+ * Sets a document unless the cache has the same or a newer version. Returns true if it was set.
+ * @param expireSeconds for readers' write-backs: after a flush the fence has no version, so a late old one has to expire
  */
 export async function setIfNewer(
   redis: RedisClient,
@@ -133,8 +131,8 @@ export async function setIfNewer(
 }
 
 /**
- * Tells readers of a version that the cache did not take, e.g. because its memory is full: they ask Postgres for it. One that
- * has not heard of it, since it came later, hears of it when the publisher tries again.
+ * Announces a version that the cache rejected, e.g. because its memory is full. Readers then read it from Postgres. Later
+ * readers receive the announcement of the publisher's next attempt.
  */
 export async function announce(
   redis: RedisClient,
@@ -146,14 +144,29 @@ export async function announce(
   await redis.fleetbookAnnounce(keys.revision(keys.laneOf(id)), keys.published, id, String(version));
 }
 
-/** The first line and some more: values that differ differ in their checksum. */
+/** More than the first line, which contains the checksum: different values differ here. */
 const FIRST_BYTES = 64;
 
 /**
- * Removes a value that cannot be used, so that the fence does not compare with the version that it names. A value that
- * was written meanwhile stays.
- * @param value undefined for what is no string
+ * Removes an unusable value, whose version would otherwise block the fence. A value that was written since stays.
+ * @param value undefined for a key of another type
  */
 export async function dropValue(redis: RedisClient, key: string, value: Buffer | undefined): Promise<void> {
   await redis.fleetbookDropIfSame(key, value?.subarray(0, FIRST_BYTES) ?? Buffer.alloc(0));
+}
+
+/** Stamps of one script. Each region of each source has one. */
+const STAMPS_AT_ONCE = 500;
+
+/** Moves freshness stamps forward in time. @param stamps see `loadFreshness` */
+export async function moveStamps(
+  redis: RedisClient,
+  keys: CacheKeys,
+  stamps: ReadonlyMap<string, string>,
+): Promise<void> {
+  const entries = [...stamps];
+  for (let from = 0; from < entries.length; from += STAMPS_AT_ONCE) {
+    const some = entries.slice(from, from + STAMPS_AT_ONCE);
+    await redis.fleetbookVerifyIfLater(keys.verified, ...some.flat());
+  }
 }

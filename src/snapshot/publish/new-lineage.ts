@@ -1,4 +1,4 @@
-/** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
+/** Starts a new lineage for a restored database, and revokes tokens that the cache knows as revoked. */
 
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import type { Loss } from '../../db/connection/history.ts';
@@ -7,36 +7,37 @@ import type { Decider } from '../../domain/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
-import { CacheKeys, documentId } from '../document/keys.ts';
-import { lanesOf } from '../document/lanes.ts';
+import { CacheKeys, documentId, lanesOf } from '../document/keys.ts';
 
-/** Why a database gets a new lineage. */
+/** Reasons for a new lineage. */
 export const LOSSES: Record<Loss, string> = {
-  'another database':
-    'this database is a restored backup, a copy of another one, or a standby that was promoted',
-  'earlier state': 'this database has gone back to an earlier state',
+  'another database': 'this database is a restored backup, a copy of another one, or a promoted standby',
+  'earlier state': 'this database has returned to an earlier state',
 };
 
 export interface NewLineage {
   readonly id: string;
-  /** Tokens that are good in the backup and were revoked after it. */
+  /** Tokens that are valid in the backup and were revoked after it. */
   readonly revokedAgain: readonly NamedToken[];
-  /** Ids of tokens that were created after the backup: the database does not know them now. */
+  /** Ids of tokens that were created after the backup and no longer exist. */
   readonly forgotten: readonly number[];
 }
 
-/** Seconds for which the old lineage's documents stay, for readers that cannot ask PostgreSQL which lineage is current. */
+/** Called after the start of a new lineage, with its reason. */
+export type LineageObserver = (begun: NewLineage, why: string) => void;
+
+/** Seconds to keep the old lineage's documents, for readers that cannot reach PostgreSQL. */
 const OLD_DOCUMENTS_S = 3600;
 /** Keys that Redis scans in one step. */
 const SCANNED = 1000;
 const TOKEN = documentId({ kind: 'token', hash: '' });
 
 /**
- * Begins a new lineage. First it revokes again every token that the old lineage's documents name as revoked: in a backup
- * that is older than the revocation the token is good. The old documents expire.
- * @param decider the person who says that it was restored, for the audit log
- * @returns undefined when `old` is not the current lineage any more
- * @throws what Postgres or Redis fails with; nothing has begun then, and it can be tried again
+ * Starts a new lineage. First it revokes every token that is revoked in the old lineage's documents, because it is valid in a
+ * backup from before the revocation. The old documents expire.
+ * @param decider the operator who reports the restore, for the audit log
+ * @returns undefined if `old` is no longer the current lineage
+ * @throws the error of Postgres or Redis; the call can be repeated
  */
 export async function takeNewLineage(
   db: ClientDatabase,
@@ -74,7 +75,7 @@ interface OldToken {
   readonly record: TokenRecord;
 }
 
-/** The tokens of which the cache holds documents. Gives every key of the lineage an end. */
+/** Yields the tokens in the cache, and sets an expiry for every key of the lineage. */
 async function* oldTokens(redis: RedisClient, keys: CacheKeys): AsyncGenerator<OldToken[]> {
   for (const server of mastersOf(redis)) {
     let cursor = '0';

@@ -1,5 +1,7 @@
-/** Sends documents from Postgres to the cache. */
+/** Copies documents from Postgres to the cache. */
+import { ReplyError } from 'ioredis';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
+import { isLostConnection, postgresError } from '../../db/connection/errors.ts';
 import { documentVersions, markPublished, type VersionedDocument } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
 import { traced } from '../../lib/tracer.ts';
@@ -8,15 +10,12 @@ import { type DocumentContent, decodeDocument, encodeDocument } from '../documen
 import type { CacheKeys } from '../document/keys.ts';
 import { loadContents } from '../document/load.ts';
 import { indexMachines } from '../document/machine-index.ts';
-import { dropDamaged } from './compare.ts';
 import { announce, setIfNewer } from './fence.ts';
-import { isRefusal } from './refusal.ts';
+import { dropDamaged } from './verdict.ts';
 
-/** Documents that are read and encoded at once: enough to keep Postgres and zlib busy. More would take more memory and
- * hold the event loop for longer. */
+/** Documents that are read and encoded at once. More would need more memory and block the event loop for longer. */
 const CONCURRENCY = 2;
 
-/** From where to where documents are sent. */
 export interface Route {
   readonly db: ClientDatabase;
   readonly redis: RedisClient;
@@ -24,17 +23,17 @@ export interface Route {
 }
 
 export interface Outcome {
-  /** The rows whose documents the cache has. */
+  /** Rows whose documents are in the cache. */
   readonly done: readonly VersionedDocument[];
-  /** The first failure; its documents stay dirty. */
+  /** The first failure. Its documents stay dirty. */
   readonly failure: unknown;
-  /** Postgres or the cache is down: the next batch would fail too. */
+  /** True if Postgres or the cache is down, so that the next rows would fail as well. */
   readonly isOutage: boolean;
-  /** The cache holds a version of this document that Postgres has not. */
+  /** A document of which the cache has a version that Postgres lacks. */
   readonly ahead: DocumentName | undefined;
 }
 
-/** Sends the documents of these rows, and marks what the cache has. It never fails because of Redis. */
+/** Publishes the documents of rows, and marks successful rows. An error of Redis is part of the outcome. */
 export async function publishDocuments(route: Route, rows: readonly VersionedDocument[]): Promise<Outcome> {
   const queue = rows.values();
   const done: VersionedDocument[] = [];
@@ -55,12 +54,12 @@ export async function publishDocuments(route: Route, rows: readonly VersionedDoc
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, publishNext));
-  // Rows that arrived are marked even if another one failed; the rest stays dirty.
+  // Successful rows are marked even if another one failed.
   await markPublished(route.db, done);
   return { done, failure, isOutage, ahead };
 }
 
-/** @returns the version that the cache has now, at least; a document whose version in the cache Postgres has not */
+/** Returns the published version, or a document of which the cache has a version that Postgres lacks. */
 async function publishRow(
   route: Route,
   { name, version }: VersionedDocument,
@@ -73,13 +72,13 @@ async function publishRow(
       if (!(await publishOne(route, content))) return content.name;
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // The others are tried all the same: readers receive a message about each that is refused.
+      // The loop continues, because readers receive a message about each rejected document.
       refusal ??= error;
     }
   }
   if (refusal !== undefined) throw refusal;
   const own = contents.at(-1);
-  // The row was deleted. No reader needs its documents.
+  // The row was deleted, and no reader needs its documents.
   if (!own) return version;
   if (name.kind === 'region') {
     const { regionId } = name;
@@ -92,20 +91,20 @@ async function publishRow(
   return own.version;
 }
 
-/** @returns false when the cache has a version that Postgres has not */
+/** Returns false if the cache has a version that Postgres lacks. */
 async function publishOne(route: Route, content: DocumentContent): Promise<boolean> {
   const { name, version } = content;
   const value = await encodeDocument(content);
   const send = () => set(route, name, version, value);
   if (await send()) return true;
   if (await isAhead(route, name)) return false;
-  // A value that cannot be used keeps nothing out, whatever version it names.
+  // An unusable value must not block the document, whatever its version.
   await dropDamaged(route.redis, route.keys, name);
   await send();
   return true;
 }
 
-/** As `setIfNewer`. Readers receive a message about what the cache refuses, too. */
+/** Sets a document, and announces it if the cache rejects it. */
 async function set(
   { redis, keys }: Route,
   name: DocumentName,
@@ -122,14 +121,19 @@ async function set(
 }
 
 /**
- * True if the cache holds a version that the database has not: the database has gone back to an earlier state. Postgres is
- * read last, since it has each version before the cache has it.
+ * Returns true if the cache has a version that Postgres lacks: the database has returned to an earlier state. Postgres is read
+ * last, because it has each version before the cache.
  */
 async function isAhead({ db, redis, keys }: Route, name: DocumentName): Promise<boolean> {
   const value = await redis.getBuffer(keys.document(name));
-  // The version of a damaged value means nothing.
   const cached = value ? decodeDocument(name, value)?.version : undefined;
   if (cached === undefined) return false;
   const [stored] = await documentVersions(db, [name]);
   return stored !== undefined && stored.version < cached;
+}
+
+/** Returns true if Postgres or Redis works but rejects this document. */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof ReplyError) return true;
+  return postgresError(error) !== undefined && !isLostConnection(error);
 }

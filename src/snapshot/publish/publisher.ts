@@ -1,84 +1,105 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientDatabase, Sql } from '../../db/connection/connect.ts';
+import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { type CheckedHistory, KnownHistory, markText, readMark } from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
-import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
+import { dirtyDocuments, raiseAllVersions, type VersionedDocument } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { traced } from '../../lib/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
-import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
-import { lanesOf } from '../document/lanes.ts';
+import { BODY_FORMAT } from '../document/body-format.ts';
+import { CacheKeys, documentId, LINEAGE_KEY, lanesOf } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
 import { repairMachineIndex } from '../document/machine-index.ts';
-import { Comparison } from './comparison.ts';
-import type { PublicationFollower } from './follower.ts';
-import { LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
-import { type Outcome, publishDocuments, type Route } from './publish-documents.ts';
-import type {
-  LineageObserver,
-  PublisherOptions,
-  PublishObserver,
-  PublishResult,
-} from './publisher-options.ts';
-import { isRefusal } from './refusal.ts';
+import { Comparison, type ComparisonOptions } from './comparison.ts';
+import { moveStamps } from './fence.ts';
+import { type LineageObserver, LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
+import { isRefusal, type Outcome, publishDocuments, type Route } from './publish-documents.ts';
 
-/** Dirty documents in one batch. */
-const BATCH = 200;
-/** Stamps that one script moves: there is one for each region of each source. */
-const STAMPS_AT_ONCE = 500;
+/** Called after each round with its outcome, the number of documents, and the seconds it took. */
+export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
+
+/**
+ * Runs after each round. `published`: the cache has the documents. `all`: the round failed, so readers have every version
+ * from Postgres.
+ */
+export type PublicationFollower = (which: 'published' | 'all') => Promise<void>;
+
+export interface FollowerContext {
+  readonly db: ClientDatabase;
+  readonly redis: RedisClient;
+}
+
+interface PublisherOptions {
+  readonly observe?: PublishObserver | undefined;
+  readonly onLineage?: LineageObserver | undefined;
+  readonly followers?: readonly PublicationFollower[];
+  readonly comparison?: ComparisonOptions | undefined;
+}
+
+export interface PublishResult {
+  /** Number of documents that were sent to the cache. */
+  readonly published: number;
+}
+
+/** Dirty documents that are read at once. */
+const DOCUMENTS_AT_ONCE = 200;
 /** See `loadFreshness`. */
 type Stamps = ReadonlyMap<string, string>;
 
 /**
- * Milliseconds from the beginning of one pulse to the next. After a longer gap readers may have stopped trusting the cache,
- * see read/pulses.ts. Their limit is 500 ms longer: the last pulse may have hung, and began up to 500 ms after the one before.
+ * Longest time (ms) between the starts of two pulses. After a longer gap readers may not trust the cache, see read/pulses.ts.
+ * Their limit is 500 ms longer, because a hanging pulse started up to 500 ms after the one before.
  */
 const PULSE_GAP_MS = 1000;
 
 /**
- * Copies what Postgres holds to the cache. Any number may run at once, in any process: the fence in Redis keeps
- * the newest, and a version is only marked as published after the cache has it.
+ * Copies documents from Postgres to the cache. Any number of publishers may run at once: the fence in Redis keeps the newest
+ * version, and a version is marked as published only after the cache has it.
  */
 export class Publisher {
   readonly #db: ClientDatabase;
-  readonly #sql: Sql;
   readonly #redis: RedisClient;
-  readonly #observe: PublishObserver;
-  readonly #onLineage: LineageObserver;
-  readonly #followers: readonly PublicationFollower[];
+  readonly #options: PublisherOptions;
   readonly #comparison: Comparison;
   readonly #history = new KnownHistory();
-  /** As of the last round; undefined before the first. */
+  /** The lineage of the last round; undefined before the first round. */
   #lineage: string | undefined;
-  /** Tells its pulses from those of other publishers. */
+  /** Lineages whose `BODY_FORMAT` this publisher has checked. */
+  readonly #checked = new Set<string>();
+  /** Identifies its pulses. */
   readonly #id = randomUUID();
-  /** By `performance.now()`: when the last pulse began that the cache answered. */
+  /** Start of the last pulse that the cache answered, by `performance.now()`. */
   #pulsedAt = performance.now();
 
-  /** `db` acts as the worker; `redis` has been through `withFence`. */
+  /** @param db acts as the worker @param redis has the scripts of `withFence` */
   constructor(db: ClientDatabase, redis: RedisClient, options: PublisherOptions = {}) {
     this.#db = db;
-    this.#sql = db.$client;
     this.#redis = redis;
-    this.#observe = options.observe ?? (() => {});
-    this.#onLineage = options.onLineage ?? (() => {});
-    this.#followers = options.followers ?? [];
+    this.#options = options;
     this.#comparison = new Comparison(options.comparison ?? {});
   }
 
   /**
-   * Publishes every document whose version is ahead of what was published, then the times of verification.
-   * @throws the first failure, after everything else was published; what failed stays dirty.
+   * Publishes all dirty documents, then the freshness.
+   * @throws the first failure, after all other documents were published. Failed documents stay dirty.
    */
   publishDirty(): Promise<PublishResult> {
-    return this.#followed(() => this.#publishDirty());
+    return this.#round(() => this.#publishDirty());
   }
 
   /**
-   * Tells readers, in each lane, that a publisher reaches the cache. It writes nothing, so that a full cache passes it on.
-   * After a gap it publishes what is dirty first: readers trust the cache again from this pulse on.
-   * Before the first round the lineage is the cache's own. It never fails.
+   * Compares the cache with Postgres and publishes different documents, see `Comparison`.
+   * @throws the first failure, after all documents were compared
+   */
+  compare(): Promise<PublishResult> {
+    return this.#round(() => this.#compare());
+  }
+
+  /**
+   * Announces in each lane that a publisher reaches the cache. It writes nothing, so it passes a full cache. After a gap it
+   * publishes dirty documents first, because readers trust the cache again from this pulse on. Before the first round it uses
+   * the cache's own lineage. It never rejects.
    */
   async pulse(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
@@ -92,11 +113,11 @@ export class Publisher {
         this.#redis.fleetbookAnnounce(keys.revision(lane), keys.pulses, this.#id, String(lane)),
       ),
     );
-    // A pulse that took long has left a gap as well: the time of its beginning counts.
+    // The start counts, because a slow pulse is a gap as well.
     if (sent.every(({ status }) => status === 'fulfilled')) this.#pulsedAt = began;
   }
 
-  /** @returns whether the cache has what is committed, or readers know which documents it refuses */
+  /** Returns true if the cache has all documents, or readers know the rejected ones. */
   async #catchUp(): Promise<boolean> {
     try {
       await this.publishDirty();
@@ -107,76 +128,59 @@ export class Publisher {
   }
 
   /**
-   * Gives the database a new lineage, since it has gone back to an earlier state, and publishes every document under it.
-   * @param decider the person who says so, for the audit log
-   * @returns undefined for the lineage when somebody else has just done so
+   * Starts a new lineage for a restored database, and publishes every document under it.
+   * @param decider the operator who reports the restore, for the audit log
+   * @returns no lineage if another publisher has just started one
    */
   async restored(
     why: string,
     decider?: Decider,
   ): Promise<PublishResult & { readonly lineage: NewLineage | undefined }> {
-    const lineage = await this.#newLineage(await readLineage(this.#sql), why, decider);
+    const lineage = await this.#newLineage(await readLineage(this.#db.$client), why, decider);
     return { ...(await this.compare()), lineage };
   }
 
   async #publishDirty(): Promise<PublishResult> {
-    const { keys, knowsNothing, isNew } = await this.#keys();
+    const { keys, mayBeEmpty, isNew } = await this.#keys();
     let published = 0;
     let stamps: Stamps;
     for (;;) {
-      stamps = await loadFreshness(this.#sql);
-      const dirty = await dirtyDocuments(this.#db, BATCH);
+      stamps = await loadFreshness(this.#db.$client);
+      const dirty = await dirtyDocuments(this.#db, DOCUMENTS_AT_ONCE);
       if (dirty.length === 0) break;
       for (const id of dirty.flatMap(idsOf)) this.#comparison.lag.begin(id);
       const { done, failure, isOutage, ahead } = await this.#publish(keys, dirty);
       published += done.length;
-      if (ahead) return this.#compareAnew(keys, ahead);
-      // A document that cannot be published comes again with every batch: go on while others come too.
+      if (ahead) return this.#compareUnderNewLineage(keys, ahead);
+      // A rejected document returns with every read, so the loop continues only while others succeed.
       if (failure !== undefined && (isOutage || done.length === 0)) throw failure;
     }
-    if (knowsNothing) published += (await this.#compareUnder(keys, isNew)).published;
+    if (mayBeEmpty) published += (await this.#compareUnder(keys, isNew)).published;
     return this.#ended(keys, stamps, published);
   }
 
-  /**
-   * Compares the cache with Postgres and publishes what differs, see `Comparison`.
-   * @throws the first failure, after everything else was compared
-   */
-  compare(): Promise<PublishResult> {
-    return this.#followed(() => this.#compare());
-  }
-
-  async #followed(round: () => Promise<PublishResult>): Promise<PublishResult> {
-    let result: PublishResult;
-    try {
-      result = await this.#observed(round);
-    } catch (error) {
-      await this.#follow('all').catch(() => {});
-      throw error;
-    }
-    await this.#follow('published');
-    return result;
-  }
-
-  async #follow(which: 'published' | 'all'): Promise<void> {
-    for (const follower of this.#followers) await follower(which);
-  }
-
-  async #observed(round: () => Promise<PublishResult>): Promise<PublishResult> {
+  async #round(round: () => Promise<PublishResult>): Promise<PublishResult> {
+    const { observe, followers = [] } = this.#options;
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
+    const follow = async (which: 'published' | 'all') => {
+      for (const follower of followers) await follower(which);
+    };
+    let result: PublishResult;
     try {
-      const result = await traced('publish', {}, async (note) => {
+      result = await traced('publish', {}, async (note) => {
         const done = await round();
         note({ 'fleetbook.documents': done.published });
         return done;
       });
-      this.#observe('published', result.published, seconds());
-      return result;
     } catch (error) {
-      this.#observe('failed', 0, seconds());
+      observe?.('failed', 0, seconds());
+      await follow('all').catch(() => {});
       throw error;
     }
+    observe?.('published', result.published, seconds());
+    await follow('published');
+    return result;
   }
 
   async #compare(): Promise<PublishResult> {
@@ -184,8 +188,8 @@ export class Publisher {
     return this.#compareUnder(keys, isNew);
   }
 
-  /** Under a new lineage, since the cache has a version of this document that the database has not. */
-  async #compareAnew(keys: CacheKeys, ahead: DocumentName): Promise<PublishResult> {
+  /** Compares under a new lineage, because the cache has a version of this document that Postgres lacks. */
+  async #compareUnderNewLineage(keys: CacheKeys, ahead: DocumentName): Promise<PublishResult> {
     await this.#newLineage(
       keys.lineage,
       `the cache has a later version of ${documentId(ahead)} than the database`,
@@ -194,13 +198,13 @@ export class Publisher {
   }
 
   async #compareUnder(keys: CacheKeys, isNew: boolean): Promise<PublishResult> {
-    const stamps = await loadFreshness(this.#sql);
+    const stamps = await loadFreshness(this.#db.$client);
     const { done, failure, ahead } = await this.#comparison.round(this.#route(keys), isNew, (rows) =>
       this.#publish(keys, rows),
     );
-    if (ahead) return this.#compareAnew(keys, ahead);
+    if (ahead) return this.#compareUnderNewLineage(keys, ahead);
     if (failure !== undefined) throw failure;
-    await repairMachineIndex(this.#redis, keys, this.#sql);
+    await repairMachineIndex(this.#redis, keys, this.#db.$client);
     return this.#ended(keys, stamps, done.length);
   }
 
@@ -215,55 +219,69 @@ export class Publisher {
   }
 
   /**
-   * Ends a round: publishes the stamps, and how far the database is now.
-   * @param stamps read before the round looked for documents to publish, so the cache has every document they cover
+   * Ends a round: publishes the stamps, and the state of the database.
+   * @param stamps read before the round read dirty documents, so the cache has every document that they cover
    */
   async #ended(keys: CacheKeys, stamps: Stamps, published: number): Promise<PublishResult> {
-    await this.#publishVerified(keys, stamps);
-    if (published > 0 && (await this.#look()).loss === undefined) await this.#mark(keys);
+    await moveStamps(this.#redis, keys, stamps);
+    if (published > 0 && (await this.#readHistory()).loss === undefined) await this.#mark(keys);
     return { published };
   }
 
   /**
-   * The keys of the current lineage, which the cache names from now on. A database that was restored, copied or put back
-   * gets a new lineage first.
-   * `knowsNothing`: the cache may have no document. A flush shows by the missing lineage alone.
-   * `isNew`: the cache named another lineage, so nothing was published under this one.
+   * Returns the keys of the current lineage, and writes the lineage to the cache. A restored or copied database gets a new
+   * lineage first.
+   * `mayBeEmpty`: the cache may have no documents. The only sign of a flush is the missing lineage.
+   * `isNew`: the cache had another lineage, so nothing was published under this one.
    */
-  async #keys(): Promise<{ keys: CacheKeys; knowsNothing: boolean; isNew: boolean }> {
-    const seen = await this.#look();
+  async #keys(): Promise<{ keys: CacheKeys; mayBeEmpty: boolean; isNew: boolean }> {
+    const seen = await this.#readHistory();
     if (seen.loss) await this.#newLineage(seen.lineage, LOSSES[seen.loss]);
-    const { lineage } = seen.loss ? await this.#look() : seen;
+    const { lineage } = seen.loss ? await this.#readHistory() : seen;
     this.#lineage = lineage;
     const keys = this.#keysOf(lineage);
     const [named] = await Promise.all([
-      // A server that refuses writes has it from before, as a rule.
+      // A server that rejects writes usually has the lineage already.
       this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
         if (!isRefusal(error)) throw error;
         return this.#redis.get(LINEAGE_KEY);
       }),
       this.#mark(keys),
     ]);
+    await this.#checkBodyFormat(keys);
     return {
       keys,
-      knowsNothing: seen.loss !== undefined || named === null,
+      mayBeEmpty: seen.loss !== undefined || named === null,
       isNew: named !== null && named !== lineage,
     };
   }
 
-  /** Whether the database is still in its history. */
-  #look(): Promise<CheckedHistory> {
+  /** Raises all versions if the last publisher built other bodies: an upgrade then publishes every document again. */
+  async #checkBodyFormat({ lineage, bodyFormat }: CacheKeys): Promise<void> {
+    if (this.#checked.has(lineage)) return;
+    const before = await this.#redis.get(bodyFormat);
+    if (before !== null && before !== BODY_FORMAT) await raiseAllVersions(this.#db);
+    if (before !== BODY_FORMAT) await this.#set(bodyFormat, BODY_FORMAT);
+    this.#checked.add(lineage);
+  }
+
+  /** Reads whether the database is still in its history. */
+  #readHistory(): Promise<CheckedHistory> {
     return this.#history.check(
       () => ownHistory(this.#db),
       async (lineage) => readMark(lineage, await this.#redis.get(this.#keysOf(lineage).history)),
     );
   }
 
-  /** Tells others how far the database was. What is told is of before what is published next. */
+  /** Stores the WAL position read before the next publication. */
   async #mark(keys: CacheKeys): Promise<void> {
     const { mark } = this.#history;
-    if (mark?.lineage !== keys.lineage) return;
-    await this.#redis.set(keys.history, markText(mark)).catch((error: unknown) => {
+    if (mark?.lineage === keys.lineage) await this.#set(keys.history, markText(mark));
+  }
+
+  /** Sets a key unless the server rejects writes. */
+  async #set(key: string, value: string): Promise<void> {
+    await this.#redis.set(key, value).catch((error: unknown) => {
       if (!isRefusal(error)) throw error;
     });
   }
@@ -274,18 +292,9 @@ export class Publisher {
 
   async #newLineage(old: string, why: string, decider?: Decider): Promise<NewLineage | undefined> {
     const begun = await takeNewLineage(this.#db, this.#redis, old, decider);
-    if (begun) this.#onLineage(begun, why);
+    if (begun) this.#options.onLineage?.(begun, why);
     return begun;
-  }
-
-  async #publishVerified(keys: CacheKeys, stamps: Stamps): Promise<void> {
-    const entries = [...stamps];
-    for (let from = 0; from < entries.length; from += STAMPS_AT_ONCE) {
-      const batch = entries.slice(from, from + STAMPS_AT_ONCE);
-      await this.#redis.fleetbookVerifyIfLater(keys.verified, ...batch.flat());
-    }
   }
 }
 
-/** The documents of a row. */
 const idsOf = ({ name }: VersionedDocument): string[] => documentsOfRow(name).map(documentId);

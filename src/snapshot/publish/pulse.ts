@@ -1,14 +1,14 @@
-/** Milliseconds between two pulses of a worker. A reader waits for three of them, see src/snapshot/read/pulses.ts. */
+/** Milliseconds between two pulses of a worker. A reader expects one in three of them, see src/snapshot/read/pulses.ts. */
 const EVERY_MS = 500;
 
-/** Sends pulses until it is disposed. A pulse that takes long delays the next one. */
+/** Sends pulses until it is disposed of. A slow pulse delays the next one. */
 export function startPulse(pulse: () => Promise<void>, everyMs = EVERY_MS): Disposable {
-  let isUnderWay = false;
+  let isRunning = false;
   const beat = () => {
-    if (isUnderWay) return;
-    isUnderWay = true;
+    if (isRunning) return;
+    isRunning = true;
     void pulse().finally(() => {
-      isUnderWay = false;
+      isRunning = false;
     });
   };
   const timer = setInterval(beat, everyMs);

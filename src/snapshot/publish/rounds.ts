@@ -1,35 +1,35 @@
-/** When a worker publishes. */
+/** Runs a worker's rounds of publishing and comparing. */
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
+import { isRefusal } from './publish-documents.ts';
 import type { Publisher } from './publisher.ts';
-import { isRefusal } from './refusal.ts';
 
-/** Pause until rows are found that no job has published, e.g. a token that a command created while the cache was away. */
+/** Milliseconds between two checks for dirty documents, e.g. of a command that could not reach the cache. */
 const DIRTY_CHECK_MS = 2000;
-/** The same while PostgreSQL or the cache is away: when it is back the database may be in an earlier state. */
-const AWAY_CHECK_MS = 200;
+/** The same during an outage, after which the database may be in an earlier state. */
+const OUTAGE_CHECK_MS = 200;
 /** Milliseconds between two comparisons of the cache with PostgreSQL. */
 const COMPARE_EVERY_MS = 5000;
-/** The pause after a comparison is so many times as long as the comparison: it takes at most a twentieth of the time. */
+/** Ratio of the pause to the preceding comparison: comparisons take at most a twentieth of the time. */
 const PAUSE_FACTOR = 19;
 
-export interface PublishingRoundsOptions {
+export interface RoundsOptions {
   readonly publisher: Pick<Publisher, 'publishDirty' | 'compare'>;
   readonly cache: Pick<RedisClient, 'status' | 'on' | 'off'>;
-  /** Adds a listener that is called when connections to Postgres were lost. */
+  /** Adds a listener for lost connections to Postgres. */
   readonly onLost: (listener: () => void) => void;
   readonly logger: Logger;
   readonly compareEveryMs?: number;
 }
 
 /**
- * Publishes what is dirty every two seconds, and compares the cache with Postgres every five. It compares at once when a
- * lost cache or database is back: the cache may have lost what it held, and the database may have gone back.
+ * Publishes dirty documents every two seconds, and compares the cache with Postgres every five. It compares at once after a
+ * lost connection: the cache may have lost documents, and the database may have returned to an earlier state.
  */
-export function publishingRounds(options: PublishingRoundsOptions): AsyncDisposable {
+export function startRounds(options: RoundsOptions): AsyncDisposable {
   const { publisher, cache, onLost, logger, compareEveryMs = COMPARE_EVERY_MS } = options;
   const checkEveryMs = Math.min(DIRTY_CHECK_MS, compareEveryMs);
-  let under: Promise<unknown> | undefined;
+  let running: Promise<unknown> | undefined;
   let mayDiffer = true;
   let compareAt = 0;
   let again = false;
@@ -41,38 +41,38 @@ export function publishingRounds(options: PublishingRoundsOptions): AsyncDisposa
     if (!isOver) timer = setTimeout(round, ms);
   };
   const round = () => {
-    // The end of a round starts the next one, and so does a cache that is ready again.
-    if (under || cache.status !== 'ready') return next(checkEveryMs);
+    // The end of the running round, or the cache's next connection, starts another one.
+    if (running || cache.status !== 'ready') return next(checkEveryMs);
     const began = performance.now();
     const compares = mayDiffer || began >= compareAt;
     mayDiffer = false;
     again = false;
-    let isAway = false;
-    under = (compares ? publisher.compare() : publisher.publishDirty())
+    let isOutage = false;
+    running = (compares ? publisher.compare() : publisher.publishDirty())
       .then(
         () => {
           hasFailed = false;
         },
         (error: unknown) => {
-          isAway = !isRefusal(error);
-          mayDiffer ||= isAway;
-          logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; it is tried again');
+          isOutage = !isRefusal(error);
+          mayDiffer ||= isOutage;
+          logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; the worker retries it');
           hasFailed = true;
         },
       )
       .finally(() => {
-        under = undefined;
+        running = undefined;
         const tookMs = performance.now() - began;
         if (compares) compareAt = performance.now() + Math.max(compareEveryMs, tookMs * PAUSE_FACTOR);
-        // A round that fails slowly is not repeated all the time.
-        const soon = Math.min(checkEveryMs, Math.max(AWAY_CHECK_MS, tookMs));
-        next(again || isAway ? soon : checkEveryMs);
+        // A slow failure is followed by an equally long pause.
+        const soon = Math.min(checkEveryMs, Math.max(OUTAGE_CHECK_MS, tookMs));
+        next(again || isOutage ? soon : checkEveryMs);
       });
   };
   const now = () => {
     mayDiffer = true;
     again = true;
-    if (!under) round();
+    if (!running) round();
   };
   next(checkEveryMs);
   cache.on('ready', now);
@@ -82,7 +82,7 @@ export function publishingRounds(options: PublishingRoundsOptions): AsyncDisposa
       isOver = true;
       clearTimeout(timer);
       cache.off('ready', now);
-      await under;
+      await running;
     },
   };
 }

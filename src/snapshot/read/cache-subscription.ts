@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { CacheKeys } from '../document/keys.ts';
-import { lanesOf } from '../document/lanes.ts';
+import { lanesOf } from '../document/keys.ts';
 import { CacheCommands } from './cache-commands.ts';
 import { readState } from './cache-state.ts';
 import type { CacheSubscriptionEvents, CacheSubscriptionOptions } from './cache-subscription-options.ts';

@@ -4,10 +4,9 @@ import { readLineage } from '../../../src/db/lineage.ts';
 import { allVersions } from '../../../src/db/versions.ts';
 import { documentsOfRow, type RowName } from '../../../src/domain/document-name.ts';
 import type { RedisClient } from '../../../src/redis/redis.ts';
-import { CacheKeys, documentId } from '../../../src/snapshot/document/keys.ts';
-import { lanesOf } from '../../../src/snapshot/document/lanes.ts';
+import { CacheKeys, documentId, lanesOf } from '../../../src/snapshot/document/keys.ts';
 import { loadContent, loadFreshness } from '../../../src/snapshot/document/load.ts';
-import { compareDocument } from '../../../src/snapshot/publish/compare.ts';
+import { compareDocument } from '../../../src/snapshot/publish/verdict.ts';
 
 export interface Agreeing {
   /** Acts as the worker. */

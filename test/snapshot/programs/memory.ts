@@ -100,7 +100,7 @@ const asked: [url: string, token?: string][] =
       );
 
 /** Asks for everything through a reader that may keep so much. @returns the bytes that it counts */
-async function askAll(limit: number): Promise<() => number> {
+async function requestAll(limit: number): Promise<() => number> {
   const link = new CacheSubscription({
     commands: withFence(openRedis(redis.url, 'reader', () => {})),
     subscriber: openRedis(redis.url, 'subscriber', () => {}),
@@ -166,9 +166,9 @@ async function reallyUsed(): Promise<number> {
 }
 
 // The first time shows what the process takes for all else.
-await askAll(1_000_000);
+await requestAll(1_000_000);
 const before = await reallyUsed();
-const counted = await askAll(memoryLimit);
+const counted = await requestAll(memoryLimit);
 const really = (await reallyUsed()) - before;
 process.stdout.write(`${JSON.stringify({ really, counted: counted() })}\n`);
 process.exit();

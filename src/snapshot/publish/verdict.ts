@@ -1,4 +1,4 @@
-/** Compares documents in the cache with Postgres. */
+/** Compares one document in the cache with Postgres. */
 import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { Document } from '../document/document.ts';
@@ -6,18 +6,18 @@ import type { DocumentContent } from '../document/format.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent } from '../document/load.ts';
-import { hasSoundCodings } from '../document/soundness.ts';
+import { hasValidCodings } from '../document/value-check.ts';
 import { dropValue } from './fence.ts';
 
 /**
  * - `same`: equal versions and equal content;
- * - `moved`: it changed during the comparison;
- * - `pending`: the cache lacks a version that is not marked as published;
- * - `missing`, `behind`: the cache has lost a version that was published;
- * - `ahead`: the cache has a version that Postgres never had, e.g. after a restore without a new lineage;
- * - `different`: equal versions, other content;
- * - `damaged`: not what was written there; a reader takes it for a miss;
- * - `unknown`: a format of another release.
+ * - `moved`: the document changed during the comparison;
+ * - `pending`: the cache lacks a version that is not yet marked as published;
+ * - `missing`, `behind`: the cache has lost a published version;
+ * - `ahead`: the cache has a version that Postgres lacks, e.g. after a restore without a new lineage;
+ * - `different`: equal versions with different content;
+ * - `damaged`: an invalid value, which is a miss for readers;
+ * - `unknown`: the format of another release.
  */
 export type Verdict =
   | 'same'
@@ -32,18 +32,17 @@ export type Verdict =
 
 export interface Compared {
   readonly verdict: Verdict;
-  /** The version that the cache holds; 0 for none that can be read. */
+  /** The version in the cache; 0 if there is no readable one. */
   readonly cached: number;
 }
 
 export interface Expected {
   readonly name: DocumentName;
-  /** As Postgres had them before the cache is read. */
   readonly version: number;
   readonly publishedVersion: number;
 }
 
-/** By the first line of the cache's value alone. @throws what Redis fails with */
+/** Compares only the version, from the first line of the value. @throws Redis' error */
 export async function compareHead(
   redis: RedisClient,
   keys: CacheKeys,
@@ -62,8 +61,8 @@ export async function compareHead(
 }
 
 /**
- * Byte for byte. It reads the document from the cache, then from Postgres: a version that is the same before and after did
- * not change in between. @throws what Postgres or Redis fails with
+ * Compares byte for byte. It reads the cache, then Postgres: a version that is equal before and after did not change in
+ * between. @throws the error of Postgres or Redis
  */
 export async function compareDocument(
   sql: Sql,
@@ -96,16 +95,16 @@ async function stringAt<T>(read: () => Promise<T>): Promise<T | 'no string'> {
   }
 }
 
-/** Compression and freshness may differ between releases without making other content. */
+/** Releases may differ in compression and freshness with equal content. */
 async function isSame(stored: Document, value: Buffer, content: DocumentContent): Promise<boolean> {
   const truth = encoding(content);
   if ((await truth.value()).equals(value)) return true;
   if (!stored.body.identity.equals(content.body)) return false;
   if (stored.currency !== content.currency || !stored.isIndexedAs(truth.document)) return false;
-  return hasSoundCodings(stored.body);
+  return hasValidCodings(stored.body);
 }
 
-/** Removes a value that no reader can use; see `dropValue`. A newer value stays. */
+/** Removes a value that no reader can use, see `dropValue`. */
 export async function dropDamaged(redis: RedisClient, keys: CacheKeys, name: DocumentName): Promise<void> {
   const key = keys.document(name);
   const value = await stringAt(() => redis.getBuffer(key));

@@ -1,7 +1,7 @@
 /**
- * Whether a value of the cache can be used. Its checksum and its hash tell that it is what somebody wrote; this tells that
- * it is what a reader needs, whoever wrote it. What fails is a miss. Elements of a list are looked at from outside: parsing
- * them takes a quarter of a miss, and the comparison compares them with PostgreSQL.
+ * Checks values of the cache. The checksum proves that a value is intact; these checks prove that a reader can use it. A
+ * failed check is a miss. List elements are not parsed, which would take a quarter of a miss; the comparison compares them
+ * with PostgreSQL.
  */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
@@ -15,7 +15,7 @@ const [QUOTE, BACKSLASH, SPACE, ZERO] = [byte('"'), byte('\\'), byte(' '), byte(
 /** The index of a list without elements. */
 const NO_PLACES = Buffer.from('[]');
 
-/** The value of a JSON text; undefined for what is none. */
+/** Parses JSON; undefined for invalid JSON. */
 export function parsed(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString());
@@ -24,11 +24,11 @@ export function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** @param index as it is stored */
+/** Returns true if body and index are valid for a document of this kind. */
 export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer): boolean {
   if (kind === 'token') return isTokenRecord(parsed(identity)) && index.equals(NO_PLACES);
   if (kind === 'columns') return index.equals(NO_PLACES) && readColumns(identity) !== undefined;
-  // Several keys lead to one provider, and none to one without regions.
+  // A provider has one key for each region.
   if (kind === 'providers')
     return (
       isList(parsed(identity), isProvider) &&
@@ -37,37 +37,37 @@ export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer
   return isTiled(identity, index);
 }
 
-/** Whether the places of the index are those of all elements of the list, one after the other. */
+/** Returns true if the index has the positions of all elements of the list, in order. */
 function isTiled(identity: Buffer, index: Buffer): boolean {
   let at = 0;
-  const isSound = hasPlaces(index, identity.length, (start, end) => {
+  const isValid = hasPlaces(index, identity.length, (start, end) => {
     if (start !== at + 1 || identity[at] !== (at === 0 ? LIST : COMMA)) return false;
     at = end;
     return isObject(identity, start, end);
   });
-  if (!isSound) return false;
+  if (!isValid) return false;
   if (at === 0) return identity.length === 2 && identity[0] === LIST && identity[1] === LIST_END;
   return at === identity.length - 1 && identity[at] === LIST_END;
 }
 
 /**
- * Whether the index is `[["<key>",[<start>,<end>]],…]` and each place is sound. It is read byte by byte: every miss reads
- * one, and to parse it makes thrice as many objects as the list has elements.
+ * Returns true if the index is `[["<key>",[<start>,<end>]],…]` with valid positions. It reads bytes, because every miss does
+ * this, and JSON.parse would create three objects for each element.
  */
-function hasPlaces(index: Buffer, length: number, isSound: (start: number, end: number) => boolean): boolean {
+function hasPlaces(index: Buffer, length: number, isValid: (start: number, end: number) => boolean): boolean {
   if (index.equals(NO_PLACES)) return true;
   const { length: indexLength } = index;
   let at = 0;
   let number = 0;
   const passes = (character: number): boolean => index[at++] === character;
-  /** The key, from behind its first quotation mark to behind its last. */
+  /** Reads a key after its first quotation mark, up to and including the last one. */
   const passesKey = (): boolean => {
     for (; at < indexLength; at++) {
       const character = index[at] as number;
       if (character === QUOTE) return passes(QUOTE);
       if (character < SPACE) return false;
       if (character !== BACKSLASH) continue;
-      // No key of ours has one: only the parser tells which escapes there are.
+      // Fleetbook's keys have no escapes. Only the parser can check others.
       if (parsed(index) === undefined) return false;
       at++;
     }
@@ -88,7 +88,7 @@ function hasPlaces(index: Buffer, length: number, isSound: (start: number, end: 
     if (!passes(LIST) || !passes(QUOTE) || !passesKey() || !passes(COMMA) || !passes(LIST)) return false;
     if (!passesNumber() || !passes(COMMA)) return false;
     const start = number;
-    if (!passesNumber() || !passes(LIST_END) || !passes(LIST_END) || !isSound(start, number)) return false;
+    if (!passesNumber() || !passes(LIST_END) || !passes(LIST_END) || !isValid(start, number)) return false;
     if (index[at] === LIST_END) return at === indexLength - 1;
     if (!passes(COMMA)) return false;
   }
@@ -115,15 +115,15 @@ const isTokenRecord = (value: unknown): boolean =>
   (value.expiresAt === null || typeof value.expiresAt === 'number') &&
   typeof value.revoked === 'boolean';
 
-/** Whether what is compressed says the same as what is not. */
-export async function hasSoundCodings({ identity, gzip, br }: EncodedBody): Promise<boolean> {
+/** Returns true if the codings decode to the identity body. */
+export async function hasValidCodings({ identity, gzip, br }: EncodedBody): Promise<boolean> {
   const same = async (unpack: Promise<Buffer>) =>
     (await unpack.catch(() => undefined))?.equals(identity) ?? false;
-  // A few bytes that unpack to gigabytes must not be unpacked.
+  // The limit stops a few bytes that decompress to gigabytes.
   const limit = { maxOutputLength: Math.max(1, identity.length) };
-  const sound = await Promise.all([
+  const valid = await Promise.all([
     gzip === undefined || same(promisify(gunzip)(gzip, limit)),
     br === undefined || same(promisify(brotliDecompress)(br, limit)),
   ]);
-  return sound.every(Boolean);
+  return valid.every(Boolean);
 }

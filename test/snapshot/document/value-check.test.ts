@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isUsable } from '../../../src/snapshot/document/soundness.ts';
+import { isUsable } from '../../../src/snapshot/document/value-check.ts';
 
 const REGION = { kind: 'region', regionId: 1 } as const;
 type Entry = [key: string, place: [start: number, end: number]];

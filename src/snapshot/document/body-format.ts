@@ -1,0 +1,33 @@
+/** Detects a release that builds other bodies than the one before it. */
+import { CLUSTER_JSON } from '../../db/shown-rows.ts';
+import { hashOf } from './body.ts';
+import { type MachineRow, providersContent, regionContent, tokenContent } from './build.ts';
+import { ColumnsBuilder } from './build-columns.ts';
+import { PROVIDER_JSON } from './load.ts';
+
+const REGION = { id: 1, code: 'c', name: 'n', version: 1, provider: { id: 1, name: 'p' } };
+const MACHINE: MachineRow = { id: 1, name: 'm', ram: 1, cpu: 1, price: 1, ramUnit: 'Binary' };
+const FACTS = { architecture: 'a', generation: 'g', cpuKind: 'shared', localDisk: 1, network: 1 } as const;
+
+function exampleColumns() {
+  const columns = new ColumnsBuilder(REGION);
+  columns.add({ ...MACHINE, facts: FACTS });
+  columns.add({ ...MACHINE, facts: FACTS, soldOut: true });
+  return columns.content({ sources: [] });
+}
+
+/**
+ * Digest of example bodies, and of the SQL that builds bodies. A changed field changes it. The publisher then raises all
+ * versions, so that every document is published again.
+ */
+export const BODY_FORMAT = hashOf(
+  Buffer.concat([
+    ...[
+      regionContent(REGION, [MACHINE], { sources: [] }),
+      exampleColumns(),
+      providersContent(1, [{ id: 1, name: 'p', regions: [REGION] }], { sources: [] }),
+      tokenContent('', 1, { id: 1, organizationId: 1, scopes: ['s'], expiresAt: 1, revoked: false }),
+    ].map(({ body }) => body),
+    Buffer.from(CLUSTER_JSON + PROVIDER_JSON),
+  ]),
+);
