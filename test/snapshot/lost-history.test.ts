@@ -100,7 +100,7 @@ describe('a publisher', () => {
     await goBack('0.25');
     await Promise.all(publishers.map((publisher) => publisher.publishDirty()));
     expect(onLineage).toHaveBeenCalledOnce();
-    expect(onLineage.mock.calls[0]?.[1]).toBe('this database has gone back to an earlier state');
+    expect(onLineage.mock.calls[0]?.[1]).toBe('this database has returned to an earlier state');
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(await readLineage(scene.sql));
   });
 
