@@ -43,7 +43,9 @@ export function openHome(root: string, mode: Mode): Home {
       if (!existsSync(file)) return undefined;
       const token = readFileSync(file, 'utf8').trim();
       if (!isWellFormedToken(token, kind))
-        throw new Error(`${file} contains no valid token: remove the file, and the next start creates a new one`);
+        throw new Error(
+          `${file} contains no valid token: remove the file, and the next start creates a new one`,
+        );
       return token;
     },
     writeToken: (kind, token) => writeSecret(fileOf(kind), token),

@@ -56,9 +56,12 @@ export async function openDataDirectory(data: DataDirectory): Promise<string> {
   try {
     return readFileSync(passwordFile, 'utf8').trim();
   } catch (error) {
-    throw new Error(`cannot read ${passwordFile}: restore it, or move ${dataDir} away to start with a new database`, {
-      cause: error,
-    });
+    throw new Error(
+      `cannot read ${passwordFile}: restore it, or move ${dataDir} away to start with a new database`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

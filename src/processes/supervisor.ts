@@ -75,8 +75,7 @@ export class Supervisor implements AsyncDisposable {
    * @throws HopelessStart at once if it reported a failure, unless `attempts` is Infinity
    */
   async start(name: string, begin: () => Life, attempts = ATTEMPTS): Promise<ReadyDetails> {
-    if (this.#stopped !== undefined)
-      throw new Error(`${name} is not started: the supervisor is stopping`);
+    if (this.#stopped !== undefined) throw new Error(`${name} is not started: the supervisor is stopping`);
     const one = supervise(name, begin, attempts, this.#options);
     this.#supervised.push(one);
     return one.firstReady;
@@ -171,7 +170,10 @@ function supervise(
         options.onRestart(name);
         if (performance.now() - since > longestDelayMs) delay = firstDelayMs;
       }
-      log.error({ process: name, pid: life.pid, ...exit, delay }, `${name} ${why}; the supervisor restarts it`);
+      log.error(
+        { process: name, pid: life.pid, ...exit, delay },
+        `${name} ${why}; the supervisor restarts it`,
+      );
       await sleep(delay, undefined, { signal: stopping.signal }).catch(() => {});
       delay = Math.min(delay * 2, longestDelayMs);
     }

@@ -28,7 +28,9 @@ it('keeps the servers of `up` running: at the same address and, for PostgreSQL, 
   for (const name of ['PostgreSQL', 'Redis']) {
     process.kill(supervisor.pidOf(name) ?? 0, 'SIGKILL');
     await until(() => logged.some(({ msg }) => msg === `${name} runs again`));
-    expect(logged.map(({ msg }) => msg)).toContain(`${name} was ended by SIGKILL; the supervisor restarts it`);
+    expect(logged.map(({ msg }) => msg)).toContain(
+      `${name} was ended by SIGKILL; the supervisor restarts it`,
+    );
   }
   await using after = openStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
   expect(await after.sql`select from kept`).toHaveLength(0);

@@ -5,8 +5,8 @@ import { codeOf, isLostConnection, postgresError } from '../../src/db/connection
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
 import { driverError, loggableError, messageOf } from '../../src/lib/driver-error.ts';
-import { AttemptFailed } from '../../workers/retry.ts';
 import { withoutParameters } from '../../workers/queues.ts';
+import { AttemptFailed } from '../../workers/retry.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const SECRET = 'a-secret-parameter';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { reportReady, onParentExit } from '../../../src/processes/ipc.ts';
+import { onParentExit, reportReady } from '../../../src/processes/ipc.ts';
 import type { StoredAnswer } from '../capture.ts';
 
 const answers = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Record<string, StoredAnswer>;

@@ -9,7 +9,7 @@ import Fastify from 'fastify';
 import postgres from 'postgres';
 import { clusters, disks, diskTypes, machines, providers, regions, users } from '../../../src/db/schema.ts';
 import { hashToken } from '../../../src/domain/token.ts';
-import { reportReady, onParentExit } from '../../../src/processes/ipc.ts';
+import { onParentExit, reportReady } from '../../../src/processes/ipc.ts';
 
 const CONNECTIONS = 16;
 const client = postgres(process.env.DATABASE_URL ?? '', {

@@ -1,7 +1,7 @@
 /** What one writes first: Fastify that asks Redis at every request for JSON that lies there ready. */
 import Fastify, { type FastifyReply } from 'fastify';
 import { Redis } from 'ioredis';
-import { reportReady, onParentExit } from '../../../src/processes/ipc.ts';
+import { onParentExit, reportReady } from '../../../src/processes/ipc.ts';
 
 const redis = new Redis(process.env.REDIS_URL ?? '');
 const app = Fastify();

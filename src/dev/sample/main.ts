@@ -2,7 +2,7 @@
  * Runs the sample's upstreams in a process. `SAMPLE_PORT` sets the port; by default a free one. The process reports its URLs
  * to its parent, or prints them as one line of JSON.
  */
-import { answerParent, reportReady, onParentExit } from '../../processes/ipc.ts';
+import { answerParent, onParentExit, reportReady } from '../../processes/ipc.ts';
 import { startSampleUpstream } from './upstream.ts';
 
 const port = process.env.SAMPLE_PORT || '0';

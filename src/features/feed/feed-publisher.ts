@@ -1,6 +1,5 @@
 import { readLineage } from '../../db/lineage.ts';
-import { CacheKeys, FEED_ID } from '../../snapshot/document/keys.ts';
-import { lanesOf } from '../../snapshot/document/keys.ts';
+import { CacheKeys, FEED_ID, lanesOf } from '../../snapshot/document/keys.ts';
 import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/publisher.ts';
 import { appendChanges } from './append.ts';
 

@@ -3,7 +3,7 @@
  * counts the lives that end before it is ready, HOPELESS is why it gives up, DEAF makes it ignore SIGTERM.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
-import { reportFailure, reportReady, onParentExit } from '../../../src/processes/ipc.ts';
+import { onParentExit, reportFailure, reportReady } from '../../../src/processes/ipc.ts';
 
 const { LOG = '', NAME = 'child', READY_AFTER_LIVES = '0', DEAF, SILENT, HOPELESS } = process.env;
 const note = (what: string) => appendFileSync(LOG, `${NAME} ${what}\n`);
