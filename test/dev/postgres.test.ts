@@ -188,6 +188,6 @@ it('says which file is missing when the password is lost', async () => {
   await using here = await place();
   await rm(`${here.dataDir}.password`);
   await expect(start(here.dataDir)).rejects.toThrow(
-    `cannot read ${here.dataDir}.password: put it back, or move`,
+    `cannot read ${here.dataDir}.password: restore it, or move`,
   );
 });

@@ -63,7 +63,7 @@ it('starts a process again that was killed', async () => {
   await until(() => scene.logged.some(({ msg }) => msg === 'work runs again'));
   expect(scene.supervisor.pidOf('work')).not.toBe(first);
   expect(scene.logged).toMatchObject([
-    { level: 50, process: 'work', msg: 'work was ended by SIGKILL; it is started again' },
+    { level: 50, process: 'work', msg: 'work was ended by SIGKILL; the supervisor restarts it' },
     { level: 30, process: 'work', msg: 'work runs again' },
   ]);
 });
