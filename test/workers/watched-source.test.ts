@@ -125,7 +125,7 @@ describe('a watch', () => {
     expect(scene.failures.map((failure) => (failure as Error).message)).toEqual([
       'failure 1',
       'failure 2',
-      'the watch came to an end by itself',
+      'the watch ended without a request',
       'failure 4',
       'once more',
     ]);
