@@ -29,7 +29,7 @@ it('writes the run of every line that is about one, from the first request to it
   const { logger, lines } = keptLog();
   upstream.moods.hetzner = { status: 500 };
   const worker = opened.use(await startWorker(config(), logger, { requestRetries: RETRIES_AT_ONCE }));
-  await until(() => lines.some(({ sourceId, msg }) => sourceId === 'hetzner' && /asked again/.test(msg)));
+  await until(() => lines.some(({ sourceId, msg }) => sourceId === 'hetzner' && /the request is retried/.test(msg)));
   await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
   await until(() => lines.some(({ msg }) => msg.startsWith('sync failed')));
   upstream.moods.hetzner = 'well';
@@ -39,7 +39,7 @@ it('writes the run of every line that is about one, from the first request to it
 
   const sources = await recorded();
   const about = (pattern: RegExp) => lines.filter(({ msg }) => pattern.test(msg));
-  const patterns = [/asked again/, /^sync failed/, /^synced$/, /^published$/];
+  const patterns = [/the request is retried/, /^sync failed/, /^synced$/, /^published$/];
   for (const pattern of patterns) {
     expect(about(pattern), String(pattern)).not.toEqual([]);
     for (const { run = 0, sourceId, slot } of about(pattern)) {
