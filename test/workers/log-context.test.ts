@@ -29,7 +29,9 @@ it('writes the run of every line that is about one, from the first request to it
   const { logger, lines } = keptLog();
   upstream.moods.hetzner = { status: 500 };
   const worker = opened.use(await startWorker(config(), logger, { requestRetries: RETRIES_AT_ONCE }));
-  await until(() => lines.some(({ sourceId, msg }) => sourceId === 'hetzner' && /the request is retried/.test(msg)));
+  await until(() =>
+    lines.some(({ sourceId, msg }) => sourceId === 'hetzner' && /the request is retried/.test(msg)),
+  );
   await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
   await until(() => lines.some(({ msg }) => msg.startsWith('sync failed')));
   upstream.moods.hetzner = 'well';
