@@ -143,7 +143,7 @@ describe('a server that does not match its setting', () => {
       await until(async () => String(await client.cluster('INFO')).includes('cluster_state:fail'));
     const redis = openRedis(cluster.url, 'producer', () => {}, 'QUEUE_REDIS_URL');
     const named =
-      /of a Redis Cluster that is down \(CLUSTERDOWN cluster_state is fail, 10\d+ of 16384 slots are served\): bring the masters/;
+      /belongs to a Redis Cluster that is down \(CLUSTERDOWN cluster_state is fail, 10\d+ of 16384 slots are served\): restart the masters/;
     // A busy machine may need several attempts.
     const failure = await until(async () => {
       const error = await redisReady(redis, 6000).catch(String);
