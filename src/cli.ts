@@ -6,8 +6,8 @@ import { failureMessage, UsageFailure } from './cli/terminal/failure.ts';
 import { printAside } from './cli/terminal/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
-import { harmlessLines } from './lib/control-characters.ts';
-import { PlainFailure } from './lib/plain-failure.ts';
+import { PlainFailure } from './domain/errors.ts';
+import { harmlessLines } from './domain/text/control-characters.ts';
 
 /** Exit codes: wrong arguments or settings, and any other failure. */
 const USAGE = 2;

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../src/db/connection/database.ts';
 import { disableSource, interruptedRuns } from '../src/db/sync/disabled.ts';
-import { SET_ASIDE_BY } from '../src/domain/disabled-source.ts';
+import { SET_ASIDE_BY } from '../src/domain/source.ts';
 import { orAborted } from '../src/sources/http/deadline.ts';
 
 /** Consecutive runs that crashed the process while no other run was in it. */

@@ -14,7 +14,7 @@ import { pruneChanges } from '../src/db/runs/machine-changes.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/alert.ts';
-import { withTimeout } from '../src/lib/timeout.ts';
+import { withTimeout } from '../src/domain/timeout.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';

@@ -1,7 +1,7 @@
 import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
-import { driverError } from '../src/lib/driver-error.ts';
+import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { AttemptFailed } from './retry.ts';
 

@@ -1,4 +1,4 @@
-import { driverError, messageOf } from '../src/lib/driver-error.ts';
+import { driverError, messageOf } from '../src/domain/errors.ts';
 import type { SourceFailureKind } from '../src/sources/source.ts';
 
 const SECOND = 1000;

@@ -13,10 +13,10 @@ import {
   type Slot,
   setSlotDue,
 } from '../src/db/sync/slots.ts';
-import { SourceDisabled } from '../src/domain/disabled-source.ts';
+import { messageOf } from '../src/domain/errors.ts';
 import { groupReasons } from '../src/domain/rejected-rows.ts';
 import { latestSlot, nextSlot } from '../src/domain/schedule.ts';
-import { messageOf } from '../src/lib/driver-error.ts';
+import { SourceDisabled } from '../src/domain/source.ts';
 import { SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { CrashingSources } from './crashing-sources.ts';

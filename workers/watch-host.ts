@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { ClustersConfig } from '../src/app/run-source.ts';
 import type { Leases } from '../src/db/sync/leases.ts';
-import { withTimeout } from '../src/lib/timeout.ts';
+import { withTimeout } from '../src/domain/timeout.ts';
 
 /** Interval of claims. It bounds the time until another worker takes over. */
 const CLAIM_EVERY_MS = 2000;

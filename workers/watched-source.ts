@@ -1,7 +1,7 @@
 /** The watch of one source. */
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
-import { withTimeout } from '../src/lib/timeout.ts';
+import { withTimeout } from '../src/domain/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { ConflatingChannel } from './conflating-channel.ts';

@@ -5,7 +5,7 @@ import type { ClustersConfig } from '../src/app/run-source.ts';
 import { disabledSources } from '../src/db/sync/disabled.ts';
 import { Leases } from '../src/db/sync/leases.ts';
 import { foldUnchanged, recordFailedWatch, registerSource } from '../src/db/sync/run.ts';
-import { SourceDisabled } from '../src/domain/disabled-source.ts';
+import { SourceDisabled } from '../src/domain/source.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './sync-job.ts';

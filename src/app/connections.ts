@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
 import { redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
-import { primaryAmong } from '../lib/postgres-address.ts';
+import { primaryAmong } from '../domain/servers/postgres-address.ts';
 import { redisMisfit } from '../redis/misfit.ts';
 import { openRedis, type RedisClient, type RedisUse } from '../redis/redis.ts';
 

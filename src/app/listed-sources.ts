@@ -1,8 +1,8 @@
 /** Configured and stored sources, as operators see them. Pure. */
 import type { NamedSource } from '../config/named-sources.ts';
 import type { StoredSource } from '../db/sources.ts';
-import type { Disabling } from '../domain/disabled-source.ts';
 import { nextSlots, scheduleInWords } from '../domain/schedule.ts';
+import type { Disabling } from '../domain/source.ts';
 
 /**
  * - `on`: configured, and its schedule runs it

@@ -1,7 +1,7 @@
 /** Formats a log entry for a terminal. */
 import { inspect, styleText } from 'node:util';
 import { levels } from 'pino';
-import { harmless } from '../lib/control-characters.ts';
+import { harmless } from '../domain/text/control-characters.ts';
 
 export interface LineStyle {
   readonly colours: boolean;

@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from '../config/settings.ts';
-import { loggableError } from '../lib/driver-error.ts';
+import { loggableError } from '../domain/errors.ts';
 import { logFields } from './log-context.ts';
 import { readableLine } from './log-line.ts';
 

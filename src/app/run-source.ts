@@ -9,7 +9,7 @@ import { type KnownProvider, providerNamed } from '../db/providers.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
 import { type BeginOptions, finishRun, type Run, type RunOrigin, registerSource } from '../db/sync/run.ts';
 import { storedValidators } from '../db/sync/validators.ts';
-import { traced } from '../lib/tracer.ts';
+import { traced } from '../domain/tracer.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../sources/http/http.ts';
 import { RequestLog } from '../sources/http/request-log.ts';

@@ -2,7 +2,7 @@
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
-import { messageOf } from '../lib/driver-error.ts';
+import { messageOf } from '../domain/errors.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';

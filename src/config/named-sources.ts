@@ -1,11 +1,11 @@
 /** The sources that the environment and the file of FLEETBOOK_CONFIG configure. */
 import { CronExpressionParser } from 'cron-parser';
-import { didYouMean } from '../lib/did-you-mean.ts';
 import { adapter as ecb } from '../sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter, SourceOptions } from '../sources/source.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
 import { integer } from './setting-values.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';

@@ -1,9 +1,8 @@
 /** Parsers of setting values. Each throws BadSetting for an invalid value. */
 import { availableParallelism } from 'node:os';
-import { messageOf } from '../lib/driver-error.ts';
-import { PlainFailure } from '../lib/plain-failure.ts';
-import { type PostgresAddress, postgresAddress } from '../lib/postgres-address.ts';
-import { redisAddress } from '../lib/redis-address.ts';
+import { messageOf, PlainFailure } from '../domain/errors.ts';
+import { type PostgresAddress, postgresAddress } from '../domain/servers/postgres-address.ts';
+import { redisAddress } from '../domain/servers/redis-address.ts';
 
 /** An invalid setting. The message says what is accepted. */
 export class BadSetting extends PlainFailure {}

@@ -1,5 +1,5 @@
 /** The settings of the environment: name, description, default and parser. */
-import { postgresAddress } from '../lib/postgres-address.ts';
+import { postgresAddress } from '../domain/servers/postgres-address.ts';
 import {
   BadSetting,
   cidrs,

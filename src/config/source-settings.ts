@@ -1,5 +1,5 @@
 /** The settings of a source, each with its origin. Secrets are masked. */
-import type { SourceSetting } from '../domain/source-setting.ts';
+import type { SourceSetting } from '../domain/source.ts';
 import { environmentKey } from '../sources/schema/options.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';

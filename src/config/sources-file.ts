@@ -1,10 +1,10 @@
 /** The schema of the file of FLEETBOOK_CONFIG. Its JSON Schema and documentation are generated from it. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { didYouMean } from '../lib/did-you-mean.ts';
 import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { limitsShape } from './guard-limits.ts';
 import { LONGEST_MAX_AGE } from './max-age.ts';
 import { variable } from './variable-name.ts';

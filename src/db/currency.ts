@@ -3,9 +3,9 @@
  * an earlier release until all prices are computed again.
  */
 
-import type { RateChange } from '../domain/changes.ts';
 import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import { isRateNeeded, type PricedSource } from '../domain/exchange-rates.ts';
+import type { RateChange } from '../domain/run.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';

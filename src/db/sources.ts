@@ -1,5 +1,5 @@
 /** Sources with their state and the freshness of their regions. */
-import type { Disabling } from '../domain/disabled-source.ts';
+import type { Disabling } from '../domain/source.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { withTimeout } from '../lib/timeout.ts';
+import { withTimeout } from '../domain/timeout.ts';
 import type { Sql } from './connection/client.ts';
 import { codeOf } from './connection/errors.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { PlainFailure } from '../lib/plain-failure.ts';
+import { PlainFailure } from '../domain/errors.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** A live process has the lock. */

@@ -1,5 +1,5 @@
 /** Alerts: the conditions that open them, and what an operator acknowledges. */
-import { span } from '../lib/time-span.ts';
+import { span } from './text/time-span.ts';
 
 /** A lasting problem. Its alert opens when a check finds it, and resolves when a check no longer does. */
 export interface Condition {

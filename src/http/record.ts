@@ -1,7 +1,7 @@
 /** Records every request: a log line, and an outcome for metrics. */
 import type { Logger } from 'pino';
+import { loggableError } from '../domain/errors.ts';
 import type { Grant } from '../domain/scope.ts';
-import { loggableError } from '../lib/driver-error.ts';
 import type { Tier } from '../snapshot/document/answer.ts';
 
 export interface RequestOutcome {

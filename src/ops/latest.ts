@@ -1,7 +1,7 @@
 /** Reads other servers for a scrape: once for all metrics, and with a timeout. */
 import type { Registry } from 'prom-client';
 import { Gauge } from 'prom-client';
-import { withTimeout } from '../lib/timeout.ts';
+import { withTimeout } from '../domain/timeout.ts';
 
 /** Milliseconds that a scrape waits for a server. */
 export const WAIT_MS = 1500;

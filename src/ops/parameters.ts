@@ -1,7 +1,7 @@
 /** Reads the parameters of routes from paths, queries and JSON bodies. */
 
-import { readName } from '../domain/names.ts';
 import { LONGEST_REASON } from '../domain/operator.ts';
+import { readName } from '../domain/text/names.ts';
 
 /** A parameter or field is wrong. The message says which values are accepted. */
 export class BadRequest extends Error {

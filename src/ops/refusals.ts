@@ -10,7 +10,7 @@ import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { isLostConnection } from '../db/connection/errors.ts';
 import type { Decider } from '../domain/operator.ts';
-import { addressKey } from '../lib/client-address.ts';
+import { addressKey } from '../domain/servers/client-address.ts';
 
 /** Failures that block an address until its window ends. */
 const MOST = 30;

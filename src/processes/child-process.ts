@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import cluster from 'node:cluster';
-import { withTimeout } from '../lib/timeout.ts';
+import { withTimeout } from '../domain/timeout.ts';
 import { messageOf, type ReadyDetails, type RequestedValue } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
-import { withTimeout } from '../lib/timeout.ts';
+import { withTimeout } from '../domain/timeout.ts';
 import { onPath } from './on-path.ts';
 import type { Exit, Life } from './supervisor.ts';
 

@@ -13,7 +13,7 @@ import {
   SentinelConnector,
   type StandaloneConnectionOptions,
 } from 'ioredis';
-import type { RedisHost } from '../lib/redis-address.ts';
+import type { RedisHost } from '../domain/servers/redis-address.ts';
 
 /** Default milliseconds until a closing socket is destroyed. */
 const CLOSE_WITHIN_MS = 250;

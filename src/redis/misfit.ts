@@ -1,6 +1,6 @@
 /** Finds a Redis that its setting does not fit, at the start, before commands fail. */
 import type { Redis } from 'ioredis';
-import { isAtLeast, OLDEST_REDIS } from '../lib/oldest-servers.ts';
+import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
 
 export interface Misfit {

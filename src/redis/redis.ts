@@ -1,6 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { hostOf, redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
-import { type RedisAddress, redisAddress } from '../lib/redis-address.ts';
+import { type RedisAddress, redisAddress } from '../domain/servers/redis-address.ts';
 import { hostWithoutConnection, MasterConnector, nextHost, ServerConnector } from './connectors.ts';
 import { keepConnecting } from './keep-connecting.ts';
 

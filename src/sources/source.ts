@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { DescribedCluster } from '../domain/cluster.ts';
+import { PlainFailure } from '../domain/errors.ts';
 import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
-import { PlainFailure } from '../lib/plain-failure.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
 import type { Requests } from './run-requests.ts';

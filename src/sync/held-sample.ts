@@ -2,7 +2,7 @@
 import type { CataloguePreview, PreviewRow } from '../db/sync/catalogue/diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../db/sync/clusters/preview.ts';
 import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
-import { hourly } from '../lib/quantities.ts';
+import { hourly } from '../domain/text/quantities.ts';
 
 const sum = (totals: Readonly<Record<string, number>>) =>
   Object.values(totals).reduce((all, each) => all + each, 0);

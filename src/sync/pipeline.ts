@@ -23,9 +23,9 @@ import {
   recordReasons,
 } from '../db/sync/run.ts';
 import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
-import type { Naming, RateChange } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected-rows.ts';
-import { traced } from '../lib/tracer.ts';
+import type { Naming, RateChange } from '../domain/run.ts';
+import { traced } from '../domain/tracer.ts';
 import type { ValidatorItem } from '../sources/validator.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
 import type { BrokenGuard } from './guard.ts';

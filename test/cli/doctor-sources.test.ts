@@ -7,7 +7,7 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import { claimSlot } from '../../src/db/sync/slots.ts';
-import type { SourceSetting } from '../../src/domain/source-setting.ts';
+import type { SourceSetting } from '../../src/domain/source.ts';
 import { buildOps } from '../../src/ops/server.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { createDatabase } from '../support/postgres.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { redisAddress } from '../../src/lib/redis-address.ts';
+import { redisAddress } from '../../src/domain/servers/redis-address.ts';
 
 const FILE = readFileSync(inPackage('docker-compose.yml'), 'utf8');
 /** The lines below a key, one level in, e.g. those of a service. */

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { maskedAddress, maskedCommandText } from '../../src/config/masked.ts';
 import { readNamedSources } from '../../src/config/named-sources.ts';
 import { CREDENTIAL_FIELDS, sourceSettings } from '../../src/config/source-settings.ts';
-import type { SourceSetting } from '../../src/domain/source-setting.ts';
+import type { SourceSetting } from '../../src/domain/source.ts';
 import { CREDENTIAL_TYPES } from '../../src/sources/credentials/types.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 

@@ -7,7 +7,7 @@ import { openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { copyField, copyLines } from '../../src/db/connection/copy.ts';
 import { sql } from '../../src/db/connection/drizzle.ts';
 import { providers } from '../../src/db/schema.ts';
-import { driverError } from '../../src/lib/driver-error.ts';
+import { driverError } from '../../src/domain/errors.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 

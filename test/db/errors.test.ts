@@ -4,7 +4,7 @@ import { sql } from '../../src/db/connection/drizzle.ts';
 import { codeOf, isLostConnection, postgresError } from '../../src/db/connection/errors.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
-import { driverError, loggableError, messageOf } from '../../src/lib/driver-error.ts';
+import { driverError, loggableError, messageOf } from '../../src/domain/errors.ts';
 import { withoutParameters } from '../../workers/queues.ts';
 import { AttemptFailed } from '../../workers/retry.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

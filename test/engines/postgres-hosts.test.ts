@@ -5,7 +5,7 @@ import { chooseHost, NoHost } from '../../src/db/connection/choose-host.ts';
 import { openStore, type StoreOptions } from '../../src/db/connection/connect.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { migrationState } from '../../src/db/migration/migrate.ts';
-import { postgresAddress } from '../../src/lib/postgres-address.ts';
+import { postgresAddress } from '../../src/domain/servers/postgres-address.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { run } from '../support/postgres.ts';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';

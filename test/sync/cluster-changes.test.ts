@@ -7,7 +7,7 @@ import type { ChangeScope } from '../../src/db/runs/machine-changes.ts';
 import { sourceRuns } from '../../src/db/runs/records.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { deleteUser } from '../../src/db/users.ts';
-import { CLUSTER_FIELDS } from '../../src/domain/changes.ts';
+import { CLUSTER_FIELDS } from '../../src/domain/run.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { LAX, OPERATOR, openScene, type Scene } from './scene.ts';
 

@@ -39,7 +39,6 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'every-package-is-declared': { in: 'src/db', import: 'undeclared' },
   'the-product-never-imports-tests': { in: 'workers', import: '../test/thing.ts' },
   'domain-sees-nothing-of-ours': { in: 'src/domain', import: '../db/thing.ts' },
-  'lib-sees-nothing-of-ours': { in: 'src/lib', import: '../domain/thing.ts' },
   'domain-does-no-io': { in: 'src/domain', import: 'node:fs' },
   'sources-see-domain': { in: 'src/sources', import: '../db/thing.ts' },
   'an-adapter-does-not-know-its-neighbours': { in: 'src/sources/clusters', import: '../providers/thing.ts' },

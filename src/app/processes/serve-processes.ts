@@ -3,7 +3,7 @@ import { CommandFailure } from '../../cli/terminal/failure.ts';
 import type { Environment } from '../../config/config.ts';
 import { programScript } from '../../config/package.ts';
 import type { Configured } from '../../config/settings.ts';
-import { withTimeout } from '../../lib/timeout.ts';
+import { withTimeout } from '../../domain/timeout.ts';
 import { exportMetrics, joinMetrics, mergeMetrics } from '../../ops/collect.ts';
 import { primaryMetrics } from '../../ops/metrics.ts';
 import { ProcessExports } from '../../ops/process-exports.ts';

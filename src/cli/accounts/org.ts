@@ -8,7 +8,7 @@ import {
   type Organization,
   type OrganizationSummary,
 } from '../../db/organizations.ts';
-import { ORGANIZATION_SLUG, readName } from '../../domain/names.ts';
+import { ORGANIZATION_SLUG, readName } from '../../domain/text/names.ts';
 import { add, addChange, type Changing, type Deciding, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';

@@ -3,8 +3,8 @@ import { BadSetting } from '../../config/settings.ts';
 import { openStore } from '../../db/connection/connect.ts';
 import { type PostgresFacts, postgresFacts } from '../../db/connection/postgres-misfit.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
-import { messageOf } from '../../lib/driver-error.ts';
-import { postgresAddress } from '../../lib/postgres-address.ts';
+import { messageOf } from '../../domain/errors.ts';
+import { postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';
 
 /** Checks whether a pooler is between this machine and PostgreSQL. */

@@ -4,7 +4,7 @@ import { openStore } from '../../db/connection/connect.ts';
 import { versionMisfit } from '../../db/connection/postgres-misfit.ts';
 import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
 import { migrationState } from '../../db/migration/migrate.ts';
-import { messageOf } from '../../lib/driver-error.ts';
+import { messageOf } from '../../domain/errors.ts';
 import { count } from '../terminal/table.ts';
 import { checkConnections } from './connections.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';

@@ -1,6 +1,6 @@
 import { type Configured, cacheRedis, queueRedis } from '../../app/connections.ts';
 import type { ServerSetting } from '../../db/connection/server-problem.ts';
-import { messageOf } from '../../lib/driver-error.ts';
+import { messageOf } from '../../domain/errors.ts';
 import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../redis/misfit.ts';
 import { isCluster, mastersOf, openRedis, redisReady } from '../../redis/redis.ts';
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';

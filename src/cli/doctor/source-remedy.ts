@@ -1,5 +1,5 @@
 /** Fixes for a source whose last run failed. Pure. */
-import type { SourceSetting } from '../../domain/source-setting.ts';
+import type { SourceSetting } from '../../domain/source.ts';
 import { environmentKey } from '../../sources/schema/options.ts';
 
 export interface FailedSource {

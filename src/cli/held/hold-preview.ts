@@ -3,7 +3,7 @@ import type { Preview } from '../../app/actions/batch.ts';
 import type { BatchRecord } from '../../db/held-batches.ts';
 import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import type { ClusterPreviewRow } from '../../db/sync/clusters/preview.ts';
-import { hourly } from '../../lib/quantities.ts';
+import { hourly } from '../../domain/text/quantities.ts';
 import { reasonLines } from '../terminal/reasons.ts';
 import { alignedLines, alignedTable, moreLine } from '../terminal/table.ts';
 

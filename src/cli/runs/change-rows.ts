@@ -9,8 +9,8 @@ import {
   type MachineState,
   machineChanges,
 } from '../../db/runs/machine-changes.ts';
-import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/changes.ts';
 import { factsChange } from '../../domain/machine-facts.ts';
+import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/run.ts';
 import { alignedLines, moreLine, wrapped } from '../terminal/table.ts';
 
 /** Returns the width of lines: that of the terminal, at least 80. */

@@ -1,5 +1,5 @@
 import type { RunRequests } from '../../domain/run.ts';
-import { bytesInWords, msInWords } from '../../lib/quantities.ts';
+import { bytesInWords, msInWords } from '../../domain/text/quantities.ts';
 import { alignedTable, count, moreLine, wrapped } from '../terminal/table.ts';
 
 const HEAD = ['REQUEST', 'STATUS', 'SIZE', 'DURATION', 'ATTEMPTS', 'ADDRESS'] as const;

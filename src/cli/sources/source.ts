@@ -7,7 +7,7 @@ import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources.ts';
 import { previewRetirement, type Retirement } from '../../db/sync/retire.ts';
-import { originInWords, type SourceSetting } from '../../domain/source-setting.ts';
+import { originInWords, type SourceSetting } from '../../domain/source.ts';
 import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
 import {
   add,

@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Configured } from '../../config/settings.ts';
 import { type Decider, LONGEST_REASON } from '../../domain/operator.ts';
-import { SINCE_FORMS, sinceOf } from '../../lib/time-span.ts';
+import { SINCE_FORMS, sinceOf } from '../../domain/text/time-span.ts';
 import { UsageFailure } from './failure.ts';
 
 /** Reads an id. @param shownBy the command that shows such ids @throws UsageFailure */

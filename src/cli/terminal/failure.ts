@@ -1,7 +1,6 @@
 /** Errors of commands, and the text of any error that ends a command. */
 import { postgresProblem } from '../../db/connection/server-problem.ts';
-import { isQueryFailure } from '../../lib/driver-error.ts';
-import { PlainFailure } from '../../lib/plain-failure.ts';
+import { isQueryFailure, PlainFailure } from '../../domain/errors.ts';
 
 /** A correct command could not be carried out. The message says why, and what to do. */
 export class CommandFailure extends PlainFailure {

@@ -1,6 +1,6 @@
 /** Draws a view on a terminal every few seconds. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { harmless, harmlessLines } from '../../lib/control-characters.ts';
+import { harmless, harmlessLines } from '../../domain/text/control-characters.ts';
 
 export interface LiveInput {
   readonly isTTY?: boolean;

@@ -1,5 +1,5 @@
 /** Prints the output of commands. Escapes control characters, since names and reasons come from upstreams. */
-import { harmlessJson, harmlessLines } from '../../lib/control-characters.ts';
+import { harmlessJson, harmlessLines } from '../../domain/text/control-characters.ts';
 
 /** Prints lines on standard output, and ends the last one. */
 export function print(lines: string): void {

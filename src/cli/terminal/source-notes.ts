@@ -1,6 +1,6 @@
 /** Texts about sources that several commands and processes print. */
 import type { SourceStatus } from '../../db/sources.ts';
-import type { Disabling } from '../../domain/disabled-source.ts';
+import type { Disabling } from '../../domain/source.ts';
 import { ago } from './table.ts';
 
 /** Says who disabled a source, and how to enable it. */

@@ -1,6 +1,6 @@
-import { harmlessLines } from '../../lib/control-characters.ts';
-import { noun } from '../../lib/quantities.ts';
-import { span } from '../../lib/time-span.ts';
+import { harmlessLines } from '../../domain/text/control-characters.ts';
+import { noun } from '../../domain/text/quantities.ts';
+import { span } from '../../domain/text/time-span.ts';
 
 /** Returns the columns of the terminal; Infinity for a file or a pipe. */
 export const terminalWidth = (): number => process.stdout.columns || Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /** Reads and prints the name and expiry of a token. */
-import { readName } from '../../domain/names.ts';
-import { readAhead, readSpan } from '../../lib/time-span.ts';
+import { readName } from '../../domain/text/names.ts';
+import { readAhead, readSpan } from '../../domain/text/time-span.ts';
 import { UsageFailure } from './failure.ts';
 
 export const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);

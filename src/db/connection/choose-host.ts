@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import type { PostgresAddress, PostgresHost, SessionTarget } from '../../lib/postgres-address.ts';
+import type { PostgresAddress, PostgresHost, SessionTarget } from '../../domain/servers/postgres-address.ts';
 
 export interface ServerState {
   readonly isStandby: boolean;

@@ -3,7 +3,7 @@
  * the trials.
  */
 import postgres from 'postgres';
-import { type PostgresAddress, postgresAddress } from '../../lib/postgres-address.ts';
+import { type PostgresAddress, postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { connectTo, HostChoice } from './choose-host.ts';
 import { isLostConnection } from './errors.ts';
 

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { driverError, messageOf } from '../../lib/driver-error.ts';
+import { driverError, messageOf } from '../../domain/errors.ts';
 
 /** Returns the SQLSTATE, or the code of the driver or Node; undefined for an error without a code. */
 export function codeOf(error: unknown): string | undefined {

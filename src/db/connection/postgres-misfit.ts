@@ -1,6 +1,6 @@
 /** Checks at the start whether PostgreSQL is what its setting expects. */
-import { OLDEST_POSTGRES } from '../../lib/oldest-servers.ts';
-import { postgresAddress } from '../../lib/postgres-address.ts';
+import { OLDEST_POSTGRES } from '../../domain/servers/oldest-servers.ts';
+import { postgresAddress } from '../../domain/servers/postgres-address.ts';
 import type { Misfit } from '../../redis/misfit.ts';
 import type { Sql } from './client.ts';
 import type { ServerSetting } from './server-problem.ts';

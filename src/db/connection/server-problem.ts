@@ -1,5 +1,5 @@
 /** Messages about unusable servers. They name the setting, the server and what to do, and contain no password. */
-import { driverError } from '../../lib/driver-error.ts';
+import { driverError } from '../../domain/errors.ts';
 import { describeState, type NoHost } from './choose-host.ts';
 import { codeOf } from './errors.ts';
 

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
-import { messageOf } from '../../lib/driver-error.ts';
-import { PlainFailure } from '../../lib/plain-failure.ts';
+import { messageOf, PlainFailure } from '../../domain/errors.ts';
 import { codeOf } from '../connection/errors.ts';
 
 export interface Migration extends MigrationMeta {

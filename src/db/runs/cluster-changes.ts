@@ -4,7 +4,7 @@ import {
   CLUSTER_FIELDS,
   type ClusterChangeKind,
   type ClusterField,
-} from '../../domain/changes.ts';
+} from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
 import { instant } from '../connection/statements.ts';
 import {

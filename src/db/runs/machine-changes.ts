@@ -1,7 +1,7 @@
 /** Changes of machines by runs, for operators. */
 
-import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/changes.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
+import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
 import { sql } from '../connection/drizzle.ts';

@@ -1,8 +1,7 @@
 /** Runs of sources, for operators. */
 
-import type { Naming, RateChange } from '../../domain/changes.ts';
 import type { ReasonGroup } from '../../domain/rejected-rows.ts';
-import type { Caused, RunRequests } from '../../domain/run.ts';
+import type { Caused, Naming, RateChange, RunRequests } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
 import { instant } from '../connection/statements.ts';
 import type { syncRuns } from '../schema.ts';

@@ -1,5 +1,5 @@
 /** The timeline of a source: runs, decisions about its batches, and actions of operators. */
-import { MACHINE_CHANGES } from '../../domain/changes.ts';
+import { MACHINE_CHANGES } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
 import { instant } from '../connection/statements.ts';
 import type { BatchRecord } from '../held-batches.ts';

@@ -3,7 +3,7 @@
  * names the run (decision 0037). There are no foreign keys, which would check each row: runs and machines outlive their changes.
  */
 
-import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/changes.ts';
+import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/run.ts';
 import { bigint, index, pgTable, sql, text } from '../connection/drizzle.ts';
 import { amount, instant } from './shared-columns.ts';
 

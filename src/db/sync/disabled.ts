@@ -1,7 +1,7 @@
 /** Disabled sources: nothing runs them, and their data stays published. */
 
-import type { Disabling } from '../../domain/disabled-source.ts';
 import type { Decider } from '../../domain/operator.ts';
+import type { Disabling } from '../../domain/source.ts';
 import { audit } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../connection/drizzle.ts';

@@ -1,7 +1,7 @@
 /** Finds out which runs are live: the runs of a killed process keep the outcome `running`. */
 
-import { SourceDisabled } from '../../domain/disabled-source.ts';
 import type { Decider } from '../../domain/operator.ts';
+import { SourceDisabled } from '../../domain/source.ts';
 import { auditRow } from '../audit.ts';
 import type { Sql } from '../connection/client.ts';
 import type { Database, Session } from '../connection/database.ts';

@@ -1,8 +1,7 @@
-import type { Naming, RateChange } from '../../domain/changes.ts';
-import { SourceDisabled } from '../../domain/disabled-source.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { ReasonGroup } from '../../domain/rejected-rows.ts';
-import type { RunCause, RunRequests } from '../../domain/run.ts';
+import type { Naming, RateChange, RunCause, RunRequests } from '../../domain/run.ts';
+import { SourceDisabled } from '../../domain/source.ts';
 import { auditRow } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';

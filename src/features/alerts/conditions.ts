@@ -8,10 +8,10 @@ import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
 import { type SourceStatus, sourceStatus, sourceTroubles } from '../../db/sources.ts';
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled-source.ts';
 import type { PricedSource } from '../../domain/exchange-rates.ts';
-import { noun } from '../../lib/quantities.ts';
-import { span } from '../../lib/time-span.ts';
+import { type Disabling, SET_ASIDE_BY } from '../../domain/source.ts';
+import { noun } from '../../domain/text/quantities.ts';
+import { span } from '../../domain/text/time-span.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 type PendingBatch = Awaited<ReturnType<typeof pendingBatches>>[number];

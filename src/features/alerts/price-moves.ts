@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/connection/client.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { noun } from '../../lib/quantities.ts';
+import { noun } from '../../domain/text/quantities.ts';
 import type { AlertRules } from './rules.ts';
 
 interface MovedPrices {

@@ -8,7 +8,7 @@ import { instant, rfc3339 } from '../../db/connection/statements.ts';
 import { alerts } from '../../db/schema.ts';
 import type { AcknowledgedAlert, Acknowledgement } from '../../domain/alert.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { readSpan } from '../../lib/time-span.ts';
+import { readSpan } from '../../domain/text/time-span.ts';
 import { sourceOfAlert } from './subject.ts';
 
 /** All instants are RFC 3339. */

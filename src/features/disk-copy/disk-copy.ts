@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { withTimeout } from '../../lib/timeout.ts';
+import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { decodeDocument } from '../../snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../snapshot/document/keys.ts';

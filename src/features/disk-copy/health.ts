@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { messageOf } from '../../lib/driver-error.ts';
+import { messageOf } from '../../domain/errors.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import { DamagedFile } from './checksummed-file.ts';
 

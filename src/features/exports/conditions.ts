@@ -1,7 +1,7 @@
 import { type Configured, settingsOf } from '../../config/settings.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { span } from '../../lib/time-span.ts';
+import { span } from '../../domain/text/time-span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 

@@ -1,7 +1,7 @@
 import { type Finding, ok, problem } from '../../cli/doctor/finding.ts';
 import { type Configured, databaseUrl, settingsOf } from '../../config/settings.ts';
 import { openStore } from '../../db/connection/connect.ts';
-import { span } from '../../lib/time-span.ts';
+import { span } from '../../domain/text/time-span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/client.ts';
 import { readLineage } from '../../db/lineage.ts';
-import { messageOf } from '../../lib/driver-error.ts';
+import { messageOf } from '../../domain/errors.ts';
 import type { Made } from './make.ts';
 import { makeInThread } from './make-in-thread.ts';
 import { exportState } from './queries.ts';

@@ -1,7 +1,7 @@
 /** The thread that makes files. A million rows take many seconds, and nothing else may wait for them. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openStore } from '../../db/connection/connect.ts';
-import { messageOf } from '../../lib/driver-error.ts';
+import { messageOf } from '../../domain/errors.ts';
 import { type Made, makeExports } from './make.ts';
 
 export interface MakeThreadData {

@@ -1,7 +1,7 @@
 import { databaseUrls } from '../../app/connections.ts';
 import type { ReaderContext, ReaderPart, WorkerContext } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
-import { withTimeout } from '../../lib/timeout.ts';
+import { withTimeout } from '../../domain/timeout.ts';
 import { runExports } from './job.ts';
 import { addExportSeries } from './metrics.ts';
 import { exportsApi } from './routes.ts';

@@ -2,7 +2,7 @@ import { type Configured, readerDatabase, readerPrimary } from '../../app/connec
 import { type Finding, ok, problem, problemOf } from '../../cli/doctor/finding.ts';
 import { openStore } from '../../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
-import { messageOf } from '../../lib/driver-error.ts';
+import { messageOf } from '../../domain/errors.ts';
 import { misfitOf, readReplicaState } from './state.ts';
 
 const CHECK = 'replica';

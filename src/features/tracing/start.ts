@@ -17,7 +17,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Tracing } from '../../app/feature.ts';
 import { addLogSource } from '../../app/log-context.ts';
 import { VERSION } from '../../config/package.ts';
-import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../lib/tracer.ts';
+import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../domain/tracer.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
 
 /** Monitors request these every few seconds. */

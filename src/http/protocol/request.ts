@@ -39,7 +39,7 @@ export function isProxyOf(trustProxy: readonly string[]): (address: string) => b
   return (address) => address !== '' && isTrusted(address, 0);
 }
 
-export { addressKey } from '../../lib/client-address.ts';
+export { addressKey } from '../../domain/servers/client-address.ts';
 
 /** HTTP/1.1 requires exactly one Host header field. */
 export function hasBadHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {

@@ -4,7 +4,7 @@ import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { isLostConnection, postgresError } from '../../db/connection/errors.ts';
 import { documentVersions, markPublished, type VersionedDocument } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
-import { traced } from '../../lib/tracer.ts';
+import { traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import type { CacheKeys } from '../document/keys.ts';

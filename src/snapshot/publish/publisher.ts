@@ -5,7 +5,7 @@ import { ownHistory, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, raiseAllVersions, type VersionedDocument } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { traced } from '../../lib/tracer.ts';
+import { traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { BODY_FORMAT } from '../document/body-format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY, lanesOf } from '../document/keys.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { withTimeout } from '../../lib/timeout.ts';
+import { withTimeout } from '../../domain/timeout.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';

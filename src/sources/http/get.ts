@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { type RequestOptions, request as secure } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { VERSION } from '../../config/package.ts';
-import { traced } from '../../lib/tracer.ts';
+import { traced } from '../../domain/tracer.ts';
 import { SourceError } from '../source.ts';
 import { isForbidden } from './forbidden-address.ts';
 

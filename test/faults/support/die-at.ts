@@ -3,7 +3,7 @@
  * first step that HANG_AT names, it stops itself with SIGSTOP. See steps.ts. The program has no code for it.
  */
 import { Socket } from 'node:net';
-import { setTracer, type Tracer } from '../../../src/lib/tracer.ts';
+import { setTracer, type Tracer } from '../../../src/domain/tracer.ts';
 import { STEPS, type Step } from './steps.ts';
 
 const { DIE_AT, HANG_AT } = process.env;

@@ -1,6 +1,6 @@
 /** Formats numbers and times. */
-import { hourly, noun } from '../../../../src/lib/quantities.ts';
-import { span } from '../../../../src/lib/time-span.ts';
+import { hourly, noun } from '../../../../src/domain/text/quantities.ts';
+import { span } from '../../../../src/domain/text/time-span.ts';
 
 export { hourly, span };
 

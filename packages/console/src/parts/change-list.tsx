@@ -1,7 +1,7 @@
 /** Changes of machines and clusters. */
 
-import { CLUSTER_FIELDS } from '../../../../src/domain/changes.ts';
 import { differingFacts } from '../../../../src/domain/machine-facts.ts';
+import { CLUSTER_FIELDS } from '../../../../src/domain/run.ts';
 import type {
   ChangesAnswer,
   ClusterChange,

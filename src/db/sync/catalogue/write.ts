@@ -1,6 +1,6 @@
 /** Writes a computed diff in the caller's transaction. */
 
-import type { Naming } from '../../../domain/changes.ts';
+import type { Naming } from '../../../domain/run.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
 import {
   alias,

@@ -12,9 +12,9 @@ import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/cluster
 import type { Retirement } from '../../../db/sync/retire.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';
 import type { Acknowledgement } from '../../../domain/alert.ts';
-import type { Disabling } from '../../../domain/disabled-source.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RunRequests } from '../../../domain/run.ts';
+import type { Disabling } from '../../../domain/source.ts';
 
 export type { BatchRecord } from '../../../db/held-batches.ts';
 export type { FoundMachine, MachinePoint, MachineSort } from '../../../db/machines.ts';
@@ -108,7 +108,7 @@ export interface SourceAnswer {
 }
 
 /** One setting of a source: its value and origin. */
-export type { SourceSetting as ShownSetting } from '../../../domain/source-setting.ts';
+export type { SourceSetting as ShownSetting } from '../../../domain/source.ts';
 
 export interface Switched {
   readonly source: string;

@@ -9,7 +9,7 @@ import {
 } from '../../../db/audit.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { organizationsOfTokens } from '../../../db/tokens.ts';
-import { readPast } from '../../../lib/time-span.ts';
+import { readPast } from '../../../domain/text/time-span.ts';
 import { BadRequest, integerOf, type Parameters, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { AuditAnswer, AuditEntry } from './api.ts';
 import type { ConsoleContext } from './context.ts';

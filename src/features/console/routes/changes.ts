@@ -11,8 +11,8 @@ import {
 } from '../../../db/runs/machine-changes.ts';
 import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs/records.ts';
 import { isKept, type RunDiff, unshown } from '../../../db/runs/timeline.ts';
-import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/changes.ts';
-import { SINCE_FORMS, sinceOf } from '../../../lib/time-span.ts';
+import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
+import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
 import {
   BadRequest,
   choiceOf,

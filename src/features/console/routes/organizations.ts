@@ -13,7 +13,7 @@ import {
   searchOrganizations,
 } from '../../../db/organizations.ts';
 import { listUsers, type UserName } from '../../../db/users.ts';
-import { ORGANIZATION_SLUG } from '../../../domain/names.ts';
+import { ORGANIZATION_SLUG } from '../../../domain/text/names.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   anyReasonOf,

@@ -8,7 +8,7 @@ import type { AcknowledgedAlert } from '../../../domain/alert.ts';
 import type { PricedSource } from '../../../domain/exchange-rates.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import { nextSlot } from '../../../domain/schedule.ts';
-import { span } from '../../../lib/time-span.ts';
+import { span } from '../../../domain/text/time-span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
 /** The configuration of a source. */

@@ -4,7 +4,7 @@ import { administration } from '../../../db/administration.ts';
 import { foundOrganization } from '../../../db/organizations.ts';
 import { tokenPage } from '../../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../../domain/scope.ts';
-import { readAhead, readSpan } from '../../../lib/time-span.ts';
+import { readAhead, readSpan } from '../../../domain/text/time-span.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   anyFieldOf,

@@ -1,4 +1,4 @@
-import { traced } from '../../../lib/tracer.ts';
+import { traced } from '../../../domain/tracer.ts';
 import type { MaybePromise } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';

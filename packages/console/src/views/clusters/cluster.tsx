@@ -1,5 +1,5 @@
 /** One cluster: its facts and its changes. */
-import { CLUSTER_FIELDS } from '../../../../../src/domain/changes.ts';
+import { CLUSTER_FIELDS } from '../../../../../src/domain/run.ts';
 import type { ClusterAnswer, ClusterHistoryEntry } from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
 import { memory } from '../../lib/format.ts';

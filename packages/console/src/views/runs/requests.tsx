@@ -1,5 +1,5 @@
 import type { RunRequests } from '../../../../../src/domain/run.ts';
-import { bytesInWords, msInWords } from '../../../../../src/lib/quantities.ts';
+import { bytesInWords, msInWords } from '../../../../../src/domain/text/quantities.ts';
 import { count, counted } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';
 

@@ -1,7 +1,7 @@
 /** The origins of a source's settings, and the actions on the source. */
 
 import { useState } from 'preact/hooks';
-import { originInWords } from '../../../../../src/domain/source-setting.ts';
+import { originInWords } from '../../../../../src/domain/source.ts';
 import type {
   Retired,
   RetirementAnswer,

@@ -1,4 +1,7 @@
-/** Drizzle wraps the driver's errors. The message and the stack of its error contain the query's parameters. */
+/** A failure that an operator can correct. The command line prints its message without a stack. */
+export class PlainFailure extends Error {}
+
+// Drizzle wraps the driver's errors. The message and the stack of its error contain the query's parameters.
 
 /** Returns true for Drizzle's error of a query. */
 export const isQueryFailure = (error: Error): boolean => 'query' in error && 'params' in error;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { harmless, harmlessJson, harmlessLines } from '../../src/lib/control-characters.ts';
+import { harmless, harmlessJson, harmlessLines } from '../../../src/domain/text/control-characters.ts';
 
 const STEERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 /** Texts with more of what could steer a terminal than chance brings. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { postgresAddress } from '../../src/lib/postgres-address.ts';
+import { postgresAddress } from '../../../src/domain/servers/postgres-address.ts';
 
 describe('the address of PostgreSQL', () => {
   it('is left to the driver where it names one server', () => {

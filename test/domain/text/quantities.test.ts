@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { noun } from '../../src/lib/quantities.ts';
+import { noun } from '../../../src/domain/text/quantities.ts';
 
 it.each([
   [0, 'batch', 'batches'],

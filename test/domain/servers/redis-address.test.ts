@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { redisAddress } from '../../src/lib/redis-address.ts';
+import { redisAddress } from '../../../src/domain/servers/redis-address.ts';
 
 const nobody = { username: undefined, password: undefined };
 

@@ -1,0 +1,52 @@
+import { PlainFailure } from './errors.ts';
+
+/** A setting of one source, and where its value comes from. */
+type Origin =
+  | { readonly from: 'environment'; readonly variable: string }
+  | { readonly from: 'file'; readonly file: string }
+  | { readonly from: 'default' }
+  | { readonly from: 'unset' };
+
+export type SourceSetting = Origin & {
+  /** Its name in the file of sources: `url`, `schedule`, `token`, `options.region`, `limits.removedShare`. */
+  readonly name: string;
+  /** `***` for a secret; null if not set. */
+  readonly value: string | null;
+};
+
+export function originInWords(setting: SourceSetting): string {
+  switch (setting.from) {
+    case 'environment':
+      return setting.value === null ? `${setting.variable}, which is not set` : setting.variable;
+    case 'file':
+      return setting.file;
+    case 'default':
+      return 'default';
+    case 'unset':
+      return 'not set';
+  }
+}
+
+/** Why a source is disabled. */
+export interface Disabling {
+  /** RFC 3339. */
+  readonly at: string;
+  /** The operator, e.g. `ada@desk`. */
+  readonly by: string;
+  readonly reason: string | null;
+}
+
+/** Replaces the operator's name if the worker disabled a source, because its runs ended the process. */
+export const SET_ASIDE_BY = 'fleetbook work';
+
+/** A request to run a disabled source. The message names the operator and the command that enables the source. */
+export class SourceDisabled extends PlainFailure {
+  override readonly name = 'SourceDisabled';
+
+  constructor(sourceId: string, { at, by, reason }: Disabling) {
+    const why = reason === null ? '' : ` (${reason})`;
+    super(
+      `source "${sourceId}" was disabled at ${at} by ${by}${why}; to read it again: fleetbook source enable ${sourceId}`,
+    );
+  }
+}
