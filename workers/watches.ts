@@ -21,7 +21,7 @@ export function openWatches(dependencies: WatchingDependencies): WatchHost {
     sources: config.sources.flatMap((source) =>
       source.kind === 'clusters' && source.adapter.watch !== undefined ? [source] : [],
     ),
-    leases: new Leases(() => worker.store.session()),
+    leases: new Leases(() => worker.store.connection()),
     disabled: () => disabledSources(worker.store.db),
     watch: (source, signal) => watchSource(watched(source, dependencies), signal),
     logger,

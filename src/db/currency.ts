@@ -7,7 +7,7 @@ import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import { isRateNeeded, type PricedSource } from '../domain/exchange-rates.ts';
 import type { RateChange } from '../domain/run.ts';
 import type { Sql } from './connection/client.ts';
-import type { Database, SessionDatabase } from './connection/connect.ts';
+import type { ConnectionDatabase, Database } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
 import { alias, and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
 import {
@@ -83,7 +83,7 @@ const restatedPrices = pgTable('restated_prices', (c) => ({
  * Returns whether prices in this currency may be written, until the end of the transaction: a change of the currency waits for
  * transactions that write prices, and they wait for it.
  */
-export async function isPublishedCurrency(db: SessionDatabase, currency: string): Promise<boolean> {
+export async function isPublishedCurrency(db: ConnectionDatabase, currency: string): Promise<boolean> {
   const [row] = await db.select({ currency: lineage.currency }).from(lineage).for('key share');
   return row?.currency == null || row.currency === currency;
 }
@@ -100,12 +100,12 @@ export type CurrencyChange =
  * @param priceOf returns the price per minute in the new currency; undefined without a rate
  */
 export async function changeCurrency(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   currency: string,
   priceOf: (stated: StatedPrice) => string | undefined,
 ): Promise<CurrencyChange> {
   const restated = restatedPrices;
-  await db.execute(createTemporary(restated, 'session'));
+  await db.execute(createTemporary(restated, 'connection'));
   await db.execute(sql`begin`);
   const [before] = await db.select({ currency: lineage.currency }).from(lineage).for('update');
   if (before?.currency === currency) return { outcome: 'unchanged' };

@@ -4,7 +4,7 @@ import type { HeldSample } from '../domain/held-sample.ts';
 import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
-import type { Database, SessionDatabase } from './connection/database.ts';
+import type { ConnectionDatabase, Database } from './connection/database.ts';
 import { and, eq, inArray, type SQL, sql } from './connection/drizzle.ts';
 import { instant } from './connection/statements.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';
@@ -104,7 +104,7 @@ export interface BatchDecision {
  * Locks the batch for the rest of the transaction, and returns whether the decision is still possible; true without a decision.
  * The lock keeps other decisions out, and the items that the caller has read stay complete.
  */
-export async function isOpen(db: SessionDatabase, decision: BatchDecision | undefined): Promise<boolean> {
+export async function isOpen(db: ConnectionDatabase, decision: BatchDecision | undefined): Promise<boolean> {
   if (decision === undefined) return true;
   const isPossible =
     decision.kind === 'approve'

@@ -1,5 +1,5 @@
 import type { Sql } from './connection/client.ts';
-import type { Database, SessionDatabase } from './connection/database.ts';
+import type { ConnectionDatabase, Database } from './connection/database.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { increment, instant, inTransaction } from './connection/statements.ts';
 import { clusters, organizations, tokens } from './schema.ts';
@@ -95,7 +95,7 @@ export async function deleteOrganization(db: Database, slug: string) {
  * of clusters, which the deletion of an organization or a user locks exclusively.
  * @param ids a query for ids of organizations
  */
-export async function lockOrganizations(db: SessionDatabase, ids: SQL): Promise<void> {
+export async function lockOrganizations(db: ConnectionDatabase, ids: SQL): Promise<void> {
   await db.execute(sql`lock table ${clusters} in row exclusive mode`);
   await db.execute(sql`
     select from ${organizations} where ${organizations.id} in (${ids})

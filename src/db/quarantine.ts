@@ -6,7 +6,7 @@ import {
   rejectionCode,
 } from '../domain/rejected-rows.ts';
 import type { Sql } from './connection/client.ts';
-import type { SessionDatabase } from './connection/connect.ts';
+import type { ConnectionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
 import { array, insertInto, instant, nameOf } from './connection/statements.ts';
 import { quarantinedRows as stored } from './schema.ts';
@@ -47,7 +47,7 @@ const NEVER_APPROVED: readonly RejectionCode[] = [
 
 /** Returns the rejected rows that an operator approved before, with the same key and reason. */
 export async function approvedRows(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   rejected: readonly RejectedKey[],
 ): Promise<ReadonlySet<RejectedKey>> {
@@ -69,7 +69,7 @@ export async function approvedRows(
  * @param approvedAt when an operator approved the rows, RFC 3339
  */
 export async function writeQuarantine(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   rejected: readonly RejectedKey[],
   approvedAt?: string,

@@ -1,6 +1,6 @@
 /** The published currency, and the exchange rates into it. */
 
-import type { SessionDatabase, Store } from '../db/connection/connect.ts';
+import type { ConnectionDatabase, Store } from '../db/connection/connect.ts';
 import {
   type CurrencyChange,
   changeCurrency,
@@ -39,15 +39,15 @@ export async function adoptCurrency(
   if ((await storedCurrency(store.sql)) === currency) return { outcome: 'unchanged' };
   const rates = await ratesInto(currency, store, settings, now);
   // The end of the connection is the rollback.
-  await using session = store.session();
-  return await changeCurrency(session.db, currency, (price) => pricePerMinute(price, currency, rates));
+  await using connection = store.connection();
+  return await changeCurrency(connection.db, currency, (price) => pricePerMinute(price, currency, rates));
 }
 
 /**
  * Checks the currency within the transaction that stores prices, before the first write.
  * @throws SourceError if the currency has changed since the batch was priced
  */
-export async function checkCurrency(db: SessionDatabase, { currency }: Pricing): Promise<void> {
+export async function checkCurrency(db: ConnectionDatabase, { currency }: Pricing): Promise<void> {
   if (await isPublishedCurrency(db, currency)) return;
   throw new SourceError('retry', 'the published currency was changed while the source was read');
 }

@@ -6,7 +6,7 @@
  * Staging fills temporary tables of one connection. All later steps are one transaction, which begins and ends here.
  */
 
-import type { SessionDatabase, Store } from '../db/connection/connect.ts';
+import type { ConnectionDatabase, Store } from '../db/connection/connect.ts';
 import { sql } from '../db/connection/drizzle.ts';
 import { type BatchDecision, decide, isOpen } from '../db/held-batches.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
@@ -93,21 +93,21 @@ export interface BatchKind<S extends Staged, C extends Compared> {
   /** Absent for a kind without prices. */
   readonly pricing?: Pricing;
   /** Creates and fills the temporary tables. @throws SourceError if the source cannot be read completely */
-  stage(db: SessionDatabase): Promise<S>;
+  stage(db: ConnectionDatabase): Promise<S>;
   /** Returns the number of stored rows, which is the count of rows seen in an unmodified run. */
-  countStored(db: SessionDatabase): Promise<number>;
+  countStored(db: ConnectionDatabase): Promise<number>;
   /** Locks the rows that another source may change as well, before the comparison. */
-  lock(db: SessionDatabase): Promise<void>;
-  compare(db: SessionDatabase, staged: S): Promise<C>;
+  lock(db: ConnectionDatabase): Promise<void>;
+  compare(db: ConnectionDatabase, staged: S): Promise<C>;
   /**
    * Stores the batch for an operator's decision.
    * @param readAt RFC 3339
    * @returns the part of the batch that is safe to store without a decision
    */
-  hold(db: SessionDatabase, run: Run, compared: C, readAt: string): Promise<C | undefined>;
+  hold(db: ConnectionDatabase, run: Run, compared: C, readAt: string): Promise<C | undefined>;
   /** Stores the current rows, so that an operator can undo an approval. */
-  saveBefore(db: SessionDatabase, decision: BatchDecision): Promise<void>;
-  write(db: SessionDatabase, compared: C, writing: Writing): Promise<Written>;
+  saveBefore(db: ConnectionDatabase, decision: BatchDecision): Promise<void>;
+  write(db: ConnectionDatabase, compared: C, writing: Writing): Promise<Written>;
 }
 
 /** The run that writes, and its times in RFC 3339. */
@@ -128,8 +128,8 @@ export async function syncBatch<S extends Staged, C extends Compared>(
   sync: SyncOptions,
 ): Promise<SyncResult> {
   // The end of the connection is the rollback, also after a failure and after a lost connection.
-  await using session = sync.store.session();
-  const { db } = session;
+  await using connection = sync.store.connection();
+  const { db } = connection;
   const { run, decision } = sync;
   const began = sync.now().toISOString();
   const staged = await traced('sync read', {}, async (note) => {
@@ -171,10 +171,10 @@ export interface Previewed<Diff> {
 export async function previewBatch<S extends Staged, C extends Compared & { readonly diff: unknown }, Rows>(
   kind: BatchKind<S, C>,
   { store, limit }: PreviewOptions,
-  rows: (db: SessionDatabase, limit: number | undefined, compared: C) => Promise<Rows>,
+  rows: (db: ConnectionDatabase, limit: number | undefined, compared: C) => Promise<Rows>,
 ): Promise<Previewed<C['diff']> & Rows> {
-  await using session = store.session();
-  const { db } = session;
+  await using connection = store.connection();
+  const { db } = connection;
   const staged = await kind.stage(db);
   await db.execute(sql`begin`);
   const compared = await kind.compare(db, staged);
@@ -189,7 +189,7 @@ export function earlier(one: string, other: string | undefined): string {
 
 /** Stores the result of an unmodified source. It supersedes a held batch. */
 async function storeUnmodified(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   run: Run,
   seen: number,
   readAt: string,
@@ -205,7 +205,7 @@ async function storeUnmodified(
 const APPROVED_WITH_ROWS: readonly BrokenGuard['guard'][] = ['rejected', 'duplicates'];
 
 async function storeOrHold<S extends Staged, C extends Compared>(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   kind: BatchKind<S, C>,
   { run, decision, approved = false, parseFingerprint }: SyncOptions,
   staged: S,

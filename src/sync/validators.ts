@@ -1,5 +1,5 @@
 /** Validators (ETag, Last-Modified) of the payloads of a run. */
-import type { SessionDatabase } from '../db/connection/connect.ts';
+import type { ConnectionDatabase } from '../db/connection/connect.ts';
 import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
 import type { RejectedKey } from '../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../sources/validator.ts';
@@ -24,7 +24,7 @@ export function unmodifiedRegions(validators: readonly ValidatorItem[]): string[
  * @param parseFingerprint see `storedValidators`; undefined stores none
  */
 export async function saveValidators(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   parseFingerprint: string | undefined,
   validators: readonly ValidatorItem[],

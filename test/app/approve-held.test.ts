@@ -100,7 +100,7 @@ describe('an operator who approves a held batch', () => {
 
   it('changes nothing when a concurrent sync replaces it', async () => {
     const batch = await heldBatch();
-    await using sync = scene.store.session();
+    await using sync = scene.store.connection();
     await sync.sql`begin`;
     await sync.sql`select from sources where id = 'linode' for update`;
     await supersedeHeld(sync.db, 'linode');
@@ -113,7 +113,7 @@ describe('an operator who approves a held batch', () => {
 
   it('changes nothing when another operator rejects it first', async () => {
     const batch = await heldBatch();
-    await using other = scene.store.session();
+    await using other = scene.store.connection();
     await other.sql`begin`;
     expect(await decide(other.db, batch, 'rejected', OPERATOR)).toBe(true);
     const approved = approve(batch);

@@ -26,7 +26,7 @@ it('a run whose statement takes too long is recorded with the statement, what it
   for (const slug of new Set(clusters.map(({ organization }) => organization)))
     await createOrganization(worker.store.db, slug, slug);
 
-  await using other = worker.store.session();
+  await using other = worker.store.connection();
   await other.sql`begin`;
   await other.sql`select from organizations for update`;
   const told =

@@ -112,13 +112,13 @@ describe('a cancellation does nothing', () => {
 
   it('for a run that is committing', async () => {
     const run = await scene.begin();
-    await using session = scene.store.session();
-    await session.sql`begin`;
-    await session.sql`select from sources where id = 'acme' for update`;
-    await session.sql`update sync_runs set outcome = 'changed', finished_at = now() where id = ${run.id}`;
+    await using connection = scene.store.connection();
+    await connection.sql`begin`;
+    await connection.sql`select from sources where id = 'acme' for update`;
+    await connection.sql`update sync_runs set outcome = 'changed', finished_at = now() where id = ${run.id}`;
     const cancelled = cancel();
     await untilWaiting(scene.sql, 1);
-    await session.sql`commit`;
+    await connection.sql`commit`;
     expect(await cancelled).toEqual({ outcome: 'idle' });
     expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'changed' });
   });

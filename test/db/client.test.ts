@@ -250,16 +250,16 @@ describe('a store', () => {
   });
 });
 
-describe('a session', () => {
+describe('a single connection', () => {
   it('refuses everything once its connection is lost: no other connection continues its transaction', async () => {
-    await using store = open('session');
-    await using session = store.session();
-    await session.sql`begin`;
-    await session.sql`insert into providers (id, name) values (7, 'lost')`;
-    await cut('session');
+    await using store = open('connection');
+    await using connection = store.connection();
+    await connection.sql`begin`;
+    await connection.sql`insert into providers (id, name) values (7, 'lost')`;
+    await cut('connection');
     for (let statement = 0; statement < 3; statement++) {
       expect(
-        await failure(session.sql`insert into providers (id, name) values (8, 'lost too')`),
+        await failure(connection.sql`insert into providers (id, name) values (8, 'lost too')`),
       ).toMatchObject(LOSS);
     }
     expect(await admin`select name from providers`).toEqual([]);
@@ -269,11 +269,11 @@ describe('a session', () => {
   it('is one connection in the role of its store, and rolls back uncommitted changes', async () => {
     await using store = open('one');
     {
-      await using session = store.session();
-      const [first] = await session.sql`select pg_backend_pid() as pid, current_user as role`;
-      await session.sql`begin`;
-      await session.sql`insert into providers (id, name) values (1, 'x')`;
-      expect(await session.sql`select pg_backend_pid() as pid, current_user as role`).toEqual([first]);
+      await using connection = store.connection();
+      const [first] = await connection.sql`select pg_backend_pid() as pid, current_user as role`;
+      await connection.sql`begin`;
+      await connection.sql`insert into providers (id, name) values (1, 'x')`;
+      expect(await connection.sql`select pg_backend_pid() as pid, current_user as role`).toEqual([first]);
       expect(first).toMatchObject({ role: 'fleetbook_worker' });
     }
     await until(async () => (await admin`select from providers`).length === 0);
@@ -287,10 +287,10 @@ describe('copying rows', () => {
   }
   async function copied(rows: AsyncIterable<string>) {
     await using store = open('copy');
-    await using session = store.session();
-    await session.sql`create temporary table rows (n integer, t text)`;
-    await copyLines(session.db, 'rows', rows);
-    return await session.sql`select count(*)::int, sum(n)::int, count(distinct t)::int as texts from rows`;
+    await using connection = store.connection();
+    await connection.sql`create temporary table rows (n integer, t text)`;
+    await copyLines(connection.db, 'rows', rows);
+    return await connection.sql`select count(*)::int, sum(n)::int, count(distinct t)::int as texts from rows`;
   }
 
   it('copies none, one and many', async () => {

@@ -30,8 +30,8 @@ describe('a connection allows no compilation', () => {
     await using store = openStore({ url: db.url, role, connections: 1 });
     expect(await jitOf(store.sql)).toBe('off');
     await using full = openStore({ url: db.url, role, connections: 1 });
-    await using session = full.session();
-    expect([await jitOf(full.sql), await jitOf(session.sql)]).toEqual(['off', 'off']);
+    await using connection = full.connection();
+    expect([await jitOf(full.sql), await jitOf(connection.sql)]).toEqual(['off', 'off']);
   });
 
   it.skipIf(pgbouncer === undefined).each(ROLES)('of the role %s, through a pooler', async (role) => {

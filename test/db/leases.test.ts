@@ -16,7 +16,7 @@ describe('leases', () => {
       await db[Symbol.asyncDispose]();
     };
   });
-  const open = () => new Leases(() => store.session());
+  const open = () => new Leases(() => store.connection());
   const holders = () => store.sql<{ pid: number }[]>`
     select distinct pid from pg_locks l join pg_database d on d.oid = l.database
     where l.locktype = 'advisory' and d.datname = current_database()`;
@@ -45,7 +45,7 @@ describe('leases', () => {
   });
 
   it('are lost by a holder whose connection is idle for too long', async () => {
-    await using silent = new Leases(() => store.session(), 2000);
+    await using silent = new Leases(() => store.connection(), 2000);
     await using other = open();
     await silent.claim(['a']);
     expect(await other.claim(['a'])).toEqual(new Set());

@@ -76,7 +76,7 @@ describe('a reference of machines and prices', () => {
   it('cannot be deleted while a transaction that refers to it is open', async () => {
     const [other] = await scene.sql<{ id: number }[]>`
       insert into regions (provider_id, code, name) select provider_id, 'b', 'B' from regions limit 1 returning id`;
-    const writing = scene.store.session();
+    const writing = scene.store.connection();
     await writing.sql`begin`;
     await writing.sql`
       insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)

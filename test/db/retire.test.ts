@@ -127,10 +127,10 @@ it('retired clusters are unpublished for each organization, and come back with t
 it('exchange rates are retired with the only source that updates them', async () => {
   const read = async (id: string) => {
     await registerSource(scene.store.db, { id, kind: 'rates', adapter: 'ecb' });
-    await using session = scene.store.session();
-    await session.sql`begin`;
-    await writeRates(session.db, { asOf: '2026-01-01', perEuro: { USD: '1.1', CHF: '0.9' } });
-    await session.sql`commit`;
+    await using connection = scene.store.connection();
+    await connection.sql`begin`;
+    await writeRates(connection.db, { asOf: '2026-01-01', perEuro: { USD: '1.1', CHF: '0.9' } });
+    await connection.sql`commit`;
     await scene.sql`update sources set verified_at = now() where id = ${id}`;
   };
   await read('ecb');

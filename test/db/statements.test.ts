@@ -30,10 +30,10 @@ beforeAll(async () => {
   };
 });
 
-it('create temporary tables with the declared columns, until the end of the session or transaction', async () => {
-  await using session = store.session();
-  const { db } = session;
-  await db.execute(createTemporary(source, 'session'));
+it('create temporary tables with the declared columns, until the end of the connection or transaction', async () => {
+  await using connection = store.connection();
+  const { db } = connection;
+  await db.execute(createTemporary(source, 'connection'));
   await db.insert(source).values({ key: 'a', amount: '1.5', size: 2 });
   await expect(db.execute(sql`insert into ${source} (${nameOf(source.size)}) values (1)`)).rejects.toThrow();
   await db.execute(sql`begin`);
@@ -44,9 +44,9 @@ it('create temporary tables with the declared columns, until the end of the sess
 });
 
 it('insert given columns from a select, and create a table from another one', async () => {
-  await using session = store.session();
-  const { db } = session;
-  await db.execute(createTemporary(source, 'session'));
+  await using connection = store.connection();
+  const { db } = connection;
+  await db.execute(createTemporary(source, 'connection'));
   const keys = array(['a', "b'c"], 'text');
   const inserted = await db.execute(sql`
     ${insertInto(source, { size: 7, key: sql`k` })} from unnest(${keys}) k`);
@@ -62,14 +62,14 @@ it('insert given columns from a select, and create a table from another one', as
 });
 
 it('increment a number, count rows by a condition, and omit retired rows', async () => {
-  await using session = store.session();
-  const { db } = session;
+  await using connection = store.connection();
+  const { db } = connection;
   const rows = pgTable('rows', {
     sourceId: text('source_id'),
     retiredAt: text('retired_at'),
     version: integer('version').notNull(),
   });
-  await db.execute(createTemporary(rows, 'session'));
+  await db.execute(createTemporary(rows, 'connection'));
   await db.insert(rows).values([
     { sourceId: 'one', version: 1 },
     { sourceId: 'one', version: 5, retiredAt: 'yesterday' },
@@ -84,9 +84,9 @@ it('increment a number, count rows by a condition, and omit retired rows', async
 });
 
 it('send numbers, dates and lists unchanged, whatever Drizzle does to its client', async () => {
-  await using session = store.session();
+  await using connection = store.connection();
   const at = new Date('2026-03-01T04:17:02.114Z');
-  for (const client of [store.sql, session.sql]) {
+  for (const client of [store.sql, connection.sql]) {
     const [row] = await client`
       select ${['1.5', '2']}::numeric[] as amounts, ${at}::timestamptz as at, ${at}::timestamptz::date as day`;
     expect(row).toEqual({ amounts: ['1.5', '2'], at: '2026-03-01 04:17:02.114+00', day: '2026-03-01' });

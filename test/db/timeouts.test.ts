@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { openStore, type Session, type StoreOptions } from '../../src/db/connection/connect.ts';
+import { type Connection, openStore, type StoreOptions } from '../../src/db/connection/connect.ts';
 import { copyLines } from '../../src/db/connection/copy.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 
 const worker = (more: Partial<StoreOptions> = {}) => openStore({ url: db.url, role: 'worker', ...more });
-const update = (sql: Session['sql'] | ReturnType<typeof worker>['sql']) =>
+const update = (sql: Connection['sql'] | ReturnType<typeof worker>['sql']) =>
   sql`update lineage set providers_version = providers_version + 1`;
 
 describe('a worker', () => {
   it('cancels a statement that takes too long; the next one gets the lock', async () => {
     await using store = worker();
     await using hasty = worker({ statementTimeoutMs: 100 });
-    await using holder = store.session();
+    await using holder = store.connection();
     await holder.sql`begin`;
     await update(holder.sql);
     await expect(update(hasty.sql)).rejects.toMatchObject({ code: '57014' });
@@ -33,8 +33,8 @@ describe('a worker', () => {
     // Only the owner of the connections sees their statements.
     await using owner = worker({ role: 'owner' });
     await using hasty = worker({ statementTimeoutMs: 100 });
-    await using session = hasty.session();
-    const { sql } = session;
+    await using connection = hasty.connection();
+    const { sql } = connection;
     await sql`create temporary table rows (value text)`;
     const lastsLonger = async () =>
       (
@@ -43,7 +43,7 @@ describe('a worker', () => {
             and clock_timestamp() - query_start > interval '400 ms'`
       ).count === 1;
     await copyLines(
-      session.db,
+      connection.db,
       'rows',
       (async function* () {
         yield 'one\n';
@@ -58,7 +58,7 @@ describe('a worker', () => {
   it('loses its connection if it is idle in a transaction, and its locks are free again', async () => {
     await using store = worker();
     await using hasty = worker({ silentInTransactionMs: 100 });
-    await using frozen = hasty.session();
+    await using frozen = hasty.connection();
     await frozen.sql`begin`;
     await update(frozen.sql);
     expect((await update(store.sql)).count).toBe(1);
@@ -72,8 +72,8 @@ describe('a worker', () => {
   ])('has the configured limits: %j', async (more, statement) => {
     const config = readConfig({ DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1', ...more });
     await using worker = composeWorker(config, pino({ level: 'silent' }));
-    await using session = worker.store.session();
-    for (const sql of [worker.store.sql, session.sql]) {
+    await using connection = worker.store.connection();
+    for (const sql of [worker.store.sql, connection.sql]) {
       const [limits] = await sql`
         select current_setting('statement_timeout') as statement,
           current_setting('idle_in_transaction_session_timeout') as silence`;

@@ -178,17 +178,17 @@ it('the database rejects a replacement by a user of another organization', async
 it('a running sync does not write a user that is deleted at the same time', async () => {
   await sync({ c1: ada });
   const id = await idOf(ada);
-  const session = scene.store.session();
-  await using _ = session;
-  await session.sql`begin`;
-  await session.sql`update clusters set user_id = ${id}, status = 'Stopped'`;
+  const connection = scene.store.connection();
+  await using _ = connection;
+  await connection.sql`begin`;
+  await connection.sql`update clusters set user_id = ${id}, status = 'Stopped'`;
   const deleting = deleteUser(scene.store.db, org, id);
   await until(async () => {
     const waiting = await scene.sql`
       select from pg_locks where relation = 'clusters'::regclass and not granted`;
     return waiting.length === 1;
   });
-  await session.sql`commit`;
+  await connection.sql`commit`;
   await deleting;
   expect(await shown()).toEqual({ c1: ' ' });
 });

@@ -104,7 +104,7 @@ describe('documents', () => {
       name: { kind: 'clusters', organizationId } as const,
       version: 9,
     }));
-    await using sync = scene.store.session();
+    await using sync = scene.store.connection();
     const bump = (id: number) =>
       sync.sql`update organizations set clusters_version = clusters_version + 8 where id = ${id}`;
     for (const [first, other] of [
@@ -128,7 +128,7 @@ describe('documents', () => {
   it('that a sync locks are marked by their names: a token by its digest', async () => {
     const [token] = await dirtyDocuments(db, 1);
     if (!token) expect.unreachable();
-    await using sync = scene.store.session();
+    await using sync = scene.store.connection();
     await sync.sql`begin`;
     await sync.sql`update tokens set last_used_at = now()`;
     const marked = markPublished(db, [token]);

@@ -45,15 +45,15 @@ describe('a transaction whose process stops receiving answers', () => {
     ],
   ])('runs its statement %s, on a single connection', async (_, update) => {
     await using proxy = await faultProxy(db.url);
-    await using store = open(proxy.url, 'mute session');
-    await using session = store.session();
-    await session.db.execute(sql`begin`);
+    await using store = open(proxy.url, 'mute connection');
+    await using connection = store.connection();
+    await connection.db.execute(sql`begin`);
     proxy.mute();
-    const updated = Promise.resolve(update(session.db));
-    await untilIdle('mute session');
+    const updated = Promise.resolve(update(connection.db));
+    await untilIdle('mute connection');
     await proxy.heal();
     await updated;
-    await session.db.execute(sql`rollback`);
+    await connection.db.execute(sql`rollback`);
   });
 
   it.each(['the driver', 'Drizzle'])('runs its statement of %s, on the pool', async (by) => {

@@ -105,12 +105,12 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
 
   it('work that needs a connection state goes to the server itself', async () => {
     await using store = open('worker');
-    await using session = store.session();
-    await session.sql`create temporary table kept (n int)`;
-    expect(await session.sql`select n from kept`).toEqual([]);
+    await using connection = store.connection();
+    await connection.sql`create temporary table kept (n int)`;
+    expect(await connection.sql`select n from kept`).toEqual([]);
     expect(await migrate(db.url)).toEqual({ applied: [], isLater: false });
     const lost = openStore({ url: `${pooler.url}?pool_mode=transaction`, role: 'worker' });
-    expect(() => lost.session()).toThrow(/DIRECT_DATABASE_URL/);
+    expect(() => lost.connection()).toThrow(/DIRECT_DATABASE_URL/);
     await lost[Symbol.asyncDispose]();
   });
 

@@ -73,10 +73,10 @@ describe('while all servers run', () => {
       tx<{ port: number }[]>`select current_setting('port')::int as port`,
     ]);
     expect(row?.port).toBe(servers.primary.port);
-    await using session = store.session();
-    await session.sql`create temporary table kept (n int)`;
-    await session.sql`insert into kept values (1)`;
-    expect(await session.sql`select n from kept`).toEqual([{ n: 1 }]);
+    await using connection = store.connection();
+    await connection.sql`create temporary table kept (n int)`;
+    await connection.sql`insert into kept values (1)`;
+    expect(await connection.sql`select n from kept`).toEqual([{ n: 1 }]);
     expect(await migrationState(withFirst(dead))).toMatchObject({ pending: [] });
   });
 
@@ -106,13 +106,13 @@ describe('when the primary is lost', () => {
     await servers.primary.kill();
     // A statement on a connection whose loss is not noticed yet fails with it.
     await lost;
-    const session = store.session();
+    const connection = store.connection();
     const waiting = [
       portOf(store),
-      portOf(session),
+      portOf(connection),
       store.sql.begin((tx) => [tx`update lineage set providers_version = providers_version + 1`]),
     ];
-    await using _ = session;
+    await using _ = connection;
     await servers.promote();
     expect(await Promise.all(waiting.slice(0, 2))).toEqual([servers.replica.port, servers.replica.port]);
     await waiting[2];

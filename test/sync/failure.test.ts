@@ -147,7 +147,7 @@ describe('a run that fails', () => {
       await using waiting = new AsyncDisposableStack();
       const error = await changesNothing(kind as 'catalogue' | 'clusters', async (run) => {
         // Whoever writes to the table waits here, and what came before it is written.
-        const lock = scene.store.session();
+        const lock = scene.store.connection();
         waiting.use(lock);
         await lock.sql`begin`;
         await lock.sql`lock table ${lock.sql(table)} in share mode`;

@@ -89,7 +89,7 @@ describe('of two runs of one source', () => {
 
   it('the younger cannot begin while the older is in its transaction, and outranks it afterwards', async () => {
     const run = await scene.begin();
-    await using blocker = scene.store.session();
+    await using blocker = scene.store.connection();
     await blocker.sql`begin`;
     await blocker.sql`lock table machine_prices in share mode`;
     const older = scene.catalogue(OLD, { run });

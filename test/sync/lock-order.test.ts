@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Session } from '../../src/db/connection/connect.ts';
+import type { Connection } from '../../src/db/connection/connect.ts';
 import { deleteOrganization } from '../../src/db/organizations.ts';
 import { untilWaiting as untilWaitingIn } from '../support/waiting.ts';
 import { cluster, disk } from './cluster-rows.ts';
@@ -15,10 +15,10 @@ beforeEach(() => scene.reset());
 const untilWaiting = (count: number) => untilWaitingIn(scene.sql, count);
 
 /** A transaction that keeps what its statements lock from everybody else, until it is ended. */
-async function holder(): Promise<Session> {
-  const session = scene.store.session();
-  await session.sql`begin`;
-  return session;
+async function holder(): Promise<Connection> {
+  const connection = scene.store.connection();
+  await connection.sql`begin`;
+  return connection;
 }
 
 const shown = async () =>

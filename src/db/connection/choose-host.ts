@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import type { PostgresAddress, PostgresHost, SessionTarget } from '../../domain/servers/postgres-address.ts';
+import type { PostgresAddress, PostgresHost, ServerTarget } from '../../domain/servers/postgres-address.ts';
 
 export interface ServerState {
   readonly isStandby: boolean;
@@ -23,11 +23,11 @@ interface Found {
 export class NoHost extends Error {
   override readonly name = 'NoHost';
   readonly code = 'NO_HOST';
-  readonly target: SessionTarget;
+  readonly target: ServerTarget;
   /** The state or the error of each host, in the order of the URL. */
   readonly found: readonly Found[];
 
-  constructor(target: SessionTarget, found: readonly Found[]) {
+  constructor(target: ServerTarget, found: readonly Found[]) {
     const each = found.map(
       ({ host, state }) =>
         `${host.host}:${host.port} ${state instanceof Error ? state.message : describeState(state)}`,
@@ -148,7 +148,7 @@ export async function chooseHost(address: PostgresAddress, present?: PostgresHos
  * Returns 0 for an unsuitable server. Of several primaries the last promoted one ranks highest: the others returned after a
  * failover ("a former primary that comes back").
  */
-function rank(target: SessionTarget, state: ServerState | Error): number {
+function rank(target: ServerTarget, state: ServerState | Error): number {
   if (state instanceof Error) return 0;
   const { isStandby, isReadOnly, timeline } = state;
   switch (target) {

@@ -25,7 +25,7 @@ const GRACE_S = 3;
  * lost connection of postgres.js never sends again (client.test.ts, "goes on under load while its connections are cut").
  */
 export class Pool implements AsyncDisposable {
-  /** Stays valid when the pool replaces its client. Temporary tables need `openSession`. */
+  /** Stays valid when the pool replaces its client. Temporary tables need `openConnection`. */
   readonly sql: Sql;
   readonly #open: () => Opened;
   readonly #onLost: (() => void)[] = [];

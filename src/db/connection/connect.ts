@@ -1,9 +1,9 @@
 import { LiveRuns } from '../sync/live-runs.ts';
 import { type ClientOptions, Pool } from './client.ts';
-import { databaseOn, openSession } from './database.ts';
+import { databaseOn, openConnection } from './database.ts';
 
 export type { Sql } from './client.ts';
-export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
+export type { ClientDatabase, Connection, ConnectionDatabase, Database } from './database.ts';
 
 /** `owner` migrates; `worker` writes for every organization; `reader` serves under row-level security. */
 export type StoreRole = 'owner' | 'worker' | 'reader';
@@ -19,7 +19,7 @@ export type Store = ReturnType<typeof openStore>;
 
 export interface StoreOptions {
   readonly url: string;
-  /** For `session`, if `url` is a pooler. */
+  /** For `connection`, if `url` is a pooler. */
   readonly directUrl?: string | undefined;
   readonly role: StoreRole;
   /** Largest number of connections in the pool; 4 by default. */
@@ -59,15 +59,15 @@ function clientOptions(options: StoreOptions): ClientOptions {
 export function openStore(options: StoreOptions) {
   const client = clientOptions(options);
   const pool = new Pool(options.url, client);
-  const session = () => openSession(options.directUrl ?? options.url, client);
-  const liveRuns = new LiveRuns(session);
+  const connection = () => openConnection(options.directUrl ?? options.url, client);
+  const liveRuns = new LiveRuns(connection);
   return {
     /** Prepares its statements, so each takes one round trip. Statements of Drizzle take two. */
     sql: pool.sql,
     db: databaseOn(pool.sql),
     liveRuns,
     /** Opens a connection for temporary tables. It connects with the first statement. */
-    session,
+    connection,
     /** Replaces all connections, e.g. after a failover that closed none. */
     renew: () => pool.renew(),
     /** Adds a listener. It runs after a loss: new connections may lead to another server. */

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import type { SessionDatabase } from './connect.ts';
+import type { ConnectionDatabase } from './connect.ts';
 import { codeOf } from './errors.ts';
 
 /** Characters per packet: one packet per row is slow. */
@@ -13,7 +13,7 @@ const CHUNK = 65_536;
  * @throws errors of `lines`, with nothing copied; Error if the server did not store every row
  */
 export async function copyLines(
-  { $client: sql }: SessionDatabase,
+  { $client: sql }: ConnectionDatabase,
   table: string,
   lines: AsyncIterable<string>,
 ): Promise<void> {

@@ -8,17 +8,17 @@ export type Database = PgDatabase<PostgresJsQueryResultHKT, typeof schema>;
 export type ClientDatabase = Database & { readonly $client: Sql };
 
 /** Drizzle on a single connection: temporary tables stay from one statement to the next. */
-export type SessionDatabase = ClientDatabase & { readonly inSession: true };
+export type ConnectionDatabase = ClientDatabase & { readonly isConnection: true };
 
 /** A single connection, for temporary tables and transactions of many steps. Disposing ends it. */
-export interface Session extends AsyncDisposable {
-  readonly db: SessionDatabase;
+export interface Connection extends AsyncDisposable {
+  readonly db: ConnectionDatabase;
   readonly sql: Sql;
 }
 
-export function openSession(url: string, options: ClientOptions): Session {
+export function openConnection(url: string, options: ClientOptions): Connection {
   const client = openClient(url, options);
-  const db = Object.assign(databaseOn(client), { inSession: true as const });
+  const db = Object.assign(databaseOn(client), { isConnection: true as const });
   return { db, sql: client, [Symbol.asyncDispose]: () => client.end({ timeout: 0 }) };
 }
 

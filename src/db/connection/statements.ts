@@ -49,7 +49,7 @@ export function selectAs<Table extends PgTable>(
 }
 
 /** Returns `create temporary table` for a declared table. @param ends when PostgreSQL drops it */
-export function createTemporary(table: PgTable, ends: 'session' | 'transaction'): SQL {
+export function createTemporary(table: PgTable, ends: 'connection' | 'transaction'): SQL {
   const { columns } = getTableConfig(table);
   const definitions = columns.map(
     (column) =>

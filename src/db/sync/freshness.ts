@@ -4,7 +4,7 @@
  */
 
 import { OTHERS, type RejectedKey } from '../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../connection/connect.ts';
+import type { ConnectionDatabase } from '../connection/connect.ts';
 import { alias, eq, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf } from '../connection/statements.ts';
 import { machines, regionFreshness, regions } from '../schema.ts';
@@ -32,7 +32,7 @@ const r = alias(regions, 'r');
  * The first freshness of a region makes the list of providers include it.
  */
 export async function stampRegions(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { id, provider }: CatalogueSource,
   { times, unread, at }: ReadRegions,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function stampRegions(
 }
 
 /** Sets the freshness of all regions of a source, after an answer that nothing changed. */
-export async function stampEveryRegion(db: SessionDatabase, sourceId: string, at: string): Promise<void> {
+export async function stampEveryRegion(db: ConnectionDatabase, sourceId: string, at: string): Promise<void> {
   const { verifiedAt } = regionFreshness;
   await db
     .update(regionFreshness)
@@ -84,7 +84,7 @@ export async function stampEveryRegion(db: SessionDatabase, sourceId: string, at
  * the stored rows.
  */
 export async function regionsOfUnusableRows(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { provider }: CatalogueSource,
   codes: Iterable<string>,
   rejected: readonly RejectedKey[],
@@ -107,7 +107,7 @@ export async function regionsOfUnusableRows(
  * Moves unchanged machines of the batch to this source if their source is staler: this source has read their region since. Otherwise
  * they would stay as stale as a source that nothing reads any more. Call it before `stampRegions`.
  */
-export async function adoptMachines(db: SessionDatabase, { id }: CatalogueSource): Promise<void> {
+export async function adoptMachines(db: ConnectionDatabase, { id }: CatalogueSource): Promise<void> {
   const mine = alias(regionFreshness, 'mine');
   const behind = sql`
     select ${f.sourceId}, ${f.regionId}, ${r.code}

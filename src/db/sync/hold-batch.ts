@@ -1,6 +1,6 @@
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../connection/connect.ts';
+import type { ConnectionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf } from '../connection/statements.ts';
 import { heldBatches, heldItems } from '../schema.ts';
@@ -20,7 +20,7 @@ export interface HeldParts {
  * @param asOf see `StagedCatalogue` in sync/catalogue/stage.ts; the time of the whole source is part of `readAt`
  */
 export async function holdStaged(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
   {
@@ -70,7 +70,7 @@ export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedC
 }
 
 export async function holdStagedClusters(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
   { readAt, rejected, worst }: HeldParts,
@@ -95,7 +95,7 @@ interface BatchContent extends Pick<HeldParts, 'readAt' | 'worst'> {
  * operator can still decide about it. Otherwise the new batch replaces it.
  */
 async function storeBatch(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
   { readAt, worst, others, staged, times }: BatchContent,
@@ -119,7 +119,11 @@ async function storeBatch(
 }
 
 /** Returns the source's pending batch if it has the same items, apart from those of kind `as-of`. */
-async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): Promise<number | undefined> {
+async function sameBatch(
+  db: ConnectionDatabase,
+  sourceId: string,
+  content: SQL,
+): Promise<number | undefined> {
   const [batch] = await db
     .select({ id: heldBatches.id })
     .from(heldBatches)
@@ -135,7 +139,7 @@ async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): P
   return compared?.same ? batch.id : undefined;
 }
 
-async function appendItems(db: SessionDatabase, batchId: number, items: readonly object[]): Promise<void> {
+async function appendItems(db: ConnectionDatabase, batchId: number, items: readonly object[]): Promise<void> {
   if (items.length === 0) return;
   const last = sql`(select coalesce(max(${heldItems.position}), 0) from ${heldItems} where ${heldItems.batchId} = ${batchId})`;
   await db.execute(sql`
@@ -154,7 +158,7 @@ const rejectedItems = (rejected: readonly RejectedKey[]) =>
 
 /** Creates a batch. It takes `heldSince` of the previous batch, if that is pending or undone and broke the same guards. */
 async function newBatch(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
   { readAt, worst }: Pick<HeldParts, 'readAt' | 'worst'>,
@@ -189,7 +193,7 @@ async function newBatch(
  * Supersedes the source's pending batch, because a newer one is stored or held. Operators cannot undo earlier decisions any more:
  * that would undo the newer batch too.
  */
-export async function supersedeHeld(db: SessionDatabase, sourceId: string): Promise<void> {
+export async function supersedeHeld(db: ConnectionDatabase, sourceId: string): Promise<void> {
   const { id, status, decidedAt, reversible } = heldBatches;
   await db.execute(sql`
     with ended as (
@@ -203,7 +207,7 @@ export async function supersedeHeld(db: SessionDatabase, sourceId: string): Prom
 }
 
 /** Returns when a batch was read (RFC 3339). An approved batch has this freshness. */
-export async function heldReadAt(db: SessionDatabase, batchId: number): Promise<string> {
+export async function heldReadAt(db: ConnectionDatabase, batchId: number): Promise<string> {
   const [batch] = await db
     .select({
       readAt: sql<string>`to_char(${heldBatches.readAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,

@@ -1,4 +1,4 @@
-import type { Session } from '../connection/connect.ts';
+import type { Connection } from '../connection/connect.ts';
 
 /** `idle_session_timeout` (ms): a holder that hangs loses its leases. */
 const IDLE_TIMEOUT_MS = 10_000;
@@ -9,13 +9,13 @@ const IDLE_TIMEOUT_MS = 10_000;
  * needs a fence too.
  */
 export class Leases implements AsyncDisposable {
-  readonly #open: () => Session;
+  readonly #open: () => Connection;
   readonly #idleTimeoutMs: number;
   readonly #held = new Set<string>();
-  #session: Session | undefined;
+  #connection: Connection | undefined;
 
   /** @param open opens a connection for the leases alone, not through a pooler */
-  constructor(open: () => Session, idleTimeoutMs = IDLE_TIMEOUT_MS) {
+  constructor(open: () => Connection, idleTimeoutMs = IDLE_TIMEOUT_MS) {
     this.#open = open;
     this.#idleTimeoutMs = idleTimeoutMs;
   }
@@ -25,30 +25,30 @@ export class Leases implements AsyncDisposable {
    * @throws if the connection is lost, and with it every lease; the next call opens another one
    */
   async claim(names: readonly string[]): Promise<ReadonlySet<string>> {
-    const isNew = this.#session === undefined;
-    const session = this.#session ?? this.#open();
-    this.#session = session;
-    const { sql } = session;
+    const isNew = this.#connection === undefined;
+    const connection = this.#connection ?? this.#open();
+    this.#connection = connection;
+    const { sql } = connection;
     try {
       if (isNew) await sql`select set_config('idle_session_timeout', ${String(this.#idleTimeoutMs)}, false)`;
       const wanted = names.filter((name) => !this.#held.has(name));
       const taken = await sql<{ name: string }[]>`
         select w.name from unnest(${wanted}::text[]) w (name)
         where pg_try_advisory_lock(hashtextextended('fleetbook ' || w.name, 0))`;
-      if (this.#session !== session) throw new Error('the leases were released during the claim');
+      if (this.#connection !== connection) throw new Error('the leases were released during the claim');
       for (const { name } of taken) this.#held.add(name);
       return new Set(this.#held);
     } catch (error) {
-      if (this.#session === session) await this.release();
+      if (this.#connection === connection) await this.release();
       throw error;
     }
   }
 
   async release(): Promise<void> {
-    const session = this.#session;
-    this.#session = undefined;
+    const connection = this.#connection;
+    this.#connection = undefined;
     this.#held.clear();
-    await session?.[Symbol.asyncDispose]();
+    await connection?.[Symbol.asyncDispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

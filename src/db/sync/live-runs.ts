@@ -4,7 +4,7 @@ import type { Decider } from '../../domain/operator.ts';
 import { SourceDisabled } from '../../domain/source.ts';
 import { auditRow } from '../audit.ts';
 import type { Sql } from '../connection/client.ts';
-import type { Database, Session } from '../connection/database.ts';
+import type { Connection, Database } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, sql } from '../connection/drizzle.ts';
 import { increment, nameOf } from '../connection/statements.ts';
 import { IS_LIVE, lockKeyOf } from '../runs/records.ts';
@@ -28,16 +28,16 @@ export interface LiveRun extends AsyncDisposable {
  * dies, within ten seconds if its machine dies. They only show which runs are live; the fence decides which run may write.
  */
 export class LiveRuns implements AsyncDisposable {
-  readonly #open: () => Session;
+  readonly #open: () => Connection;
   readonly #live = new Map<number, AbortController>();
-  /** Runs that are live or about to begin. The session stays open for them. */
+  /** Runs that are live or about to begin. The connection stays open for them. */
   #users = 0;
   #isStopping = false;
-  #session: Promise<Session> | undefined;
+  #connection: Promise<Connection> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
   /** @param open opens a connection for the locks alone, not through a pooler */
-  constructor(open: () => Session) {
+  constructor(open: () => Connection) {
     this.#open = open;
   }
 
@@ -68,7 +68,7 @@ export class LiveRuns implements AsyncDisposable {
 
   async #begin(sourceId: string, slot: string | undefined, options: BeginOptions): Promise<Run> {
     const begin = async () => beginRun((await this.#current()).db, sourceId, slot, options);
-    const isShared = this.#session !== undefined;
+    const isShared = this.#connection !== undefined;
     try {
       return await begin();
     } catch (error) {
@@ -89,23 +89,23 @@ export class LiveRuns implements AsyncDisposable {
     await notAlone((await this.#current()).db, [...this.#live.keys()]);
   }
 
-  #current(): Promise<Session> {
-    this.#session ??= this.#connect().catch((error: unknown) => {
-      this.#session = undefined;
+  #current(): Promise<Connection> {
+    this.#connection ??= this.#connect().catch((error: unknown) => {
+      this.#connection = undefined;
       throw error;
     });
-    return this.#session;
+    return this.#connection;
   }
 
-  async #connect(): Promise<Session> {
-    const session = this.#open();
+  async #connect(): Promise<Connection> {
+    const connection = this.#open();
     try {
-      await session.sql`select set_config('idle_session_timeout', ${String(IDLE_TIMEOUT_MS)}, false)`;
+      await connection.sql`select set_config('idle_session_timeout', ${String(IDLE_TIMEOUT_MS)}, false)`;
       for (const id of this.#live.keys())
-        await session.sql`select pg_advisory_lock_shared(${lockKey(session.sql, id)})`;
-      return session;
+        await connection.sql`select pg_advisory_lock_shared(${lockKey(connection.sql, id)})`;
+      return connection;
     } catch (error) {
-      await session[Symbol.asyncDispose]();
+      await connection[Symbol.asyncDispose]();
       throw error;
     }
   }
@@ -123,8 +123,8 @@ export class LiveRuns implements AsyncDisposable {
   async #end(id: number): Promise<void> {
     this.#live.delete(id);
     try {
-      const session = await this.#session;
-      if (session) await session.sql`select pg_advisory_unlock_shared(${lockKey(session.sql, id)})`;
+      const connection = await this.#connection;
+      if (connection) await connection.sql`select pg_advisory_unlock_shared(${lockKey(connection.sql, id)})`;
     } catch {
       // The connection is lost with all locks. The next heartbeat takes those of live runs again.
       await this.#close();
@@ -142,9 +142,9 @@ export class LiveRuns implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const session = this.#session;
-    this.#session = undefined;
-    await session?.then(
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.then(
       (open) => open[Symbol.asyncDispose](),
       () => {},
     );

@@ -2,7 +2,7 @@
 
 import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
-import type { Database, SessionDatabase, Store } from '../connection/connect.ts';
+import type { ConnectionDatabase, Database, Store } from '../connection/connect.ts';
 import { count, eq, isNull, sql, unionAll } from '../connection/drizzle.ts';
 import { countIf, increment, nameOf, notRetired, rfc3339 } from '../connection/statements.ts';
 import { lockOrganizations } from '../organizations.ts';
@@ -103,9 +103,9 @@ export async function retireSource(
   now: string,
   decider: Decider,
 ): Promise<Retirement | undefined> {
-  // The end of the session without `commit` is the rollback.
-  await using session = store.session();
-  const { db } = session;
+  // The end of the connection without `commit` is the rollback.
+  await using connection = store.connection();
+  const { db } = connection;
   await db.execute(sql`begin`);
   // The same order of locks as in a run: the source, the provider, the rows, the organizations, the lineage.
   const raised = await db
@@ -143,14 +143,14 @@ export async function retireSource(
  * Deletes validators of the source and of other sources of its providers, so that they read their payloads again: of a machine that
  * both list, the other source may have had nothing to store.
  */
-async function forgetValidators(db: SessionDatabase, sourceId: string): Promise<void> {
+async function forgetValidators(db: ConnectionDatabase, sourceId: string): Promise<void> {
   const { sourceId: of } = sourceValidators;
   await db.delete(sourceValidators).where(sql`${of} = ${sourceId} or ${of} in (
     select ${regionFreshness.sourceId} from ${regionFreshness} where ${regionFreshness.regionId} in (
       select ${machines.regionId} from ${machines} where ${machines.sourceId} = ${sourceId}))`);
 }
 
-async function retireMachines(db: SessionDatabase, sourceId: string, now: string): Promise<void> {
+async function retireMachines(db: ConnectionDatabase, sourceId: string, now: string): Promise<void> {
   await db.execute(sql`
     with ${retiring({ runId: null, sourceId, now }, notRetired(machines, sourceId))}, unstamped as (
       delete from ${regionFreshness} where ${regionFreshness.sourceId} = ${sourceId}
@@ -159,7 +159,7 @@ async function retireMachines(db: SessionDatabase, sourceId: string, now: string
     ${RAISE.region} where ${regions.id} in (${REGIONS_OF_RETIRED} union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
 }
 
-async function retireClusters(db: SessionDatabase, sourceId: string, now: string): Promise<void> {
+async function retireClusters(db: ConnectionDatabase, sourceId: string, now: string): Promise<void> {
   await lockOrganizations(
     db,
     sql`select ${clusters.organizationId} from ${clusters} where ${notRetired(clusters, sourceId)}`,

@@ -1,4 +1,4 @@
-import type { SessionDatabase } from '../connection/connect.ts';
+import type { ConnectionDatabase } from '../connection/connect.ts';
 import { copyLines } from '../connection/copy.ts';
 import { integer, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
 import { createTemporary } from '../connection/statements.ts';
@@ -21,14 +21,14 @@ export const offerColumns = {
 /** The offers of a batch. The table is temporary. */
 export const stagedOffers = pgTable('staged_offers', offerColumns);
 
-export async function createStagedOffers(db: SessionDatabase): Promise<void> {
-  await db.execute(createTemporary(stagedOffers, 'session'));
+export async function createStagedOffers(db: ConnectionDatabase): Promise<void> {
+  await db.execute(createTemporary(stagedOffers, 'connection'));
   // A sample of 3000 of a million rows suffices for the planner, and takes a tenth of the time.
   await db.execute(sql`set default_statistics_target = 10`);
 }
 
 /** @param lines rows in COPY's text format, in the order of the table's columns */
-export const copyStagedOffers = (db: SessionDatabase, lines: AsyncIterable<string>) =>
+export const copyStagedOffers = (db: ConnectionDatabase, lines: AsyncIterable<string>) =>
   copyLines(db, 'staged_offers', lines);
 
 /** The clusters of a batch. The table is temporary. */
@@ -40,10 +40,10 @@ export const stagedClusters = pgTable('staged_clusters', (c) => ({
   item: c.jsonb('item').notNull(),
 }));
 
-export async function createStagedClusters(db: SessionDatabase): Promise<void> {
-  await db.execute(createTemporary(stagedClusters, 'session'));
+export async function createStagedClusters(db: ConnectionDatabase): Promise<void> {
+  await db.execute(createTemporary(stagedClusters, 'connection'));
 }
 
 /** @param lines rows in COPY's text format, in the order of the table's columns */
-export const copyStagedClusters = (db: SessionDatabase, lines: AsyncIterable<string>) =>
+export const copyStagedClusters = (db: ConnectionDatabase, lines: AsyncIterable<string>) =>
   copyLines(db, 'staged_clusters', lines);

@@ -1,6 +1,6 @@
 /** Undoes approvals: an approved batch keeps the state before it, until the next run of its source. */
 import { audit } from '../audit.ts';
-import type { SessionDatabase } from '../connection/connect.ts';
+import type { ConnectionDatabase } from '../connection/connect.ts';
 import { alias, and, eq, type SQL, sql } from '../connection/drizzle.ts';
 import { insertInto, nameOf } from '../connection/statements.ts';
 import type { BatchDecision } from '../held-batches.ts';
@@ -32,7 +32,7 @@ const u = alias(users, 'u');
 
 /** Replaces the batch's items by the source's stored machines. Call it before the batch is stored. */
 export async function saveCatalogue(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { batchId }: BatchDecision,
   source: { readonly id: string; readonly provider: { readonly id: number } },
 ): Promise<void> {
@@ -52,7 +52,7 @@ export async function saveCatalogue(
 
 /** Does the same for clusters, with their hashes, so that the next run finds them unchanged. */
 export async function saveClusters(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { batchId }: BatchDecision,
   sourceId: string,
 ): Promise<void> {
@@ -86,7 +86,12 @@ export async function saveClusters(
   );
 }
 
-async function saveItems(db: SessionDatabase, batchId: number, sourceId: string, items: SQL): Promise<void> {
+async function saveItems(
+  db: ConnectionDatabase,
+  batchId: number,
+  sourceId: string,
+  items: SQL,
+): Promise<void> {
   await db.delete(heldItems).where(eq(heldItems.batchId, batchId));
   await db.execute(sql`
     ${insertInto(heldItems, { batchId, position: sql`row_number() over ()`, item: sql`saved.item` })} from (
@@ -107,7 +112,7 @@ async function saveItems(db: SessionDatabase, batchId: number, sourceId: string,
 
 /** Restores the source's quarantine and the freshness of its regions. */
 export async function restoreBefore(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { batchId }: BatchDecision,
   sourceId: string,
 ): Promise<void> {
@@ -124,7 +129,7 @@ export async function restoreBefore(
 }
 
 /** Records the undo. Call it last in the transaction that restores the state. */
-export async function recordUndo(db: SessionDatabase, { batchId, decider }: BatchDecision): Promise<void> {
+export async function recordUndo(db: ConnectionDatabase, { batchId, decider }: BatchDecision): Promise<void> {
   // The restored data is as fresh as before.
   await db
     .update(sources)

@@ -1,5 +1,5 @@
 /** Validators of payloads, and stored rows of sources that answer "not modified". */
-import type { Database, SessionDatabase } from '../connection/connect.ts';
+import type { ConnectionDatabase, Database } from '../connection/connect.ts';
 import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf, notRetired } from '../connection/statements.ts';
 import { clusters, machines, regions, sourceValidators } from '../schema.ts';
@@ -48,7 +48,7 @@ export async function storedValidators(
  * another one.
  */
 export async function writeValidators(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   parseFingerprint: string,
   validators: readonly StoredValidator[],
@@ -78,7 +78,7 @@ export async function writeValidators(
 }
 
 /** Returns the codes of regions with missed rows that are not retired yet. The next run has to read them. */
-export async function regionsWithMissed(db: SessionDatabase, sourceId: string): Promise<string[]> {
+export async function regionsWithMissed(db: ConnectionDatabase, sourceId: string): Promise<string[]> {
   const missedIn = (t: typeof machines | typeof clusters) =>
     db
       .select({ id: t.regionId })
@@ -91,13 +91,13 @@ export async function regionsWithMissed(db: SessionDatabase, sourceId: string): 
   return rows.map(({ code }) => code);
 }
 
-export async function countStored(db: SessionDatabase, sourceId: string): Promise<number> {
+export async function countStored(db: ConnectionDatabase, sourceId: string): Promise<number> {
   const ofMachines = await db.$count(machines, notRetired(machines, sourceId));
   return ofMachines + (await db.$count(clusters, notRetired(clusters, sourceId)));
 }
 
 export async function storedRegions(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   providerId: number,
   codes: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -116,7 +116,7 @@ export async function storedRegions(
 
 /** Stages the stored machines of these regions, as if the source had reported them. Returns their number. */
 export async function stageStored(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   regionCodes: readonly string[],
 ): Promise<number> {

@@ -6,7 +6,7 @@ export interface PostgresHost {
 }
 
 /** The wanted role of the server, as in libpq. */
-export const SESSION_TARGETS = [
+export const SERVER_TARGETS = [
   'any',
   'read-write',
   'read-only',
@@ -15,11 +15,11 @@ export const SESSION_TARGETS = [
   'prefer-standby',
 ] as const;
 
-export type SessionTarget = (typeof SESSION_TARGETS)[number];
+export type ServerTarget = (typeof SERVER_TARGETS)[number];
 
 export interface PostgresAddress {
   readonly hosts: readonly PostgresHost[];
-  readonly target: SessionTarget;
+  readonly target: ServerTarget;
   /** True for several servers, or for one server with a wanted role. */
   readonly isChosen: boolean;
   /** True for a pooler in transaction mode (`pool_mode=transaction`). */
@@ -58,11 +58,11 @@ export function primaryAmong(url: string): string | undefined {
 const POSTGRES_URLS =
   'a URL that starts with postgres:// or postgresql://, such as postgres://user:password@host:5432/database, or with several hosts postgres://user:password@host:5432,host:5432/database';
 
-function targetOf(given: string | undefined, hosts: number): SessionTarget {
+function targetOf(given: string | undefined, hosts: number): ServerTarget {
   if (given === undefined) return hosts > 1 ? 'read-write' : 'any';
-  const target = SESSION_TARGETS.find((each) => each === given);
+  const target = SERVER_TARGETS.find((each) => each === given);
   if (target === undefined)
-    throw new Error(`must have one of ${SESSION_TARGETS.join(', ')} as target_session_attrs`);
+    throw new Error(`must have one of ${SERVER_TARGETS.join(', ')} as target_session_attrs`);
   return target;
 }
 

@@ -5,7 +5,7 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Session, Store } from '../../db/connection/connect.ts';
+import type { Connection, Store } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';
 import {
   EXPORT_FORMATS,
@@ -49,22 +49,22 @@ const TEXTS: readonly ExportFormat[] = ['ndjson', 'csv'];
  * the maker's connection.
  */
 export async function makeExports({ store, folder }: MakeOptions): Promise<Made> {
-  await using session = store.session();
-  if (!(await claimExports(session))) return { outcome: 'busy' };
+  await using connection = store.connection();
+  if (!(await claimExports(connection))) return { outcome: 'busy' };
   for (const timeout of ['idle_session_timeout', 'idle_in_transaction_session_timeout'])
-    await session.sql`select set_config(${timeout}, ${String(SILENT_AT_MOST_MS)}, false)`;
+    await connection.sql`select set_config(${timeout}, ${String(SILENT_AT_MOST_MS)}, false)`;
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
-    const snapshot = await writeFiles(session, folder);
-    return snapshot ? await storeFiles(session, folder, snapshot) : { outcome: 'unchanged' };
+    const snapshot = await writeFiles(connection, folder);
+    return snapshot ? await storeFiles(connection, folder, snapshot) : { outcome: 'unchanged' };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** Returns undefined if there is nothing new to write. */
-async function writeFiles({ db, sql: client }: Session, folder: string) {
+async function writeFiles({ db, sql: client }: Connection, folder: string) {
   await db.execute(sql`begin isolation level repeatable read read only`);
   const { version, currency, now: createdAt, made } = await exportState(client);
   if (version === null || made?.version === version) return undefined;
@@ -121,7 +121,7 @@ function scopeWriter(
 }
 
 async function storeFiles(
-  { db }: Session,
+  { db }: Connection,
   folder: string,
   snapshot: NonNullable<Awaited<ReturnType<typeof writeFiles>>>,
 ): Promise<Made> {

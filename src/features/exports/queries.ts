@@ -1,6 +1,6 @@
 /** Statements of exports: the state of the catalogue, the rows of files, and the stored files. */
 import type { Sql } from '../../db/connection/client.ts';
-import type { Database, Session } from '../../db/connection/connect.ts';
+import type { Connection, Database } from '../../db/connection/connect.ts';
 import { notInArray, sql } from '../../db/connection/drizzle.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
 import type { ExportTable, StoredExport } from './files.ts';
@@ -88,7 +88,7 @@ export async function exportChunk(sql: Sql, exportId: number, position: number):
 const VERSIONS = 2;
 
 /** Takes the lock of the one maker, until the connection ends. Returns false if another process has it. */
-export async function claimExports({ sql: client }: Session): Promise<boolean> {
+export async function claimExports({ sql: client }: Connection): Promise<boolean> {
   const [row] = await client<{ claimed: boolean }[]>`
     select pg_try_advisory_lock(hashtextextended('fleetbook exports', 0)) as claimed`;
   return row?.claimed === true;

@@ -1,6 +1,6 @@
 /** The steps of a sync that concern the machines of one provider. */
 
-import type { SessionDatabase } from '../../db/connection/connect.ts';
+import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { approvedRows } from '../../db/quarantine.ts';
 import {
   type CatalogueDiff,
@@ -128,7 +128,7 @@ function catalogueKind(
 
 /** Compares the staged rows with the stored ones, rejects unusable rows, and checks the guards. */
 async function compareCatalogue(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   staged: StagedCatalogue,
   source: CatalogueSource,
   { pricing, limits, approved }: Pick<CatalogueBatch, 'pricing' | 'limits'> & { readonly approved: boolean },
@@ -188,7 +188,7 @@ const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }
 
 /** Counts the repeated rows without an approval, their types, and the approved rows. */
 async function duplicatesIn(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   { rejected, repeated }: Pick<StagedDiff, 'rejected' | 'repeated'>,
 ): Promise<{ rows: number; types: number; approved: number }> {
@@ -205,7 +205,7 @@ async function duplicatesIn(
  * @returns the regions without a usable row, as rows of the quarantine
  */
 async function stampRead(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   source: CatalogueSource,
   { offered, unread, asOf }: StagedCatalogue,
   {

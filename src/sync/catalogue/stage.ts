@@ -1,6 +1,6 @@
 /** Copies a catalogue into the staging table while it is fetched. Neither memory nor round trips limit its size. */
 
-import type { SessionDatabase } from '../../db/connection/connect.ts';
+import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
 import { limitBroken } from '../../domain/cost-optimized-limits.ts';
@@ -47,7 +47,7 @@ const CHUNK = 16_384;
  * @throws SourceError if the adapter fails: an incomplete batch is never stored
  */
 export async function stageCatalogue(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   items: AsyncIterable<CatalogueItem>,
   pricing: Pricing,
   progress: Progress = () => {},

@@ -1,6 +1,6 @@
 /** Copies clusters into the staging table. */
 import { createHash } from 'node:crypto';
-import type { SessionDatabase } from '../../db/connection/connect.ts';
+import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { copyField } from '../../db/connection/copy.ts';
 import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
@@ -30,7 +30,7 @@ export interface StagedClusters extends Staged {
 
 /** Creates the staging table and copies every cluster into it. @throws SourceError if the adapter fails */
 export async function stageClusters(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>,
   pricing: Pricing,
   progress: Progress = () => {},

@@ -202,10 +202,10 @@ async function take(world: World, taken: Step): Promise<void> {
       await retireSource(syncs.store, 'acme', syncs.now().toISOString(), OPERATOR);
       return;
     case 'currency': {
-      await using session = syncs.store.session();
+      await using connection = syncs.store.connection();
       world.currency = world.currency === 'USD' ? 'EUR' : 'USD';
       const factor = world.currency === 'USD' ? 1 : 2;
-      await changeCurrency(session.db, world.currency, ({ amount, per }) =>
+      await changeCurrency(connection.db, world.currency, ({ amount, per }) =>
         ((Number(amount) * factor) / (per === 'hour' ? 60 : 1)).toFixed(9),
       );
       return;

@@ -1,6 +1,6 @@
 /** Compares staged offers with stored machines in one pass. Temporary tables hold the differences until the end of the transaction. */
 import type { RejectedKey } from '../../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, createTemporary, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
 import { amount, minutePrice } from '../../schema/shared-columns.ts';
@@ -63,7 +63,7 @@ const r = alias(regions, 'r');
 
 /** Creates `catalogue_diff`, with unreported machines and prices out of range. Without an exchange rate the stored price stays. */
 export async function compare(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   source: { readonly id: string; readonly providerId: number },
   maxPrice: string,
 ): Promise<void> {
@@ -148,7 +148,7 @@ export async function compare(
  * Moves unreported machines from `catalogue_diff` to `catalogue_missing`. A rejected row tolerates each machine that it may mean. A
  * row without name and region may mean any machine: then none counts as missing.
  */
-export async function moveMissing(db: SessionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
+export async function moveMissing(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   const gone = alias(catalogueDiff, 'gone');
   const d = catalogueDiff;
   await db.execute(createTemporary(catalogueMissing, 'transaction'));

@@ -3,7 +3,7 @@
 import type { MemoryUnit } from '../../../domain/machine.ts';
 import { factsChange, type MachineFacts } from '../../../domain/machine-facts.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, type Column, count, desc, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../../connection/statements.ts';
 import { machines } from '../../schema.ts';
@@ -56,7 +56,7 @@ const d = catalogueDiff;
 
 /** Removes unusable staged rows and compares the rest with the stored machines. Fills `catalogueDiff` and `catalogueMissing`. */
 export async function diffStaged(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   source: { readonly id: string; readonly providerId: number },
   batch: StagedBatch,
 ): Promise<StagedDiff> {
@@ -86,7 +86,7 @@ export async function diffStaged(
  * Returns false if no staged row has a price out of range, an unknown region or the machine of another row. The rows are distinct
  * if their number equals that of the source's reported machines plus others, and no two of the others are the same.
  */
-async function mayBeUnusable(db: SessionDatabase, sourceId: string, batch: StagedBatch): Promise<boolean> {
+async function mayBeUnusable(db: ConnectionDatabase, sourceId: string, batch: StagedBatch): Promise<boolean> {
   const isOther = sql`${d.isReported}
     and (${d.machineId} is null or ${d.wasRetired} or ${d.oldSource} is distinct from ${sourceId})`;
   const [row] = await db
@@ -104,7 +104,7 @@ async function mayBeUnusable(db: SessionDatabase, sourceId: string, batch: Stage
   return row.known - row.unreported + row.others !== batch.rows;
 }
 
-export async function countChanges(db: SessionDatabase, sourceId: string): Promise<CatalogueDiff> {
+export async function countChanges(db: ConnectionDatabase, sourceId: string): Promise<CatalogueDiff> {
   const changes = not(d.isAdded);
   const [row] = await db
     .select({
@@ -128,7 +128,7 @@ export async function countChanges(db: SessionDatabase, sourceId: string): Promi
 }
 
 /** Returns why the diff excludes published machines, the most frequent reason first. */
-export async function withdrawnMachines(db: SessionDatabase): Promise<ReasonGroup[]> {
+export async function withdrawnMachines(db: ConnectionDatabase): Promise<ReasonGroup[]> {
   const reason = sql<string>`${d.excludedReason}`;
   return db
     .select({
@@ -188,7 +188,7 @@ const unitOf = (column: Column) => sql`case ${column} when 'Binary' then 'GiB' e
 
 /** Returns what the diff would change for readers. @param limit rows of each kind; undefined for all */
 export async function cataloguePreview(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   limit: number | undefined,
 ): Promise<CataloguePreview> {
   const c = catalogueChanges;

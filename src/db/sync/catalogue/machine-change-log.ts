@@ -1,5 +1,5 @@
 /** Records changes of machines, in the transaction of the run. */
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto, nameOf } from '../../connection/statements.ts';
 import { machineChanges, machinePrices, machines } from '../../schema.ts';
@@ -21,7 +21,7 @@ const KIND = sql`case
 
 /** Records the diff's changes of stored machines. A price that only an exchange rate changes is none. */
 export async function recordChanges(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { runId, sourceId, now: changedAt }: ChangedBy,
 ): Promise<void> {
   const { machineId, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason } = d;

@@ -2,7 +2,7 @@
 
 import type { SourcePrice } from '../../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, sql } from '../../connection/drizzle.ts';
 import { insertInto, type RowOf } from '../../connection/statements.ts';
 import { acceptedPrices } from '../../schema.ts';
@@ -22,7 +22,7 @@ const a = acceptedPrices;
  * rates do not count, unless the source changed the currency.
  */
 export async function markJumps(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   { maxRatio: limit, isApproved }: { readonly maxRatio: number; readonly isApproved: boolean },
 ): Promise<void> {
@@ -70,7 +70,7 @@ type Jump = SourcePrice & {
 };
 
 /** Removes jumping rows from the diff. Their machines count as seen and keep their last good state. */
-export async function setJumpsAside(db: SessionDatabase, sourceId: string): Promise<SetAside> {
+export async function setJumpsAside(db: ConnectionDatabase, sourceId: string): Promise<SetAside> {
   const gone = alias(d, 'gone');
   const rows = await db.execute<RowOf<Jump>>(sql`
     with gone as ${db.delete(d).where(sql`${d.jumps}`).returning()}, moved as (

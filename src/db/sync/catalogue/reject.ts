@@ -1,6 +1,6 @@
 /** Removes unusable offers from the staging table: duplicates, unknown regions and prices out of range. */
 import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { type SQL, sql } from '../../connection/drizzle.ts';
 import { array } from '../../connection/statements.ts';
 import { regions } from '../../schema.ts';
@@ -26,7 +26,7 @@ export interface Repeated {
 const o = stagedOffers;
 
 export async function rejectUnusable(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   providerId: number,
   { regions: own, maxPrice }: Bounds,
 ): Promise<Unusable> {
@@ -78,7 +78,7 @@ type Removed = {
 };
 
 /** Removes rows and returns their machines, at most one more than `REJECTED_KEPT`. */
-async function remove(db: SessionDatabase, condition: SQL): Promise<Removed[]> {
+async function remove(db: ConnectionDatabase, condition: SQL): Promise<Removed[]> {
   return await db.execute<Removed>(sql`
     with gone as ${db.delete(o).where(condition).returning()}
     select region_code as "regionCode", name, count(*)::int as rows,

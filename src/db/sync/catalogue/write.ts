@@ -1,7 +1,7 @@
 /** Writes a computed diff in the caller's transaction. */
 
 import type { Naming } from '../../../domain/run.ts';
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import {
   alias,
   and,
@@ -32,7 +32,7 @@ const d = catalogueDiff;
 const missing = catalogueMissing;
 
 /** Locks the provider for the rest of the transaction. Several sources of one provider compare and write one after the other. */
-export async function lockProvider(db: SessionDatabase, { provider }: CatalogueSource): Promise<void> {
+export async function lockProvider(db: ConnectionDatabase, { provider }: CatalogueSource): Promise<void> {
   await db
     .select({ id: providers.id })
     .from(providers)
@@ -50,7 +50,7 @@ export interface Renamed {
 
 /** Writes the provider and its regions. `writeMachines` raises the versions of clusters that show them. */
 export async function writeRegions(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   { provider }: CatalogueSource,
   batch: ReadonlyMap<string, string>,
 ): Promise<Renamed> {
@@ -95,7 +95,7 @@ export async function writeRegions(
 }
 
 /** Returns the names of the provider's regions by code, and the provider's name by null. */
-async function namesOf(db: SessionDatabase, providerId: number): Promise<Map<string | null, string>> {
+async function namesOf(db: ConnectionDatabase, providerId: number): Promise<Map<string | null, string>> {
   const { code, name, organizationId } = regions;
   const rows = await unionAll(
     db
@@ -124,7 +124,7 @@ function differing(
  * last, so that catalogues wait for each other briefly. Returns the number of retired machines.
  */
 export async function writeMachines(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   source: CatalogueSource,
   renamed: Renamed,
   by: ChangedBy,
@@ -144,7 +144,7 @@ export async function writeMachines(
 }
 
 /** Raises the versions of organizations whose clusters show a changed machine, region or provider. */
-async function raiseOrganizations(db: SessionDatabase, { regionIds }: Renamed): Promise<void> {
+async function raiseOrganizations(db: ConnectionDatabase, { regionIds }: Renamed): Promise<void> {
   const showing = sql`
     select ${clusters.organizationId} from ${clusters} join ${d} on ${d.machineId} = ${clusters.machineId}
     where ${d.reshaped} and ${clusters.retiredAt} is null
@@ -163,7 +163,7 @@ async function raiseOrganizations(db: SessionDatabase, { regionIds }: Renamed): 
 
 /** Inserts new machines with their prices. ON CONFLICT with known machines would use up ids. */
 async function addMachines(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   source: CatalogueSource,
   { runId, now }: ChangedBy,
 ): Promise<void> {
@@ -193,7 +193,7 @@ function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<Pric
 }
 type PriceColumn = 'price' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency';
 
-async function changeMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
+async function changeMachines(db: ConnectionDatabase, source: CatalogueSource, now: string): Promise<void> {
   const isCurrent = sql`${machinePrices.machineId} = ${d.machineId} and ${machinePrices.validTo} is null`;
   await db
     .update(machinePrices)
@@ -218,7 +218,7 @@ async function changeMachines(db: SessionDatabase, source: CatalogueSource, now:
 
 /** Counts missed runs and retires machines that missed too many. Returns the number of retired machines. */
 async function retireMissing(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   source: CatalogueSource,
   by: ChangedBy,
   runsUntilRetired: number,

@@ -1,6 +1,6 @@
 /** Records changes of clusters, in the transaction of the run. */
 
-import type { Database, SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase, Database } from '../../connection/connect.ts';
 import { pgTable, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto } from '../../connection/statements.ts';
 import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
@@ -18,7 +18,7 @@ const STATE = sql.raw(CLUSTER_STATE);
 const JOIN = sql.raw(JOIN_OF_STATE);
 
 /** Stores the states that `recordChanges` compares with. Call it before the diff is written. */
-export async function saveStates(db: SessionDatabase): Promise<void> {
+export async function saveStates(db: ConnectionDatabase): Promise<void> {
   await db.execute(sql`
     create temporary table ${before} on commit drop as
     select c.id as cluster_id, ${STATE} as state from ${clusters} c ${JOIN}
@@ -28,7 +28,10 @@ export async function saveStates(db: SessionDatabase): Promise<void> {
 }
 
 /** Records visible changes. A price that only an exchange rate changes is none. */
-export async function recordChanges(db: SessionDatabase, { runId, sourceId, now }: ChangedBy): Promise<void> {
+export async function recordChanges(
+  db: ConnectionDatabase,
+  { runId, sourceId, now }: ChangedBy,
+): Promise<void> {
   const values = {
     runId,
     sourceId,

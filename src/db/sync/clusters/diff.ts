@@ -1,6 +1,6 @@
 /** Computes what staged clusters would change. It writes to temporary tables only. */
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { not, pgTable, type SQL, sql } from '../../connection/drizzle.ts';
 import { array, countIf, nameOf, notRetired, selectAs } from '../../connection/statements.ts';
 import { bytes } from '../../schema/shared-columns.ts';
@@ -69,7 +69,7 @@ type Removed = {
  * @param namesMachines true if some machines have a name and no shape
  */
 export async function rejectStagedClusters(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   namesMachines: boolean,
 ): Promise<RejectedStaged> {
   const orphans = await db.execute<Removed & { deleted: boolean }>(sql`
@@ -120,7 +120,7 @@ export async function rejectStagedClusters(
 }
 
 /** A type that only another control plane named counts as unknown too. */
-async function rejectUnknownMachines(db: SessionDatabase) {
+async function rejectUnknownMachines(db: ConnectionDatabase) {
   const { item } = staged;
   return db.execute<Removed & { provider: string; region: string; machine: string }>(sql`
     with named as (
@@ -155,7 +155,7 @@ export interface ClusterDiff {
 
 /** Fills `clusterDiff` and `clusterMissing`. */
 export async function computeClusterDiff(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   sourceId: string,
   rejected: readonly RejectedKey[],
 ): Promise<ClusterDiff> {
@@ -171,7 +171,7 @@ export async function computeClusterDiff(
   };
 }
 
-async function fillClusterDiff(db: SessionDatabase, sourceId: string): Promise<void> {
+async function fillClusterDiff(db: ConnectionDatabase, sourceId: string): Promise<void> {
   const { item } = staged;
   const isOther = sql`${clusters.id} is null or ${clusters.retiredAt} is not null
     or ${clusters.sourceHash} <> ${staged.sourceHash}`;
@@ -216,7 +216,7 @@ async function fillClusterDiff(db: SessionDatabase, sourceId: string): Promise<v
 }
 
 /** @param known condition on clusters of the source that are not retired */
-async function fillClusterMissing(db: SessionDatabase, known: SQL): Promise<void> {
+async function fillClusterMissing(db: ConnectionDatabase, known: SQL): Promise<void> {
   await db.execute(sql`
     create temporary table ${clusterMissing} on commit drop as
     ${selectAs(clusterMissing, {
@@ -232,7 +232,7 @@ async function fillClusterMissing(db: SessionDatabase, known: SQL): Promise<void
       where ${staged.organization} = ${organizations.slug} and ${staged.sourceKey} = ${clusters.sourceKey})`);
 }
 
-async function tolerateRejected(db: SessionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
+async function tolerateRejected(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   const keys = array(
     rejected.map((row) => row.key),
     'text',
@@ -255,7 +255,9 @@ async function tolerateRejected(db: SessionDatabase, rejected: readonly Rejected
  * Takes a removal that waits for an operator out of the diff: no cluster is missing, and clusters with the name or slug of a missing
  * one wait too, since they may be the same cluster with another key. Counts the rest.
  */
-export async function setRemovalAside(db: SessionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
+export async function setRemovalAside(
+  db: ConnectionDatabase,
+): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
   await db.execute(sql`
     delete from ${clusterDiff} using ${clusterMissing}, ${clusters}
     where not ${clusterMissing.tolerated} and ${clusters.id} = ${clusterMissing.clusterId}
@@ -268,11 +270,11 @@ export async function setRemovalAside(db: SessionDatabase): Promise<Pick<Cluster
 }
 
 /** Deletes the missing clusters, so that none is retired. */
-async function tolerateMissing(db: SessionDatabase): Promise<void> {
+async function tolerateMissing(db: ConnectionDatabase): Promise<void> {
   await db.delete(clusterMissing).where(not(clusterMissing.tolerated));
 }
 
-async function countChanges(db: SessionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
+async function countChanges(db: ConnectionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
   const isAdded = sql`(${clusterDiff.isNew} or ${clusterDiff.wasRetired})`;
   const [row] = await db
     .select({

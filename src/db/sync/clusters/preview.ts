@@ -1,5 +1,5 @@
 /** Computes what a diff of clusters would change, for operators. */
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, desc, eq, pgTable, sql } from '../../connection/drizzle.ts';
 import { countIf, type RowOf, selectAs } from '../../connection/statements.ts';
 import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
@@ -45,7 +45,7 @@ type Fields = Readonly<Record<string, string | null>>;
 
 /** Call it after `computeClusterDiff`. @param limit rows of each kind, by organization; undefined for all */
 export async function clusterPreview(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   limit: number | undefined,
 ): Promise<ClusterPreview> {
   await db.execute(sql`

@@ -1,6 +1,6 @@
 /** Finds or creates regions, machines and users of the clusters in a diff, in the caller's transaction. */
 
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, and, eq, gt, isNull, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { insertInto, nameOf, selectAs } from '../../connection/statements.ts';
 import { lockOrganizations } from '../../organizations.ts';
@@ -21,7 +21,7 @@ const places = pgTable('cluster_places', (c) => ({
  * Locks the organizations for the rest of the transaction, then finds or creates all references. Anti-joins find new rows, since
  * conflicts would use up ids. Returns the number of unchanged clusters with another machine or region now.
  */
-export async function resolveReferences(db: SessionDatabase): Promise<number> {
+export async function resolveReferences(db: ConnectionDatabase): Promise<number> {
   await lockOrganizations(
     db,
     sql`select ${d.organizationId} from ${d} union all select ${missing.organizationId} from ${missing}`,
@@ -52,7 +52,7 @@ export async function resolveReferences(db: SessionDatabase): Promise<number> {
   return moved.count;
 }
 
-async function resolveRegions(db: SessionDatabase): Promise<void> {
+async function resolveRegions(db: ConnectionDatabase): Promise<void> {
   await db.execute(sql`
     ${insertInto(providers, { name: sql`min(${d.provider} collate "C")` })}
     from ${d} where not exists (select from ${providers} where lower(${providers.name}) = lower(${d.provider}))
@@ -115,7 +115,7 @@ async function resolveRegions(db: SessionDatabase): Promise<void> {
  * Finds each cluster's machine: the type that the source names; or the previous machine, if it still has the shape; or the cheapest
  * available machine of the shape in the region; or a new unlisted machine.
  */
-async function resolveMachines(db: SessionDatabase): Promise<void> {
+async function resolveMachines(db: ConnectionDatabase): Promise<void> {
   await findMachines(db);
   // It takes the given name if that is free, so that its id stays when a catalogue lists it later.
   for (const name of [sql`${d.machineName}`, NAME_OF_SHAPE]) {
@@ -145,7 +145,7 @@ const NAME_OF_SHAPE = sql`'unlisted ' || ${d.cpu} || ' cpu ' || (${d.item} #>> '
   case ${d.ramUnit} when 'Binary' then ' GiB' else ' GB' end`;
 
 /** Sets the machine of every cluster without one, if it exists. */
-async function findMachines(db: SessionDatabase): Promise<void> {
+async function findMachines(db: ConnectionDatabase): Promise<void> {
   const fits = sql`(${machines.cpu}, ${machines.ram}, ${machines.ramUnit}) = (${d.cpu}, ${d.ram}, ${d.ramUnit})`;
   const isListed = sql`${machines.excludedReason} is distinct from 'unlisted'`;
   const isThere = and(isNull(d.machineId), eq(machines.regionId, d.regionId));

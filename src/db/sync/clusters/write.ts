@@ -1,6 +1,6 @@
 /** Writes a computed diff of clusters in the caller's transaction. */
 
-import type { SessionDatabase } from '../../connection/connect.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, eq, ne, sql } from '../../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
 import { clusters, disks, diskTypes, organizations } from '../../schema.ts';
@@ -39,7 +39,7 @@ const IS_TYPE_OF_DISK = sql`${diskTypes.organizationId} = ${d.organizationId} an
 
 /** Writes the clusters with their disks. Call `setSlugs` before. Returns the number of retired clusters. */
 export async function writeClusters(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   by: ChangedBy,
   runsUntilRetired: number,
 ): Promise<number> {
@@ -75,7 +75,11 @@ export async function writeClusters(
 }
 
 /** Counts missed runs and retires clusters that missed too many. Returns the organization of each retired cluster. */
-async function retireMissing(db: SessionDatabase, now: string, runsUntilRetired: number): Promise<number[]> {
+async function retireMissing(
+  db: ConnectionDatabase,
+  now: string,
+  runsUntilRetired: number,
+): Promise<number[]> {
   await db.execute(sql`
     update ${clusters} set ${nameOf(clusters.missedRuns)} =
       case when ${missing.tolerated} then 0 else ${increment(clusters.missedRuns)} end
@@ -91,7 +95,7 @@ async function retireMissing(db: SessionDatabase, now: string, runsUntilRetired:
   return retired.map(({ organizationId }) => organizationId);
 }
 
-async function writeDiskTypes(db: SessionDatabase): Promise<void> {
+async function writeDiskTypes(db: ConnectionDatabase): Promise<void> {
   await db.execute(sql`
     ${insertInto(diskTypes, {
       organizationId: d.organizationId,
@@ -113,7 +117,7 @@ async function writeDiskTypes(db: SessionDatabase): Promise<void> {
     from ${DISKS} where ${IS_TYPE_OF_DISK} and ${diskTypes.price} <> k.price`);
 }
 
-async function writeDisks(db: SessionDatabase): Promise<void> {
+async function writeDisks(db: ConnectionDatabase): Promise<void> {
   await db.execute(sql`
     delete from ${disks} using ${d}
     where ${disks.organizationId} = ${d.organizationId} and ${disks.clusterId} = ${d.clusterId}`);
@@ -148,7 +152,10 @@ export interface SlugBatch {
 }
 
 /** Yields the clusters that need a slug, in the fixed order of slugs, some organizations at a time. */
-export async function* slugBatches(db: SessionDatabase, runsUntilRetired: number): AsyncGenerator<SlugBatch> {
+export async function* slugBatches(
+  db: ConnectionDatabase,
+  runsUntilRetired: number,
+): AsyncGenerator<SlugBatch> {
   const ids = await db.selectDistinct({ id: d.organizationId }).from(d).orderBy(d.organizationId);
   for (let from = 0; from < ids.length; from += ORGANIZATIONS_PER_READ) {
     const organizationIds = array(
@@ -181,7 +188,7 @@ export async function* slugBatches(db: SessionDatabase, runsUntilRetired: number
 }
 
 export async function setSlugs(
-  db: SessionDatabase,
+  db: ConnectionDatabase,
   slugs: readonly { organizationId: number; sourceKey: string; slug: string }[],
 ): Promise<void> {
   const column = <Key extends keyof (typeof slugs)[number]>(key: Key) => slugs.map((row) => row[key]);
