@@ -1,4 +1,4 @@
-/** The alert rules that are shipped, as they stand in the file. */
+/** The shipped alert rules, unchanged from the file. */
 import { readFileSync } from 'node:fs';
 import { loadYaml } from '@kubernetes/client-node';
 import { inPackage } from '../../src/config/package.ts';
@@ -18,7 +18,7 @@ export function alertRules(): readonly AlertRule[] {
   return groups.flatMap(({ rules }) => rules);
 }
 
-/** Of each check in the tests of the rules: which alert it is about, and how many are expected. */
+/** The tests of the rules: the alert of each check, and the number of expected alerts. */
 export function ruleChecks(): readonly { readonly alert: string; readonly expected: number }[] {
   const { tests } = yaml<{
     tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];

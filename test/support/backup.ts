@@ -1,18 +1,21 @@
-/** A database's backup, and its restoration while programs are connected. */
+/** Backs a database up and restores it while programs are connected. */
 import { inject } from 'vitest';
 import { databaseUrl, run, type TestDatabase } from './postgres.ts';
 
 export interface Backup {
-  /** Puts the backup in the place of the database. Whoever was connected is cut off, and finds it under the same name. */
+  /** Replaces the database by the backup. Connections are closed; clients find the database under the same name. */
   restore(): Promise<void>;
 }
 
 export interface BackupOptions {
-  /** As a copy of the server's files: the restored database is in all but its rows the one that was backed up. */
+  /**
+   * Copies the database as the server's files would be copied: the restored database equals the backup in all but its
+   * rows.
+   */
   readonly ofFiles?: boolean;
 }
 
-/** Takes a backup; whoever is connected is cut off for the moment. */
+/** Takes a backup, which closes all connections. */
 export async function backUp(db: TestDatabase, { ofFiles = false }: BackupOptions = {}): Promise<Backup> {
   const { adminUrl } = inject('postgres');
   const backup = `${db.name}_backup`;
@@ -29,7 +32,7 @@ export async function backUp(db: TestDatabase, { ofFiles = false }: BackupOption
   };
 }
 
-/** Nobody is connected to the database meanwhile. */
+/** No client can connect to the database during this time. */
 async function alone(adminUrl: string, name: string, act: () => Promise<void>): Promise<void> {
   await run(adminUrl, `alter database ${name} allow_connections false`);
   await run(

@@ -1,4 +1,4 @@
-/** The system's Chromium, driven by playwright-core, which brings none of its own. */
+/** The system's Chromium, driven by playwright-core, which contains no browser. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -11,20 +11,20 @@ export const hasChromium = PROGRAM !== undefined;
 
 export async function launchBrowser(): Promise<Browser> {
   if (PROGRAM === undefined) throw new Error(`there is no ${CHROMIUM}`);
-  // As root, which tests may be, Chromium has no sandbox.
+  // Tests may run as root, where Chromium has no sandbox.
   return chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox'] });
 }
 
-/** As a context's options. */
+/** Options of the browser context. */
 export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
 
 export interface WatchedPage {
   readonly page: Page;
-  /** What the page has complained about so far: errors and warnings of its console, requests to elsewhere. */
+  /** Problems of the page so far: errors and warnings of its console, requests to other hosts. */
   readonly complaints: readonly string[];
 }
 
-/** A page in a context of its own that notes what goes wrong in it; the operator of the token has signed in. */
+/** Opens a page in a new context that records its problems; the operator of the token has signed in. */
 export async function openPage(
   browser: Browser,
   origin: string,
@@ -55,9 +55,9 @@ export async function openPage(
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds that is serious or critical: rule, and the first element. */
+/** Returns the serious and critical findings of axe: rule and first element. */
 export async function seriousFindings(page: Page): Promise<string[]> {
-  // By the debugger, since the page's policy lets no script in that is not its own.
+  // Evaluated through the debugger, since the page's policy blocks foreign scripts.
   const session = await page.context().newCDPSession(page);
   const { result } = await session.send('Runtime.evaluate', {
     expression: `${AXE}; axe.run().then(({ violations }) => JSON.stringify(violations

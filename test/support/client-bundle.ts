@@ -1,4 +1,4 @@
-/** The client as an application ships it: one minified file, made by Vite. */
+/** Bundles the client as an application does: one minified file, made by Vite. */
 
 import { build } from 'vite';
 import { inPackage } from '../../src/config/package.ts';
@@ -8,7 +8,7 @@ export interface ClientBundle {
   readonly module: string;
   /** A script that declares `fleetbook`. */
   readonly script: string;
-  /** What the module imports: nothing, where all is well. */
+  /** Imports of the module; a correct bundle has none. */
   readonly imports: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export async function clientBundle(): Promise<ClientBundle> {
       minify: true,
       target: 'es2022',
       lib: { entry: inPackage('packages/client/src/index.ts'), name: 'fleetbook', formats: ['es', 'iife'] },
-      // An import that cannot be bundled is to be seen, not replaced by an empty module.
+      // A module that cannot be bundled must be visible in the output, not replaced by an empty module.
       rolldownOptions: { external: /^node:/ },
     },
   });

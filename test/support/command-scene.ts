@@ -3,11 +3,11 @@ import { startTestRedis } from './redis.ts';
 
 export interface CommandScene extends AsyncDisposable {
   readonly scene: Scene;
-  /** By which commands reach its servers. */
+  /** The environment with which commands reach the servers. */
   readonly env: Record<string, string>;
 }
 
-/** Servers with an empty database for commands to work on, and readers that see what they did. */
+/** Servers with an empty database for commands, and readers that see the effects. */
 export async function openCommandScene(): Promise<CommandScene> {
   await using opening = new AsyncDisposableStack();
   const redis = opening.use(await startTestRedis());

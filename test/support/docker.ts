@@ -1,4 +1,4 @@
-/** Global set-up of the container tests: finds out, as Testcontainers itself does, whether a Docker engine answers. */
+/** Global set-up of the container tests: detects a Docker engine as Testcontainers does. */
 import { getContainerRuntimeClient } from 'testcontainers';
 import type { TestProject } from 'vitest/node';
 

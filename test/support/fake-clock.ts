@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/sources/http/retries.ts';
 
-/** A clock on which only pauses take time, and none of it the test's. */
+/** A clock that only pauses advance; a test does not wait for them. */
 export interface FakeClock extends Clock {
   /** Every pause, in milliseconds. */
   readonly waits: readonly number[];

@@ -1,6 +1,6 @@
 /**
- * A server that speaks the extensions of the API as documented, strictly: what it does not know of a request it refuses, as
- * the API does. Tests of clients break its connections where they like.
+ * A server of the API's extensions. It follows the documentation strictly and rejects each request with unknown
+ * parts. Tests of clients break its connections at any point.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -20,7 +20,7 @@ const FILTER = {
   cpu_kind: /^(dedicated|shared)$/,
 };
 
-/** The parameters of each path, and what they must be. */
+/** The parameters of each path, with their formats. */
 const PARAMETERS: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   '/v1/machines/search': {
     ...FILTER,
@@ -75,13 +75,16 @@ export interface AskedFor {
   readonly headers: IncomingMessage['headers'];
 }
 
-/** What a change says beside its place. */
+/** The fields of a change besides its place. */
 type NewChange = Change extends infer C ? (C extends Change ? Omit<C, 'id' | 'at'> : never) : never;
 
 export class FakeExtensions implements AsyncDisposable {
   readonly token: string;
   readonly asked: AskedFor[] = [];
-  /** How the feed answers who accepts an event stream: `silent` begins none that anybody sees, as behind a proxy that holds it back. */
+  /**
+   * How the feed answers a request for an event stream. `silent` starts a stream that delivers nothing, as behind a
+   * buffering proxy.
+   */
   streams: 'live' | 'refused' | 'silent' = 'live';
   url = '';
   readonly #server = createServer((request, response) => this.#answer(request, response));
@@ -99,7 +102,7 @@ export class FakeExtensions implements AsyncDisposable {
     this.#otherwise = otherwise;
   }
 
-  /** @param otherwise answers every path that is none of the extensions */
+  /** @param otherwise answers each path outside of the extensions */
   static async start(otherwise?: Handler, token = 'fb_test'): Promise<FakeExtensions> {
     const fake = new FakeExtensions(token, otherwise);
     fake.#server.listen(0, '127.0.0.1');
@@ -108,7 +111,7 @@ export class FakeExtensions implements AsyncDisposable {
     return fake;
   }
 
-  /** These answer the next requests, one each. */
+  /** Answers of the next requests, one each. */
   first(...handlers: readonly Handler[]): void {
     this.#first.push(...handlers);
   }
@@ -121,7 +124,7 @@ export class FakeExtensions implements AsyncDisposable {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Places before the last one are gone. */
+  /** Places before the last one are expired. */
   forget(): void {
     this.#oldest = this.#changes.length;
   }
@@ -131,17 +134,17 @@ export class FakeExtensions implements AsyncDisposable {
     this.#cut((response) => response.end());
   }
 
-  /** Streams that are open. */
+  /** Open streams. */
   get listeners(): number {
     return this.#open.size;
   }
 
-  /** Waits until somebody has one open. */
+  /** Waits until a client has a stream open. */
   async isFollowed(): Promise<void> {
     await until(() => this.#open.size > 0, { what: 'a stream of changes' });
   }
 
-  /** Breaks them as a network does, in the middle of a chunk. */
+  /** Breaks the streams in the middle of a chunk, as a network does. */
   breakStreams(): void {
     this.#cut((response) => response.destroy());
   }
@@ -313,7 +316,7 @@ function recommended(
   json(request, response, { recommendations: told ? [told] : [], ram_unit, version: 'v1' });
 }
 
-/** The sizes in which a file is written: a client sees more than one chunk. */
+/** Sizes of the parts in which a file is written, so that a client sees more than one chunk. */
 const CHUNK = 16 * 1024;
 
 function sendFile(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
@@ -336,7 +339,7 @@ function sendFile(path: string, { headers }: IncomingMessage, response: ServerRe
   response.end();
 }
 
-/** Sends the first bytes of the file and breaks the connection when they have been sent. */
+/** Sends the first bytes of the file and breaks the connection once they are sent. */
 export function breakFileAfter(bytes: number): Handler {
   return (_, response) => {
     response.writeHead(200, {
@@ -345,7 +348,7 @@ export function breakFileAfter(bytes: number): Handler {
       'fleetbook-export-version': 'v1',
     });
     response.write(FILE.subarray(0, bytes), () => {
-      // Bytes that the system still holds would be lost with the connection.
+      // Bytes in the system's buffer would be lost with the connection.
       until(() => response.writableLength === 0).then(
         () => response.socket?.end(),
         () => response.destroy(),

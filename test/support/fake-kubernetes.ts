@@ -3,7 +3,7 @@ import { createServer as createSecure } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { until } from './until.ts';
 
-/** A custom resource as a test writes it; the server gives it its resource version. */
+/** A custom resource of a test; the server assigns its resource version. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -16,7 +16,7 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** A request that the server took for right. */
+/** A valid request. */
 interface Taken {
   readonly verb: 'list' | 'watch' | 'get';
   readonly path: string;
@@ -24,16 +24,16 @@ interface Taken {
   readonly authorization: string | undefined;
 }
 
-/** An answer instead of the right one, to the next request of that verb. */
+/** A faulty answer to the next request of that verb. */
 interface Misdeed {
   readonly verb: 'list' | 'watch';
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Only to a request that goes on with a list. */
+  /** Only for a request that continues a list. */
   readonly continued?: boolean;
-  /** Before it is answered, or instead of an answer: the connection breaks. */
+  /** The connection breaks before or instead of the answer. */
   readonly cut?: boolean;
-  /** Nothing comes at all. */
+  /** The server never answers. */
   readonly silent?: boolean;
 }
 
@@ -52,13 +52,13 @@ export interface FakeKubernetesOptions {
   /** Plurals of the resources that are installed, by group and version: `{ 'postgresql.cnpg.io/v1': 'clusters' }`. */
   readonly installed: Readonly<Record<string, string>>;
   /**
-   * Groups and versions whose objects the credentials may not read (403, installed or not); with `*`, not even which
-   * there are.
+   * Groups and versions whose objects the credentials may not read (403, installed or not); with `*`, they may not
+   * list groups either.
    */
   readonly forbidden?: readonly string[];
-  /** Bearer token that is asked for; anybody is let in without one. */
+  /** The required bearer token; without one, every client is admitted. */
   readonly token?: string;
-  /** Makes it an https server; with `ca`, clients must show a certificate. */
+  /** Uses https; with `ca`, clients must show a certificate. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buffer };
 }
 
@@ -67,9 +67,9 @@ const LIST_QUERY = ['limit', 'continue', 'labelSelector'];
 const WATCH_QUERY = ['watch', 'resourceVersion', 'allowWatchBookmarks', 'timeoutSeconds', 'labelSelector'];
 
 /**
- * An API server on a free loopback port that keeps custom resources as a real one does: one version counter, pages of
- * one moment, watches that start from any version it still knows. Leaving the scope closes it and throws when a request
- * came that a real one would not understand, or when a misdeed was not done.
+ * An API server on a free loopback port that stores custom resources as a real one does: one version counter, pages
+ * of one snapshot, watches that start from any stored version. Leaving the scope closes it and throws if an invalid
+ * request came or a planned fault was not used.
  */
 export class FakeKubernetes implements AsyncDisposable {
   readonly taken: Taken[] = [];
@@ -88,7 +88,7 @@ export class FakeKubernetes implements AsyncDisposable {
   readonly #wrong: string[] = [];
   readonly #installed: Map<string, string>;
   #version = 1000;
-  /** Watches from before this version are told that it is gone. */
+  /** Watches from before this version get "gone". */
   #compacted = 0;
 
   private constructor(options: FakeKubernetesOptions) {
@@ -121,17 +121,17 @@ export class FakeKubernetes implements AsyncDisposable {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}`;
   }
 
-  /** Connections that are open now. */
+  /** Open connections. */
   get connections(): number {
     return this.#sockets.size;
   }
 
-  /** How many lists, watches or single objects were asked for so far. */
+  /** The number of lists, watches or single reads so far. */
   count(verb: Taken['verb']): number {
     return this.taken.filter((each) => each.verb === verb).length;
   }
 
-  /** Waits until so many watches stand. */
+  /** Waits until this many watches are open. */
   async watches(count: number): Promise<void> {
     await until(() => this.#streams.size === count, { what: `${count} open watches` });
   }
@@ -147,7 +147,7 @@ export class FakeKubernetes implements AsyncDisposable {
     this.#change('DELETED', object);
   }
 
-  /** Tells every watch the newest version, as a real server does about once a minute. @returns that version */
+  /** Sends each watch the newest version, as a real server does about once a minute. @returns that version */
   bookmark(): string {
     this.#version += 1;
     for (const stream of this.#streams) {
@@ -157,14 +157,14 @@ export class FakeKubernetes implements AsyncDisposable {
     return String(this.#version);
   }
 
-  /** Forgets what happened so far: a watch from before gets 410, and so does a list that goes on. */
+  /** Deletes the past events: a watch or continued list from before gets 410. */
   compact(): void {
     this.#version += 1;
     this.#compacted = this.#version;
     this.#pages.clear();
   }
 
-  /** Sends an ERROR event to every watch, and ends it. */
+  /** Sends an ERROR event to each watch and ends it. */
   error(status: { readonly code: number; readonly [field: string]: unknown }): void {
     for (const stream of this.#streams) {
       write(stream, { type: 'ERROR', object: { kind: 'Status', status: 'Failure', ...status } });
@@ -172,17 +172,17 @@ export class FakeKubernetes implements AsyncDisposable {
     }
   }
 
-  /** Sends a line as it is to every watch. */
+  /** Sends an unchanged line to each watch. */
   raw(line: string): void {
     for (const { response } of this.#streams) response.write(line);
   }
 
-  /** Ends every watch as a server does whose time is over. */
+  /** Ends each watch as a server does after its time limit. */
   end(): void {
     for (const stream of this.#streams) this.#leave(stream).end();
   }
 
-  /** Breaks the connection of every watch, within a line. */
+  /** Breaks the connection of each watch in the middle of a line. */
   cut(): void {
     for (const stream of this.#streams) {
       const response = this.#leave(stream);
@@ -190,17 +190,17 @@ export class FakeKubernetes implements AsyncDisposable {
     }
   }
 
-  /** Answers with this object, or this status, at the address of one object. */
+  /** Answers a read of one object with this object or this status. */
   single(path: string, answer: unknown): void {
     this.#single.set(path, answer);
   }
 
-  /** Answers the next request of that verb otherwise. */
+  /** Answers the next request of that verb with a fault. */
   misbehave(misdeed: Misdeed): void {
     this.#misdeeds.push(misdeed);
   }
 
-  /** Drops the misdeeds that are left. */
+  /** Drops the unused faults. */
   forgive(): void {
     this.#misdeeds.length = 0;
   }
@@ -217,12 +217,12 @@ export class FakeKubernetes implements AsyncDisposable {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
-    const undone = this.#misdeeds.map(({ verb, status }) => `nobody came for the ${status} to a ${verb}`);
+    const undone = this.#misdeeds.map(({ verb, status }) => `no ${verb} came for the ${status}`);
     const problems = [...this.#wrong, ...undone];
     if (problems.length > 0) throw new Error(`fake Kubernetes: ${problems.join('; ')}`);
   }
 
-  /** Nothing that happens from now on is sent there. */
+  /** Sends no later event there. */
   #leave(stream: Stream): ServerResponse {
     this.#streams.delete(stream);
     return stream.response;
@@ -282,7 +282,7 @@ export class FakeKubernetes implements AsyncDisposable {
       refuse(response, found.status, found.headers);
       return;
     }
-    // As with a real one: whether it is installed is not told to whom it is forbidden.
+    // A real server also hides from a forbidden client whether it is installed.
     if (this.#options.forbidden?.includes(apiVersion)) {
       refuse(response, 403);
       return;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fakeUpstream } from './fake-upstream.ts';
 
 describe('the strict fake upstream', () => {
-  it('answers expected calls, in the order in which they were announced', async () => {
+  it('answers expected calls in the order of their announcement', async () => {
     await using upstream = await fakeUpstream();
     const first = upstream.expect(
       { path: '/a', query: { page: '1' }, headers: { 'x-key': /^s/ } },
@@ -27,9 +27,9 @@ describe('the strict fake upstream', () => {
 
   it.each([
     ['another path', '/b?page=1', {}],
-    ['another parameter more', '/a?page=1&more=1', {}],
-    ['a parameter less', '/a', {}],
-    ['a header that must not be there', '/a?page=1', { authorization: 'Bearer x' }],
+    ['an additional parameter', '/a?page=1&more=1', {}],
+    ['a missing parameter', '/a', {}],
+    ['a forbidden header', '/a?page=1', { authorization: 'Bearer x' }],
   ])('fails the test on a call with %s', async (_, path, headers) => {
     const upstream = await fakeUpstream();
     upstream.expect({ path: '/a', query: { page: '1' }, headers: { authorization: null }, times: 'any' }, {});
@@ -37,7 +37,7 @@ describe('the strict fake upstream', () => {
     await expect(upstream[Symbol.asyncDispose]()).rejects.toThrow(`unexpected call: GET ${path}`);
   });
 
-  it('fails the test on a call that came once more than expected', async () => {
+  it('fails the test on one call more than expected', async () => {
     const upstream = await fakeUpstream();
     upstream.expect({ path: '/a' }, {});
     await fetch(`${upstream.url}/a`);
@@ -45,28 +45,28 @@ describe('the strict fake upstream', () => {
     await expect(upstream[Symbol.asyncDispose]()).rejects.toThrow('GET /a (once more than expected)');
   });
 
-  it('fails the test on an expected call that did not come', async () => {
+  it('fails the test on a missing expected call', async () => {
     const upstream = await fakeUpstream();
     upstream.expect({ path: '/a', times: 2 }, {});
     await fetch(`${upstream.url}/a`);
     await expect(upstream[Symbol.asyncDispose]()).rejects.toThrow('expected call did not come again: GET /a');
   });
 
-  it.each(['length', 'chunked'] as const)('can break off a body whose end is told by %s', async (framing) => {
+  it.each(['length', 'chunked'] as const)('can break off a body that ends by %s', async (framing) => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/a' }, { raw: 'half and half', cutAfter: 4, framing });
     const response = await fetch(`${upstream.url}/a`);
     await expect(response.text()).rejects.toThrow('terminated');
   });
 
-  it('can break off a body that only the end of the connection ends, which then looks whole', async () => {
+  it('can break off a body that ends with the connection, which then appears complete', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/a' }, { raw: 'half and half', cutAfter: 4, framing: 'close' });
     const response = await fetch(`${upstream.url}/a`);
     expect(await response.text()).toBe('half');
   });
 
-  it('holds an answer back until it is released, before it or in the middle of the body', async () => {
+  it('delays an answer until it is released, before it or in the middle of the body', async () => {
     await using upstream = await fakeUpstream();
     const released = Promise.withResolvers<void>();
     const { arrived } = upstream.expect({ path: '/a' }, { raw: 'late', after: released.promise });
@@ -81,7 +81,7 @@ describe('the strict fake upstream', () => {
     expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe('ly');
   });
 
-  it('closes while a held answer is still waiting', async () => {
+  it('closes while a delayed answer is still waiting', async () => {
     const upstream = await fakeUpstream();
     const { arrived } = upstream.expect({ path: '/a' }, { after: new Promise(() => {}) });
     const held = expect(fetch(`${upstream.url}/a`)).rejects.toThrow('fetch failed');

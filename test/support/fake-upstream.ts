@@ -6,11 +6,11 @@ import { isDeepStrictEqual } from 'node:util';
 interface ExpectedCall {
   readonly method?: string;
   readonly path: string;
-  /** The whole query: a parameter more, less or other is another call. Default: none. */
+  /** The whole query: an additional, missing or different parameter makes another call. Default: none. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Headers that must be there (by value or pattern) or must not (`null`); others do not matter. */
+  /** Headers that must be present (by value or pattern) or absent (`null`); others are ignored. */
   readonly headers?: Readonly<Record<string, string | RegExp | null>>;
-  /** How often: once by default, a number, or `any` (none included). */
+  /** The number of calls: 1 by default, a number, or `any` (0 included). */
   readonly times?: number | 'any';
 }
 
@@ -19,15 +19,15 @@ export interface FakeAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
-  /** Sent as it is, instead of `json`. */
+  /** Sent unchanged instead of `json`. */
   readonly raw?: string | Uint8Array;
-  /** What tells the client where the body ends; `close`: only the end of the connection. Default `length`. */
+  /** How the client finds the end of the body; `close`: only by the end of the connection. Default `length`. */
   readonly framing?: 'length' | 'chunked' | 'close';
-  /** Sends so many bytes of the body, then breaks the connection. */
+  /** Sends this many bytes of the body, then breaks the connection. */
   readonly cutAfter?: number;
-  /** Nothing is sent before this is settled. */
+  /** Sends nothing before this is settled. */
   readonly after?: Promise<unknown>;
-  /** Sends so many bytes of the body, and the rest when `until` is settled. */
+  /** Sends this many bytes of the body, and the rest when `until` is settled. */
   readonly stall?: { readonly afterBytes: number; readonly until: Promise<unknown> };
 }
 
@@ -47,21 +47,17 @@ interface Expectation {
 
 /**
  * A strict HTTP upstream on a free loopback port: `await using upstream = await fakeUpstream()`. Leaving the scope
- * closes it and throws when a call came that no expectation fits, or when an expected call did not come.
+ * closes it and throws if a call matched no expectation or an expected call did not come.
  */
 export interface FakeUpstream extends AsyncDisposable {
   /** Without a trailing slash. */
   readonly url: string;
   /** Every call, in order of arrival. */
   readonly received: readonly ReceivedCall[];
-  /**
-   * Among expectations that fit a call, the first that is not used up answers it. `arrived` settles with the first
-   * call that it answered: a condition to wait for.
-   */
+  /** The first unused expectation that matches a call answers it. `arrived` settles with its first call. */
   expect(call: ExpectedCall, answer: FakeAnswer): { readonly arrived: Promise<ReceivedCall> };
 }
 
-/** Starts a strict upstream; see `FakeUpstream`. */
 export async function fakeUpstream(): Promise<FakeUpstream> {
   const expectations: Expectation[] = [];
   const received: ReceivedCall[] = [];

@@ -3,32 +3,32 @@ import { type Duplex, Transform, type TransformCallback } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A TCP proxy on a free loopback port that breaks the way to a real server as networks do:
- * `await using proxy = await faultProxy(redis.url)`.
+ * A TCP proxy on a free loopback port that fails between a client and a real server as networks do: `await using
+ * proxy = await faultProxy(redis.url)`.
  */
 export interface FaultProxy extends AsyncDisposable {
   /** The server's URL, with the proxy's address. */
   readonly url: string;
-  /** Connections that are open through it. */
+  /** Open connections through the proxy. */
   readonly connections: number;
-  /** Nobody listens any more, and what was connected is cut. */
+  /** Stops listening and breaks all connections. */
   refuse(): Promise<void>;
   /**
-   * Connections stay open, and are taken, but not a byte passes either way.
-   * @param from source addresses whose connections hang; all unless given
+   * Accepts connections and leaves them open, but passes no byte either way.
+   * @param from source addresses whose connections hang; default: all
    */
   hang(from?: ReadonlySet<string>): void;
-  /** Of the connections that there are, what is sent arrives, and nothing comes back until `heal`. */
+  /** Existing connections still pass requests, but no byte comes back until `heal`. */
   mute(): void;
-  /** Every connection that there is stays open for ever without a byte; new ones work. */
+  /** Existing connections stay open and pass no byte; new ones work. */
   abandon(): void;
-  /** Every connection that there is breaks off; new ones work. */
+  /** Breaks existing connections; new ones work. */
   cut(): void;
-  /** New connections lead to this server; those that there are stay where they are, as when a name or an address moves. */
+  /** New connections lead to this server; existing ones stay, as when a name or an address moves. */
   lead(serverUrl: string): void;
-  /** Every byte arrives so many milliseconds later, in both directions, until `heal`. */
+  /** Delays each byte by this many milliseconds, in both directions, until `heal`. */
   delay(ms: number): void;
-  /** All is well again; bytes that hung are delivered. */
+  /** Ends all faults and delivers delayed bytes. */
   heal(): Promise<void>;
 }
 
@@ -37,11 +37,11 @@ interface Pair {
   readonly upstream: Socket;
   abandoned: boolean;
   flows: boolean;
-  /** Between the two, from the first delay on. */
+  /** Delays bytes between the two, from the first delay on. */
   late: readonly [Late, Late] | undefined;
 }
 
-/** Hands on what it gets after a while, in order. */
+/** Passes each chunk on after a delay, in order. */
 class Late extends Transform {
   readonly #ms: () => number;
   #handedOn = Promise.resolve();
@@ -74,7 +74,7 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
   let delayMs = 0;
 
   const flow = (pair: Pair) => {
-    // Piped twice, every byte would arrive twice.
+    // A second pipe would deliver each byte twice.
     if (pair.flows) return;
     pair.flows = true;
     if (delayMs > 0) pair.late ??= [new Late(() => delayMs), new Late(() => delayMs)];

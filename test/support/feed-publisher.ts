@@ -3,7 +3,7 @@ import { feedFollower } from '../../src/features/feed/feed-publisher.ts';
 import type { RedisClient } from '../../src/redis/redis.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 
-/** A publisher that also adds to the changes feed, as that of a worker does. */
+/** A publisher that also writes the changes feed, as a worker's does. */
 export function feedPublisher(db: ClientDatabase, redis: RedisClient): Publisher {
   return new Publisher(db, redis, { followers: [feedFollower({ db, redis })] });
 }

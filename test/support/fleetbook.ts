@@ -9,7 +9,7 @@ export interface CliResult {
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
-/** Runs the program as a person would; only what `env` gives is in its environment. @param input what it reads, then its end */
+/** Runs the program with only the environment of `env`. @param input standard input of the program */
 export async function fleetbook(
   args: readonly string[],
   env: Record<string, string> = {},
@@ -19,7 +19,7 @@ export async function fleetbook(
     const running = promisify(execFile)(process.execPath, [CLI, ...args], {
       env: { PATH: process.env.PATH, ...env },
     });
-    // It may end without reading.
+    // The program may end without reading.
     running.child.stdin?.on('error', () => {}).end(input);
     const { stdout, stderr } = await running;
     return { code: 0, stdout, stderr };

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Runs something with an environment in which Node notes what it loads.
- * @param run starts a process with this addition to its environment, and waits for its end
- * @returns what `run` did, and the paths of all modules that the process has loaded, from the repository's root
+ * Runs a process in an environment where Node records loaded modules.
+ * @param run starts a process with this additional environment, and waits for its end
+ * @returns the result of `run`, and the paths of all loaded modules, relative to the repository's root
  */
 export async function loadedModules<T>(
   run: (env: Record<string, string>) => Promise<T>,

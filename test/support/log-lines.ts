@@ -10,7 +10,7 @@ export interface LoggedLine {
   readonly requestId?: string;
 }
 
-/** A logger with the fields that those of the programs have, and every line that it wrote. */
+/** A logger with the fields of the programs' logger, and each line that it wrote. */
 export function keptLog(): { readonly logger: Logger; readonly lines: readonly LoggedLine[] } {
   const lines: LoggedLine[] = [];
   const write = (json: string) => lines.push(JSON.parse(json) as LoggedLine);

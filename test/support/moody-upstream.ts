@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 
-/** How an upstream takes a call: as usual, with an error, with something else, or not at all until it is told to. */
+/** How an upstream answers: normally, with an error, with another body, or not before it is released. */
 export type Mood =
   | 'well'
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
@@ -9,7 +9,7 @@ export type Mood =
 
 export type Upstream = 'hetzner' | 'linode' | 'clusters';
 
-/** The sample's upstreams, each of which can be put into a mood. */
+/** The sample's upstreams; tests set how each one answers. */
 export interface MoodyUpstream extends AsyncDisposable {
   readonly urls: Readonly<Record<Upstream, string>>;
   readonly moods: Record<Upstream, Mood>;

@@ -2,21 +2,21 @@ import type { TestOptions } from 'vitest';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Why the test does not run here. */
+    /** The reason why the test is skipped here. */
     readonly skipped?: string;
   }
 }
 
 /**
- * Options of a test, or of a whole `describe`, that not every machine can run: `npm test` says why it was skipped.
- * @param what it needs, after "needs"
+ * Options of a test or `describe` that needs something of the machine: `npm test` reports why it was skipped.
+ * @param what the missing thing, after "needs"
  */
 export function needs(isThere: boolean, what: string): TestOptions {
   return isThere ? {} : { skip: true, meta: { skipped: `needs ${what}` } };
 }
 
 /** Payloads of real upstreams are not part of the repository. */
-export const RECORDED_PAYLOADS = 'the recorded payloads, a folder beside the repository';
+export const RECORDED_PAYLOADS = 'the folder of recorded payloads, next to the repository';
 
 /** See `asNobody`. */
 export const ANOTHER_USER = 'root and the program setpriv, to become another user';

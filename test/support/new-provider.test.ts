@@ -27,11 +27,11 @@ it.each([
   ['ops', 'the variables of its source would begin as the setting OPS_'],
   ['clusters', 'the variables of its source would begin as the setting CLUSTERS_URL'],
   ['taken', 'the id taken is taken: test/conformance/taken.ts exists; choose another id'],
-])('a new provider is refused the id %j', (id, problem) => {
+])('a new provider cannot have the id %j', (id, problem) => {
   expect(() => newProvider(id, [], (path) => path === 'test/conformance/taken.ts')).toThrow(problem);
 });
 
-it('what is written for a new provider is formatted, has no wrong type and passes the conformance suite', async () => {
+it('the files of a new provider are formatted, have correct types and pass the conformance suite', async () => {
   await using folder = await scratchFolder();
   const at = (path: string) => join(folder.path, path);
   const run = async (program: string, ...args: string[]) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run new:provider <id>`: writes the adapter of a provider, its conformance case and its fixtures. They are of an
- * invented API and pass every check, so that each step from there to the real API can be tested.
+ * `npm run new:provider <id>`: writes the adapter of a provider, its conformance case and its fixtures. They describe
+ * an invented API and pass each check, so that each step from there to the real API can be tested.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,21 +9,21 @@ import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { environmentKey } from '../../src/sources/schema/options.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Ids from here on belong to providers that no adapter names. */
+/** Ids from here on belong to providers without an adapter. */
 const FIRST_UNNAMED = 1000;
 const LONGEST_ID = 40;
 
 export interface NewProvider {
-  /** The stable id that readers see. */
+  /** The stable id in the API. */
   readonly number: number;
-  /** Contents by path, from the root of the repository. */
+  /** Contents by path, relative to the repository's root. */
   readonly files: Readonly<Record<string, string>>;
 }
 
 /**
- * The files of a new provider.
+ * Returns the files of a new provider.
  * @param exists whether there is a file at a path
- * @throws Error for an id that is malformed or taken; its message says what to do
+ * @throws Error for a malformed or used id; its message states the remedy
  */
 export function newProvider(
   id: string,

@@ -4,8 +4,8 @@ export const NOBODY = 65_534;
 const setpriv = process.getuid?.() === 0 ? findSetpriv() : undefined;
 
 /**
- * Command and arguments that run a program as an ordinary user, or undefined where that is impossible: we are not root.
- * It may read everything, so that it runs this very Node also in a clone that only root may enter.
+ * Command and arguments that run a program as an ordinary user; undefined without root. The user may read all files:
+ * Node's program may be in a folder that only root can read.
  */
 export const asNobody: readonly string[] | undefined =
   setpriv === undefined

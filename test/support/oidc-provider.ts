@@ -1,4 +1,4 @@
-/** A provider of OpenID Connect on a free loopback port: it signs by RS256, and can be told to do wrong. */
+/** An OpenID Connect provider on a free loopback port. It signs with RS256 and can misbehave on request. */
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,23 +8,23 @@ export const CLIENT = { id: 'fleetbook', secret: 'the secret of the client' };
 
 export interface OidcProvider extends AsyncDisposable {
   readonly issuer: string;
-  /** Who is signed in there. */
+  /** The signed-in person. */
   person: Readonly<Record<string, unknown>> & { readonly sub: string };
-  /** Claims that take the place of those that would be right. */
+  /** Claims that replace the correct ones. */
   wrong: Readonly<Record<string, unknown>>;
-  /** Claims that only the userinfo endpoint tells. */
+  /** Claims that only the userinfo endpoint returns. */
   userinfo: Readonly<Record<string, unknown>> | undefined;
-  /** Signs by a key that it does not publish. */
+  /** Signs with an unpublished key. */
   forges: boolean;
-  /** The status of every answer while it is away. */
+  /** The status of each answer during an outage. */
   away: number | undefined;
-  /** The token endpoint answers after it. */
+  /** The token endpoint answers after this is settled. */
   wait: Promise<void> | undefined;
-  /** Takes another key, and forgets the one before. */
+  /** Replaces the key. */
   rotate(): void;
-  /** What a browser asked it for. */
+  /** Parameters of the browsers' requests. */
   readonly asked: Readonly<Record<string, string>>[];
-  /** How often each path was asked for. */
+  /** The number of requests of each path. */
   readonly hits: ReadonlyMap<string, number>;
 }
 

@@ -10,14 +10,14 @@ interface Journal {
 
 export interface Migrations extends AsyncDisposable {
   readonly path: string;
-  /** Names, in their order. */
+  /** Names, in order. */
   readonly tags: readonly string[];
 }
 
 /**
- * The migrations of another release, in a folder of their own.
- * @param before the first that it lacks, by the end of its name; it has all unless given
- * @param more migrations that it has besides, by their names
+ * The migrations of another release, in a temporary folder.
+ * @param before the first migration that it lacks, by the end of its name; default: it has all
+ * @param more additional migrations, by name
  */
 export async function migrationsOf({
   before,

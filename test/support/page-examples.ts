@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A request of the README or of docs/api.md, with the answer that the page shows. */
+/** A request of the README or of docs/api.md, with the documented answer. */
 export interface PageExample {
   readonly path: string;
   /** The whole answer, or its beginning if the page shortens it. */
@@ -12,7 +12,7 @@ const PAGES = ['README.md', 'docs/api.md'].map((page) =>
   readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'),
 );
 
-/** Returns every request with a token that both pages show together with its answer. */
+/** Returns each request with a token that both pages show with its answer. */
 export function pageExamples(): PageExample[] {
   return PAGES.flatMap((page) => [
     ...page.matchAll(/^```sh\nget "\$url([^"]+)"\n```\n\n```json\n(.*)\n```$/gm),

@@ -12,7 +12,7 @@ export interface PgBouncer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Undefined where the system has none; `apt-get install pgbouncer` brings it. */
+/** Undefined if the system has none; `apt-get install pgbouncer` installs it. */
 export const pgbouncer = onPath('pgbouncer');
 
 /** A real PgBouncer in transaction mode. */
@@ -37,7 +37,7 @@ default_pool_size = 2
 max_client_conn = 200
 `,
   );
-  // It does not run as root.
+  // PgBouncer does not run as root.
   await chmod(folder.path, 0o755);
   const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const server = await startServerProcess({

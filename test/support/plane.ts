@@ -1,4 +1,4 @@
-/** A control plane that a test drives, over real HTTP, and an adapter of its own that watches it. */
+/** A control plane over real HTTP that a test drives, and an adapter that watches it. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ClustersConfig } from '../../src/app/run-source.ts';
@@ -9,17 +9,17 @@ import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/so
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 import { reported } from '../sync/cluster-rows.ts';
 
-/** How it answers watches that begin: as usual, or with a status. */
+/** How it answers a new watch: normally, or with a status. */
 export type PlaneMood = 'well' | { readonly status: number; readonly retryAfter?: number };
 
 export interface Plane extends AsyncDisposable {
   readonly url: string;
-  /** What there is from now on; whoever watches hears of it. */
+  /** Replaces the clusters and notifies the watches. */
   set(clusters: readonly DescribedCluster[]): void;
   mood: PlaneMood;
-  /** Lists wait for it, with what there was when they were asked for. */
+  /** Lists wait for this, with the clusters at the time of their request. */
   listsWaitFor: Promise<unknown>;
-  /** Watches that wait for a change, now, and the most that ever did at once. */
+  /** Watches that wait for a change: now, and at most so far. */
   readonly watching: { now: number; most: number };
   /** Requests so far. */
   readonly asked: { list: number; watch: number };
@@ -113,7 +113,7 @@ const planeAdapter: ClusterAdapter = {
   },
 };
 
-/** A source that watches the plane, and whose one slot of the schedule is long past. */
+/** A source that watches the plane and whose only scheduled slot is long past. */
 export function planeSource(url: string, change: Partial<ClustersConfig> = {}): ClustersConfig {
   return {
     kind: 'clusters',
@@ -129,7 +129,7 @@ export function planeSource(url: string, change: Partial<ClustersConfig> = {}): 
   };
 }
 
-/** Clusters `c1`, `c2`, … of the organization `org`. */
+/** Returns clusters `c1`, `c2`, … of the organization `org`. */
 export function clusters(count: number, change: Partial<DescribedCluster> = {}): DescribedCluster[] {
   return Array.from({ length: count }, (_, index) => ({ ...reported(`c${index + 1}`), ...change }));
 }

@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { expect, it } from 'vitest';
 import { startReplicatedPostgres } from './postgres-replica.ts';
 
-it('a replica follows, falls behind while its stream hangs, and takes writes after the primary was killed', async () => {
+it('a replica follows, falls behind while its stream hangs, and accepts writes after the primary was killed', async () => {
   await using servers = await startReplicatedPostgres();
   const [primary, replica] = [servers.primary, servers.replica].map(({ url }) =>
     postgres(url, { max: 2 }),

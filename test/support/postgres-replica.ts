@@ -1,4 +1,4 @@
-/** A PostgreSQL with a streaming replica of it, each a server of its own on data of its own. */
+/** A PostgreSQL server and a streaming replica, each with a separate data folder. */
 import { execFile } from 'node:child_process';
 import { appendFile, cp, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,40 +14,40 @@ import { run } from './postgres.ts';
 import { until } from './until.ts';
 
 export interface ReplicaServer {
-  /** Superuser, password and database included; the address stays the same over restarts. */
+  /** With superuser, password and database; the address is stable over restarts. */
   readonly url: string;
   readonly port: number;
   readonly dataDir: string;
-  /** SIGKILL of the server; its backends end at once. */
+  /** Kills the server (SIGKILL); its backends end at once. */
   kill(): Promise<void>;
-  /** SIGSTOP of the server and all its backends: connections stay open, and nothing answers. */
+  /** Stops the server and all backends (SIGSTOP): connections stay open without an answer. */
   pause(): Promise<void>;
-  /** SIGCONT. */
+  /** Continues after `hang` (SIGCONT). */
   resume(): void;
-  /** Starts it again on the same port, and waits for its recovery. */
+  /** Starts it again on the same port and waits for its recovery. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ReplicatedPostgres extends AsyncDisposable {
   readonly primary: ReplicaServer;
-  /** A hot standby of it, asynchronous, that has all that was committed before it was made. */
+  /** An asynchronous hot standby with everything that was committed before it was created. */
   readonly replica: ReplicaServer;
-  /** The way by which the replica hears of changes: hang it, and the replica falls behind. */
+  /** The replication connection: while it hangs, the replica falls behind. */
   readonly stream: FaultProxy;
   /**
    * Both hosts in one URL, the primary first.
    * @param query without its question mark, e.g. `target_session_attrs=standby`
    */
   url(query?: string): string;
-  /** Waits until the replica has all that the primary has committed. */
+  /** Waits until the replica has everything that the primary committed. */
   caughtUp(): Promise<void>;
-  /** The replica takes writes from now on, with what it has; the primary is left as it is. */
+  /** Promotes the replica with its present data; the primary is unchanged. */
   promote(): Promise<void>;
 }
 
 export interface ReplicatedPostgresOptions {
-  /** Connections that each of both takes; 100 unless given. */
+  /** Connection limit of each server; default 100. */
   readonly maxConnections?: number;
 }
 
@@ -75,7 +75,7 @@ export async function startReplicatedPostgres({
     caughtUp: () => caughtUp(primary.url, replica.url),
     promote: () => run(replica.url, 'select pg_promote(true, 30)'),
     async [Symbol.asyncDispose]() {
-      // A primary waits at its end for replicas that it cannot reach.
+      // A primary waits for unreachable replicas when it stops.
       await stream.heal();
       await closing.disposeAsync();
     },
@@ -87,7 +87,7 @@ async function startServer(
   maxConnections: number,
 ): Promise<ReplicaServer & AsyncDisposable> {
   const port = await freePort();
-  // Durable: what is committed has to be in the log when the server is killed.
+  // Durable: commits must be in the log when the server is killed.
   const start = () => startEmbeddedPostgres({ dataDir, port, maxConnections });
   let server: EmbeddedPostgres = await start();
   let paused: readonly number[] = [];
@@ -112,7 +112,7 @@ async function startServer(
       await until(() => !backends.some((pid) => identify(pid)), { what: 'the backends have ended' });
     },
     async pause() {
-      // The server itself first: it starts no other ones.
+      // The server first, since it starts the others.
       signal(server.pid, 'SIGSTOP');
       paused = [server.pid, ...(await childrenOf(server.pid))];
       for (const pid of paused) signal(pid, 'SIGSTOP');
@@ -127,7 +127,7 @@ async function startServer(
   };
 }
 
-/** A copy of the files of a server that runs, as pg_basebackup makes it: the embedded binaries hold none. */
+/** Copies the files of a running server, as pg_basebackup does, which the embedded binaries lack. */
 async function copyServer(server: ReplicaServer, dataDir: string, streamUrl: string): Promise<void> {
   const sql = postgres(server.url, { max: 1, onnotice: () => {} });
   try {
@@ -145,7 +145,7 @@ async function copyServer(server: ReplicaServer, dataDir: string, streamUrl: str
   const { hostname, port, username, password } = new URL(streamUrl);
   const primary = `host=${hostname} port=${port} user=${username} password=${password}`;
   await writeFile(join(dataDir, 'standby.signal'), '');
-  // It tries again soon: a test waits for it.
+  // A short retry interval, since a test waits for it.
   await appendFile(
     join(dataDir, 'postgresql.auto.conf'),
     `primary_conninfo = '${primary}'\nwal_retrieve_retry_interval = '200ms'\n`,
@@ -153,7 +153,7 @@ async function copyServer(server: ReplicaServer, dataDir: string, streamUrl: str
   await cp(`${server.dataDir}.password`, `${dataDir}.password`);
 }
 
-/** Its backends and helpers are children of the server's process. */
+/** Its backends and helpers are child processes of the server. */
 async function childrenOf(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
   return stdout.trim().split('\n').map(Number);
@@ -163,7 +163,7 @@ function signal(pid: number, name: 'SIGSTOP' | 'SIGCONT'): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // A backend may have ended meanwhile.
+    // A backend may already have ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

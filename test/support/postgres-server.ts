@@ -1,4 +1,4 @@
-/** Global set-up: one PostgreSQL server for the whole run, with one migrated database to clone. */
+/** Global set-up: one PostgreSQL server for the whole run, with a migrated database to clone. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,10 @@ declare module 'vitest' {
   }
 }
 
-/** Uses the server that TEST_DATABASE_URL names (its user must be allowed to create databases and roles), else its own. */
+/**
+ * Uses the server of TEST_DATABASE_URL (its user must be allowed to create databases and roles), else an embedded
+ * one.
+ */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await using undo = new AsyncDisposableStack();
   await serveTests(project, process.env.TEST_DATABASE_URL || (await startOwn(undo)), undo);
@@ -23,7 +26,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   return () => running.disposeAsync();
 }
 
-/** Migrates a template on the server, and provides both to the tests of the project. */
+/** Migrates a template on the server and provides both to the project's tests. */
 export async function serveTests(
   project: TestProject,
   adminUrl: string,

@@ -3,19 +3,19 @@ import postgres from 'postgres';
 import { inject } from 'vitest';
 
 export interface TestDatabase extends AsyncDisposable {
-  /** The owner's, for `openStore({url, role})` and for looking at rows. */
+  /** The owner's URL, for `openStore({url, role})` and for reading rows. */
   readonly url: string;
   readonly name: string;
 }
 
 export interface TestDatabaseOptions {
-  /** False gives a database without a single table, for tests of the migrations. */
+  /** False returns a database without tables, for tests of the migrations. */
   readonly migrated?: boolean;
 }
 
 /**
- * A database of the test's own, on the run's one server: `await using db = await createDatabase()`. It is cloned from
- * a migrated template, has a lineage of its own, and disposing drops it with whoever is still connected.
+ * A new database on the run's server: `await using db = await createDatabase()`. It is a clone of a migrated template
+ * with a new lineage. Disposing drops it and closes its connections.
  */
 export async function createDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const { adminUrl, template } = inject('postgres');
@@ -23,7 +23,7 @@ export async function createDatabase(options: TestDatabaseOptions = {}): Promise
   const name = `test_${randomBytes(8).toString('hex')}`;
   const url = databaseUrl(adminUrl, name);
   await run(adminUrl, `create database ${name} template ${migrated ? template : 'template0'}`);
-  // As for any copy of a database: two with one lineage would take each other's snapshots for their own.
+  // Two databases with one lineage would share snapshots.
   if (migrated) await run(url, 'update lineage set id = gen_random_uuid()');
   return {
     url,
@@ -34,14 +34,14 @@ export async function createDatabase(options: TestDatabaseOptions = {}): Promise
   };
 }
 
-/** The same server and user, another database. */
+/** The same server and user, but another database. */
 export function databaseUrl(url: string, database: string): string {
   const parsed = new URL(url);
   parsed.pathname = `/${database}`;
   return parsed.href;
 }
 
-/** One statement on a connection of its own. */
+/** Runs one statement on a separate connection. */
 export async function run(url: string, statement: string): Promise<void> {
   const sql = postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} });
   try {

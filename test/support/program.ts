@@ -1,28 +1,28 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** A real process of a test's. Disposing sends SIGTERM and waits; SIGKILL after ten seconds. */
+/** A real process. Disposing sends SIGTERM and waits, then SIGKILL after ten seconds. */
 export interface Program extends AsyncDisposable {
   readonly pid: number;
   readonly child: ChildProcess;
   /**
-   * The next line of its standard output, parsed; the next one that has this field where one is named, since a program may
-   * log there too. @throws Error with its standard error when it ends without one.
+   * Returns the next line of its standard output, parsed. With a field name, skips lines without this field, such as
+   * logs. @throws Error with its standard error if it ends first
    */
   answer(field?: string): Promise<Record<string, string | number>>;
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
-  /** Everything it wrote so far, both streams. */
+  /** The whole output so far, both streams. */
   output(): string;
 }
 
 export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Command and arguments that come before Node's own, e.g. setpriv's. */
+  /** Command and arguments before Node's, e.g. setpriv's. */
   readonly through?: readonly string[];
   readonly cwd?: string;
 }
 
-/** Runs a script by this very Node. */
+/** Runs a script with this Node. */
 export async function startProgram(
   script: string,
   args: readonly string[],

@@ -1,9 +1,9 @@
-/** Whole catalogues of a few machines, as providers answer them: for tests of what happens when an answer is bad. */
+/** Small complete catalogues in the providers' formats, for tests of bad answers. */
 import type { FakeAnswer, FakeUpstream } from './fake-upstream.ts';
 
 type Page = { readonly names: readonly string[] } | { readonly instead: FakeAnswer };
 
-/** Hetzner's answers: one location, and its list of types page by page. Nothing comes before `after` is settled. */
+/** Hetzner's answers: one location, and its list of types page by page. All wait for `after`. */
 export function hetzner(
   upstream: FakeUpstream,
   pages: readonly Page[],
@@ -32,7 +32,7 @@ export function hetzner(
   return asked;
 }
 
-/** UpCloud's answers: one zone and its plans, with prices per hour as the upstream writes them. */
+/** UpCloud's answers: one zone and its plans, with prices an hour in the upstream's format. */
 export function upcloud(upstream: FakeUpstream, prices: Readonly<Record<string, number>>) {
   const zones = [{ id: 'fi-hel1', description: 'Helsinki 1', public: 'yes' }];
   const plans = Object.keys(prices).map((name) => ({ name, core_number: 2, memory_amount: 4096 }));
@@ -57,7 +57,7 @@ export const ZONES = [
   'pl-waw-3',
 ];
 
-/** Scaleway's product catalogue, which says in which zones there are types. */
+/** Scaleway's product catalogue, which states the zones of its types. */
 export function scalewayProducts(upstream: FakeUpstream, zones: readonly string[] = ZONES): void {
   const products = zones.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
   upstream.expect(
@@ -70,8 +70,8 @@ export function scalewayProducts(upstream: FakeUpstream, zones: readonly string[
 }
 
 /**
- * Scaleway's answers: one type in every zone, at 0.06 an hour unless another price is given; some may be unwell. The
- * product catalogue lists `zones`.
+ * Scaleway's answers: one type in each zone, at 0.06 an hour by default; some may fail. The product catalogue lists
+ * `zones`.
  */
 export function scaleway(
   upstream: FakeUpstream,
@@ -108,7 +108,7 @@ export type Row = Omit<typeof ROW, 'ram' | 'price'> & {
   price: number | string;
 };
 
-/** A list of six machines of 4 GiB at 0.06 an hour, which is 0.001 a minute; `change` makes others of them. */
+/** A list of six machines of 4 GiB at 0.06 an hour, which is 0.001 a minute; `change` modifies them. */
 export function priceList(upstream: FakeUpstream, change: (row: Row) => Row | readonly Row[] = (row) => row) {
   const rows = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'].map((name): Row => ({ ...ROW, name }));
   upstream.expect({ path: '/prices' }, { json: rows.flatMap(change) });

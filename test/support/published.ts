@@ -1,4 +1,4 @@
-/** Real servers with a small catalogue and clusters that are published: what a reader in another process answers from. */
+/** Real servers with a small published catalogue and clusters, for readers in other processes. */
 
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
@@ -14,9 +14,9 @@ export interface Published extends AsyncDisposable {
   readonly databaseUrl: string;
   readonly redisUrl: string;
   readonly sample: Sample;
-  /** Of the organization that has clusters, with every scope. */
+  /** Token of the organization that has clusters, with all scopes. */
   readonly token: string;
-  /** The machines of the region that has them. */
+  /** The machines of the region that has any. */
   readonly list: string;
   /** One path of each operation; all answer 200. */
   readonly paths: readonly string[];
@@ -59,7 +59,7 @@ export async function startPublished(): Promise<Published> {
 
 export interface RunningPublisher extends Disposable, Pick<Publisher, 'publishDirty'> {}
 
-/** A publisher with the pulse of a worker: readers trust the cache while they receive it. */
+/** A publisher with a worker's pulse: readers trust the cache while they receive it. */
 export async function startPublisher(db: Store['db'], redisUrl: string): Promise<RunningPublisher> {
   const cache = withFence(openRedis(redisUrl, 'publisher', () => {}));
   await redisReady(cache, 5000);

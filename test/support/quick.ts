@@ -1,17 +1,17 @@
-/** Which tests `npm run test:quick` runs: found out by what they import, so that there is no list to keep. */
+/** Selects the tests of `npm run test:quick` by their imports. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Set where only these tests are to run. */
+/** Set if only these tests are to run. */
 export const QUICK = 'FLEETBOOK_TEST_QUICK';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What starts a server or a process, or needs one. */
+/** Modules that start or need a server or process. */
 const SLOW = ['support/postgres.ts', 'support/redis.ts', 'support/program.ts', 'dev/programs/'];
 const SLOW_MODULES = ['node:child_process', 'node:worker_threads', 'vitest/node', 'testcontainers'];
 
 export interface QuickFiles {
-  /** Paths from the root of the repository. */
+  /** Paths relative to the repository's root. */
   readonly quick: readonly string[];
   readonly left: readonly string[];
 }
@@ -24,14 +24,14 @@ export function quickFiles(): QuickFiles {
   return { quick: all.filter((path) => !isLeft(path)), left: all.filter(isLeft) };
 }
 
-/** Whether this file of the tests, or one of them that it imports, is of the slow kind. */
+/** Whether this test file, directly or indirectly, imports a slow module. */
 function isSlow(file: string, known: Map<string, boolean>): boolean {
   const path = relative(join(ROOT, 'test'), file);
-  // What the product imports is the product's: a test that uses it says so by its own imports.
+  // Imports inside of the product do not count: a test that needs a server imports a helper for it.
   if (path.startsWith('..')) return false;
   const found = known.get(file);
   if (found !== undefined) return found;
-  // Files that import each other are looked at once.
+  // Each file is visited once, also in an import cycle.
   known.set(file, false);
   const imports = [...readFileSync(file, 'utf8').matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g)].map(
     ([, named, loaded]) => named ?? loaded ?? '',

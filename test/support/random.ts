@@ -1,4 +1,4 @@
-/** A small generator (mulberry32) of numbers from 0 to below 1, so that a failure can be had again from its seed. */
+/** A small seeded generator (mulberry32) of numbers from 0 to below 1, so that a failure can be repeated. */
 export function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -9,10 +9,10 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** A whole number from 0 to below `below`. */
+/** Returns a whole number from 0 to below `below`. */
 export const wholeNumber = (random: () => number, below: number): number => Math.floor(random() * below);
 
-/** The element at an index of any size, going around. @throws Error when there is none */
+/** Returns the element at an index of any size, modulo the length. @throws Error for an empty list */
 export function cyclic<T>(all: readonly T[], index: number): T {
   const found = all[index % all.length];
   if (found === undefined) throw new Error('there is none to choose from');

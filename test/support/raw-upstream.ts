@@ -1,19 +1,19 @@
 import { createServer, type Socket } from 'node:net';
 
 /**
- * An upstream that sends the very bytes that a test says, whatever HTTP thinks of them, to each request, and then ends
- * the connection: `await using upstream = await rawUpstream()`.
+ * An upstream that answers each request with exactly the given bytes, valid or not, and then ends the connection:
+ * `await using upstream = await rawUpstream()`.
  */
 export interface RawUpstream extends AsyncDisposable {
   /** Without a trailing slash. */
   readonly url: string;
-  /** What the next requests are answered with. */
+  /** The answer of the next requests. */
   answer: Uint8Array | string;
-  /** Whether the connection stays open after the answer. Default: it is ended. */
+  /** Whether the connection stays open after the answer. Default: false. */
   keepsOpen: boolean;
-  /** Whether the next request is not answered: its connection is reset. */
+  /** Whether to reset the connection of the next request instead of an answer. */
   resetsNext: boolean;
-  /** Those that were opened so far. */
+  /** Number of connections opened so far. */
   readonly connections: number;
   /** The heads of all requests so far. */
   readonly heads: readonly string[];
@@ -28,7 +28,7 @@ export async function rawUpstream(): Promise<RawUpstream> {
     connections += 1;
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // A client may leave before the answer is out.
+    // A client may disconnect before the whole answer is sent.
     socket.on('error', () => {});
     socket.on('data', (piece: Buffer) => {
       head += piece.toString('latin1');

@@ -1,7 +1,7 @@
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 
-/** Everything that an adapter yields of the source at a URL, read on 1 March 2026; without a token, without credentials. */
+/** Returns all items that an adapter yields for a URL, read on 1 March 2026 without credentials by default. */
 export async function readCatalogue(
   adapter: CatalogueAdapter,
   baseUrl: string,
@@ -15,7 +15,7 @@ export async function readCatalogue(
   return items;
 }
 
-/** What a test says of items in a word: the exclusion's reason, `offered`, `rejected`, or `unread` of a region. */
+/** The state of an item: `offered`, `rejected`, `unread` (a region), or the exclusion's reason. */
 export function fates(items: readonly CatalogueItem[]): string[] {
   return items.flatMap((item) => {
     if (item.kind === 'offer') return [item.offer.excluded ?? 'offered'];

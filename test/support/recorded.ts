@@ -3,14 +3,14 @@ import { type FakeUpstream, fakeUpstream } from './fake-upstream.ts';
 
 const DATA = new URL('../../../shared/data/', import.meta.url);
 
-/** Whether the recorded payloads are on this machine. */
+/** Whether the recorded payloads exist on this machine. */
 export const hasRecorded = existsSync(new URL('hetzner/server_types.json', DATA));
 
 function recorded(path: string): unknown {
   return JSON.parse(readFileSync(new URL(path, DATA), 'utf8'));
 }
 
-/** A server that replays what Hetzner and Linode once answered. */
+/** A server that replays recorded answers of Hetzner and Linode. */
 export async function replayRecorded(): Promise<FakeUpstream> {
   const upstream = await fakeUpstream();
   const answers: [path: string, query: Record<string, string>, file: string][] = [

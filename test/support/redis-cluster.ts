@@ -1,4 +1,4 @@
-/** A real Redis Cluster on loopback: three masters, and a replica for each unless told otherwise. */
+/** A real Redis Cluster on loopback: three masters, by default each with a replica. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,56 +15,56 @@ import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
 const SLOTS = 16_384;
-/** Milliseconds after which the others take a node for dead. */
+/** Milliseconds until the others consider a silent node down. */
 const NODE_TIMEOUT_MS = 1000;
-/** From a node's port to the port of its bus. */
+/** Offset from a node's port to its bus port. */
 const BUS = 10_000;
 
 export interface ClusterNode {
-  /** The one that clients and other nodes use. */
+  /** The address for clients and other nodes. */
   readonly port: number;
-  /** The one that other nodes use for the bus, unless it follows from `port`. */
+  /** The bus port for other nodes, unless it follows from `port`. */
   readonly busPort: number | undefined;
   readonly id: string;
   readonly isMaster: boolean;
-  /** Commands to this node alone. */
+  /** Runs a command on only this node. */
   readonly client: Redis;
-  /** SIGKILL. */
+  /** Kills the node (SIGKILL). */
   kill(): Promise<void>;
-  /** Starts it again with what it knew of the cluster, and without data. Others may have taken its place. */
+  /** Starts it again with its stored cluster state and without data. Another node may be master now. */
   restart(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** Stops it (SIGSTOP): connections stay open without an answer. */
   pause(): void;
-  /** SIGCONT. */
+  /** Continues after `hang` (SIGCONT). */
   resume(): void;
 }
 
 export interface TestCluster extends AsyncDisposable {
-  /** `redis+cluster://…`, naming every node. */
+  /** `redis+cluster://…`, naming each node. */
   readonly url: string;
-  /** Masters first; whoever is the master of the i-th third of the slots at the beginning is the i-th. */
+  /** Masters first; the i-th one is the initial master of the i-th third of the slots. */
   readonly nodes: readonly ClusterNode[];
-  /** The node that is master of a slot now. */
+  /** Returns the current master of a slot. */
   masterOf(slot: number): Promise<ClusterNode>;
-  /** Gives the slot, with its keys, to another master while clients use it. */
+  /** Moves the slot and its keys to another master while clients use it. */
   moveSlot(slot: number, to: ClusterNode): Promise<void>;
-  /** Cuts these nodes off from the others. Clients reach all of them. Needs `canBeParted`. */
+  /** Separates these nodes from the others. Clients reach all of them. Needs `canBeParted`. */
   part(nodes: readonly ClusterNode[]): void;
-  /** Ends what `part` began. */
+  /** Ends the effect of `part`. */
   heal(): Promise<void>;
-  /** Waits until all nodes take commands, and all replicas have what their masters have. */
+  /** Waits until all nodes accept commands and all replicas are in step. */
   whole(): Promise<void>;
 }
 
 export interface TestClusterOptions {
   readonly masters?: number;
-  /** Of each master. */
+  /** Replicas of each master. */
   readonly replicas?: number;
   /** Whether clients and nodes speak TLS. */
   readonly tls?: boolean;
   /** Whether `part` works; see `CAN_BE_PARTED`. */
   readonly canBeParted?: boolean;
-  /** Further settings as on the command line of each node. */
+  /** Additional settings of each node, as on its command line. */
   readonly args?: readonly string[];
 }
 
@@ -100,10 +100,10 @@ export async function startTestCluster({
         args: [
           ...(ways?.args ?? []),
           ...['--cluster-enabled', 'yes', '--cluster-config-file', `nodes-${i}.conf`],
-          // A replica leaves what it was sent in a file, which nobody is to start with.
+          // A replica stores received data in a file, which no restarted node may load.
           ...['--dbfilename', `dump-${i}.rdb`, '--rdb-del-sync-files', 'yes'],
           ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--masterauth', PASSWORD],
-          // A replica may take over however long ago it last heard of its master: nothing else is tested here.
+          // A replica may take over after any silence of its master: tests of this limit are not ours.
           ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
           ...(tlsPort === undefined ? [] : [...tlsArgs(tlsPort), '--tls-cluster', 'yes']),
           ...args,
@@ -133,7 +133,7 @@ export async function startTestCluster({
       });
     }
     await joined(nodes, masters);
-    // Whoever answers first: one that hangs, or has died a moment ago, answers late or never.
+    // Uses the first answer: a hanging or dead node answers late or never.
     const masterOf: TestCluster['masterOf'] = async (slot) => {
       const ready = nodes.filter(({ client }) => client.status === 'ready');
       const owner = async ({ client }: ClusterNode) => {
@@ -141,7 +141,7 @@ export async function startTestCluster({
         return id ?? Promise.reject(new Error('it does not know'));
       };
       const id = await Promise.any(ready.map(owner)).catch(() => undefined);
-      if (id === undefined) throw new Error(`nobody knows who has slot ${slot}`);
+      if (id === undefined) throw new Error(`slot ${slot} has no known master`);
       return known(id);
     };
     const known = (id: string) => nodes.find((node) => node.id === id) as ClusterNode;
@@ -177,7 +177,7 @@ export async function startTestCluster({
   }
 }
 
-/** The ways to a node's two ports, and what the node has to know of them. */
+/** The routes to a node's two ports, and the addresses that the node announces. */
 async function announced(network: ServerNetwork, node: number) {
   const behind = await freeClusterPort();
   const [port, busPort] = [await network.way(node, behind), await network.way(node, behind + BUS)];
@@ -206,7 +206,7 @@ async function joined(nodes: readonly ClusterNode[], masters: number): Promise<v
 
 async function whole(nodes: readonly ClusterNode[], masters: number): Promise<void> {
   await until(() => allSay(nodes, 'cluster_state:ok'), { what: 'the cluster to be ok' });
-  // A master that was started again is one for a moment longer than its replica has been.
+  // A restarted master still claims to be one for a moment after its replica took over.
   const isReplicated = async () => {
     const infos = await Promise.all(nodes.map(({ client }) => client.info('replication')));
     return infos.filter((info) => info.includes('master_link_status:up')).length === nodes.length - masters;

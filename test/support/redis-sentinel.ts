@@ -15,30 +15,30 @@ const SENTINEL_PASSWORD = 'of-the-sentinels';
 const MASTER = 'the-master';
 const SENTINELS = 3;
 const REPLICAS = 2;
-/** Milliseconds of silence after which a Sentinel takes the master for dead. */
+/** Milliseconds of silence until a Sentinel considers the master down. */
 const DOWN_AFTER_MS = 1000;
 const STOP = [{ signal: 'SIGKILL', ms: 5000 }] as const;
 
 export interface SentinelServer {
   readonly port: number;
-  /** SIGKILL. */
+  /** Kills it (SIGKILL). */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** Stops it (SIGSTOP): connections stay open without an answer. */
   pause(): void;
-  /** SIGCONT. */
+  /** Continues after `hang` (SIGCONT). */
   resume(): void;
 }
 
 export interface TestSentinels extends AsyncDisposable {
   /** `redis+sentinel://…`. */
   readonly url: string;
-  /** The server that the Sentinels name as master now. */
+  /** Returns the present master by the Sentinels. */
   master(): Promise<SentinelServer>;
-  /** `redis+sentinel://…`, naming the last Sentinel alone. */
+  /** `redis+sentinel://…`, naming only the last Sentinel. */
   readonly urlOfLast: string;
-  /** Cuts the master and the last Sentinel off from the others. Clients reach all of them. Needs `canBeParted`. */
+  /** Separates the master and the last Sentinel from the others. Clients reach all of them. Needs `canBeParted`. */
   part(): Promise<void>;
-  /** Ends what `part` began. */
+  /** Ends the effect of `part`. */
   heal(): Promise<void>;
   /** Waits until the Sentinels name another master than this one. */
   untilReplaced(former: SentinelServer): Promise<void>;
@@ -183,7 +183,7 @@ function configuration(port: number, master: number, dir: string, tls: boolean):
   ];
 }
 
-/** Settings of a command line as those of a file. */
+/** Converts settings of a command line to the format of a file. */
 const linesOf = (args: readonly string[]) =>
   args
     .join(' ')

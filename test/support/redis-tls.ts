@@ -1,4 +1,4 @@
-/** What a Redis of the tests speaks TLS with: a certificate for loopback, of an authority that nobody knows. */
+/** TLS files of a test's Redis: a certificate for loopback, signed by a private authority. */
 import { readFileSync } from 'node:fs';
 import { freePort } from '../../src/processes/port.ts';
 
@@ -7,19 +7,19 @@ const file = (name: string) => new URL(`../fixtures/kubernetes/tls/${name}`, imp
 /** The authority's certificate, for NODE_EXTRA_CA_CERTS. */
 export const AUTHORITY_FILE = file('ca.crt');
 
-/** For clients of the tests' own. */
+/** For direct connections of the tests. */
 export const TRUSTED = { ca: readFileSync(AUTHORITY_FILE) };
 
-/** Its bus is 10,000 ports further. */
+/** The bus port is 10,000 higher. */
 const HIGHEST_OF_A_CLUSTER = 55_535;
 
-/** As on the command line of a server that speaks TLS on `port` to clients, replicas, Sentinels and nodes alike. */
+/** Command line of a server that uses TLS on `port` for clients, replicas, Sentinels and nodes. */
 export function tlsArgs(port: number): string[] {
   return [
     ...['--tls-port', String(port), '--tls-auth-clients', 'no', '--tls-replication', 'yes'],
     ...['--tls-cert-file', file('server.crt'), '--tls-key-file', file('server.key')],
     ...['--tls-ca-cert-file', AUTHORITY_FILE],
-    // The bus of a cluster wants to know who connects.
+    // A cluster's bus requires client certificates.
     ...['--tls-client-cert-file', file('client.crt'), '--tls-client-key-file', file('client.key')],
   ];
 }

@@ -6,22 +6,22 @@ import {
 } from '../../src/dev/redis.ts';
 
 export interface TestRedis extends AsyncDisposable {
-  /** Stays the same over restarts. */
+  /** Stable over restarts. */
   readonly url: string;
   readonly port: number;
   readonly password: string;
-  /** SIGKILL, as a crash; what it held is lost. Resolves when the process is gone. */
+  /** Kills it (SIGKILL) as a crash does, and loses its data. Resolves once the process has ended. */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** Stops it (SIGSTOP): connections stay open without an answer. */
   pause(): void;
-  /** SIGCONT. */
+  /** Continues after `hang` (SIGCONT). */
   resume(): void;
-  /** An empty server on the same port with the same password; one that still runs is stopped first. */
+  /** Starts an empty server on the same port with the same password; stops a running one first. */
   restart(): Promise<void>;
 }
 
 /**
- * A real Redis server of the test's own: `await using redis = await startTestRedis()`.
+ * Starts a real Redis server: `await using redis = await startTestRedis()`.
  * @param args further settings, e.g. `['--maxmemory', '2mb', '--maxmemory-policy', 'allkeys-lru']`
  */
 export async function startTestRedis(args: readonly string[] = []): Promise<TestRedis> {

@@ -4,19 +4,16 @@ import { startTestRedis } from './redis.ts';
 import { until } from './until.ts';
 
 export interface ReplicatedRedis extends AsyncDisposable {
-  /** Of an address that leads to the master. */
+  /** The address that leads to the master. */
   readonly url: string;
   readonly proxy: FaultProxy;
-  /** The server that is a replica now, past the address. */
+  /** The present replica, reached directly. */
   readonly replicaUrl: string;
-  /**
-   * The replica becomes the master, the master its replica, and the address leads to the new master from now on.
-   * Connections to the old one stay open.
-   */
+  /** Swaps master and replica, and the address leads to the new master. Connections to the old one stay open. */
   failOver(): Promise<void>;
 }
 
-/** A real Redis and a replica of it that is in step, behind one address. */
+/** A real Redis and an in-step replica behind one address. */
 export async function startReplicatedRedis(): Promise<ReplicatedRedis> {
   await using opened = new AsyncDisposableStack();
   const servers = [opened.use(await startTestRedis()), opened.use(await startTestRedis())] as const;

@@ -1,42 +1,42 @@
 import { readFile } from 'node:fs/promises';
 
-/** Names the file to which the process that runs vitest writes its report. */
+/** Names the report file of the process that runs vitest. */
 export const REPORT_FILE = 'FLEETBOOK_TEST_REPORT';
 
-/** What that process tells the one that started it. */
+/** A message from the process that runs vitest to the one that started it. */
 export interface TestRunStarted {
   readonly files: number;
   /** The regular expression of `-t`. */
   readonly names?: string;
 }
 
-/** It also tells of each test that failed and passed when it was repeated, which only happens in CI. */
+/** A test that failed and passed when repeated, which only happens in CI. */
 export interface FlakyTest {
   readonly flaky: { readonly file: string; readonly name: string; readonly error: string };
 }
 
-/** At the end it tells of each test that failed, and of what failed outside of tests, such as a set-up. */
+/** A failed test, or a failure outside of tests such as a set-up, at the end. */
 export interface FailedTest {
   readonly failed: { readonly file: string; readonly name: string; readonly error: string };
 }
 
-/** And of each error that no test caught: a promise that was rejected after its test had ended, for instance. */
+/** An error that no test caught, e.g. a promise that was rejected after its test. */
 export interface UnhandledError {
   readonly unhandled: string;
 }
 
 export interface TestReport {
   readonly passed: number;
-  /** A file that could not even be loaded counts as one. */
+  /** A file that could not be loaded counts as one failure. */
   readonly failed: number;
   /** Paths of the files that did not pass. */
   readonly failedFiles: readonly string[];
   readonly skipped: readonly { readonly file: string; readonly name: string; readonly reason: string }[];
-  /** Tests that `-t` left out. */
+  /** Tests that `-t` excluded. */
   readonly leftOut: number;
-  /** Tests of an interrupted run that were about to run. */
+  /** Tests that were pending when the run was interrupted. */
   readonly cancelled: number;
-  /** Files of which every test has run, or was skipped for a reason of its own. */
+  /** Files whose tests have all run or were skipped for a reason. */
   readonly files: number;
 }
 
@@ -54,16 +54,13 @@ interface JsonReport {
 }
 
 export interface ReportOptions {
-  /** The run was ended early. */
+  /** The run ended early. */
   readonly isInterrupted?: boolean;
-  /** The regular expression by which tests were chosen. */
+  /** The regular expression that selected tests. */
   readonly names?: string | undefined;
 }
 
-/**
- * Counts vitest's JSON reports. One that was never written counts nothing; where a file of tests was run again, the later
- * report counts.
- */
+/** Sums vitest's JSON reports. A missing report counts nothing; the later report of a repeated file counts. */
 export async function readReport(
   paths: readonly string[],
   { isInterrupted = false, names = '' }: ReportOptions = {},

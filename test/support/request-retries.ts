@@ -1,7 +1,7 @@
 import { REQUEST_RETRIES, type RetryPolicy } from '../../src/sources/http/retries.ts';
 
-/** For tests of what becomes of a run whose upstream fails: its first failure ends it, without a pause. */
+/** Disables retries, for tests of runs whose upstream fails: the first failure ends the run without a pause. */
 export const NO_RETRIES: RetryPolicy = { ...REQUEST_RETRIES, mostOfRequest: 0 };
 
-/** As many attempts as ever, one at once after the other. */
+/** Keeps the number of attempts, but without pauses. */
 export const RETRIES_AT_ONCE: RetryPolicy = { ...REQUEST_RETRIES, firstPauseMs: 0 };

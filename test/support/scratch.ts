@@ -1,18 +1,18 @@
-/** Where tests put their files: into memory where there is room for them, since databases come and go by the hundred. */
+/** The folder of the tests' files: in memory if there is room, since tests create and drop hundreds of databases. */
 import { accessSync, constants } from 'node:fs';
 import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Linux keeps what lies here in memory. */
+/** Linux stores this folder in memory. */
 const MEMORY = '/dev/shm';
-/** A run takes about 2 GB at most; containers often have 64 MB. */
+/** A run needs at most about 2 GB; containers often have 64 MB. */
 const BYTES_NEEDED = 6e9;
 
-/** A folder for the temporary files of a run: with all that is in it, disposing removes it. */
+/** Creates a folder for temporary files of a run; disposing removes it with its contents. */
 export async function scratchFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
   const path = await mkdtemp(join((await hasRoom(MEMORY)) ? MEMORY : tmpdir(), 'fleetbook-run-'));
-  // As with the usual one, other users' programs pass through it to what is theirs.
+  // Readable like the usual folder: other users' programs pass through it to their files.
   await chmod(path, 0o755);
   return {
     path,
@@ -20,7 +20,7 @@ export async function scratchFolder(): Promise<{ readonly path: string } & Async
   };
 }
 
-/** Whoever names a folder of their own gets that one. */
+/** A folder that the user names has priority. */
 async function hasRoom(folder: string): Promise<boolean> {
   if (process.env.TMPDIR) return false;
   try {

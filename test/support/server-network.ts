@@ -1,22 +1,22 @@
-/** A network of servers on loopback that a test parts in two. */
+/** A network of servers on loopback that a test divides in two. */
 import { type FaultProxy, faultProxy } from './fault-proxy.ts';
 import { needs } from './needs.ts';
 
-/** Options of tests that part servers. Each server has an address of its own, which Linux alone has without any setup. */
+/** Options of tests that divide servers. Each server has a separate address, which only Linux has without set-up. */
 export const CAN_BE_PARTED = needs(
   process.platform === 'linux',
   'Linux, whose loopback has all of 127.0.0.0/8',
 );
 
-/** Servers reach each other by ways, which know them by their addresses. What has another address is a client. */
+/** Servers reach each other through proxies, which recognize them by address. Every other address is a client. */
 export interface ServerNetwork extends AsyncDisposable {
-  /** The address from which a server has to connect to others. */
+  /** The source address of a server's connections to others. */
   address(server: number): string;
-  /** @returns the port under which all reach this port of a server */
+  /** @returns the port through which the others reach this port of a server */
   way(server: number, port: number): Promise<number>;
-  /** Not a byte passes between these servers and the others; connections stay open. Clients reach all servers. */
+  /** Passes no byte between these servers and the others; connections stay open. Clients reach all servers. */
   part(servers: readonly number[]): void;
-  /** Delivers what was on its way. */
+  /** Delivers delayed bytes. */
   heal(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The slowest test files, from the longest one on. */
+/** The slowest test files, in descending order of their time. */
 const SLOWEST = [
   'test/faults/oracle.test.ts',
   'test/toolchain/features.test.ts',

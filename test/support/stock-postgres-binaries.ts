@@ -1,4 +1,4 @@
-/** Finds the PostgreSQL of this system, on which the tests about statements run in CI. */
+/** Finds this system's PostgreSQL, for the tests about statements in CI. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,13 +7,13 @@ import { onPath } from '../../src/processes/on-path.ts';
 import { STOCK_POSTGRES } from './stock-postgres-setting.ts';
 
 export interface StockPostgres {
-  /** The folder of its programs; undefined where there is none. */
+  /** The folder of its programs; undefined if absent. */
   readonly bin: string | undefined;
   /** For the summary of the tests. */
   readonly line: string;
 }
 
-/** The one that the environment names, else in CI that of the system's packages, which is installed where it is missing. */
+/** Returns the one of the environment, else in CI that of the system's packages, which it installs if missing. */
 export async function stockPostgres(): Promise<StockPostgres | undefined> {
   const named = process.env[STOCK_POSTGRES];
   if (named) return described(named);
@@ -29,7 +29,7 @@ export async function stockPostgres(): Promise<StockPostgres | undefined> {
   };
 }
 
-/** The oldest of the packages of Debian: it is the nearest to the oldest that is supported. */
+/** The oldest of Debian's packages, which is nearest to the oldest supported release. */
 function packaged(): string | undefined {
   return globSync('/usr/lib/postgresql/*/bin/postgres')
     .map((path) => join(path, '..'))

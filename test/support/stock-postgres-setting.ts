@@ -1,2 +1,2 @@
-/** Names the folder of a PostgreSQL's programs, e.g. /usr/lib/postgresql/15/bin: tests about statements run on it. */
+/** Names the folder of PostgreSQL's programs, e.g. /usr/lib/postgresql/15/bin, for tests about statements. */
 export const STOCK_POSTGRES = 'TEST_POSTGRES_BIN';

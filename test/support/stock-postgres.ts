@@ -1,6 +1,6 @@
 /**
- * Global set-up: a PostgreSQL of the system. It compiles statements (JIT), which the embedded one cannot. The run
- * fails where a statement of a worker or a reader was compiled.
+ * Global set-up: the system's PostgreSQL. It compiles statements (JIT), which the embedded one cannot. The run fails
+ * if a statement of a worker or a reader was compiled.
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -30,7 +30,9 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   };
 }
 
-/** Fails the run where PostgreSQL has compiled statements of workers or readers. An error of a tear-down is only logged. */
+/**
+ * Fails the run if PostgreSQL compiled statements of workers or readers. vitest only logs an error of a tear-down.
+ */
 async function failIfCompiled(adminUrl: string): Promise<void> {
   const sql = postgres(adminUrl, { max: 1, onnotice: () => {} });
   try {

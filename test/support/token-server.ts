@@ -15,7 +15,7 @@ export interface TokenAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
   readonly raw?: string;
-  /** Nothing is sent before this is settled. */
+  /** Sends nothing before this is settled. */
   readonly after?: Promise<unknown>;
 }
 
@@ -24,7 +24,9 @@ export interface TokenServer extends AsyncDisposable {
   readonly calls: readonly TokenCall[];
 }
 
-/** An authorization server, or a metadata service, on a free loopback port. `answer` has the call and its number from 1. */
+/**
+ * An authorization server or metadata service on a free loopback port. `answer` gets the call and its number from 1.
+ */
 export async function tokenServer(
   answer: (call: TokenCall, number: number) => TokenAnswer,
 ): Promise<TokenServer> {

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface UntilOptions {
-  /** Milliseconds after which it fails; 60,000 unless given. */
+  /** Timeout in milliseconds; default 60,000. */
   readonly timeoutMs?: number;
-  /** What is waited for, in the failure's message; the condition's source unless given. */
+  /** The awaited condition for the error's message; default: the condition's source. */
   readonly what?: string;
   readonly everyMs?: number;
 }
 
 /**
- * Waits until the condition answers something truthy, and returns that. A condition that throws does not hold yet.
- * @throws Error that names the condition, the time waited and what it answered or threw last.
+ * Waits until the condition returns a truthy value, and returns that. A condition that throws counts as false.
+ * @throws Error that names the condition, the time waited and its last result or error
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

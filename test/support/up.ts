@@ -7,29 +7,29 @@ import { until } from './until.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
-/** A `fleetbook up` as a person starts it, in a folder of its own. */
+/** A `fleetbook up` as a person starts it, in a temporary folder. */
 export interface Up {
   readonly url: string;
   readonly opsUrl: string;
   readonly operatorToken: string;
   readonly token: string;
-  /** Port of the Redis of its own. */
+  /** Port of its Redis. */
   readonly redisPort: number;
-  /** Everything it printed so far. */
+  /** The whole output so far. */
   output(): string;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   json(path: string): Promise<unknown>;
-  /** Ctrl-C; the exit code. */
+  /** Sends Ctrl-C and returns the exit code. */
   interrupt(): Promise<number | null>;
 }
 
-/** A folder that `up` may keep its data in, over several starts. */
+/** A data folder for several starts of `up`. */
 export async function temporaryHome(): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'fleetbook-up-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Starts it and waits until it says that it is ready. */
+/** Starts it and waits until it reports that it is ready. */
 export async function startUp(
   home: string,
   env: Record<string, string> = {},

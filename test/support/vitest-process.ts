@@ -1,7 +1,7 @@
 /**
- * Runs vitest as `vitest run <arguments>` does, in a process that can be told to end early: `interrupt` lets the test
- * under way end, skips the rest, writes the report and stops the servers. It is in a process group of its own, since
- * Ctrl-C in a terminal would kill vitest, its workers and the servers of the tests all at once.
+ * Runs vitest as `vitest run <arguments>` does, in a process that can end early: `interrupt` finishes the current
+ * test, skips the rest, writes the report and stops the servers. It has a separate process group, since Ctrl-C in a
+ * terminal would kill vitest, its workers and the servers of the tests at once.
  */
 import type { TestError } from 'vitest';
 import {
@@ -27,7 +27,7 @@ function interrupt(): void {
   void vitest?.cancelCurrentRun('keyboard-input');
 }
 process.on('message', interrupt);
-// Whoever started it is gone.
+// The parent process has ended.
 process.on('disconnect', interrupt);
 
 const reporter: Reporter = {
@@ -38,7 +38,7 @@ const reporter: Reporter = {
       ...(names === undefined ? {} : { names: new RegExp(names).source }),
     };
     process.send?.(started);
-    // There was no run to be cancelled before.
+    // No run had started that could be cancelled.
     if (isInterrupted) interrupt();
   },
   onTestCaseResult(test) {
@@ -66,7 +66,7 @@ function* failuresOf(module: TestModule): Generator<FailedTest['failed']> {
     yield { file, name: test.fullName, error: messageOf(test.result().errors?.[0]) };
 }
 
-/** The message of an error. Of a failure whose resources could not be released either it has both messages. */
+/** Returns the message of an error; a suppressed error's message is included. */
 function messageOf(error: TestError | undefined): string {
   if (error?.name !== 'SuppressedError') return error?.message ?? 'no error';
   const { suppressed, error: released } = error as { suppressed?: TestError; error?: TestError };

@@ -16,7 +16,7 @@ import { NO_RETRIES } from './request-retries.ts';
 import { until } from './until.ts';
 
 export const silent = pino({ level: 'silent' });
-/** Its latest slot stays the same for as long as the tests run. */
+/** Its latest slot stays the same for the whole test run. */
 const YEARLY = '0 0 1 1 *';
 
 export let queueRedis: TestRedis;
@@ -26,7 +26,7 @@ let db: TestDatabase;
 export let store: Store;
 export let opened: AsyncDisposableStack;
 
-/** Gives each test of the file two empty Redis servers, a database and upstreams of the sample. */
+/** Gives each test of the file two empty Redis servers, a database and the sample's upstreams. */
 export function useServers(): void {
   beforeAll(async () => {
     [queueRedis, cacheRedis] = await Promise.all([startTestRedis(), startTestRedis()]);
@@ -64,7 +64,7 @@ export const config = (more: Record<string, string> = {}) =>
     LINODE_SCHEDULE: YEARLY,
     CLUSTERS_URL: upstream.urls.clusters,
     CLUSTERS_SCHEDULE: YEARLY,
-    // Tests of the files start what makes them themselves.
+    // The test files themselves start the worker.
     EXPORT_EVERY: '0',
     ...more,
   });
@@ -77,7 +77,7 @@ export async function start(
   return opened.use(await startWorker(config(more), silent, options));
 }
 
-/** Every run that has ended, oldest first. */
+/** Returns each ended run, oldest first. */
 export async function runs(): Promise<{ source: string; outcome: string }[]> {
   return store.sql<{ source: string; outcome: string }[]>`
     select source_id as source, outcome from sync_runs where outcome <> 'running' order by id`;
@@ -91,14 +91,14 @@ export async function jobOf(worker: WorkerProcess, source: string): Promise<Job<
 }
 export const stateOf = async (worker: WorkerProcess, source: string) =>
   (await jobOf(worker, source)).getState();
-/** Milliseconds until the latest slot's next attempt, as Postgres knows it; null once it is done with. */
+/** Returns the milliseconds until the latest slot's next attempt by Postgres; null once the slot is done. */
 export async function dueIn(source: string): Promise<number | null> {
   const [row] = await store.sql<{ ms: number | null }[]>`
     select (extract(epoch from due_at - now()) * 1000)::float8 as ms from schedule_slots
     where schedule = ${source} order by slot desc limit 1`;
   return row?.ms ?? null;
 }
-/** Nothing is under way, or about to be: every source has run, and everything is published. */
+/** Waits until every source has run, everything is published, and no job is active or due. */
 export const settled = (worker: WorkerProcess) =>
   until(async () => {
     const ran = new Set(

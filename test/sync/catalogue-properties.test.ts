@@ -1,4 +1,4 @@
-/** Whatever catalogues come, one after the other. */
+/** Syncs random sequences of catalogues. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadRegion } from '../../src/snapshot/document/load-region.ts';
@@ -6,7 +6,7 @@ import type { CatalogueItem } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/pipeline.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from './scene.ts';
 
-/** What one run reports of one machine: its fields, `null` when it does not, `rejected` when it cannot be used. */
+/** One machine in a run: its fields, `null` if it is absent, `rejected` if its row is unusable. */
 type Said = { amount: string; cpu: number; currency: string; excluded: boolean } | null | 'rejected';
 
 interface Run {
@@ -80,8 +80,7 @@ async function stateOf(scene: Scene, { provider }: Place): Promise<State> {
     const contents = await loadRegion(scene.sql, id);
     if (contents === undefined) throw new Error(`region ${code} has no document`);
     const { version, body, sources } = contents.region;
-    // Whose freshness the list has is told with it, also while it is empty.
-    // Searches show machines that are sold out as well.
+    // An empty list still has its freshness. Searches also list machines that are sold out.
     lists[code] = { version, list: `${body} ${contents.columns.body.toString('latin1')} of ${sources}` };
   }
   const everything = await scene.sql`
@@ -90,14 +89,14 @@ async function stateOf(scene: Scene, { provider }: Place): Promise<State> {
   return { ids: Object.fromEntries(machines.map(({ key, id }) => [key, id])), regions: lists, everything };
 }
 
-/** Sources that run side by side: each is a sequence of its own. */
+/** Sources that run concurrently. Each has its own sequence of catalogues. */
 const PLACES = [1, 2, 3, 4].map((id) => ({
   source: `source-${id}`,
   provider: { id, name: `Provider ${id}` },
 }));
 type Place = (typeof PLACES)[number];
 const side = <T>(arbitrary: fc.Arbitrary<T>) => fc.tuple(arbitrary, arbitrary, arbitrary, arbitrary);
-/** Waits for all of them also when one fails: the next case must not begin while they write. */
+/** Waits for all of them even if one fails: the next case must not begin while they still write. */
 async function sideBySide<T>(
   each: readonly T[],
   check: (one: T, place: Place) => Promise<void>,
@@ -119,7 +118,7 @@ describe('any sequence of catalogues', () => {
   const sync = (on: Scene, place: Place, one: Run, limits = LAX) =>
     on.catalogue(itemsOf(one), { ...place, rates: one.eur === null ? {} : { EUR: one.eur }, limits });
 
-  it('keeps every machine once and with its id, and bumps a region when, and only when, what it shows is new', async () => {
+  it('keeps each machine once, keeps its id, and bumps a region exactly when its published content changes', async () => {
     const sequence = async (runs: readonly Run[], place: Place) => {
       let before: State = { ids: {}, regions: {}, everything: [] };
       let names: Run['names'] = {};
@@ -139,7 +138,7 @@ describe('any sequence of catalogues', () => {
         expect(new Set(Object.values(after.ids)).size).toBe(known.size);
         for (const [code, { version, list }] of Object.entries(after.regions)) {
           const old = before.regions[code];
-          // A new name is a new version also where no machine shows it.
+          // A new name is a new version even if no machine shows it.
           if (old === undefined || one.names[code] !== names[code]) continue;
           expect([code, list === old.list ? 'same' : 'new']).toEqual([
             code,
@@ -159,7 +158,7 @@ describe('any sequence of catalogues', () => {
     );
   });
 
-  it('comes to the same whatever the order of the rows in each', async () => {
+  it('has the same result for any order of the rows', async () => {
     await fc.assert(
       fc.asyncProperty(
         side(fc.array(run, { minLength: 1, maxLength: 3 })),
@@ -174,7 +173,7 @@ describe('any sequence of catalogues', () => {
           await sideBySide(sequences, async (runs, place) => {
             for (const one of runs) {
               const other = { ...one, order: one.order + 1 + order };
-              // Rows of the adapter are rejected in the order in which they come.
+              // The run rejects rows in the adapter's order.
               const inOrder = ({ rejected, ...result }: SyncResult) => ({
                 ...result,
                 rejected: rejected.map(({ key }) => key).sort(),
@@ -190,7 +189,7 @@ describe('any sequence of catalogues', () => {
     );
   });
 
-  it('is not touched by one that breaks a guard, and the same again changes nothing', async () => {
+  it('is unchanged by a batch that breaks a guard, and by the same batch again', async () => {
     await fc.assert(
       fc.asyncProperty(side(fc.tuple(run, run)), async (pairs) => {
         await scene.reset();

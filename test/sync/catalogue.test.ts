@@ -45,7 +45,7 @@ describe('a catalogue', () => {
   });
   beforeEach(() => scene.reset());
 
-  it('is stored whole: provider, regions, machines and their first prices', async () => {
+  it('stores providers, regions, machines and their first prices', async () => {
     const result = await scene.catalogue(two);
     expect(result).toEqual({
       outcome: 'changed',
@@ -83,7 +83,7 @@ describe('a catalogue', () => {
     );
   });
 
-  it('that has not changed writes no row, bumps no version and burns no id, in whatever order it comes', async () => {
+  it('writes no row, bumps no version and uses no id if it is unchanged, in any order of its rows', async () => {
     await scene.catalogue([...two, rejected('broken', { name: 'z' })]);
     const tables = [
       'providers',
@@ -107,14 +107,14 @@ describe('a catalogue', () => {
     expect(source).toEqual({ now: true });
   });
 
-  it('gives the same ids to the same machines whatever the order of its rows', async () => {
+  it('gives each machine the same id for any order of its rows', async () => {
     await using other = await openScene();
     await scene.catalogue(two);
     await other.catalogue(two.toReversed());
     expect(await machines(other)).toEqual(await machines(scene));
   });
 
-  it('with one other price bumps the version of that region alone, and ids go on without a gap', async () => {
+  it('bumps only the version of the region whose price changed, and ids continue without a gap', async () => {
     await scene.catalogue(two);
     const before = await versions(scene);
     const result = await scene.catalogue([
@@ -127,7 +127,7 @@ describe('a catalogue', () => {
     expect((await machines(scene))['b/new']?.id).toBe(4);
   });
 
-  it('that renames a region bumps that region and the list of providers, and counts as changed', async () => {
+  it('bumps the region and the list of providers if a region has a new name, and counts the change', async () => {
     await scene.catalogue(two);
     const before = await versions(scene);
     expect(await scene.catalogue([region('a', 'Another'), ...two.slice(1)])).toMatchObject({
@@ -140,7 +140,7 @@ describe('a catalogue', () => {
     });
   });
 
-  it('whose provider has another name bumps all its regions, no other provider’s, and the list of providers', async () => {
+  it('bumps all regions of a renamed provider and the list of providers, but no other provider’s regions', async () => {
     await scene.catalogue(two);
     await scene.catalogue([region('z'), offer('z', 'x')], {
       source: 'other',
@@ -160,7 +160,7 @@ describe('a catalogue', () => {
     ]);
   });
 
-  it('leaves machines out and takes them in again, and says why', async () => {
+  it('excludes machines and publishes them again, with the reason', async () => {
     await scene.catalogue(two);
     const before = await versions(scene);
     const without = [
@@ -171,7 +171,7 @@ describe('a catalogue', () => {
     expect(await scene.catalogue(without)).toMatchObject({ counts: { changed: 1, retired: 0 } });
     expect((await machines(scene))['a/y']).toMatchObject({ id: 2, excluded: 'deprecated', retired: false });
     expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
-    // What nobody sees may change without a new version.
+    // Unpublished fields may change without a new version.
     const unseen = [
       ...without.slice(0, 3),
       offer('a', 'y', { excluded: 'unavailable' }),
@@ -184,7 +184,7 @@ describe('a catalogue', () => {
     expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 2 });
   });
 
-  it('stores what cannot be published with the reason, and publishes what is on the boundary', async () => {
+  it('stores unpublishable machines with the reason, and publishes machines exactly at a limit', async () => {
     const cases = [
       ['over_cpu_limit', { cpu: 33, ram: 128 }],
       ['over_ram_limit', { cpu: 32, ram: 129 }],
@@ -204,7 +204,7 @@ describe('a catalogue', () => {
     expect(cases.map((_, index) => stored[`a/m${index}`]?.excluded)).toEqual(cases.map(([reason]) => reason));
   });
 
-  it('retires a machine that three good runs did not report, and it returns with its id', async () => {
+  it('retires a machine after three good runs without it, and restores its id when it returns', async () => {
     const all = [region('a'), ...offers('a', 6)];
     await scene.catalogue(all);
     const first = await machines(scene);
@@ -227,7 +227,7 @@ describe('a catalogue', () => {
     expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 2 });
   });
 
-  it('retires only after three runs in a row: to be reported, or rejected by name, starts the count anew', async () => {
+  it('retires only after three runs in a row: a report or a rejection by name restarts the count', async () => {
     const rest = [region('a'), ...offers('a', 5)];
     const all = [...rest, offer('a', 'z')];
     await scene.catalogue(all);
@@ -240,7 +240,7 @@ describe('a catalogue', () => {
     }
   });
 
-  it('counts the bump of a region once when it loses a machine and changes another', async () => {
+  it('counts the bump of a region once if the region loses a machine and changes another', async () => {
     const all = [region('a'), ...offers('a', 6)];
     await scene.catalogue(all);
     for (let run = 0; run < 2; run++) await scene.catalogue(all.slice(0, -1));
@@ -249,7 +249,7 @@ describe('a catalogue', () => {
     expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
   });
 
-  it('of another source stands beside it: neither misses the other’s machines', async () => {
+  it('does not miss the machines of another source', async () => {
     const theirs = [region('a'), offer('a', 'x')];
     const other = { source: 'other', provider: { id: 78, name: 'Other' } };
     await Promise.all([scene.catalogue(two), scene.catalogue(theirs, other)]);
@@ -265,7 +265,7 @@ describe('a catalogue', () => {
     ]);
   });
 
-  it('takes names and codes as they are, whatever COPY and SQL think of their characters', async () => {
+  it('stores names and codes unchanged, with every character that COPY and SQL treat specially', async () => {
     const odd = [
       '\\N',
       '\\.',

@@ -1,4 +1,4 @@
-/** What each run changed about clusters is kept, for each organization. */
+/** The history of cluster changes of each run, for each organization. */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOrganization } from '../../src/db/organizations.ts';
@@ -32,7 +32,7 @@ const ofOne = { organization: 'one' };
 const ofTwo = { organization: 'two' };
 
 describe('the diff of a run of a control plane', () => {
-  it('has each cluster with its organization, field by field', async () => {
+  it('lists each cluster with its organization and its changed fields', async () => {
     const stays = cluster('stays', ofTwo);
     await scene.clusters([cluster('moves', ofOne), cluster('goes', ofOne), stays], { limits: LAX });
     const first = await lastDiff();
@@ -88,7 +88,7 @@ describe('the diff of a run of a control plane', () => {
       pages.push(...page.rows);
     }
     expect(pages).toEqual(second.rows);
-    // What was added is told as it was then, but for slug and name, which are those of now.
+    // An added cluster has its fields of that run, but its present slug and name.
     const again = await changesOf({ runId: first.run.id });
     expect(again.rows.map(({ after }) => after)).toEqual(first.rows.map(({ after }) => after));
 
@@ -101,7 +101,7 @@ describe('the diff of a run of a control plane', () => {
     expect((await changesOf({ since: '2026-01-01T02:00:00Z', provider: 'other' })).rows).toEqual([]);
   });
 
-  it('has what was stored of a batch whose removal is held, and the removal with the approval', async () => {
+  it('lists the stored part of a batch whose removal is held, and the removal after the approval', async () => {
     const all = Array.from({ length: 10 }, (_, index) => cluster(`c${index}`, ofOne));
     await scene.clusters(all);
     const few = [cluster('c0', { ...ofOne, status: 'Stopped' }), cluster('new', ofOne)];
@@ -114,7 +114,7 @@ describe('the diff of a run of a control plane', () => {
     expect((await lastDiff()).totals).toEqual({ retired: 9, changed: 0, returned: 0, added: 0 });
   });
 
-  it('shows no name of a creator that an operator has taken away', async () => {
+  it('omits a creator’s name that an operator erased', async () => {
     await scene.clusters([cluster('x', ofOne)]);
     const [user] = await scene.sql<{ id: number; organization: number }[]>`
       select id, organization_id as organization from users where first_name = 'Ada'`;
@@ -125,7 +125,7 @@ describe('the diff of a run of a control plane', () => {
     expect(JSON.stringify(all)).not.toContain('Ada');
   });
 
-  it('has beside it what operators retire without a run', async () => {
+  it('also lists clusters that operators retire without a run', async () => {
     await scene.clusters([cluster('x', ofOne), cluster('y', ofTwo)]);
     await deleteOrganization(scene.store.db, 'one');
     await retireSource(scene.store, 'plane', new Date().toISOString(), OPERATOR);
@@ -156,7 +156,7 @@ const step = fc.record({
 
 type State = Record<string, ClusterState>;
 
-/** What is stored and not retired, read in another way than the changes are. */
+/** Reads the clusters that are not retired, independently of the history. */
 async function stateOf(): Promise<State> {
   const rows = await scene.sql<(Record<string, string | null> & { key: string })[]>`
     select o.slug || '/' || c.source_key as key, c.name, c.slug, p.name as provider, r.code as region,
@@ -184,7 +184,7 @@ function applied(before: State, rows: readonly ClusterChange[]): State {
   return after;
 }
 
-it('whatever is synced, the diffs of all runs lead from each state to the next', async () => {
+it('the diffs of all runs lead from each state to the next, for any sequence of syncs', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 6 }), async (steps) => {
       await scene.reset();

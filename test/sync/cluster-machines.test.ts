@@ -37,7 +37,7 @@ describe('the machine of a cluster', () => {
     ...(name === undefined ? {} : { name }),
   });
 
-  it('is what its source names, else the cheapest of its shape that can be had, else one of its own', async () => {
+  it('is the machine that its source names, else the cheapest available one of its shape, else a cluster-only machine', async () => {
     const cases: [string, ReportedCluster['machine'], string][] = [
       ['the type that its source names', shape(2, 4, 'dear'), 'dear'],
       ['the type that its source names, also of another shape', shape(2, 4, 'large'), 'large'],
@@ -72,7 +72,7 @@ describe('the machine of a cluster', () => {
     }
   });
 
-  it('stays when a cheaper one of its shape comes, and when it is left out or retired', async () => {
+  it('stays when a cheaper machine of its shape appears, and when it is excluded or retired', async () => {
     const rest = [region('a'), offer('a', 'x', { cpu: 4, ram: 8 })];
     await scene.catalogue([...rest, offer('a', 'first')]);
     await scene.clusters([cluster('one')]);
@@ -85,7 +85,7 @@ describe('the machine of a cluster', () => {
     expect((await machineOf()).name).toBe('first');
   });
 
-  it('of its own is found again by every cluster of that shape, and is no machine of the catalogue', async () => {
+  it('is shared by all clusters of a shape if it is a cluster-only machine, and is absent from the catalogue', async () => {
     await scene.catalogue([region('a'), offer('a', 'x')]);
     const before = await scene.sql`select version from regions`;
     const machine = shape(3, 7);
@@ -99,14 +99,14 @@ describe('the machine of a cluster', () => {
       { count: 2, priced: 1 },
     ]);
     expect(await scene.sql`select version from regions`).toEqual(before);
-    // No catalogue misses what it never had.
+    // A catalogue does not miss a machine that it never listed.
     for (let run = 0; run < 3; run++) await scene.catalogue([region('a'), offer('a', 'x')]);
     expect(
       await scene.sql`select max(missed_runs)::int as missed, count(retired_at)::int as retired from machines`,
     ).toEqual([{ missed: 0, retired: 0 }]);
   });
 
-  it('that is only named is the type of that name, in its own region and at its own provider', async () => {
+  it('is the type of the stated name, in the cluster’s region and at its provider', async () => {
     await scene.catalogue([
       region('a'),
       region('b'),
@@ -140,14 +140,14 @@ describe('the machine of a cluster', () => {
     expect(await quarantined({ machine: { name: 'M' } })).toEqual(says('Acme', 'a', 'M'));
   });
 
-  it('that is only named and unknown waits in quarantine, breaks no guard, and comes by itself when it is known', async () => {
+  it('is quarantined while its name is unknown, breaks no guard, and is stored once the name is known', async () => {
     await scene.catalogue([region('a'), offer('a', 'x')]);
     const items = Array.from({ length: 9 }, (_, index) => cluster(`c${index}`, { machine: { name: 'new' } }));
     expect(await scene.clusters(items)).toMatchObject({
       outcome: 'unchanged',
       counts: { seen: 9, rejected: 9 },
     });
-    // What another organization's control plane said of a type of that name holds for nobody else.
+    // A type's name from one organization's control plane is valid only for that organization.
     const shaped = cluster('shaped', { machine: shape(3, 7, 'new') });
     expect(await scene.clusters([...items, shaped])).toMatchObject({ counts: { added: 1, rejected: 9 } });
     await scene.catalogue([region('a'), offer('a', 'x'), offer('a', 'new')]);
@@ -159,7 +159,7 @@ describe('the machine of a cluster', () => {
     expect(await scene.sql`select from quarantined_rows`).toHaveLength(0);
   });
 
-  it('that is only named keeps the cluster as it was while it is in no catalogue', async () => {
+  it('leaves the cluster unchanged while its name is in no catalogue', async () => {
     await scene.catalogue([region('a'), offer('a', 'm')]);
     await scene.clusters([cluster('one', { machine: { name: 'm' } })]);
     for (let run = 0; run < 4; run++)
@@ -170,7 +170,7 @@ describe('the machine of a cluster', () => {
     expect(row).toEqual({ status: 'Active', retired_at: null });
   });
 
-  it('of its own gives way as soon as the catalogue learns the shape, though its source says nothing new', async () => {
+  it('is replaced as soon as the catalogue lists the shape, even if its source reports no change', async () => {
     await scene.organization('idle');
     await scene.catalogue([region('a'), offer('a', 'x')]);
     const items = [cluster('one', { machine: shape(3, 7) })];
@@ -186,7 +186,7 @@ describe('the machine of a cluster', () => {
     expect(await scene.clusters(items)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  it('of its own becomes the catalogue’s, with its id, when that learns its name', async () => {
+  it('becomes the catalogue’s machine and keeps its id when the catalogue learns its name', async () => {
     await scene.catalogue([region('a'), offer('a', 'x')]);
     const items = [cluster('one', { machine: shape(3, 7, 'metal') })];
     await scene.clusters(items);
@@ -199,14 +199,14 @@ describe('the machine of a cluster', () => {
     });
     expect(await id()).toEqual(before);
     expect(await machineOf()).toMatchObject({ name: 'metal', excluded: null });
-    // What the cluster shows of it has changed at once.
+    // The cluster shows the machine's changed fields at once.
     expect(await version()).toBe(3);
     expect(
       await scene.sql`select trim_scale(price)::text as price from machine_prices where machine_id = ${before[0]?.id}`,
     ).toEqual([{ price: '0.001' }]);
   });
 
-  it('is looked for again when the catalogue gives it another shape', async () => {
+  it('is matched again when the catalogue gives it another shape', async () => {
     await scene.organization('other');
     await scene.catalogue([region('a'), offer('a', 'x'), offer('a', 'y', { amount: '0.07' })]);
     const items = [cluster('shape'), cluster('name', { machine: shape(2, 4, 'x') })];
@@ -219,14 +219,14 @@ describe('the machine of a cluster', () => {
     expect(await scene.clusters(items)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  it('stands in the region of the catalogue, at the provider of that name however it is written', async () => {
+  it('is in the catalogue’s region, at the provider of that name in any spelling', async () => {
     await scene.catalogue([region('a'), offer('a', 'x')]);
     await scene.clusters([cluster('one', { provider: 'aCME', region: { code: 'a', name: 'whatever' } })]);
     expect(await machineOf()).toMatchObject({ name: 'x', provider: 'Acme', private: false });
     expect(await scene.sql`select name from regions`).toEqual([{ name: 'A' }]);
   });
 
-  it('stands in a region of the organization’s own where no catalogue has one, with its own name', async () => {
+  it('is in a region of the organization, with its own name, if no catalogue has the region', async () => {
     await scene.organization('other');
     const cellar = (organization: string, name: string) =>
       cluster('one', { organization, provider: 'Own iron', region: { code: 'dc-7', name } });
@@ -247,7 +247,7 @@ describe('the machine of a cluster', () => {
     expect(await version('other')).toBe(before[1]);
   });
 
-  it('stands in one region even where clusters call it by several names: the first one’s counts', async () => {
+  it('is in one region even if clusters name it differently: the first name counts', async () => {
     const called = (key: string, name: string) => cluster(key, { region: { code: 'dc-7', name } });
     const items = [called('b', 'Second'), called('a', 'First'), called('c', 'Third')];
     await scene.clusters(items);
@@ -269,7 +269,7 @@ describe('the machine of a cluster', () => {
     expect(await machineOf()).toMatchObject({ name: 'x', private: false });
   });
 
-  it('shows a region’s and a provider’s new name: the organizations there get a new version, no others', async () => {
+  it('shows a new name of its region or provider: only the organizations there get a new version', async () => {
     await scene.organization('other');
     await scene.organization('left');
     await scene.catalogue([region('a'), region('b'), offer('a', 'x'), offer('b', 'x')]);

@@ -1,4 +1,4 @@
-/** Whatever clusters and catalogues come, one after the other. */
+/** Syncs random sequences of clusters and catalogues. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { seedProviders } from '../../src/db/providers.ts';
@@ -11,7 +11,7 @@ import { ACME, LAX, offer, openScene, region, type Scene } from './scene.ts';
 const ORGANIZATIONS = ['one', 'two'];
 const KEYS = ['k1', 'k2', 'k3'];
 
-/** What a run says of one cluster: undefined where it does not report it. */
+/** One cluster in a run; undefined if it is absent. */
 const fields: fc.Arbitrary<Fields | undefined> = fc.option(
   fc.record({
     name: fc.constantFrom('Prod', 'prod', 'Test'),
@@ -85,7 +85,7 @@ describe('any sequence of clusters and catalogues', () => {
     return () => scene[Symbol.asyncDispose]();
   });
 
-  it('keeps every cluster once, with its id and a slug of its own, and never shows a change without a new version', async () => {
+  it('keeps each cluster once with its id and a unique slug, and shows no change without a new version', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 6 }), async (steps) => {
         await scene.reset();

@@ -9,7 +9,7 @@ import { LAX, openScene } from './scene.ts';
 
 const GCP = { id: 1, name: 'GCP' } as const;
 
-it('a cluster that stood under its source’s own word for a provider moves to the known one with the next sync', async () => {
+it('a cluster stored under its source’s name of a provider moves to the known provider with the next sync', async () => {
   await using scene = await openScene();
   const organizationId = await scene.organization('org');
   await seedProviders(scene.store.db, [GCP]);
@@ -19,7 +19,7 @@ it('a cluster that stood under its source’s own word for a provider moves to t
   };
   const place = { region: { code: 'europe-west1', name: 'europe-west1' } };
 
-  // What was stored before Aiven's word was known.
+  // The database stored this before Fleetbook knew Aiven's name of the provider.
   await scene.clusters([cluster('acme/orders', { ...place, provider: 'google' })], { limits: LAX });
   const [before] = await published();
   expect(before?.provider).toEqual({ id: expect.any(Number), name: 'google' });

@@ -5,7 +5,7 @@ import type { ClusterItem } from '../../src/sources/source.ts';
 import { cluster } from './cluster-rows.ts';
 import { offer, openScene, region, type Scene } from './scene.ts';
 
-describe('clusters that vanish while others come', () => {
+describe('clusters that vanish while others are added', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -36,7 +36,7 @@ describe('clusters that vanish while others come', () => {
     return scene.clusters(items, { approved: true });
   };
 
-  it('hold only their removal: one that was made meanwhile is shown', async () => {
+  it('hold only their removal: an added cluster is shown', async () => {
     expect(await scene.clusters([cluster('four')], { missingIsDeleted: true })).toMatchObject({
       outcome: 'held',
       broken: [{ guard: 'removed' }],
@@ -53,7 +53,7 @@ describe('clusters that vanish while others come', () => {
     expect(await shown()).toEqual(['four Active']);
   });
 
-  it('hold no change of the others either, however often that comes', async () => {
+  it('do not hold changes of the others, however often this repeats', async () => {
     const twelve = Array.from({ length: 12 }, (_, index) => cluster(`c${index}`));
     await scene.clusters([...three, ...twelve]);
     for (const status of ['Stopped', 'Active', 'Stopped']) {
@@ -66,7 +66,7 @@ describe('clusters that vanish while others come', () => {
     expect(await pendingBatches(scene.store.sql)).toEqual([]);
   });
 
-  it('hold those that would come in their place under another key: it may be the same cluster', async () => {
+  it('also hold clusters added in their place under another key: they may be the same clusters', async () => {
     expect(
       await scene.clusters([
         cluster('new key', { name: 'one' }),
@@ -79,7 +79,7 @@ describe('clusters that vanish while others come', () => {
     expect(await shown()).toEqual(['four Active', 'one Active', 'two Active']);
   });
 
-  it('hold everything when the rest of the batch cannot be trusted either', async () => {
+  it('hold everything if the rest of the batch is not trusted either', async () => {
     const bad = Array.from({ length: 4 }, (_, index) => ({
       kind: 'rejected' as const,
       key: `bad ${index}`,
@@ -96,7 +96,7 @@ describe('clusters that vanish while others come', () => {
     expect(await scene.rows('clusters', 'organizations', 'quarantined_rows')).toEqual(before);
   });
 
-  it('leave no validator: the source is read whole again, and held again', async () => {
+  it('leave no validator: the next run reads the whole source and holds again', async () => {
     const validator = { url: 'https://plane.example/clusters', etag: '"1"' };
     const items = [{ kind: 'validator' as const, validator }, cluster('four')];
     expect(await scene.clusters(items, { parseFingerprint: 'r' })).toMatchObject({

@@ -29,7 +29,7 @@ export function reported(key: string, fields: Fields = {}): ReportedCluster {
   };
 }
 
-/** A cluster of the organization `org` at Acme in region a, of the shape that `offer` has. */
+/** Returns a cluster of the organization `org` at Acme in region a, with the shape of `offer`. */
 export const cluster = (key: string, fields: Fields = {}): ClusterItem<ReportedCluster> => ({
   kind: 'cluster',
   cluster: reported(key, fields),

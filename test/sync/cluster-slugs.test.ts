@@ -24,7 +24,7 @@ describe('stored clusters', () => {
     return Object.fromEntries(rows.map(({ key, slug }) => [key.replace(/^org\//, ''), slug]));
   };
 
-  it('get their slugs by age and then by key, whatever the order in which they are reported', async () => {
+  it('get slugs by age and then by key, for any order of the report', async () => {
     const items = [
       cluster('b', { name: 'Prod' }),
       cluster('a', { name: 'prod' }),
@@ -38,18 +38,18 @@ describe('stored clusters', () => {
     }
   });
 
-  it('keep their slug through a new name, and lose it only to one that their source gives', async () => {
+  it('keep their slug through a new name, and lose it only to a slug that their source gives', async () => {
     await scene.clusters([cluster('a', { name: 'First' }), cluster('b', { name: 'Second' })]);
     await scene.clusters([cluster('a', { name: 'Other' }), cluster('b', { name: 'First' })]);
     expect(await slugs()).toEqual({ a: 'first', b: 'second' });
     await scene.clusters([cluster('a', { name: 'Other', slug: 'Own_1' }), cluster('b', { name: 'First' })]);
     expect(await slugs()).toEqual({ a: 'Own_1', b: 'second' });
-    // No longer given, it stays.
+    // The slug stays when the source no longer gives it.
     await scene.clusters([cluster('a', { name: 'Other' }), cluster('b', { name: 'First' })]);
     expect(await slugs()).toEqual({ a: 'Own_1', b: 'second' });
   });
 
-  it('may pass their slugs on to each other within one batch', async () => {
+  it('may pass slugs to each other within one batch', async () => {
     const given = (pairs: Record<string, string>) =>
       Object.entries(pairs).map(([key, slug]) => cluster(key, { slug }));
     for (const pairs of [
@@ -63,13 +63,13 @@ describe('stored clusters', () => {
     }
   });
 
-  it('have the same slugs as another organization’s', async () => {
+  it('may have the same slugs as another organization’s', async () => {
     await scene.organization('other');
     await scene.clusters([cluster('a', { name: 'x' }), cluster('a', { name: 'x', organization: 'other' })]);
     expect(await slugs()).toEqual({ a: 'x', 'other/a': 'x' });
   });
 
-  it('leave their slug to others when they are retired, and take the next one when they return', async () => {
+  it('free their slug when they are retired, and take the next free slug when they return', async () => {
     const others = [cluster('x'), cluster('y')];
     await scene.clusters([cluster('a', { name: 'prod' }), ...others]);
     for (let run = 0; run < 3; run++) await scene.clusters(others);
@@ -79,7 +79,7 @@ describe('stored clusters', () => {
     expect(await slugs()).toEqual({ a: 'prod-2', b: 'prod', x: 'x', y: 'y' });
   });
 
-  it('of two sources that give the same slug keep what each got', async () => {
+  it('of two sources that give the same slug keep the slugs that they first got', async () => {
     await scene.clusters([cluster('a', { slug: 'x' })]);
     await scene.clusters([cluster('b', { slug: 'x' })], { source: 'second' });
     await scene.clusters([cluster('b', { slug: 'x', status: 'Stopped' })], { source: 'second' });
@@ -87,7 +87,7 @@ describe('stored clusters', () => {
     expect(await slugs()).toEqual({ a: 'x', b: 'x-2' });
   });
 
-  it('wait for an operator when their batch is held, and are the same to their source once it is approved', async () => {
+  it('wait for an operator while their batch is held, and are unchanged to their source after the approval', async () => {
     const disks = [disk('ssd', '0.002', { size: 1.5, unit: 'TB', autoscaling: true })];
     const all = Array.from({ length: 10 }, (_, index) =>
       cluster(`c${index}`, { disks, slug: `slug-${index}` }),

@@ -91,12 +91,12 @@ describe('clusters', () => {
     ]);
   });
 
-  it('that have not changed write nothing and bump no version, in whatever order they come', async () => {
+  it('write nothing and bump no version while unchanged, in any order', async () => {
     const other = await scene.organization('other');
     const items = [
       cluster('one'),
       cluster('two', { disks: [disk('b'), disk('a')] }),
-      // What has no place in the catalogue is looked at again at every run.
+      // Clusters whose machine or region is in no catalogue are matched again in every run.
       cluster('own region', { region: { code: 'dc-7', name: 'Cellar' } }),
       cluster('own machine', { machine: { cpu: 3, ram: 7.5, ramUnit: 'Decimal' } }),
       cluster('one', { organization: 'other', disks: [] }),
@@ -113,7 +113,7 @@ describe('clusters', () => {
     expect([await scene.rows(...tables), await scene.sequences(), await published(other)]).toEqual(before);
   });
 
-  it('bump the version of their own organization alone', async () => {
+  it('bump the version of only their organization', async () => {
     const other = await scene.organization('other');
     await scene.organization('idle');
     const theirs = cluster('one', { organization: 'other' });
@@ -131,7 +131,7 @@ describe('clusters', () => {
     ]);
   });
 
-  it('show every change of what their source says of them, and stay the same clusters', async () => {
+  it('show each change that their source reports, and keep their identity', async () => {
     const disks = [disk('ssd'), disk('hdd')];
     const changes: Record<string, Parameters<typeof cluster>[1]> = {
       name: { name: 'renamed' },
@@ -172,7 +172,7 @@ describe('clusters', () => {
     expect(await ids()).toEqual(first);
   });
 
-  it('of an organization that does not exist are rejected, and the others are stored', async () => {
+  it('of an unknown organization are rejected, and the others are stored', async () => {
     await scene.sql`insert into organizations (slug, name, deleted_at) values ('deleted', 'Deleted', now())`;
     const strangers = ['nobody', 'deleted'].map((organization) => cluster('one', { organization }));
     expect(await scene.clusters([cluster('one'), ...strangers])).toMatchObject({
@@ -189,7 +189,7 @@ describe('clusters', () => {
     });
   });
 
-  it('of an organization that was deleted are shown again in another one, as their reason advises', async () => {
+  it('of a deleted organization are shown in another one, following the advice of the rejection', async () => {
     await deleteOrganization(scene.store.db, 'org');
     const items = [cluster('one')];
     expect(await scene.clusters(items)).toMatchObject({ counts: { seen: 1, added: 0, rejected: 1 } });
@@ -218,7 +218,7 @@ describe('clusters', () => {
     expect(await scene.sql`select row_key from quarantined_rows`).toEqual([{ row_key: 'org/one' }]);
   });
 
-  it('whose disks have no exchange rate keep their last good values until there is one', async () => {
+  it('whose disks have no exchange rate keep their last good values until there is a rate', async () => {
     const price = { amount: '0.001', per: 'hour', currency: 'EUR' } as const;
     const ssd = disk('ssd', '', { type: { name: 'ssd', unit: 'Decimal', price } });
     const items = [cluster('one', { disks: [ssd] }), cluster('two')];
@@ -234,7 +234,7 @@ describe('clusters', () => {
       { reason: expect.stringMatching(/EUR, .* give one in CATALOGUE_RATES/) },
     ]);
     expect(await scene.rows(...tables)).toEqual(before);
-    // Another rate is another price of the same disk type.
+    // Another rate gives another price of the same disk type.
     expect(await scene.clusters(items, { rates: { EUR: '12' } })).toMatchObject({ counts: { changed: 1 } });
     expect((await published()).clusters[0]?.disks[0]?.type.price).toBe(0.0002);
     expect(
@@ -242,7 +242,7 @@ describe('clusters', () => {
     ).toEqual([{ count: 1 }]);
   });
 
-  it('that vanish are kept for two good runs, retired with the third, and return with their slug', async () => {
+  it('that vanish stay for two good runs, are retired by the third, and return with their slug', async () => {
     await scene.clusters([cluster('one'), cluster('two')]);
     const [{ id } = expect.unreachable()] = await scene.sql`select id from clusters where source_key = 'two'`;
     const { version } = await published();
@@ -266,7 +266,7 @@ describe('clusters', () => {
     expect(await scene.sql`select id from clusters where source_key = 'two'`).toEqual([{ id }]);
   });
 
-  it('are retired only after three runs in a row: to be reported or rejected starts the count anew', async () => {
+  it('are retired only after three runs in a row: a report or a rejection restarts the count', async () => {
     const two = { kind: 'rejected', key: 'two', organization: 'org', reason: 'bad' } as const;
     await scene.clusters([cluster('one'), cluster('two')]);
     for (const back of [cluster('two'), two]) {
@@ -279,7 +279,7 @@ describe('clusters', () => {
     }
   });
 
-  it('are held when too many vanish at once, and when all do', async () => {
+  it('are held if too many or all of them vanish at once', async () => {
     const all = Array.from({ length: 10 }, (_, index) => cluster(`c${index}`));
     await scene.clusters(all);
     const before = await scene.rows(...tables);
@@ -295,7 +295,7 @@ describe('clusters', () => {
     expect(await scene.clusters(all.slice(0, 8))).toMatchObject({ outcome: 'unchanged' });
   });
 
-  it('may be none at all, or all of strangers, as long as there never was one', async () => {
+  it('may be absent or all unusable as long as none was ever stored', async () => {
     expect(await scene.clusters([])).toMatchObject({ outcome: 'unchanged', broken: [] });
     expect(await scene.clusters([cluster('one', { organization: 'nobody' })])).toMatchObject({
       outcome: 'unchanged',
@@ -303,7 +303,7 @@ describe('clusters', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('may be hundreds more from one run to the next', async () => {
+  it('may grow by hundreds from one run to the next', async () => {
     await scene.clusters([cluster('one')]);
     const many = Array.from({ length: 200 }, (_, index) => cluster(`c${index}`));
     expect(await scene.clusters([cluster('one'), ...many])).toMatchObject({
@@ -312,7 +312,7 @@ describe('clusters', () => {
     });
   });
 
-  it('of two sources in one organization neither miss nor overwrite each other', async () => {
+  it('of two sources in one organization are independent', async () => {
     await Promise.all([
       scene.clusters([cluster('one', { status: 'A' })]),
       scene.clusters([cluster('one', { status: 'B' }), cluster('two')], { source: 'second' }),
@@ -326,7 +326,7 @@ describe('clusters', () => {
     expect(clusters.map(({ status }) => status).sort()).toEqual(['A', 'Active', 'B']);
   });
 
-  it('keep to their source’s own key: one that moves to another organization is another cluster there', async () => {
+  it('are identified by their source’s key: a cluster that moves to another organization is a new cluster there', async () => {
     const other = await scene.organization('other');
     await scene.clusters([cluster('uid')]);
     await scene.clusters([{ kind: 'cluster', cluster: reported('uid', { organization: 'other' }) }]);

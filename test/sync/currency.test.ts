@@ -11,7 +11,7 @@ import {
 import { adoptCurrency } from '../../src/sync/currency.ts';
 import { createDatabase } from '../support/postgres.ts';
 
-/** A database that the sample is synced into, by workers with settings of their own. */
+/** A database that workers with different settings sync the sample into. */
 async function scene() {
   const closing = new AsyncDisposableStack();
   const database = closing.use(await createDatabase());
@@ -49,7 +49,7 @@ async function scene() {
     lines,
     sql,
     currency: async () => (await sql`select currency from lineage`)[0]?.currency,
-    /** What one unit of a source's currency is priced at: in machines, in their history, in disk types. */
+    /** The prices of one unit of a source's currency: of machines, of their history, and of disk types. */
     async rates(source: string) {
       const per = sql`case source_per when 'minute' then 1 when 'hour' then 60 else 43800 end`;
       const rows = await sql<{ rate: number }[]>`
@@ -71,7 +71,7 @@ async function scene() {
 }
 
 describe('the published currency', () => {
-  it('is that of the first worker, and the same again changes nothing', async () => {
+  it('is the currency of the first worker, and setting it again changes nothing', async () => {
     await using here = await scene();
     expect(await here.currency()).toBeNull();
     for (const id of ['hetzner', 'linode', 'clusters']) await here.first.run(id);
@@ -82,7 +82,7 @@ describe('the published currency', () => {
     expect(await here.versions()).toEqual(before);
   });
 
-  it('is changed for every price at once, the sources that do not run meanwhile included', async () => {
+  it('changes for all prices at once, including sources that are not running', async () => {
     await using here = await scene();
     for (const id of ['hetzner', 'linode', 'clusters']) await here.first.run(id);
     const before = await here.versions();
@@ -100,12 +100,12 @@ describe('the published currency', () => {
     expect(here.lines.map(({ msg }) => msg)).toEqual([
       'all prices are published in the configured currency from now on',
     ]);
-    // Who started before it was changed goes on in it.
+    // Runs that started before the change still use the old currency.
     await here.first.run('hetzner');
     expect([await here.currency(), await here.rates('EUR')]).toEqual(['EUR', [1]]);
   });
 
-  it('stays as it is while a published price could not be converted, and says which rate is lacking', async () => {
+  it('is unchanged while a published price cannot be converted, and the error names the missing rate', async () => {
     await using here = await scene();
     for (const id of ['hetzner', 'linode']) await here.first.run(id);
     const before = await here.versions();
@@ -124,7 +124,7 @@ describe('the published currency', () => {
     expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[0.75], [0.85]]);
   });
 
-  it('of a database whose currency is not known is found by computing its prices anew', async () => {
+  it('is found by computing the prices again if the database does not state it', async () => {
     await using here = await scene();
     await here.first.run('linode');
     await here.sql`update lineage set currency = null`;
@@ -132,7 +132,7 @@ describe('the published currency', () => {
     expect([await here.currency(), await here.rates('USD')]).toEqual(['EUR', [0.8]]);
   });
 
-  it('is not changed by a command whose environment says another', async () => {
+  it('is not changed by a command whose environment names another currency', async () => {
     await using here = await scene();
     await here.first.run('linode');
     const command = here.worker('EUR', 'USD:0.8', { decidesCurrency: false });
@@ -140,7 +140,7 @@ describe('the published currency', () => {
     expect([await here.currency(), await here.rates('USD')]).toEqual(['USD', [1]]);
   });
 
-  it('is not mixed by a run that had priced its rows before it was changed', async () => {
+  it('is not mixed by a run that priced its rows before the change', async () => {
     await using here = await scene();
     await here.first.run('linode');
     const { worker, config } = here.first;
@@ -155,7 +155,7 @@ describe('the published currency', () => {
         ...adapter,
         async *catalogue(context) {
           yield* adapter.catalogue(context);
-          // Every row is priced by now, and none is stored.
+          // The run has priced all rows and stored none.
           await other.worker.adoptCurrency();
         },
       },

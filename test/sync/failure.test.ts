@@ -31,7 +31,7 @@ describe('a run that fails', () => {
     await scene.clusters([cluster('one'), cluster('two')]);
   });
 
-  /** Apart from the run's own record, a failed run is as if it had never been; and the next one is good. */
+  /** Expects that a failed run left nothing except its own record, and that the next run succeeds. */
   async function changesNothing(kind: 'catalogue' | 'clusters', fail: (run: Run) => Promise<unknown>) {
     const run = await scene.begin(kind === 'catalogue' ? 'acme' : 'plane', kind);
     const before = await scene.everything();
@@ -56,7 +56,7 @@ describe('a run that fails', () => {
     await fail();
   }
 
-  it('because its adapter throws midway changes nothing', async () => {
+  it('changes nothing if its adapter throws midway', async () => {
     const thrown = new SourceError('retry', 'the upstream answers 503');
     const error = await changesNothing('catalogue', (run) =>
       scene.catalogue(
@@ -67,7 +67,7 @@ describe('a run that fails', () => {
     expect(error).toBe(thrown);
   });
 
-  it('because it was aborted while the upstream was answering changes nothing', async () => {
+  it('changes nothing if it is aborted while the upstream answers', async () => {
     await using upstream = await fakeUpstream();
     const { arrived } = upstream.expect(
       { path: '/v4/regions', query: { page: '1' } },
@@ -89,14 +89,14 @@ describe('a run that fails', () => {
     expect(error).toMatchObject({ message: 'the worker shuts down' });
   });
 
-  it('because a value is none that the database can hold changes nothing', async () => {
+  it('changes nothing if the database cannot store a value', async () => {
     const error = await changesNothing('catalogue', (run) =>
       scene.catalogue([...OTHER, ...offers('a', 13, { cpu: 2 ** 31 }).slice(12)], { run }),
     );
     expect(error).toMatchObject({ message: expect.stringMatching(/^PostgreSQL stored 0 of 22 rows/) });
   });
 
-  it('because the control plane fails midway changes nothing', async () => {
+  it('changes nothing if the control plane fails midway', async () => {
     const items: ClusterItem<ReportedCluster>[] = [cluster('one', { status: 'Stopped' }), cluster('three')];
     const thrown = new SourceError('invalid', 'half a page');
     const error = await changesNothing('clusters', (run) =>
@@ -108,7 +108,7 @@ describe('a run that fails', () => {
     expect(error).toBe(thrown);
   });
 
-  /** Ends the connection that the run works on, as a restart of the server does. */
+  /** Ends the run's connection, as a restart of the server does. */
   async function cutConnection(): Promise<void> {
     const cut = () => scene.sql`
       select pg_terminate_backend(pid, 5000) from pg_stat_activity
@@ -122,7 +122,7 @@ describe('a run that fails', () => {
     ['clusters', 'early', 0],
     ['clusters', 'late', 2],
   ] as const)(
-    'because the connection to Postgres breaks %s the copying changes nothing (%s)',
+    'changes nothing if the connection breaks during the copy of a %s (%s)',
     async (kind, _, rows) => {
       const error = await changesNothing(kind, (run) =>
         kind === 'catalogue'
@@ -141,42 +141,39 @@ describe('a run that fails', () => {
     ['catalogue', 'quarantined_rows'],
     ['clusters', 'disks'],
     ['clusters', 'quarantined_rows'],
-  ])(
-    'because the connection breaks in the middle of the transaction changes nothing (%s, %s)',
-    async (kind, table) => {
-      await using waiting = new AsyncDisposableStack();
-      const error = await changesNothing(kind as 'catalogue' | 'clusters', async (run) => {
-        // Whoever writes to the table waits here, and what came before it is written.
-        const lock = scene.store.connection();
-        waiting.use(lock);
-        await lock.sql`begin`;
-        await lock.sql`lock table ${lock.sql(table)} in share mode`;
-        const broken: CatalogueItem & ClusterItem<ReportedCluster> = {
-          kind: 'rejected',
-          key: 'p',
-          reason: 'p',
-        };
-        const failing =
-          kind === 'catalogue'
-            ? scene.catalogue([...OTHER, broken], { run })
-            : scene.clusters([cluster('one'), cluster('three'), broken], { run });
-        const outcome = failing.then(
-          () => undefined,
-          (caught: unknown) => caught,
-        );
-        const blocked = async () => {
-          const [row] = await scene.sql<{ pid: number }[]>`
+  ])('changes nothing if the connection breaks during the transaction of a %s (%s)', async (kind, table) => {
+    await using waiting = new AsyncDisposableStack();
+    const error = await changesNothing(kind as 'catalogue' | 'clusters', async (run) => {
+      // A writer of this table waits here; everything before it is written.
+      const lock = scene.store.connection();
+      waiting.use(lock);
+      await lock.sql`begin`;
+      await lock.sql`lock table ${lock.sql(table)} in share mode`;
+      const broken: CatalogueItem & ClusterItem<ReportedCluster> = {
+        kind: 'rejected',
+        key: 'p',
+        reason: 'p',
+      };
+      const failing =
+        kind === 'catalogue'
+          ? scene.catalogue([...OTHER, broken], { run })
+          : scene.clusters([cluster('one'), cluster('three'), broken], { run });
+      const outcome = failing.then(
+        () => undefined,
+        (caught: unknown) => caught,
+      );
+      const blocked = async () => {
+        const [row] = await scene.sql<{ pid: number }[]>`
           select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-          return row?.pid;
-        };
-        const victim = await until(blocked, { what: 'the run waits for the table' });
-        await scene.sql`select pg_terminate_backend(${victim}, 5000)`;
-        await lock[Symbol.asyncDispose]();
-        throw outcome;
-      });
-      // Drizzle wraps what the driver says.
-      const lost = { code: expect.stringMatching(/^(CONNECTION_CLOSED|ECONNRESET|57P01)$/) };
-      expect(error instanceof DrizzleQueryError ? error.cause : error).toMatchObject(lost);
-    },
-  );
+        return row?.pid;
+      };
+      const victim = await until(blocked, { what: 'the run waits for the table' });
+      await scene.sql`select pg_terminate_backend(${victim}, 5000)`;
+      await lock[Symbol.asyncDispose]();
+      throw outcome;
+    });
+    // Drizzle wraps the driver's error.
+    const lost = { code: expect.stringMatching(/^(CONNECTION_CLOSED|ECONNRESET|57P01)$/) };
+    expect(error instanceof DrizzleQueryError ? error.cause : error).toMatchObject(lost);
+  });
 });

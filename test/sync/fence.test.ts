@@ -7,7 +7,7 @@ import { offers, openScene, region, type Scene } from './scene.ts';
 const OLD = [region('a', 'Old'), ...offers('a', 2, { amount: '0.07' })];
 const NEW = [region('a', 'New'), ...offers('a', 2)];
 
-/** Items that arrive when they are released. */
+/** Items that arrive once they are released. */
 function heldBack<T>(items: readonly T[]) {
   const released = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ function heldBack<T>(items: readonly T[]) {
   return { items: stream(), asked: asked.promise, release: () => released.resolve() };
 }
 
-describe('of two runs of one source', () => {
+describe('two runs of one source', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -37,7 +37,7 @@ describe('of two runs of one source', () => {
     'lineage',
   ];
 
-  it('the older that ends last writes nothing', async () => {
+  it('if the older run ends last, it writes nothing', async () => {
     const slow = heldBack(OLD);
     const late = scene.catalogue(slow.items);
     await slow.asked;
@@ -59,7 +59,7 @@ describe('of two runs of one source', () => {
     ]);
   });
 
-  it('the older writes nothing as soon as the younger has begun, whatever becomes of that', async () => {
+  it('the older run writes nothing once the younger has begun, even if the younger fails', async () => {
     const slow = heldBack(OLD);
     const late = scene.catalogue(slow.items);
     await slow.asked;
@@ -74,7 +74,7 @@ describe('of two runs of one source', () => {
     ]);
   });
 
-  it('the older holds no batch either, nor takes one for out of date', async () => {
+  it('the older run neither holds a batch nor supersedes one', async () => {
     await scene.catalogue([region('a'), ...offers('a', 10)]);
     const few = heldBack([region('a'), ...offers('a', 2)]);
     const late = scene.catalogue(few.items);
@@ -87,7 +87,7 @@ describe('of two runs of one source', () => {
     ).toEqual([{ status: 'pending', items: 5 }]);
   });
 
-  it('the younger cannot begin while the older is in its transaction, and outranks it afterwards', async () => {
+  it('the younger run cannot begin during the older run’s transaction, and outranks it afterwards', async () => {
     const run = await scene.begin();
     await using blocker = scene.store.connection();
     await blocker.sql`begin`;
@@ -96,7 +96,7 @@ describe('of two runs of one source', () => {
     // The older run, in its transaction.
     await untilWaiting(scene.sql, 1);
     const begun = beginRun(scene.store.db, 'acme', undefined);
-    // The younger one, for the fence.
+    // The younger run waits for the fence.
     await untilWaiting(scene.sql, 2);
     await blocker.sql`commit`;
     expect(await older).toMatchObject({ outcome: 'changed' });
@@ -111,7 +111,7 @@ describe('of two runs of one source', () => {
     ]);
   });
 
-  it('the one with the highest fence wins, in whatever order they end', async () => {
+  it('the run with the highest fence wins, in any order of their ends', async () => {
     await scene.catalogue([region('a', 'First'), ...offers('a', 2)]);
     const runs = Array.from({ length: 4 }, (_, index) =>
       heldBack([region('a', `Run ${index}`), ...offers('a', 2)]),
@@ -131,7 +131,7 @@ describe('of two runs of one source', () => {
     expect(await scene.sql`select name from regions`).toEqual([{ name: 'Run 3' }]);
   });
 
-  it('of a control plane the older writes nothing', async () => {
+  it('the older run of a control plane writes nothing', async () => {
     await scene.organization('org');
     const slow = heldBack([cluster('one', { status: 'Old' })]);
     const late = scene.clusters(slow.items);

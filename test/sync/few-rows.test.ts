@@ -4,7 +4,7 @@ import { acceptPrice } from '../../src/db/prices.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
-describe('a few rows that are wrong by themselves', () => {
+describe('a few wrong rows', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -15,7 +15,7 @@ describe('a few rows that are wrong by themselves', () => {
   const codes = ['a', 'b', 'c'];
   const regions = codes.map((code) => region(code));
   const whole = [...regions, ...codes.flatMap((code) => offers(code, 35))];
-  /** `whole` with other prices for some machines, in every region. */
+  /** Returns `whole` with other prices for some machines, in every region. */
   const repriced = (prices: Record<string, string>): CatalogueItem[] =>
     whole.map((item) => {
       const amount = item.kind === 'offer' ? prices[item.offer.name] : undefined;
@@ -49,7 +49,7 @@ describe('a few rows that are wrong by themselves', () => {
     expect(await quarantine()).toMatchObject(codes.map((code) => ({ key: `m1@${code}`, code: 'duplicate' })));
   });
 
-  it('do not hold the others: a price beyond the factor is not taken, and said', async () => {
+  it('do not hold the others: a price beyond the factor is skipped and reported', async () => {
     await scene.catalogue(whole);
     const before = await scene.rows('machine_prices');
     const result = await scene.catalogue(repriced({ m1: '0.6' }));
@@ -78,7 +78,7 @@ describe('a few rows that are wrong by themselves', () => {
     expect(await quarantine()).toEqual([]);
   });
 
-  it('count as seen: a machine that was missed before is found again', async () => {
+  it('count as reported: a machine that was missed before is present again', async () => {
     await scene.catalogue(whole);
     const without = whole.filter((item) => item.kind !== 'offer' || item.offer.name !== 'm1');
     for (let run = 0; run < 2; run++) await scene.catalogue(without);
@@ -87,12 +87,12 @@ describe('a few rows that are wrong by themselves', () => {
     expect((await scene.sql`select from machines where missed_runs > 0`).count).toBe(0);
   });
 
-  it('are many when they are more types than smallCount and more than the share of the rows', async () => {
+  it('are too many if they are more types than smallCount and more than the share of the rows', async () => {
     await scene.catalogue(whole);
     const names = Array.from({ length: 4 }, (_, index) => `m${index + 1}`);
     const dear = (count: number) =>
       repriced(Object.fromEntries(names.slice(0, count).map((name) => [name, '0.6'])));
-    // Nine of 105 rows are a tenth, twelve are not.
+    // Nine of 105 rows are within a tenth, twelve are not.
     expect(await scene.catalogue(dear(3))).toMatchObject({ outcome: 'unchanged', counts: { rejected: 9 } });
     expect(await scene.catalogue(dear(4))).toMatchObject({
       outcome: 'held',
@@ -105,7 +105,7 @@ describe('a few rows that are wrong by themselves', () => {
     });
   });
 
-  it('are taken with a batch that is approved, also where another guard holds it', async () => {
+  it('are stored with an approved batch, even if another guard holds it', async () => {
     await scene.catalogue(whole);
     const half = repriced({ m1: '0.6' }).filter(
       (item) => item.kind !== 'offer' || item.offer.regionCode === 'a',
@@ -122,7 +122,7 @@ describe('a few rows that are wrong by themselves', () => {
     expect(await quarantine()).toEqual([]);
   });
 
-  it('are taken once an operator has accepted the very price that was quarantined', async () => {
+  it('are stored once an operator accepts the quarantined price', async () => {
     await scene.catalogue(whole);
     await scene.catalogue(repriced({ m1: '0.6' }));
     const { db } = scene.store;
@@ -139,14 +139,14 @@ describe('a few rows that are wrong by themselves', () => {
     expect(await scene.sql`select name, region_code, accepted_by, reason from accepted_prices`).toEqual([
       { name: 'm1', region_code: 'a', accepted_by: 'ada@desk', reason: 'a new tariff' },
     ]);
-    // Only that price: another one is another question.
+    // The approval covers only that price.
     expect(await scene.catalogue(repriced({ m1: '6' }))).toMatchObject({
       counts: { changed: 0, rejected: 3 },
     });
   });
 });
 
-describe('rows that cannot be used and that an operator has approved', () => {
+describe('unusable rows that an operator approved', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -158,7 +158,7 @@ describe('rows that cannot be used and that an operator has approved', () => {
   const broken = (count: number): CatalogueItem[] =>
     Array.from({ length: count }, (_, index) => rejected(`bad${index + 1}`, { name: `bad${index + 1}` }));
 
-  it('do not hold the source again, which new rows and new reasons do', async () => {
+  it('do not hold the source again, but new rows and new reasons do', async () => {
     const four = [...usable, ...broken(4)];
     expect(await scene.catalogue(four)).toMatchObject({ outcome: 'held', broken: [{ guard: 'rejected' }] });
     expect(await scene.catalogue(four, { approved: true })).toMatchObject({ outcome: 'changed' });
@@ -178,17 +178,17 @@ describe('rows that cannot be used and that an operator has approved', () => {
       outcome: 'held',
       broken: [{ guard: 'rejected', detail: '4 of 15 rows cannot be used (27 %, limit 10 %)' }],
     });
-    // A held batch changes nothing: the rows are approved still.
+    // A held batch changes nothing, so the rows are still approved.
     expect(await scene.catalogue(four)).toMatchObject({ outcome: 'unchanged', broken: [] });
   });
 
-  it('count again once they were usable', async () => {
+  it('count again after they were usable once', async () => {
     await scene.catalogue([...usable, ...broken(4)], { approved: true });
     expect(await scene.catalogue(usable)).toMatchObject({ outcome: 'unchanged' });
     expect(await scene.catalogue([...usable, ...broken(4)])).toMatchObject({ outcome: 'held' });
   });
 
-  it('are not approved along with a batch that another guard holds', async () => {
+  it('are not approved with a batch that another guard holds', async () => {
     await scene.catalogue([...usable, ...offers('a', 20).slice(11), ...broken(2)]);
     const less = [...usable, ...broken(2)];
     expect(await scene.catalogue(less)).toMatchObject({ broken: [{ guard: 'removed' }] });
@@ -196,14 +196,14 @@ describe('rows that cannot be used and that an operator has approved', () => {
     expect(await scene.sql`select from quarantined_rows where approved_at is not null`).toHaveLength(0);
   });
 
-  it('do not hold the source again when each is a machine that is listed twice', async () => {
+  it('do not hold the source again if each is a machine that is listed twice', async () => {
     const twice = [...usable, ...offers('a', 4)];
     expect(await scene.catalogue(twice)).toMatchObject({ broken: [{ guard: 'duplicates' }] });
     await scene.catalogue(twice, { approved: true });
     expect(await scene.catalogue(twice)).toMatchObject({ outcome: 'unchanged', broken: [] });
   });
 
-  it('do not hide a batch without one usable row', async () => {
+  it('do not hide a batch without a usable row', async () => {
     await scene.catalogue([...usable, ...broken(4)], { approved: true });
     expect(await scene.catalogue([region('a'), ...broken(4)])).toMatchObject({
       outcome: 'held',

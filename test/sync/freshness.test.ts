@@ -17,7 +17,10 @@ const unread = (regionCode: string): CatalogueItem => ({
 });
 const whole = (code: string, count = 3): CatalogueItem[] => [region(code), ...offers(code, count)];
 
-/** `source region` → hours after the first sync's, of all that is known; the source alone for itself. */
+/**
+ * `source region` → hours after the first sync, for each known region; the key of the source itself is its name
+ * alone.
+ */
 async function hours(): Promise<Record<string, number | null>> {
   const rows = await scene.sql<{ id: string; hour: string | null }[]>`
     with times as (
@@ -28,7 +31,7 @@ async function hours(): Promise<Record<string, number | null>> {
   return Object.fromEntries(rows.map(({ id, hour }) => [id, hour === null ? null : Number(hour)]));
 }
 
-/** What a region's document hangs on, with codes in the place of ids. */
+/** The data that a region's document depends on, with codes instead of ids. */
 async function hangsOn(code: string): Promise<readonly string[]> {
   const [row] = await scene.sql<{ id: number }[]>`select id from regions where code = ${code}`;
   const content = await loadContent(scene.store.sql, { kind: 'region', regionId: row?.id ?? 0 });
@@ -47,7 +50,7 @@ const versions = async () => {
 };
 
 describe('a region that a run could not read', () => {
-  it('stays as old as it was, and makes no new document; the others move on', async () => {
+  it('keeps its age and its document; the others become fresher', async () => {
     await scene.catalogue([...whole('a'), ...whole('b')]);
     const before = await versions();
     expect(await scene.catalogue([...whole('a'), region('b'), unread('b')])).toMatchObject({
@@ -64,7 +67,7 @@ describe('a region that a run could not read', () => {
     expect(await scene.sql`select from quarantined_rows`).toHaveLength(0);
   });
 
-  it('loses no machine, however often, though other rows of it were read', async () => {
+  it('loses no machine, however often, even if other rows of it were read', async () => {
     await scene.catalogue([...whole('a'), ...whole('b')]);
     for (let run = 0; run < 4; run++) {
       await scene.catalogue([...whole('a'), region('b'), offer('b', 'm1'), unread('b'), unread('b')]);
@@ -73,20 +76,20 @@ describe('a region that a run could not read', () => {
     expect(await hours()).toEqual({ acme: 5, 'acme a': 5, 'acme b': 1 });
   });
 
-  it('is not listed before the first time that it was read, and is from then on', async () => {
+  it('is not listed before it is first read, and is listed from then on', async () => {
     await scene.catalogue([...whole('a'), region('b'), unread('b')]);
     expect(await listed()).toEqual(['a']);
     const before = await versions();
     await scene.catalogue([...whole('a'), region('b'), unread('b')]);
     expect(await versions()).toEqual(before);
-    // Also where it turns out to be empty.
+    // An empty region is listed too.
     await scene.catalogue([...whole('a'), region('b')]);
     expect(await listed()).toEqual(['a', 'b']);
     expect((await versions()).providers).toBe((before.providers ?? 0) + 1);
     expect(await hangsOn('b')).toEqual(['acme b']);
   });
 
-  it('is also one of which every row was rejected, but not one with a row that can be used', async () => {
+  it('includes a region whose rows were all rejected, but not a region with a usable row', async () => {
     await scene.catalogue([...whole('a'), ...whole('b')]);
     const bad = (name: string) => rejected(`${name}@b`, { name, regionCode: 'b' });
     const lax = { limits: { rejectedShare: 1 } };
@@ -103,8 +106,8 @@ describe('a region that a run could not read', () => {
   });
 });
 
-describe('a region that its source does not list any more', () => {
-  it('stays as old as it was until its machines are retired, and is known to be empty then', async () => {
+describe('a region that its source no longer lists', () => {
+  it('keeps its age until its machines are retired, and is then known to be empty', async () => {
     await scene.catalogue([...whole('a', 20), ...whole('b', 1)]);
     for (let run = 0; run < 2; run++) await scene.catalogue(whole('a', 20));
     expect(await hours()).toMatchObject({ 'acme a': 3, 'acme b': 1 });
@@ -115,7 +118,7 @@ describe('a region that its source does not list any more', () => {
 });
 
 describe('a run that ends badly', () => {
-  it('makes nothing younger', async () => {
+  it('makes no region fresher', async () => {
     await scene.catalogue(whole('a', 10));
     async function* broken() {
       yield* whole('a', 10);
@@ -129,7 +132,7 @@ describe('a run that ends badly', () => {
     expect(await hours()).toEqual({ acme: 1, 'acme a': 1 });
   });
 
-  it('may come from a clock that is behind: then nothing goes back', async () => {
+  it('never moves backwards, even with a clock that is behind', async () => {
     await scene.catalogue(whole('a'));
     await scene.sql`update sources set verified_at = '2026-01-01T09:00:00Z'`;
     await scene.sql`update region_freshness set verified_at = '2026-01-01T09:00:00Z'`;
@@ -141,18 +144,18 @@ describe('a run that ends badly', () => {
 describe('two sources of one region', () => {
   const other: RunSettings = { source: 'other' };
 
-  it('are stamped each for itself, and the document is as old as those whose machines it shows', async () => {
+  it('have separate freshness, and the document is as old as the source of its machines', async () => {
     await scene.catalogue([region('a'), offer('a', 'x')]);
     await scene.catalogue([region('a'), offer('a', 'y')], other);
     expect(await hours()).toEqual({ acme: 1, 'acme a': 1, other: 2, 'other a': 2 });
     expect(await hangsOn('a')).toEqual(['acme a', 'other a']);
   });
 
-  it('share a machine: it is that one’s which still reads it, and its document says so', async () => {
+  it('share a machine: the freshness is of the source that still reads it, and its document shows that', async () => {
     const items = [region('a'), offer('a', 'x')];
     await scene.catalogue(items);
     await scene.catalogue(items, other);
-    // The first may come again in its time.
+    // The first source may list it again in its time.
     expect(await hangsOn('a')).toEqual(['acme a']);
     const before = await versions();
     await scene.catalogue(items, other);
@@ -163,7 +166,7 @@ describe('two sources of one region', () => {
     expect(await scene.sql`select from machine_prices`).toHaveLength(1);
   });
 
-  it('pass a machine on, and its document gets a version by that', async () => {
+  it('pass a machine on, and its document gets a new version', async () => {
     await scene.catalogue([region('a'), offer('a', 'x'), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'y')]);
     const before = await versions();
@@ -173,14 +176,14 @@ describe('two sources of one region', () => {
   });
 });
 
-describe('data that its upstream says is older than its reading', () => {
+describe('data whose upstream states an older time than the read', () => {
   const said = (time: string, regionCode?: string): CatalogueItem => ({
     kind: 'as-of',
     time,
     ...(regionCode === undefined ? {} : { regionCode }),
   });
 
-  it('is as old as the upstream says, of each region and of the source', async () => {
+  it('has the upstream’s time, for each region and the source', async () => {
     await scene.catalogue([
       said('2025-12-31T23:00:00.000Z'),
       said('2025-12-31T22:00:00Z', 'a'),
@@ -191,7 +194,7 @@ describe('data that its upstream says is older than its reading', () => {
     expect(await hours()).toEqual({ acme: -1, 'acme a': -2, 'acme b': -1 });
   });
 
-  it('is so of clusters, too', async () => {
+  it('has the upstream’s time for clusters too', async () => {
     await scene.clusters([{ kind: 'as-of', time: '2025-12-31T23:00:00.000000Z' }], {
       limits: { rejectedShare: 1 },
     });

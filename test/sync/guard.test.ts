@@ -30,9 +30,9 @@ const broken = (batch: Partial<GuardInput>, limits = {}) =>
 
 describe('a batch', () => {
   it.each<[string, Partial<GuardInput>, BrokenGuard['guard'][]]>([
-    ['in which nothing is new', {}, []],
+    ['without a change', {}, []],
     ['that loses exactly the share', { missing: 20 }, []],
-    ['that loses one more', { missing: 21 }, ['removed']],
+    ['that loses one machine more', { missing: 21 }, ['removed']],
     ['that doubles the catalogue', { added: 100, seen: 200 }, []],
     ['that more than doubles it', { added: 101, seen: 201 }, ['added']],
     ['that reprices half', { repriced: 50 }, []],
@@ -41,44 +41,48 @@ describe('a batch', () => {
     ['with more than a tenth unusable', { rejected: 11 }, ['rejected']],
     ['with a tenth of the prices beyond the factor', { priceRatio: 6, jumps: 10, jumpTypes: 10 }, []],
     [
-      'with more than a tenth of them beyond it',
+      'with more than a tenth of the prices beyond the factor',
       { priceRatio: 6, jumps: 11, jumpTypes: 11 },
       ['price_ratio'],
     ],
-    ['with many prices of two types beyond it', { priceRatio: 6, jumps: 40, jumpTypes: 2 }, []],
-    ['with prices that were set aside', { rejected: 18, setAside: 8 }, []],
-    ['that withdraws as many as it may lose', { missing: 10, withdrawn: 10 }, []],
-    ['that withdraws one more', { missing: 10, withdrawn: 11 }, ['removed']],
+    ['with many prices of two types beyond the factor', { priceRatio: 6, jumps: 40, jumpTypes: 2 }, []],
+    ['with quarantined prices', { rejected: 18, setAside: 8 }, []],
+    ['that withdraws as many machines as it may lose', { missing: 10, withdrawn: 10 }, []],
+    ['that withdraws one machine more', { missing: 10, withdrawn: 11 }, ['removed']],
     ['that resizes a fifth', { reshaped: 20 }, []],
     ['that resizes more than a fifth', { reshaped: 21, memoryFactor: 1.024 }, ['unit_flip']],
-    ['that is all there', { totals: [{ of: 'types', advertised: 10, fetched: 10 }] }, []],
+    ['with all announced types', { totals: [{ of: 'types', advertised: 10, fetched: 10 }] }, []],
     [
-      'that lacks one of what was announced',
+      'without one of the announced types',
       { totals: [{ of: 'types', advertised: 10, fetched: 9 }] },
       ['incomplete'],
     ],
     [
-      'with more than was announced',
+      'with more types than announced',
       { totals: [{ of: 'types', advertised: 10, fetched: 11 }] },
       ['incomplete'],
     ],
     ['with two rows twice', { duplicates: 4, duplicateTypes: 2, rejected: 4 }, []],
     ['with two types twice in many regions', { duplicates: 40, duplicateTypes: 2, rejected: 40 }, []],
     ['with a page twice', { seen: 120, duplicates: 40, duplicateTypes: 20, rejected: 40 }, ['duplicates']],
-    ['with rejected rows that are a tenth of the seen, not of the known', { known: 10, rejected: 10 }, []],
+    [
+      'whose rejected rows are a tenth of the reported ones, not of the known',
+      { known: 10, rejected: 10 },
+      [],
+    ],
     ['that is the first of its source', { known: 0, added: 100_000, seen: 100_000 }, []],
     ['that is the first and has one bad row of two', { known: 0, added: 1, seen: 2, rejected: 1 }, []],
-    ['that is the first and has not one usable row', { known: 0, seen: 1, rejected: 1 }, ['empty']],
+    ['that is the first and has no usable row', { known: 0, seen: 1, rejected: 1 }, ['empty']],
     ['that is the first and empty', { known: 0, seen: 0 }, ['empty']],
-    ['that is empty where one machine is known', { known: 1, seen: 0, missing: 1 }, ['empty']],
+    ['that is empty while one machine is known', { known: 1, seen: 0, missing: 1 }, ['empty']],
     ['that is empty', { seen: 0, missing: 100 }, ['empty', 'removed']],
     ['with rejected rows only', { seen: 100, rejected: 100 }, ['empty', 'rejected']],
     [
-      'that is wrong in everything',
+      'that breaks all limits',
       { missing: 50, added: 150, repriced: 60, rejected: 50, priceRatio: 100, jumps: 60, jumpTypes: 60 },
       ['removed', 'added', 'repriced', 'rejected', 'price_ratio'],
     ],
-  ])('%s breaks what it must', (_, batch, guards) => {
+  ])('%s breaks the expected guards', (_, batch, guards) => {
     expect(broken(batch)).toEqual(guards);
   });
 
@@ -94,7 +98,7 @@ describe('a batch', () => {
     },
   );
 
-  it('says what was found, what is allowed and what that means', () => {
+  it('states the finding, the limit and the consequence', () => {
     const found = brokenGuards(
       { ...GOOD, missing: 30, priceRatio: 60.04, jumps: 12, jumpTypes: 12 },
       DEFAULT_GUARD_LIMITS,
@@ -115,7 +119,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('is within a share at its very boundary, in whatever binary fractions that is written', () => {
+  it('is within a share exactly at the limit, for any binary fraction', () => {
     const percents = fc.integer({ min: 1, max: 99 });
     fc.assert(
       fc.property(percents, fc.integer({ min: 1, max: 1000 }), (percent, hundreds) => {

@@ -35,7 +35,7 @@ describe('a catalogue that breaks a guard', () => {
       ({ status }) => status,
     );
 
-  it('is held: readers keep the last good one, and everything of it waits for an operator', async () => {
+  it('is held: readers keep the last good one, and the whole batch waits for an operator', async () => {
     await scene.catalogue(whole);
     const before = [await scene.rows(...readers), await scene.sql`select verified_at from sources`];
     const result = await scene.catalogue(half);
@@ -65,7 +65,7 @@ describe('a catalogue that breaks a guard', () => {
     ]);
   });
 
-  it('keeps of its items what the adapter said: excluded ones, other currencies, small amounts', async () => {
+  it('keeps the adapter’s data of its items: excluded ones, other currencies, small amounts', async () => {
     const odd = [
       offer('a', 'gpu', { excluded: 'accelerated', ram: 0.5, cpu: 96 }),
       offer('a', 'euro', { price: { amount: '0.0000000000000000052', per: 'month', currency: 'EUR' } }),
@@ -78,7 +78,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(held).toHaveLength(4);
   });
 
-  it('is superseded by the next one that breaks a guard', async () => {
+  it('is superseded by the next batch that breaks a guard', async () => {
     await scene.catalogue(whole);
     await scene.catalogue(half);
     const first = await onlyPending();
@@ -90,7 +90,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(await decide(scene.store.db, first.id, 'approved', OPERATOR)).toBe(false);
   });
 
-  it('keeps its number while the source says the same, and is as fresh as the last read', async () => {
+  it('keeps its number while the source is unchanged, and is as fresh as the last read', async () => {
     const times = [
       { kind: 'as-of', regionCode: 'a', time: '2026-01-01T00:00:00Z' },
       { kind: 'as-of', regionCode: 'a', time: '2026-01-01T00:30:00Z' },
@@ -114,8 +114,8 @@ describe('a catalogue that breaks a guard', () => {
   });
 
   it.each([
-    ['a row more', [offer('a', 'more')]],
-    ['a row twice', offers('a', 1)],
+    ['one more row', [offer('a', 'more')]],
+    ['a repeated row', offers('a', 1)],
     ['another unusable row', [rejected('q', { name: 'q' })]],
     ['another name of a region', [region('a', 'Another')]],
   ])('is replaced by a read with %s', async (_, more) => {
@@ -127,7 +127,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(await statuses()).toEqual(['superseded', 'pending']);
   });
 
-  it('is superseded by the next good one, which readers have then', async () => {
+  it('is superseded by the next good batch, which readers then get', async () => {
     await scene.catalogue(whole);
     await scene.catalogue(half);
     const held = await onlyPending();
@@ -137,7 +137,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(await items(held.id)).toEqual([]);
   });
 
-  it('has been held since its like was first, until another guard breaks or a good run comes', async () => {
+  it('is held since the first similar batch, until another guard breaks or a good run comes', async () => {
     await scene.catalogue(whole);
     const since = async (items: CatalogueItem[]) => {
       await scene.catalogue(items);
@@ -153,7 +153,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(await since(half)).not.toBe(second);
   });
 
-  it('of one source does not touch what another has held', async () => {
+  it('does not affect a batch that another source holds', async () => {
     const other = { source: 'other', provider: { id: 78, name: 'Other' } };
     await scene.catalogue(whole);
     await scene.catalogue(whole, other);
@@ -167,7 +167,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(await pendingBatches(scene.store.sql)).toMatchObject([{ sourceId: 'other' }]);
   });
 
-  it('is stored when an operator approves it, as if the guards had let it through', async () => {
+  it('is stored when an operator approves it, as if it had passed the guards', async () => {
     const dear = [region('a'), ...offers('a', 10, { amount: '0.6' })];
     await scene.catalogue([region('a'), ...offers('a', 10)]);
     expect(await scene.catalogue([...dear, rejected('p', { name: 'p' })])).toMatchObject({
@@ -185,13 +185,13 @@ describe('a catalogue that breaks a guard', () => {
     ]);
     expect(await scene.sql`select row_key from quarantined_rows`).toEqual([{ row_key: 'p' }]);
     expect(await scene.sql`select count(*)::int from held_items`).toEqual([{ count: 0 }]);
-    // The source says the same again: nothing is left to be done.
+    // The source reports the same again, so nothing changes.
     expect(await scene.catalogue([...dear, rejected('p', { name: 'p' })])).toMatchObject({
       outcome: 'unchanged',
     });
   });
 
-  it('is diffed again on approval, against what is known by then', async () => {
+  it('is diffed again on approval, against the present state', async () => {
     await scene.catalogue([region('a'), ...offers('a', 10)]);
     await scene.catalogue([region('a'), ...offers('a', 10, { amount: '0.6' })]);
     const held = await items((await onlyPending()).id);
@@ -213,13 +213,13 @@ describe('a catalogue that breaks a guard', () => {
     expect(await pendingBatches(scene.store.sql)).toEqual([]);
     expect(await scene.rows(...readers)).toEqual(before);
     expect(await statuses()).toEqual(['rejected']);
-    // It could be taken back until now.
+    // Until now, an operator could undo the rejection.
     expect(await items(id)).not.toEqual([]);
     await scene.catalogue(whole);
     expect(await items(id)).toEqual([]);
   });
 
-  it('is judged by the source’s own amounts: an exchange rate may move as it likes', async () => {
+  it('is checked by the source’s own amounts: an exchange rate may change freely', async () => {
     const euros = (amount: string) => offers('a', 10, { price: { amount, currency: 'EUR' } });
     await scene.catalogue([region('a'), ...euros('0.06')], { rates: { EUR: '0.01' } });
     const one = [
@@ -230,7 +230,7 @@ describe('a catalogue that breaks a guard', () => {
       outcome: 'changed',
       counts: { changed: 10 },
     });
-    // Another currency has no amount to compare with: then the published price has to do.
+    // Amounts of different currencies cannot be compared, so the published price is compared.
     const dollars = [offer('a', 'm1', { amount: '0.061' }), ...euros('0.06').slice(1)];
     expect(await scene.catalogue([region('a'), ...dollars], { rates: { EUR: '100' } })).toMatchObject({
       outcome: 'unchanged',
@@ -239,13 +239,13 @@ describe('a catalogue that breaks a guard', () => {
   });
 
   it.each([
-    ['of what readers do not see is free', { excluded: 'accelerated' }, 'changed'],
-    ['by five is within the limit', { amount: '0.3' }, 'changed'],
-    ['by more than five is not', { amount: '0.3001' }, 'quarantined'],
-    ['downwards by more than five is not either', { amount: '0.0119' }, 'quarantined'],
-    ['to nothing is no price to compare with', { amount: '0' }, 'changed'],
-    ['to the same by the minute is none', { price: { amount: '0.001', per: 'minute' } }, 'changed'],
-    ['to the same number by the minute is one by sixty', { price: { per: 'minute' } }, 'quarantined'],
+    ['of an unpublished machine is not limited', { excluded: 'accelerated' }, 'changed'],
+    ['by a factor of five is within the limit', { amount: '0.3' }, 'changed'],
+    ['by a factor above five exceeds it', { amount: '0.3001' }, 'quarantined'],
+    ['down by a factor above five exceeds it too', { amount: '0.0119' }, 'quarantined'],
+    ['to zero is not compared', { amount: '0' }, 'changed'],
+    ['to an equal price a minute is no change', { price: { amount: '0.001', per: 'minute' } }, 'changed'],
+    ['to the same number a minute is a factor of sixty', { price: { per: 'minute' } }, 'quarantined'],
   ] as const)('a price change %s', async (_, fields, outcome) => {
     await scene.catalogue([region('a'), ...offers('a', 3)]);
     const next = [offer('a', 'm1', { amount: '60', ...fields }), ...offers('a', 3).slice(1)];
@@ -258,7 +258,7 @@ describe('a catalogue that breaks a guard', () => {
     });
   });
 
-  it('does not count machines that clusters brought as changed, but as new ones', async () => {
+  it('does not count machines from clusters as changed, but as new', async () => {
     await scene.organization('org');
     await scene.catalogue([region('a'), ...offers('a', 3)]);
     await scene.sql`
@@ -275,12 +275,12 @@ describe('a catalogue that breaks a guard', () => {
 
   it.each<[string, (known: CatalogueItem[]) => CatalogueItem[], string]>([
     [
-      'that lacks a page of what the upstream announced',
+      'without a page that the upstream announced',
       (known) => [...known, { kind: 'total', of: 'types', advertised: 50, fetched: 20 }],
       'incomplete',
     ],
     [
-      'in which a page came twice',
+      'with a repeated page',
       (known) => [...known, ...known.filter((item) => item.kind === 'offer')],
       'duplicates',
     ],
@@ -293,7 +293,7 @@ describe('a catalogue that breaks a guard', () => {
       'unit_flip',
     ],
     [
-      'with all prices a hundredth',
+      'with all prices divided by a hundred',
       (known) =>
         known.map((item) =>
           item.kind === 'offer'
@@ -303,14 +303,14 @@ describe('a catalogue that breaks a guard', () => {
       'price_ratio',
     ],
     [
-      'in which every machine is deprecated',
+      'with only deprecated machines',
       (known) =>
         known.map((item) =>
           item.kind === 'offer' ? { ...item, offer: { ...item.offer, excluded: 'deprecated' } } : item,
         ),
       'removed',
     ],
-  ])('is held %s, and readers see nothing of it', async (_, change, guard) => {
+  ])('is held %s, and readers see none of it', async (_, change, guard) => {
     await scene.catalogue(whole);
     const before = await scene.rows(...readers);
     const result = await scene.catalogue(change(whole));

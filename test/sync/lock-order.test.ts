@@ -14,7 +14,7 @@ beforeEach(() => scene.reset());
 
 const untilWaiting = (count: number) => untilWaitingIn(scene.sql, count);
 
-/** A transaction that keeps what its statements lock from everybody else, until it is ended. */
+/** An open transaction that holds the locks of its statements until it is ended. */
 async function holder(): Promise<Connection> {
   const connection = scene.store.connection();
   await connection.sql`begin`;
@@ -32,12 +32,12 @@ describe('two control planes that report clusters of the same organizations at o
   const one = { source: 'one' };
   const other = { source: 'other' };
 
-  it('give crosswise the same slugs, and neither keeps the other from being stored', async () => {
+  it('give each other’s slugs crosswise, and both are stored', async () => {
     const organization = await scene.organization('org');
     await scene.catalogue([region('a'), offer('a', 'm')]);
     await scene.clusters([cluster('of-the-holder')], { source: 'third' });
     await using held = await holder();
-    // Which both come by amid their rows.
+    // Both runs reach this point in the middle of their rows.
     await held.sql`
       insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
                             user_id, status, shards, replicas, created_at)
@@ -59,10 +59,10 @@ describe('two control planes that report clusters of the same organizations at o
     );
   });
 
-  it('are stored one after the other, by the order of the organizations, with all that these share', async () => {
+  it('are stored one after the other, in the order of their organizations, with all shared rows', async () => {
     for (const slug of ['first', 'second', 'third']) await scene.organization(slug);
     await scene.catalogue([region('a'), offer('a', 'm')]);
-    // A row that was written lies behind the others: whoever takes them as they lie comes to the first one last.
+    // An updated row moves behind the others: a run that locks rows in physical order reaches the first row last.
     await scene.sql`update organizations set name = 'Moved' where slug = 'first'`;
     const of = (...organizations: string[]) =>
       organizations.map((organization) =>
@@ -80,7 +80,7 @@ describe('two control planes that report clusters of the same organizations at o
       untilWaiting(1).then(() => scene.clusters(of('first', 'third'), other)),
     ];
     await untilWaiting(2);
-    // What comes after the one that both, or the first of them, wait for is free still.
+    // The rows after the one that both runs wait for are still unlocked.
     expect(await scene.sql`select slug from organizations for no key update skip locked`).toEqual([
       { slug: 'third' },
     ]);
@@ -93,7 +93,7 @@ describe('two control planes that report clusters of the same organizations at o
 });
 
 describe('a catalogue and a control plane that are stored at once', () => {
-  it('do not wait for each other when the catalogue changes the machine of a cluster that changes', async () => {
+  it('do not wait for each other if the catalogue changes the machine of a changed cluster', async () => {
     await scene.organization('org');
     const catalogue = (ram: number) => [region('a'), offer('a', 'm', { ram })];
     const on = (key: string, status = 'Active') => cluster(key, { status, machine: { name: 'm' } });
@@ -114,7 +114,7 @@ describe('a catalogue and a control plane that are stored at once', () => {
 });
 
 describe('an operator who deletes an organization', () => {
-  it('waits for a catalogue that changes machines of its clusters, which does not wait for the operator', async () => {
+  it('waits for a catalogue that changes machines of its clusters, but the catalogue does not wait', async () => {
     const catalogue = (ram: number) => [region('a'), offer('a', 'm', { ram })];
     const of = (organization: string) => cluster('one', { organization, machine: { name: 'm' } });
     for (const slug of ['first', 'second']) await scene.organization(slug);
@@ -133,7 +133,7 @@ describe('an operator who deletes an organization', () => {
 });
 
 describe('two catalogues of one provider that are stored at once', () => {
-  it('are stored one after the other, and the second is compared with what the first has left', async () => {
+  it('are stored one after the other, and the second is compared with the result of the first', async () => {
     const both = (amount: string) => [region('a'), offer('a', 'old', { amount }), offer('a', 'new')];
     await scene.catalogue([region('a'), offer('a', 'old')]);
     await using held = await holder();

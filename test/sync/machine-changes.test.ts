@@ -1,4 +1,4 @@
-/** What each run changed about machines is kept: exactly that, and nothing where nothing changed. */
+/** The history of machine changes of each run: exactly the changes, and no rows if nothing changed. */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -36,12 +36,12 @@ beforeEach(() => scene.reset());
 const ALL = { limit: undefined };
 const changesOf = (scope: ChangeScope, page: { limit: number | undefined; offset?: number } = ALL) =>
   machineChanges(scene.store.sql, scope, page);
-/** The newest run of a source. */
+/** Returns the newest run of a source. */
 async function lastRun(source = 'acme') {
   const { rows } = await sourceRuns(scene.store.sql, source, { limit: 1 });
   return rows[0] ?? expect.unreachable();
 }
-/** The newest run with its diff. */
+/** Returns the newest run with its diff. */
 async function lastDiff(source = 'acme') {
   const run = await lastRun(source);
   return { run, ...(await changesOf({ runId: run.id })) };
@@ -56,7 +56,7 @@ const short = (state: MachineState | null) =>
   state && `${state.cpu}/${state.ram} ${state.amount} ${state.currency} ${state.excluded ?? ''}`.trim();
 
 describe('the diff of a run', () => {
-  it('has what was added, changed, withdrawn, returned and retired, each before and after', async () => {
+  it('lists added, changed, withdrawn, returned and retired machines, each with its fields before and after', async () => {
     const first = [
       offer('a', 'shape'),
       offer('a', 'price'),
@@ -128,11 +128,11 @@ describe('the diff of a run', () => {
     expect((await lastDiff()).rows.map(told)).toEqual([
       ['returned', 'gone@a', '2/4 0.06 USD', '8/4 0.06 USD'],
     ]);
-    // What was added is told as it was then.
+    // An added machine has its fields of that run.
     expect(await changesOf({ runId: added.run.id })).toEqual({ totals: added.totals, rows: added.rows });
   });
 
-  it('is given a page at a time, with how many there are of each kind', async () => {
+  it('is paged, with the number of changes of each kind', async () => {
     const many = [region('a'), region('b'), ...offers('a', 6), ...offers('b', 3)];
     await scene.catalogue(many, { limits: LAX });
     const next = [region('a'), region('b'), ...offers('a', 3, { cpu: 4 }), ...offers('b', 5)];
@@ -162,7 +162,7 @@ describe('the diff of a run', () => {
     expect(asked).toEqual({ totals, rows: rows.slice(6) });
   });
 
-  it('is empty, and nothing is written for it, where a run changes nothing or holds its batch', async () => {
+  it('is empty and has no rows if a run changes nothing or holds its batch', async () => {
     const whole = [region('a'), ...offers('a', 10)];
     await scene.catalogue(whole);
     const before = await scene.rows('machine_changes', 'machines');
@@ -179,14 +179,14 @@ describe('the diff of a run', () => {
     expect(older).toMatchObject({ total: 3, rows: [{ outcome: 'unchanged' }] });
   });
 
-  it('has no machine that only another exchange rate prices', async () => {
+  it('omits machines whose price changed only by an exchange rate', async () => {
     const priced = [region('a'), ...offers('a', 3, { price: { currency: 'EUR' } })];
     await scene.catalogue(priced, { rates: { EUR: '2' } });
     await scene.catalogue(priced, { rates: { EUR: '3' } });
     expect(await lastDiff()).toMatchObject({ run: { outcome: 'changed', changed: 3 }, rows: [] });
   });
 
-  it('has a machine that clusters named first as an added one', async () => {
+  it('lists a machine that clusters named first as added', async () => {
     await scene.organization('org');
     await scene.catalogue([region('a'), offer('a', 'x')]);
     await scene.clusters([cluster('one', { machine: { name: 'big', cpu: 16, ram: 64, ramUnit: 'Binary' } })]);
@@ -198,7 +198,7 @@ describe('the diff of a run', () => {
 });
 
 describe('old changes', () => {
-  /** Makes all that was changed so far so many days older than now. */
+  /** Makes all past changes this many days older. */
   async function age(days: number): Promise<void> {
     const at = new Date(Date.now() - days * 86_400_000).toISOString();
     await scene.sql`update machine_changes set changed_at = ${at}`;
@@ -207,7 +207,7 @@ describe('old changes', () => {
   const keptSince = async () => Date.parse(await changesKeptSince(scene.store.sql));
   const DAY = 86_400_000;
 
-  it('go after their time; runs stay for as long as theirs do, and it is known since when all are there', async () => {
+  it('expire after their time, runs expire after theirs, and the start of the complete history is stored', async () => {
     const { db } = scene.store;
     await scene.sql`update lineage set changes_since = now() - interval '365 days'`;
     await scene.catalogue([region('a'), ...offers('a', 3)]);
@@ -266,7 +266,7 @@ const step = fc.oneof(
       said: fc.array(said, { minLength: KEYS.length, maxLength: KEYS.length }),
       eur: fc.constantFrom('2', '2', '3', null),
       approved: fc.boolean(),
-      /** With the usual limits a batch may be held, or a price set aside. */
+      /** With the usual limits a batch may be held or a price quarantined. */
       lax: fc.boolean(),
     }),
   },
@@ -289,7 +289,7 @@ function itemsOf(rows: readonly Said[]): CatalogueItem[] {
 
 type State = Record<string, MachineState>;
 
-/** What is stored and not retired. */
+/** Reads the machines that are not retired. */
 async function stateOf(): Promise<State> {
   const rows = await scene.sql<{ key: string; state: MachineState }[]>`
     select m.name || '@' || r.code as key, json_build_object('cpu', m.cpu, 'ram', m.ram, 'ramUnit', m.ram_unit,
@@ -300,7 +300,7 @@ async function stateOf(): Promise<State> {
   return Object.fromEntries(rows.map(({ key, state }) => [key, state]));
 }
 
-/** Applies changes, which must begin where the state is. */
+/** Applies changes; each must begin at the present state. */
 function applied(before: State, rows: readonly MachineChange[]): State {
   const after = { ...before };
   for (const { change, name, regionCode, before: old, after: now } of rows) {
@@ -314,7 +314,7 @@ function applied(before: State, rows: readonly MachineChange[]): State {
   return after;
 }
 
-it('whatever is synced, approved and retired, the diffs of all runs lead from each state to the next', async () => {
+it('the diffs of all runs lead from each state to the next, for any sequence of syncs, approvals and retirements', async () => {
   const changing = [
     'withdrawn',
     'sold_out',
@@ -357,7 +357,7 @@ it('whatever is synced, approved and retired, the diffs of all runs lead from ea
         }
         expect(state).toEqual(await stateOf());
       }
-      // And each diff stays as it was, whatever comes later.
+      // Later runs change no earlier diff.
       for (const { runId, rows } of diffs) expect((await changesOf({ runId })).rows).toEqual(rows);
       const all = await changesOf({ since: '2026-01-01T00:00:00Z' });
       const byRun = (runId: number) => all.rows.filter((row) => row.runId === runId);

@@ -1,4 +1,4 @@
-/** What a source says of a machine besides its size and price: stored, compared, told. */
+/** Facts of a machine besides its size and price: they are stored, compared and published. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
 import { machineChanges } from '../../src/db/runs/machine-changes.ts';
@@ -41,14 +41,14 @@ const stored = async () => {
 const regionVersion = async () =>
   (await scene.sql<{ version: string }[]>`select version::text from regions where code = 'a'`)[0]?.version;
 
-/** What the newest run has changed. */
+/** Returns the changes of the newest run. */
 async function lastDiff() {
   const { rows } = await sourceRuns(scene.store.sql, 'acme', { limit: 1 });
   const run = rows[0] ?? expect.unreachable();
   return machineChanges(scene.store.sql, { runId: run.id }, { limit: undefined });
 }
 
-it('is stored as the source says it, and unknown where it says nothing', async () => {
+it('is stored as reported, and unknown if the source omits it', async () => {
   await scene.catalogue([
     region('a'),
     offer('a', 'all', { facts: ALL }),
@@ -58,7 +58,7 @@ it('is stored as the source says it, and unknown where it says nothing', async (
   expect(await stored()).toEqual({ all: ALL, none: { ...UNKNOWN, localDisk: 0 }, silent: UNKNOWN });
 });
 
-it('raises the version of its region when it changes, and writes nothing when it does not', async () => {
+it('raises the version of its region when it changes, and writes nothing while unchanged', async () => {
   const batch = [region('a'), offer('a', 'x', { facts: ALL }), offer('a', 'y')];
   await scene.catalogue(batch);
   const before = [await regionVersion(), await scene.rows('machines', 'regions', 'machine_prices')];
@@ -73,7 +73,7 @@ it('raises the version of its region when it changes, and writes nothing when it
   expect(await scene.sql`select from machine_prices`).toHaveLength(2);
 });
 
-it('is unknown again when the source says it no more', async () => {
+it('is unknown again when the source omits it', async () => {
   await scene.catalogue([region('a'), offer('a', 'x', { facts: ALL })]);
   await scene.catalogue([region('a'), offer('a', 'x', { facts: { architecture: 'arm64' } })]);
   expect(await stored()).toEqual({ x: { ...UNKNOWN, architecture: 'arm64' } });
@@ -83,7 +83,7 @@ it('is unknown again when the source says it no more', async () => {
   ]);
 });
 
-it('is told as a change of its own where nothing else changes, and with what does', async () => {
+it('is published as a change, alone or with other changes', async () => {
   await scene.catalogue([region('a'), ...offers('a', 3)]);
   await scene.catalogue(
     [
@@ -102,7 +102,7 @@ it('is told as a change of its own where nothing else changes, and with what doe
   ]);
 });
 
-it('breaks no guard when all machines have it for the first time, and leaves clusters as they are', async () => {
+it('breaks no guard when all machines get it for the first time, and changes no cluster', async () => {
   await scene.organization('org');
   await scene.catalogue([region('a'), ...offers('a', 10)]);
   await scene.clusters([cluster('one', { machine: { name: 'm1', cpu: 2, ram: 4, ramUnit: 'Binary' } })]);
@@ -112,7 +112,7 @@ it('breaks no guard when all machines have it for the first time, and leaves clu
   expect(await scene.rows('organizations', 'clusters')).toEqual(before);
 });
 
-it('stays as it was in a region whose payload has not changed', async () => {
+it('is unchanged in a region whose payload has not changed', async () => {
   const validator = { url: 'http://acme/a', etag: '"1"' };
   const whole: CatalogueItem[] = [
     region('a'),
@@ -130,7 +130,7 @@ it('stays as it was in a region whose payload has not changed', async () => {
   expect((await lastDiff()).rows).toMatchObject([{ change: 'added', name: 'z' }]);
 });
 
-it('is kept with a held batch, and shown as what it would change', async () => {
+it('is stored with a held batch, and shown as its pending change', async () => {
   await scene.catalogue([region('a'), ...offers('a', 10, { facts: { architecture: 'arm64' } })]);
   const held = [
     region('a'),

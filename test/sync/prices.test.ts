@@ -29,7 +29,7 @@ describe('prices', () => {
     return Number(row?.version);
   };
 
-  it('are kept one after the other, each from the end of the one before', async () => {
+  it('are stored as consecutive intervals, each from the end of the one before', async () => {
     for (const amount of ['0.06', '0.06', '0.12', '0.0600']) {
       await scene.catalogue([region('a'), offer('a', 'x', { amount }), offer('a', 'y')]);
     }
@@ -46,7 +46,7 @@ describe('prices', () => {
     ]);
   });
 
-  it('in another period or currency are other prices, also where they come to the same', async () => {
+  it('in another period or currency are other prices, even if the converted price is equal', async () => {
     for (const given of [
       { amount: '0.06' },
       { price: { amount: '0.001', per: 'minute' } },
@@ -62,7 +62,7 @@ describe('prices', () => {
     expect(await version()).toBe(2);
   });
 
-  it('are closed with the retirement of their machine and go on when it returns', async () => {
+  it('are closed when their machine is retired, and continue when it returns', async () => {
     const rest = [region('a'), offer('a', 'y')];
     await scene.catalogue([...rest, offer('a', 'x')]);
     for (let run = 0; run < 3; run++) await scene.catalogue(rest);
@@ -76,7 +76,7 @@ describe('prices', () => {
     expect(await scene.sql`select name from machines where id = ${id}`).toEqual([{ name: 'x' }]);
   });
 
-  it('follow an exchange rate with a new version and no row of history', async () => {
+  it('follow an exchange rate with a new version and without a row of history', async () => {
     const items = [
       region('a'),
       offer('a', 'x', EUR('0.06')),
@@ -91,12 +91,12 @@ describe('prices', () => {
     expect(await scene.rows('machine_prices')).toEqual(prices);
   });
 
-  it('without an exchange rate keep a known machine as it is, and publish no new one', async () => {
+  it('without an exchange rate leave a known machine unchanged, and publish no new machine', async () => {
     const items = [region('a'), offer('a', 'x', EUR('0.06'))];
     await scene.catalogue(items, { rates: { EUR: '1.08' } });
     const before = await scene.rows('machines', 'machine_prices', 'regions');
     expect(await scene.catalogue(items)).toMatchObject({ outcome: 'unchanged' });
-    // Held, not guessed: also when the amount is another one.
+    // The old price stays, also if the amount changes.
     expect(await scene.catalogue([region('a'), offer('a', 'x', EUR('0.07'))])).toMatchObject({
       outcome: 'unchanged',
     });
@@ -111,7 +111,7 @@ describe('prices', () => {
     expect(await scene.sql`select cpu from machines where name = 'x'`).toEqual([{ cpu: 4 }]);
   });
 
-  it('that an exchange rate makes known later complete the history that had none', async () => {
+  it('whose exchange rate becomes known later complete their history', async () => {
     const items = [region('a'), offer('a', 'x', EUR('0.06'))];
     await scene.catalogue(items);
     expect(await history()).toEqual([{ price: null, amount: '0.06 EUR', from: '01', to: null }]);
@@ -121,7 +121,7 @@ describe('prices', () => {
     expect(await history()).toEqual([{ price: '0.00108', amount: '0.06 EUR', from: '01', to: null }]);
   });
 
-  it('of nothing do not stand in for a price that has no exchange rate', async () => {
+  it('of zero do not replace a price without an exchange rate', async () => {
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0' }), offer('a', 'y')]);
     expect(await price()).toEqual(['0', 'zero_price']);
     expect(await scene.catalogue([region('a'), offer('a', 'x', EUR('0.06')), offer('a', 'y')])).toMatchObject(
@@ -132,7 +132,7 @@ describe('prices', () => {
     expect(await price()).toEqual([null, 'no_exchange_rate']);
   });
 
-  it('of nothing are a gap for readers, and a withdrawal for an operator', async () => {
+  it('of zero are a gap for readers, and a withdrawal for an operator', async () => {
     for (const amount of ['0.06', '0', '0.06', '0.000000000000000000001', '0.12']) {
       await scene.catalogue([region('a'), offer('a', 'x', { amount }), offer('a', 'y')]);
     }
@@ -157,7 +157,7 @@ describe('prices', () => {
     expect(lines?.[3]).toContain('█');
   });
 
-  it('of a time that had no exchange rate are a gap for readers, and told to an operator', async () => {
+  it('without an exchange rate at that time are a gap for readers, and an operator sees the reason', async () => {
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0' }), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'x', EUR('0.06')), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0.06' }), offer('a', 'y')]);
@@ -169,32 +169,29 @@ describe('prices', () => {
     );
   });
 
-  it.each(['1', '50', '1000'])(
-    'of at most %s an hour are believed, and not a hundredth more',
-    async (most) => {
-      const hundredthMore = (Number(most) * 1.01).toFixed(2);
-      const result = await scene.catalogue(
-        [
-          region('a'),
-          offer('a', 'hourly', { amount: most }),
-          offer('a', 'monthly', { price: { amount: String(Number(most) * 730), per: 'month' } }),
-          offer('a', 'more', { amount: hundredthMore }),
-          offer('a', 'dear', { amount: '999999999', excluded: 'accelerated' }),
-        ],
-        { limits: { maxHourlyPrice: Number(most) } },
-      );
-      expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 4, added: 2, rejected: 2 } });
-      expect(await scene.sql`select row_key, reason from quarantined_rows order by 1`).toEqual([
-        {
-          row_key: 'dear@a',
-          reason: expect.stringMatching(/^price 999999999 USD per hour is beyond every machine's/),
-        },
-        { row_key: 'more@a', reason: expect.stringContaining(`price ${hundredthMore} USD per hour`) },
-      ]);
-    },
-  );
+  it.each(['1', '50', '1000'])('of up to %s an hour are stored, but not a hundredth more', async (most) => {
+    const hundredthMore = (Number(most) * 1.01).toFixed(2);
+    const result = await scene.catalogue(
+      [
+        region('a'),
+        offer('a', 'hourly', { amount: most }),
+        offer('a', 'monthly', { price: { amount: String(Number(most) * 730), per: 'month' } }),
+        offer('a', 'more', { amount: hundredthMore }),
+        offer('a', 'dear', { amount: '999999999', excluded: 'accelerated' }),
+      ],
+      { limits: { maxHourlyPrice: Number(most) } },
+    );
+    expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 4, added: 2, rejected: 2 } });
+    expect(await scene.sql`select row_key, reason from quarantined_rows order by 1`).toEqual([
+      {
+        row_key: 'dear@a',
+        reason: expect.stringMatching(/^price 999999999 USD per hour is beyond every machine's/),
+      },
+      { row_key: 'more@a', reason: expect.stringContaining(`price ${hundredthMore} USD per hour`) },
+    ]);
+  });
 
-  it('that are absurd leave a known machine as it was', async () => {
+  it('that are absurd leave a known machine unchanged', async () => {
     await scene.catalogue([region('a'), ...offers('a', 3)]);
     const before = await scene.rows('machines', 'machine_prices', 'regions');
     const result = await scene.catalogue([

@@ -11,7 +11,7 @@ const ecbFile = (day: string, usd: string) =>
 const today = () => new Date().toISOString().slice(0, 10);
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
-/** A database whose Hetzner catalogue needs reference rates; `rates` is what the bank answers next. */
+/** A database whose Hetzner catalogue needs reference rates; `rates` is the bank's next answer. */
 async function scene() {
   const closing = new AsyncDisposableStack();
   const database = closing.use(await createDatabase());
@@ -53,7 +53,7 @@ async function scene() {
 }
 
 describe('prices in another currency than the published one', () => {
-  it('come with a source of reference rates, unless the rate is configured', async () => {
+  it('need a source of reference rates, unless the rate is configured', async () => {
     await using here = await scene();
     expect(here.config.sources.map(({ id, kind }) => [id, kind])).toEqual([
       ['hetzner', 'catalogue'],
@@ -63,7 +63,7 @@ describe('prices in another currency than the published one', () => {
     expect(readConfig({ HETZNER_URL: 'http://x', CATALOGUE_CURRENCY: 'EUR' }).sources).toHaveLength(1);
   });
 
-  it('are held until there is a rate, and a new rate moves prices and versions but is no price change', async () => {
+  it('are held until there is a rate; a new rate changes prices and versions but is no price change', async () => {
     await using here = await scene();
     await here.run('hetzner');
     expect(await here.prices()).toMatchObject({ published: 0, rate: null });
@@ -87,7 +87,7 @@ describe('prices in another currency than the published one', () => {
     expect(await here.version()).toBeGreaterThan(version);
   });
 
-  it('keep their last value when the rates are older than seven days', async () => {
+  it('keep their last value if the rates are older than seven days', async () => {
     await using here = await scene();
     here.answer(daysAgo(7), '1.10');
     await here.run('exchange-rates');
@@ -101,7 +101,7 @@ describe('prices in another currency than the published one', () => {
     expect(await old.prices()).toMatchObject({ published: 0 });
   });
 
-  it('never take rates of an earlier day for those of a later one', async () => {
+  it('never replace later rates by earlier ones', async () => {
     await using here = await scene();
     here.answer(today(), '1.10');
     await here.run('exchange-rates');

@@ -1,4 +1,4 @@
-/** The providers' recorded payloads, through the adapters and into the database. */
+/** Syncs the providers' recorded payloads through the adapters into the database. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
@@ -73,7 +73,7 @@ describe('a recorded catalogue', needs(existsSync(DATA), RECORDED_PAYLOADS), () 
   };
   const catalogue = ['providers', 'regions', 'machines', 'machine_prices', 'quarantined_rows', 'lineage'];
 
-  it('of Hetzner is 105 machines, of which 84 are published at prices in dollars', async () => {
+  it('of Hetzner has 105 machines and publishes 84 of them with prices in dollars', async () => {
     const items = await recorded(hetzner, HETZNER);
     const { provider } = hetzner;
     const result = await scene.catalogue(items, { source: 'hetzner', provider, rates: RATES });
@@ -102,7 +102,7 @@ describe('a recorded catalogue', needs(existsSync(DATA), RECORDED_PAYLOADS), () 
     expect([await scene.rows(...catalogue), await scene.sequences()]).toEqual(before);
   });
 
-  it('of Linode is 37 types, of which 19 are published, beside Hetzner’s', async () => {
+  it('of Linode has 37 types, publishes 19 of them, and leaves Hetzner’s unchanged', async () => {
     const theirs = await recorded(hetzner, HETZNER);
     const items = await recorded(linode, linodeAnswers());
     const [, result] = await Promise.all([
@@ -121,7 +121,7 @@ describe('a recorded catalogue', needs(existsSync(DATA), RECORDED_PAYLOADS), () 
     expect([await scene.rows(...catalogue), await scene.sequences()]).toEqual(before);
   });
 
-  it('has the same ids in another database, whatever the order of its rows', async () => {
+  it('gets the same ids in another database, for any order of its rows', async () => {
     const ids = () =>
       scene.sql`select m.id, r.code, m.name from machines m join regions r on r.id = m.region_id order by 1`;
     const items = await recorded(hetzner, HETZNER);

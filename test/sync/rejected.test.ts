@@ -4,7 +4,7 @@ import { REJECTED_KEPT } from '../../src/domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { LAX, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
-describe('rows that cannot be used', () => {
+describe('unusable rows', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -27,7 +27,7 @@ describe('rows that cannot be used', () => {
       (item) => item.kind !== 'offer' || !names.includes(`${item.offer.regionCode}/${item.offer.name}`),
     );
 
-  it('are kept as the current state: added, given another reason, and gone with the next good run', async () => {
+  it('are stored as the present state: added, updated with another reason, and deleted by the next good run', async () => {
     const items = [region('a'), ...offers('a', 3)];
     await scene.catalogue([...items, rejected('p'), rejected('q')]);
     const first = await quarantine();
@@ -47,7 +47,7 @@ describe('rows that cannot be used', () => {
     expect(await quarantine()).toEqual([]);
   });
 
-  it('have their reasons kept with the run, the most frequent first and at most twenty', async () => {
+  it('are summarized with the run: at most twenty reasons, the most frequent first', async () => {
     const bad = (key: string, reason: string): CatalogueItem => ({
       kind: 'rejected',
       key,
@@ -77,7 +77,7 @@ describe('rows that cannot be used', () => {
     });
   });
 
-  it('that wait for an operator are told, and no guard counts them', async () => {
+  it('in a held batch are reported, and no guard counts them', async () => {
     const waiting = Array.from({ length: 10 }, (_, index): CatalogueItem => {
       return { kind: 'rejected', key: `w${index}`, name: `w${index}`, reason: 'wants a token', waits: true };
     });
@@ -96,7 +96,7 @@ describe('rows that cannot be used', () => {
     });
   });
 
-  it('of two sources are kept apart', async () => {
+  it('of two sources are separate', async () => {
     await scene.catalogue([region('a'), offer('a', 'x'), rejected('p')]);
     const other = { source: 'other', provider: { id: 78, name: 'Other' } };
     await scene.catalogue([region('a'), offer('a', 'x'), rejected('p')], other);
@@ -107,16 +107,20 @@ describe('rows that cannot be used', () => {
   });
 
   it.each<[string, CatalogueItem, string[]]>([
-    ['a machine and its region stand for it', rejected('m1@a', { name: 'm1', regionCode: 'a' }), ['b/m1']],
-    ['a machine stand for it in every region', rejected('m1', { name: 'm1' }), []],
-    ['a region stand for every machine there', rejected('a', { regionCode: 'a' }), ['b/m1']],
-    ['nothing may stand for any machine', rejected('row 17'), []],
     [
-      'another machine stand for that one',
+      'that name a machine and its region excuse that machine',
+      rejected('m1@a', { name: 'm1', regionCode: 'a' }),
+      ['b/m1'],
+    ],
+    ['that name only a machine excuse it in each region', rejected('m1', { name: 'm1' }), []],
+    ['that name only a region excuse each machine there', rejected('a', { regionCode: 'a' }), ['b/m1']],
+    ['that name nothing excuse each machine', rejected('row 17'), []],
+    [
+      'that name another machine excuse only that one',
       rejected('m2@a', { name: 'm2', regionCode: 'a' }),
       ['a/m1', 'b/m1'],
     ],
-  ])('and name %s', async (_, row, missing) => {
+  ])('%s', async (_, row, missing) => {
     await scene.catalogue(everywhere);
     const rest =
       row.kind === 'rejected' && row.key === 'm2@a'
@@ -135,7 +139,7 @@ describe('rows that cannot be used', () => {
     expect(await scene.rows('machines', 'machine_prices', 'regions')).toEqual(before);
   });
 
-  it('are those reported twice, both of them: which one holds cannot be told', async () => {
+  it('include both rows that are reported twice: neither is known to be right', async () => {
     await scene.catalogue(everywhere);
     const before = await scene.rows('machines', 'machine_prices', 'regions');
     const twice = [...everywhere, offer('a', 'm1', { amount: '0.07' })];
@@ -147,19 +151,19 @@ describe('rows that cannot be used', () => {
     ]);
   });
 
-  it('are those in a region that nobody named, and the rest of the catalogue is stored all the same', async () => {
+  it('include rows of an unlisted region, and the rest of the catalogue is stored', async () => {
     const result = await scene.catalogue([region('a'), offer('a', 'x'), offer('nowhere', 'x')]);
     expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 2, added: 1, rejected: 1 } });
     expect(await quarantine()).toMatchObject([
       { key: 'x@nowhere', reason: "its region nowhere is none of the provider's regions" },
     ]);
-    // A region that this batch does not name, and an earlier one did, is known.
+    // A region is known if an earlier batch listed it.
     expect(await scene.catalogue([offer('a', 'x'), offer('a', 'y')])).toMatchObject({
       counts: { added: 1, rejected: 0 },
     });
   });
 
-  it('are all counted by the guard, and beyond a number that memory holds may stand for any machine', async () => {
+  it('are all counted by the guard; rows beyond the memory limit excuse any machine', async () => {
     await scene.catalogue(everywhere);
     async function* rubbish() {
       yield* without('a/m1');

@@ -20,7 +20,7 @@ export const ACME = { id: 77, name: 'Acme' } as const;
 export const OPERATOR: Decider = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'it is right' };
 
 export interface RunSettings {
-  /** The source; `acme` for catalogues and `plane` for clusters unless given. */
+  /** The source; by default `acme` for catalogues and `plane` for clusters. */
   readonly source?: string;
   readonly provider?: { readonly id: number; readonly name: string };
   readonly currency?: string;
@@ -28,17 +28,17 @@ export interface RunSettings {
   readonly limits?: Partial<GuardLimits>;
   readonly approved?: boolean;
   readonly missingIsDeleted?: boolean;
-  /** Under which validators are kept. */
+  /** Validators of the last read. */
   readonly parseFingerprint?: string;
-  /** A run that has begun already. */
+  /** A run that has already begun. */
   readonly run?: Run;
-  /** That the run is for, RFC 3339. */
+  /** The slot of the run, RFC 3339. */
   readonly slot?: string;
-  /** In place of the scene's own clock. */
+  /** Replaces the scene's clock. */
   readonly now?: () => Date;
 }
 
-/** Limits that hold back nothing but a batch without a usable row, and those that hold back whatever they can. */
+/** Limits that hold only a batch without a usable row, and limits that hold every possible change. */
 export const LAX = everyLimit(1e9);
 export const STRICT = {
   ...everyLimit(0),
@@ -54,30 +54,30 @@ function everyLimit(limit: number): GuardLimits {
 
 type Items<T> = Iterable<T> | AsyncIterable<T>;
 
-/** A database of its own with a clock of its own: every sync happens an hour after the one before. */
+/** A database with its own clock: each sync happens an hour after the one before. */
 export interface Scene extends AsyncDisposable {
   readonly db: TestDatabase;
-  /** In the worker's role. */
+  /** Connection in the worker's role. */
   readonly store: Store;
-  /** As the database's owner, whom nothing holds back: for looking at rows. */
+  /** Connection in the owner's role, which row-level security does not restrict: for reading rows. */
   readonly sql: Sql;
   begin(source?: string, kind?: 'catalogue' | 'clusters', slot?: string): Promise<Run>;
   catalogue(items: Items<CatalogueItem>, settings?: RunSettings): Promise<SyncResult>;
   clusters(items: Items<ClusterItem<ReportedCluster>>, settings?: RunSettings): Promise<SyncResult>;
   organization(slug: string): Promise<number>;
-  /** As after the migrations. */
+  /** Restores the state after the migrations. */
   reset(): Promise<void>;
-  /** Every row of these tables with its place and its transaction: equal means that nothing was written. */
+  /** Each row of these tables with its place and its transaction. Equal results mean that nothing was written. */
   rows(...tables: string[]): Promise<Record<string, unknown>>;
-  /** Every row of every table. */
+  /** Each row of every table. */
   everything(): Promise<Record<string, unknown>>;
-  /** The last ids that were given; those of runs apart. */
+  /** The last used ids, except those of runs. */
   sequences(): Promise<unknown>;
-  /** The instant of the last sync. */
+  /** The time of the last sync. */
   now(): Date;
 }
 
-/** @param given a database to use, which is not disposed; otherwise it has one of its own */
+/** @param given an existing database, which the scene does not dispose; by default it creates one */
 export async function openScene(given?: TestDatabase): Promise<Scene> {
   await using undo = new AsyncDisposableStack();
   const db = given ?? undo.use(await createDatabase());
@@ -113,7 +113,7 @@ export async function openScene(given?: TestDatabase): Promise<Scene> {
       return made.id;
     },
     async reset() {
-      // Faster than TRUNCATE, which makes every file of every table and index anew.
+      // Faster than TRUNCATE, which creates each file of each table and index again.
       await sql.unsafe(`do $$
         declare name text;
         begin
@@ -174,14 +174,14 @@ export interface OfferFields {
   readonly cpu?: number;
   readonly ram?: number;
   readonly ramUnit?: 'Binary' | 'Decimal';
-  /** Per hour in USD, unless `price` says otherwise. */
+  /** Per hour in USD, unless `price` is given. */
   readonly amount?: string;
   readonly price?: Partial<Offer['price']>;
   readonly facts?: Partial<MachineFacts>;
   readonly excluded?: ExclusionReason;
 }
 
-/** A machine of 2 cpu and 4 GiB at 0.06 USD an hour: 0.001 a minute. */
+/** A machine of 2 cpu and 4 GiB at 0.06 USD an hour, which is 0.001 a minute. */
 export function offer(regionCode: string, name: string, fields: OfferFields = {}): CatalogueItem {
   const { cpu = 2, ram = 4, ramUnit = 'Binary', amount = '0.06', price = {}, facts, excluded } = fields;
   const made: Offer = {

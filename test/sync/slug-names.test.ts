@@ -4,7 +4,7 @@ import { freeSlug, slugOf } from '../../src/sync/clusters/slugs.ts';
 
 const anyName = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string());
 
-/** Slugs for names in the order in which they come. */
+/** Returns slugs for names in the given order. */
 function slugs(names: readonly string[]): string[] {
   const taken = new Set<string>();
   for (const name of names) taken.add(freeSlug(slugOf(name), taken));
@@ -29,11 +29,14 @@ describe('the slug of a name', () => {
     expect(slugOf(name)).toBe(slug);
   });
 
-  it.each(['', '   ', '---', '東京', '🚀', '​'])('is "cluster" where nothing is left of %j', (name) => {
-    expect(slugOf(name)).toBe('cluster');
-  });
+  it.each(['', '   ', '---', '東京', '🚀', '​'])(
+    'is "cluster" if no usable character remains of %j',
+    (name) => {
+      expect(slugOf(name)).toBe('cluster');
+    },
+  );
 
-  it('is lower-case ASCII words joined by single hyphens, for any text at all', () => {
+  it('is lower-case ASCII words joined by single hyphens, for any text', () => {
     fc.assert(
       fc.property(anyName, (name) => {
         expect(slugOf(name)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
@@ -42,7 +45,7 @@ describe('the slug of a name', () => {
     );
   });
 
-  it('of a slug is the slug itself', () => {
+  it('of a slug is unchanged', () => {
     fc.assert(
       fc.property(anyName, (name) => {
         expect(slugOf(slugOf(name))).toBe(slugOf(name));
@@ -59,11 +62,11 @@ describe('a free slug', () => {
     ['events', ['events', 'events-2'], 'events-3'],
     ['events', ['events', 'events-3'], 'events-2'],
     ['events-2', ['events-2'], 'events-2-2'],
-  ])('for %s beside %j is %s', (wanted, taken, expected) => {
+  ])('for %s next to %j is %s', (wanted, taken, expected) => {
     expect(freeSlug(wanted, new Set(taken))).toBe(expected);
   });
 
-  it('is another one for every name, and the same ones again in the same order', () => {
+  it('differs for each name, and is the same for the same order', () => {
     const few = fc.constantFrom('Events', 'events', 'events 2', 'Events-2', '東京', 'cluster', 'cluster 2');
     fc.assert(
       fc.property(fc.array(few, { maxLength: 12 }), (names) => {
@@ -73,7 +76,7 @@ describe('a free slug', () => {
     );
   });
 
-  it('does not depend on names that come later', () => {
+  it('does not depend on later names', () => {
     fc.assert(
       fc.property(fc.array(anyName, { maxLength: 6 }), anyName, (names, later) => {
         expect(slugs([...names, later]).slice(0, names.length)).toEqual(slugs(names));

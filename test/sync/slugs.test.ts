@@ -22,28 +22,23 @@ const assign = (rows: SlugRow[], taken: string[] = []) =>
 describe('a slug', () => {
   it.each<[string, SlugRow[], string[], Record<string, string>]>([
     ['is made from the name', [row('Größe 1')], [], { 'Größe 1': 'groesse-1' }],
+    ['gets a suffix if the name is taken', [row('a', { name: 'Prod' })], ['prod', 'prod-2'], { a: 'prod-3' }],
     [
-      'gets a suffix where the name is taken',
-      [row('a', { name: 'Prod' })],
-      ['prod', 'prod-2'],
-      { a: 'prod-3' },
-    ],
-    [
-      'of the first row goes before the second',
+      'of the first row has priority over the second',
       [row('b', { name: 'x' }), row('a', { name: 'X' })],
       [],
       { b: 'x', a: 'x-2' },
     ],
     ['stays when the cluster is renamed', [row('a', { name: 'new', old: 'former' })], [], { a: 'former' }],
-    ['changes when its source gives one', [row('a', { given: 'own', old: 'former' })], ['x'], { a: 'own' }],
+    ['changes when its source states one', [row('a', { given: 'own', old: 'former' })], ['x'], { a: 'own' }],
     [
-      'given by the source goes before one that is made of a name',
+      'from the source has priority over one from a name',
       [row('a', { name: 'prod' }), row('b', { given: 'prod' })],
       [],
       { a: 'prod-2', b: 'prod' },
     ],
     [
-      'that is there goes before one that is given',
+      'that is stored has priority over one from a source',
       [row('a', { given: 'prod' }), row('b', { old: 'prod' })],
       [],
       { a: 'prod-2', b: 'prod' },
@@ -55,35 +50,35 @@ describe('a slug', () => {
       { a: 'two', b: 'one' },
     ],
     [
-      'with a suffix is kept when a lower one is free again',
+      'with a suffix stays when a lower suffix is free again',
       [row('a', { given: 'x', old: 'x-3' })],
       ['x'],
       { a: 'x-3' },
     ],
     [
-      'with a suffix is kept when a new cluster has that very name',
+      'with a suffix stays when a new cluster has exactly that name',
       [row('new', { name: 'x 2' }), row('a', { given: 'x', old: 'x-2' })],
       ['x'],
       { a: 'x-2', new: 'x-2-2' },
     ],
     [
-      'with a suffix is given up when the given one is free',
+      'with a suffix is replaced when the source’s slug is free',
       [row('a', { given: 'x', old: 'x-2' })],
       [],
       { a: 'x' },
     ],
     [
-      'that only looks like a suffixed one is given up',
+      'that only resembles a suffixed slug is replaced',
       [row('a', { given: 'x', old: 'x-y' })],
       ['x'],
       { a: 'x-2' },
     ],
-    ['is `cluster` where the name says nothing', [row('a', { name: '!!!' })], [], { a: 'cluster' }],
+    ['is `cluster` if the name has no usable character', [row('a', { name: '!!!' })], [], { a: 'cluster' }],
   ])('%s', (_, rows, taken, slugs) => {
     expect(assign(rows, taken)).toEqual(slugs);
   });
 
-  it('of one organization is no obstacle for another’s', () => {
+  it('may equal a slug of another organization', () => {
     const rows = [row('a', { name: 'x' }), row('b', { name: 'x', organizationId: 2 })];
     expect(assignSlugs(rows, [{ organizationId: 2, slug: 'y' }])).toEqual([
       { organizationId: 1, sourceKey: 'a', slug: 'x' },
@@ -105,7 +100,7 @@ describe('a slug', () => {
     taken: fc.uniqueArray(fc.constantFrom('f', 'a-4', 'b-2'), { maxLength: 3 }),
   });
 
-  /** Slugs that are there are unique in their organization, as the database has them. */
+  /** Stored slugs are unique in their organization, as the database requires. */
   const rowsOf = ({
     rows,
     olds,
@@ -123,7 +118,7 @@ describe('a slug', () => {
     });
   };
 
-  it('is unique in its organization, kept by whoever had it, and the same when nothing has changed since', () => {
+  it('is unique in its organization, stays with its cluster, and is unchanged if the input is unchanged', () => {
     fc.assert(
       fc.property(batches, (batch) => {
         const rows = rowsOf(batch);

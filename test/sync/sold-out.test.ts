@@ -8,15 +8,15 @@ const CX = ['cx23', 'cx33', 'cx43', 'cax11', 'cax21', 'cax31'];
 const CPX = ['cpx11', 'cpx21', 'cpx31', 'ccx13', 'ccx23'];
 
 interface Day {
-  /** Of the CX and CAX types. */
+  /** Prices of the CX and CAX types. */
   readonly excluded?: ExclusionReason;
-  /** Of the other types, an hour. */
+  /** Prices of the other types, an hour. */
   readonly amount?: string;
-  /** Of the CX and CAX types, an hour. */
+  /** Prices of the CX and CAX types, an hour. */
   readonly cheap?: string;
 }
 
-/** A catalogue as Hetzner had it around 2026-09-03. */
+/** Hetzner's catalogue around 2026-09-03. */
 const day = ({ excluded, amount = '0.06', cheap = '0.006' }: Day = {}): CatalogueItem[] => [
   ...LOCATIONS.map((code) => region(code)),
   ...LOCATIONS.flatMap((code) => [
@@ -25,7 +25,7 @@ const day = ({ excluded, amount = '0.06', cheap = '0.006' }: Day = {}): Catalogu
   ]),
 ];
 
-describe('machines that are sold out', () => {
+describe('sold-out machines', () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -45,7 +45,7 @@ describe('machines that are sold out', () => {
     ).map(({ change, count }) => `${count} ${change}`);
 
   it.each<ExclusionReason>(['sold_out', 'unavailable'])(
-    'never hold a batch: on 2026-09-03 the new prices of the others are stored at once (%s)',
+    'never hold a batch: the new prices of the others on 2026-09-03 are stored at once (%s)',
     async (excluded) => {
       await scene.catalogue(day());
       const before = await machines('cx33');
@@ -69,7 +69,7 @@ describe('machines that are sold out', () => {
     },
   );
 
-  it('count as no change of price, also where all of them have another one', async () => {
+  it('do not count as price changes, even if all of them have another price', async () => {
     await scene.catalogue(day());
     const limits = { repricedShare: 0.1 };
     const sold = day({ excluded: 'sold_out', cheap: '0.007' });
@@ -79,7 +79,7 @@ describe('machines that are sold out', () => {
     expect(await machines('cx33')).toMatchObject([{ reason: null, amount: '0.007' }, {}, {}]);
   });
 
-  it('keep their last price where the new one goes beyond the factor, which counts once they can be ordered', async () => {
+  it('keep their last price if the new one exceeds the factor, which applies again once they can be ordered', async () => {
     await scene.catalogue(day());
     const sold = day({ excluded: 'sold_out', cheap: '0.6' });
     expect(await scene.catalogue(sold)).toMatchObject({ outcome: 'changed', broken: [] });
@@ -91,19 +91,19 @@ describe('machines that are sold out', () => {
     });
   });
 
-  it('count as removed when they are not listed any more', async () => {
+  it('count as removed if they are no longer listed', async () => {
     await scene.catalogue(day());
     await scene.catalogue(day({ excluded: 'sold_out' }));
     const without = day().filter((item) => item.kind !== 'offer' || CPX.includes(item.offer.name));
     expect(await scene.catalogue(without)).toMatchObject({ outcome: 'held', broken: [{ guard: 'removed' }] });
   });
 
-  it('are none where they never could be ordered and their provider does not sell them there', async () => {
+  it('exclude machines that were never available where their provider does not sell them', async () => {
     await scene.catalogue([...day(), offer('fsn1', 'planned', { excluded: 'unavailable' })]);
     expect(await machines('planned')).toMatchObject([{ reason: 'unavailable' }]);
   });
 
-  it('are none where another reason excludes them as well', async () => {
+  it('exclude machines that have another reason for exclusion', async () => {
     const odd = [
       offer('fsn1', 'large', { ram: 1000, excluded: 'sold_out' }),
       offer('fsn1', 'odd', { ram: 0.5, excluded: 'unavailable' }),
@@ -121,7 +121,7 @@ describe('machines that are sold out', () => {
     });
   });
 
-  it('are sold out still after their approval was carried out', async () => {
+  it('are still sold out after their approval was carried out', async () => {
     await scene.catalogue(day());
     const lost = day({ excluded: 'unavailable' }).filter(
       (item) => item.kind !== 'offer' || CX.includes(item.offer.name),
