@@ -95,6 +95,6 @@ it.each([
 
 it('a short OPS_TOKEN stops the start, and the error does not show it', () => {
   expect(() => readSettings({ OPS_TOKEN: 'a-short-secret-of-31-characters' })).toThrow(
-    /^OPS_TOKEN must have at least 32 characters, e\.g\. what `openssl rand -base64 32` prints$/,
+    /^OPS_TOKEN must have at least 32 characters, e\.g\. the output of `openssl rand -base64 32`$/,
   );
 });
