@@ -1,4 +1,4 @@
-/** Three readers of one cache: each shows what Postgres holds, whatever happens to the messages about it. */
+/** Three readers of one cache: each shows the data of Postgres, with or without messages. */
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
@@ -18,7 +18,7 @@ const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.reg
 const validatorIn = async (reader: TestReader, name = region()) =>
   (await reader.documents.get(name)).document?.version ?? 0;
 
-/** Readers that are linked and hold the region, the clusters of A and the list of providers in memory. */
+/** Linked readers that have the region, the clusters of A and the list of providers in memory. */
 async function readers(options: Partial<ReaderOptions> = {}): Promise<TestReader[]> {
   await scene.publisher.publishDirty();
   const all = await Promise.all(Array.from({ length: READERS }, () => scene.linkedReader(options)));
@@ -34,7 +34,7 @@ const eachShows = (all: readonly TestReader[], version: number, name = region())
     (await Promise.all(all.map((reader) => validatorIn(reader, name)))).every((v) => v === version),
   );
 
-/** The document and its number arrive, and nobody is told: what a lost message leaves. */
+/** Writes the document and its number without a message, as after a lost message. */
 async function publishUnheard(name: DocumentName): Promise<void> {
   const content = await loadContent(scene.sql, name);
   if (!content) throw new Error('unreachable: the sample has it');
@@ -43,7 +43,7 @@ async function publishUnheard(name: DocumentName): Promise<void> {
 }
 
 describe('a change in Postgres', () => {
-  it('shows on every reader by its message alone: prices, clusters, tokens and their revocation', async () => {
+  it('reaches each reader by its message alone: prices, clusters, tokens and their revocation', async () => {
     const all = await readers({ pollMs: 60_000 });
     const version = await reprice(scene.sql, scene.sample.small, '0.25');
     const clusters = await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
@@ -66,7 +66,7 @@ describe('a change in Postgres', () => {
     expect(all.map((reader) => reader.link.epoch)).toEqual(Array(READERS).fill(all[0]?.link.epoch));
   });
 
-  it('shows on every reader by the revision when no message came', async () => {
+  it('reaches each reader by the revision if no message came', async () => {
     const all = await readers({ pollMs: 30 });
     const epochs = all.map((reader) => reader.link.epoch);
     const version = await reprice(scene.sql, scene.sample.small, '0.25');
@@ -75,7 +75,7 @@ describe('a change in Postgres', () => {
     expect(all.every((reader, i) => reader.link.linked && reader.link.epoch > (epochs[i] ?? 0))).toBe(true);
   });
 
-  it('shows on the readers whose subscription was cut, and on those whose was not', async () => {
+  it('reaches readers with and without a broken subscription', async () => {
     await using proxy = await faultProxy(scene.redis.url);
     const [cut, ...others] = await readers({ pollMs: 50 });
     const through = await scene.linkedReader({ pollMs: 50, subscriberUrl: proxy.url });
@@ -87,13 +87,13 @@ describe('a change in Postgres', () => {
     await eachShows([through, ...others, ...(cut ? [cut] : [])], version);
     await proxy.heal();
     await until(() => through.link.linked);
-    // Whatever was in memory before is compared before it is used again.
+    // Each document in memory is compared before its next use.
     expect(through.link.epoch).toBeGreaterThan(epoch);
     expect(await validatorIn(through)).toBe(version);
   });
 });
 
-describe('under faults at random', () => {
+describe('under random faults', () => {
   let redisProxy: FaultProxy;
   let subscriberProxy: FaultProxy;
   let postgresProxy: FaultProxy;
@@ -106,7 +106,7 @@ describe('under faults at random', () => {
   });
 
   it.each([1, 20, 300].map((n) => n + 7))(
-    'no reader gives an older version after a newer one, and each comes to the last (seed %i)',
+    'no reader gives an older version after a newer one, and each reaches the last (seed %i)',
     async (seed) => {
       const random = randomOf(seed);
       const broken = await readers({
@@ -120,7 +120,7 @@ describe('under faults at random', () => {
       let isOver = false;
       const reading = all.map(async (reader, i) => {
         while (!isOver) {
-          // No answer is no old answer.
+          // A read without an answer is not an old answer.
           const version = await validatorIn(reader).catch(() => undefined);
           if (version !== undefined) seen[i]?.push(version);
           await setImmediate();
@@ -155,7 +155,7 @@ describe('under faults at random', () => {
         last = await reprice(scene.sql, scene.sample.small, String(i / 1000));
         if (random() < 0.6) await scene.publisher.publishDirty();
         if (random() < 0.5) await faults[Math.floor(random() * faults.length)]?.();
-        // Every reader has had a chance to answer since.
+        // Each reader could have answered since.
         const before = seen.map((versions) => versions.length);
         await until(() => seen.some((versions, j) => versions.length > (before[j] ?? 0)));
       }

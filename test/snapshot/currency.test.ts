@@ -8,7 +8,7 @@ const scene = sceneForEachTest();
 
 type Readers = { readonly catalogue: CatalogueReader; readonly clusters: ClusterReader };
 
-/** Every answer that is found, and two that are empty. */
+/** Two empty answers, and all others with content. */
 async function answers({ catalogue, clusters }: Readers): Promise<Answer[]> {
   const { provider, region, emptyRegion, small, a } = scene.sample;
   const found = await Promise.all([
@@ -26,7 +26,7 @@ async function answers({ catalogue, clusters }: Readers): Promise<Answer[]> {
 const currencies = async (readers: Readers) => (await answers(readers)).map(({ currency }) => currency);
 const all = (currency: string | undefined) => Array.from({ length: 8 }, () => currency);
 
-it('every tier says the currency that the database publishes in, whatever a reader has been set to', async () => {
+it('each tier states the database’s currency, whatever a reader’s setting', async () => {
   await scene.sql`update lineage set currency = 'CHF'`;
   const fromPostgres = await answers(scene.reader());
   expect(fromPostgres.map(({ tier }) => tier)).toContain('postgres');
@@ -39,14 +39,14 @@ it('every tier says the currency that the database publishes in, whatever a read
   expect(await currencies(reader)).toEqual(all('CHF'));
 });
 
-it('no currency is said while the database does not know it', async () => {
+it('no currency is stated while the database has none', async () => {
   await scene.sql`update lineage set currency = null`;
   expect(await currencies(scene.reader())).toEqual(all(undefined));
   await scene.publisher.publishDirty();
   expect(await currencies(await scene.linkedReader())).toEqual(all(undefined));
 });
 
-it('a document that an earlier release has published says none, and has the same tag', async () => {
+it('a document of an earlier release states none, and has the same tag', async () => {
   const name = { kind: 'region', regionId: scene.sample.region } as const;
   const content = (await loadContent(scene.sql, name)) ?? expect.unreachable('no content');
   await scene.publisher.publishDirty();

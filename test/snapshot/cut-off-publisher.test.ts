@@ -1,4 +1,4 @@
-/** Readers keep their connection to the cache, and the publishers lose theirs. */
+/** Readers keep their connection to the cache while the publishers lose theirs. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
@@ -20,7 +20,7 @@ import {
 } from './scene.ts';
 
 const scene = sceneForEachTest();
-/** Milliseconds. The pulses of these tests come ten times as often. */
+/** Milliseconds. The pulses of these tests are ten times as frequent. */
 const silentAfterMs = 500;
 const PULSE_MS = 50;
 /** Long enough for the publisher to publish before its next pulse, see `Publisher.pulse`. */
@@ -57,7 +57,7 @@ async function linkedReader(options?: Partial<ReaderOptions>): Promise<TestReade
   return linked;
 }
 
-/** Neither cache nor PostgreSQL may answer for the token any more. */
+/** Neither the cache nor PostgreSQL may answer for the token any more. */
 async function isRefused({ tokens }: TestReader): Promise<boolean> {
   try {
     await tokens.verify(token);
@@ -67,7 +67,7 @@ async function isRefused({ tokens }: TestReader): Promise<boolean> {
   }
 }
 
-/** The readers stop hearing the publishers. */
+/** The readers no longer receive the publishers' pulses. */
 async function cutOff(...readers: TestReader[]): Promise<void> {
   await way.refuse();
   await until(() => readers.every(({ link }) => link.publisher === 'silent' && !link.linked));
@@ -78,14 +78,14 @@ const priceAt = async ({ catalogue }: TestReader) =>
     .price;
 
 describe('a reader whose publishers lost the cache', () => {
-  it('is not linked any more, and is linked again when they are back', async () => {
+  it('loses its link, and is linked again when they are back', async () => {
     const cut = await linkedReader();
     await cutOff(cut);
     await way.heal();
     await expect(until(() => cut.link.linked)).resolves.toBe(true);
   });
 
-  it('is linked again only when the cache has what was committed meanwhile', async () => {
+  it('is linked again only once the cache has the commits of the gap', async () => {
     const cut = await linkedReader();
     expect(await priceAt(cut)).not.toBe(0.75);
     way.hang();
@@ -93,7 +93,7 @@ describe('a reader whose publishers lost the cache', () => {
     await until(() => cut.link.publisher === 'silent' && !cut.link.linked);
     await reprice(scene.sql, scene.sample.small, '0.75');
     await until(() => performance.now() - since > PULSE_GAP_MS);
-    // The pulse that was under way arrives first.
+    // A pulse that was already sent arrives first.
     await way.heal();
     await until(() => cut.link.linked);
     expect(await priceAt(cut)).toBe(0.75);
@@ -108,7 +108,7 @@ describe('a reader whose publishers lost the cache', () => {
     expect(before).not.toBe(0.75);
   });
 
-  it('refuses a revoked token that the cache still calls good', async () => {
+  it('rejects a revoked token that the cache still accepts', async () => {
     const cut = await linkedReader();
     expect(await cut.tokens.verify(token)).toBeDefined();
     await cutOff(cut);
@@ -116,16 +116,16 @@ describe('a reader whose publishers lost the cache', () => {
     await until(async () => (await cut.tokens.verify(token)) === undefined);
   });
 
-  it('does not believe the cache about a token that it has never seen', async () => {
+  it('does not trust the cache for a token that is new to it', async () => {
     const cut = await linkedReader();
     await cutOff(cut);
     await revokeToken(scene.store.db, tokenId);
     expect(await cut.tokens.verify(token)).toBeUndefined();
-    // One that starts now has heard no publisher yet.
+    // A reader that starts now has received no pulse yet.
     expect(await reader().tokens.verify(token)).toBeUndefined();
   });
 
-  it('asks PostgreSQL once for all tokens in use, however many requests use them', async () => {
+  it('sends one query to PostgreSQL for all used tokens, for any number of requests', async () => {
     await using counted = countingSql(scene.db.url);
     const cut = await linkedReader({ sql: counted.sql });
     const others = await Promise.all(
@@ -145,15 +145,15 @@ describe('a reader whose publishers lost the cache', () => {
 });
 
 describe('without PostgreSQL as well', () => {
-  // Nobody listens there.
+  // No process listens there.
   const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
 
-  it('the cache answers, with the time of the last pulse, and for tokens until their limit', async () => {
+  it('the cache answers, with the time of the last pulse, and tokens are valid until their limit', async () => {
     const alone = await linkedReader({ databaseUrl });
     const strict = await linkedReader({ databaseUrl, tokenStaleLimitMs: silentAfterMs });
     await cutOff(alone, strict);
     const region = { kind: 'region', regionId: scene.sample.region } as const;
-    // A busy cache may be late: it is asked again.
+    // A busy cache may be late, so the test repeats the read.
     const found = await until(() => alone.documents.get(region));
     expect(found.tier).toBe('redis');
     expect(found.knownAt).toBeLessThan(Date.now() - silentAfterMs);
@@ -161,7 +161,7 @@ describe('without PostgreSQL as well', () => {
     expect(await isRefused(strict)).toBe(true);
   });
 
-  it('a reader that starts now trusts the cache as soon as it hears a publisher', async () => {
+  it('a reader that starts now trusts the cache after its first pulse', async () => {
     const alone = reader({ databaseUrl });
     await until(() => alone.link.isConnected);
     const { tier, knownAt } = await alone.documents.get({ kind: 'region', regionId: scene.sample.region });
@@ -170,7 +170,7 @@ describe('without PostgreSQL as well', () => {
 });
 
 describe('a linked reader', () => {
-  it('refuses a revoked token that no publisher has published yet', async () => {
+  it('rejects a revoked token whose revocation is not published', async () => {
     const linked = await linkedReader();
     expect(await linked.tokens.verify(token)).toBeDefined();
     await revokeToken(scene.store.db, tokenId);
@@ -190,7 +190,7 @@ describe('a linked reader', () => {
     }
   });
 
-  it('hears publishers through a cache that takes no writes', async () => {
+  it('receives pulses through a cache that accepts no writes', async () => {
     await using full = await startTestRedis(['--maxmemory-policy', 'noeviction']);
     await using own = await openScene(full);
     await addSample(own.sql);

@@ -19,7 +19,7 @@ const machinesOf = (body: { identity: Buffer }) =>
   JSON.parse(body.identity.toString()) as { id: number; price: number }[];
 
 describe('the bytes of a document', () => {
-  it('are the same from the publisher in its role and from a reader in its own, for every kind', async () => {
+  it('are the same from the publisher and a reader, each in its role, for each kind', async () => {
     const token = await createToken(scene.store.db, {
       organizationId: scene.sample.a,
       scopes: ['clusters:read'],
@@ -41,7 +41,7 @@ describe('the bytes of a document', () => {
     }
   });
 
-  it('are what the contract says', async () => {
+  it('follow the contract', async () => {
     const reader = scene.reader();
     const { body } = await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
     expect(body.identity.toString()).toBe(
@@ -82,7 +82,7 @@ describe('the bytes of a document', () => {
     ]);
   });
 
-  it('have the same hash whichever tier answers', async () => {
+  it('have the same hash in each tier', async () => {
     const fromPostgres = await scene.reader().catalogue.machines(scene.sample.provider, scene.sample.region);
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
@@ -106,7 +106,7 @@ describe('a read goes through the tiers', () => {
     expect(counted.statements.length).toBe(before);
   });
 
-  it('postgres, then memory, and offers what it read to the cache for a while', async () => {
+  it('postgres, then memory, and writes the result to the cache with an expiry', async () => {
     const reader = await scene.linkedReader();
     const tiers = [];
     for (let i = 0; i < 3; i++) tiers.push((await reader.clusters.clusters(scene.sample.a)).tier);
@@ -134,7 +134,7 @@ describe('a read goes through the tiers', () => {
     }
   });
 
-  it('keeps no more in memory than it may', async () => {
+  it('stores no more in memory than its limit', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ memoryLimit: 8800 });
     await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
@@ -146,8 +146,8 @@ describe('a read goes through the tiers', () => {
   });
 });
 
-describe('what does not exist', () => {
-  it('is an empty list or nothing, and made-up ids of regions do not get as far as Postgres', async () => {
+describe('a document that does not exist', () => {
+  it('is an empty list or nothing, and random ids of regions do not reach Postgres', async () => {
     await scene.publisher.publishDirty();
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({ sql: counted.sql });
@@ -167,7 +167,7 @@ describe('what does not exist', () => {
     expect((await reader.clusters.clusters(4711)).body.identity.toString()).toBe('[]');
   });
 
-  it('is asked of Postgres once, until something is published', async () => {
+  it('is read from Postgres once, until the next publication', async () => {
     await scene.publisher.publishDirty();
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({ sql: counted.sql });
@@ -195,8 +195,8 @@ describe('what does not exist', () => {
   });
 });
 
-describe('many reads of one key at once', () => {
-  it('are one statement, and all get the same', async () => {
+describe('concurrent reads of one key', () => {
+  it('are one statement, and all get the same result', async () => {
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({ sql: counted.sql });
     const before = counted.statements.length;
@@ -209,7 +209,7 @@ describe('many reads of one key at once', () => {
     expect(made.filter((text) => text.startsWith('begin'))).toHaveLength(1);
   });
 
-  it('of the price history too', async () => {
+  it('are one statement for the price history too', async () => {
     await scene.publisher.publishDirty();
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({ sql: counted.sql });
@@ -221,7 +221,7 @@ describe('many reads of one key at once', () => {
     expect((await reader.catalogue.machinePrices(scene.sample.big))?.tier).toBe('memory');
   });
 
-  it('beyond what Postgres is asked at once wait, and beyond that are refused with a time to come back', async () => {
+  it('wait above the limit of Postgres, and above the queue’s limit are rejected with a retry time', async () => {
     const rows = await scene.sql<{ id: number }[]>`
       insert into organizations (slug, name)
       select 'org-' || i, 'Many' from generate_series(1, ${WAITING + 14}::integer) as i returning id`;
@@ -241,7 +241,7 @@ describe('many reads of one key at once', () => {
   });
 });
 
-it('a region that a provider gets is listed and can be read as soon as it is published', async () => {
+it('a provider’s new region is listed and readable once it is published', async () => {
   await scene.publisher.publishDirty();
   const reader = await scene.linkedReader();
   const id = await addRegion(scene.sql, scene.sample.provider, 'new');

@@ -1,7 +1,7 @@
 /**
- * Changes, publications, write-backs, evictions, flushes and failovers in every order, down to single commands: fast-check
- * decides which of all that is under way goes on. Redis, its scripts and PostgreSQL are real. A seed that fails is printed;
- * INTERLEAVED_SEED=<seed> and INTERLEAVED_PATH=<path> run it again, INTERLEAVED_RUNS=<count> runs more.
+ * Changes, publications, write-backs, evictions, flushes and failovers in any order, down to single commands.
+ * fast-check chooses the next active step. Redis, its scripts and PostgreSQL are real. A failing seed is printed;
+ * INTERLEAVED_SEED=<seed> and INTERLEAVED_PATH=<path> repeat it, INTERLEAVED_RUNS=<count> runs more.
  */
 import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -46,7 +46,7 @@ beforeAll(async () => {
   });
   for (const each of [cache, channel]) {
     await redisReady(each, 5000);
-    // The order of the steps is the test's: no command may end by its deadline.
+    // The test orders the steps, so no command may end by its deadline.
     Object.assign((each as Redis).options, { commandTimeout: undefined, socketTimeout: undefined });
   }
   sample = await addSample(store.sql);
@@ -56,19 +56,19 @@ beforeAll(async () => {
 });
 afterAll(() => servers.disposeAsync());
 
-/** Lets one step after the other go on, in the order that fast-check draws, each as far as it gets by itself. */
+/** Runs one step after the other in fast-check's order, each as far as it can go alone. */
 class Steps {
   readonly #scheduler: fc.Scheduler;
   readonly #look: () => Promise<void>;
   #busy = 0;
 
-  /** @param look what is looked at after each step */
+  /** @param look the check after each step */
   constructor(scheduler: fc.Scheduler, look: () => Promise<void>) {
     this.#scheduler = scheduler;
     this.#look = look;
   }
 
-  /** Waits for its turn, does it, and waits again before anybody learns what came of it. */
+  /** Waits for its turn, runs, and waits again before the caller gets the result. */
   async do<T>(what: string, act: () => Promise<T>): Promise<T> {
     await this.turn(what);
     this.#busy += 1;
@@ -83,7 +83,7 @@ class Steps {
     return this.#scheduler.schedule(Promise.resolve(), what);
   }
 
-  /** Runs it to its end. Between two steps everything comes to rest, so that a seed always gives the same order. */
+  /** Runs all steps to their end. Between two steps all work settles, so that a seed always gives the same order. */
   run<T>(work: Promise<T>): Promise<T> {
     return this.#scheduler.waitFor(work, async (step) => {
       await step();
@@ -95,7 +95,7 @@ class Steps {
   async rest(): Promise<void> {
     do {
       await turn();
-      // Every message that was sent before has arrived then.
+      // By then, every earlier message has arrived.
       await channel.ping();
     } while (this.#busy > 0);
     await turn();
@@ -115,7 +115,7 @@ function stepping(redis: RedisClient, steps: Steps, who: string): RedisClient {
   });
 }
 
-/** What a reader asks PostgreSQL is a step: it learns the answer later. */
+/** A reader's query to PostgreSQL is a step: it gets the answer later. */
 function steppingSql(sql: Sql, steps: Steps, who: string): Sql {
   return new Proxy(sql, {
     apply(target, self, args: Parameters<Sql>) {
@@ -131,13 +131,13 @@ function steppingSql(sql: Sql, steps: Steps, who: string): Sql {
   });
 }
 
-/** A subscription whose messages arrive in their order, each as a step, and whose connection can be cut. */
+/** A subscription whose messages arrive in order, each as a step, and whose connection can be cut. */
 class Subscription extends EventEmitter {
   status = 'ready';
   readonly #steps: Steps;
   readonly #who: string;
   #arrived: Promise<unknown> = Promise.resolve();
-  /** Counts connections: what one had not handed on when it was cut is lost. */
+  /** Counts connections: undelivered messages of a cut connection are lost. */
   #connection = 0;
   #isSubscribed = false;
   readonly #take = (name: string, message: string) => {
@@ -161,7 +161,7 @@ class Subscription extends EventEmitter {
     this.#isSubscribed = this.status === 'ready';
   }
 
-  /** Answered after every message that was sent before. */
+  /** Answered after all earlier messages. */
   async ping(): Promise<void> {
     await this.#steps.do(`${this.#who} ping`, () => channel.ping());
     await this.#arrived;
@@ -225,7 +225,7 @@ async function versionInCache(): Promise<number> {
   return (value && decodeDocument(name, value)?.version) ?? 0;
 }
 
-/** Everything that the cache holds of the document, as a replica that is behind has it. */
+/** The cache's data of the document, as a lagging replica has it. */
 async function copyOfCache(): Promise<() => Promise<void>> {
   const kept = await Promise.all(
     [keys.document(name), keys.revision(0)].map(async (key) => [key, await cache.getBuffer(key)] as const),
@@ -248,21 +248,21 @@ const ACTS = [
   'copy',
   'fail over',
 ] as const;
-/** What a failover goes back to, and what both readers have given since. */
+/** The state that a failover restores, and the newest version that both readers gave since. */
 const BEGINNING = ['publish', 'copy', 'change', 'publish', 'read a', 'read b', 'change'] as const;
-/** They come more often: two of each have to be under way at once. */
+/** These acts are more frequent: two of each must be active at once. */
 const RACING = ['change', 'publish', 'change', 'publish', 'change', 'publish'] as const;
-/** Acts that are under way at once. */
+/** Acts that are active at once. */
 const AT_ONCE = 8;
 const SEED = process.env.INTERLEAVED_SEED;
 
-it('a version that a reader has given is never followed by an older one, and the newest is given in the end', {
+it('a version that a reader gave is never followed by an older one, and the newest is given in the end', {
   timeout: 240_000,
 }, async () => {
   let price = 1;
   const history = async (scheduler: fc.Scheduler, acts: readonly (typeof ACTS)[number][]) => {
     await cache.flushall();
-    // Of the cache: nothing but an eviction, a flush or a failover takes a version back.
+    // In the cache, only an eviction, a flush or a failover restores an older version.
     let floor = 0;
     const wentBack: string[] = [];
     const steps = new Steps(scheduler, async () => {
@@ -276,13 +276,14 @@ it('a version that a reader has given is never followed by an older one, and the
         return act();
       });
     const publisher = new Publisher(store.db, stepping(cache, steps, 'publisher') as Redis);
-    // While no messages arrive, memory is believed for a second.
+    // Without messages, memory is trusted for a second.
     let time = 0;
     const now = () => time;
     const readers = { a: openReader(steps, 'a', now), b: openReader(steps, 'b', now) };
     let failOver = await copyOfCache();
     const read = async (reader: TestReader) => {
-      // Reads of one reader under way at once may end in any order: what counts is what was given before one began.
+      // Concurrent reads of one reader may end in any order: the check compares with versions given before the read
+      // began.
       const before = reader.given;
       const version = (await reader.documents.get(name)).document?.version ?? 0;
       expect(version).toBeGreaterThanOrEqual(before);
@@ -310,7 +311,7 @@ it('a version that a reader has given is never followed by an older one, and the
     };
     try {
       for (const each of BEGINNING) await steps.run(act[each]());
-      // A few at a time, all of them under way at once.
+      // A few at a time, all active at once.
       for (let from = 0; from < acts.length; from += AT_ONCE)
         await steps.run(
           Promise.all(

@@ -69,7 +69,7 @@ type Asked = typeof requests extends fc.Arbitrary<infer T> ? T : never;
 const pick = <T>(list: readonly T[], index: number): T =>
   list[index % list.length] ?? expect.unreachable('an empty list');
 
-/** An API on a real socket, of a reader whose way to both servers is through the proxies. */
+/** An API on a real socket, whose reader reaches both servers through the proxies. */
 async function serve(closing: AsyncDisposableStack, reader: TestReader): Promise<number> {
   const app = buildApp({
     ...reader,
@@ -82,7 +82,7 @@ async function serve(closing: AsyncDisposableStack, reader: TestReader): Promise
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Readers' connections in a role that no row-level security holds: there the predicates are alone. */
+/** Readers' connections in a role without row-level security: only the predicates protect. */
 async function unboundSql(closing: AsyncDisposableStack, url: string): Promise<Sql> {
   const role = `unbound_${randomBytes(6).toString('hex')}`;
   const owner = postgres(scene.db.url, { max: 1, onnotice: () => {} });
@@ -98,7 +98,7 @@ async function unboundSql(closing: AsyncDisposableStack, url: string): Promise<S
   return closing.use(pool).sql;
 }
 
-it('no byte of one organization is in an answer to another, whatever is warm, cold, swapped or broken', {
+it('no byte of one organization is in an answer to another, for warm, cold, swapped or broken tiers', {
   timeout: 480_000,
 }, async () => {
   const seed = Number(process.env.ISOLATION_SEED ?? randomInt(2 ** 31));
@@ -125,7 +125,7 @@ it('no byte of one organization is in an answer to another, whatever is warm, co
 
   const statuses: Record<number, number> = {};
   const tiers: Record<string, number> = {};
-  /** Entity tag → whose content it stands for. */
+  /** Entity tag → the content that it identifies. */
   const owners = new Map<string, Member>();
   const tags = new Map<Member, string>();
 
@@ -239,8 +239,8 @@ it('no byte of one organization is in an answer to another, whatever is warm, co
           for (const asked of queue) await send(members, asked);
         };
         await Promise.all(Array.from({ length: AT_ONCE }, lane));
-        // What broke is well again in the next round, so that there is always something to be mixed up. A proxy that is
-        // well must not be healed: it would send everything twice.
+        // Faults end before the next round, so that there is always data to mix up. A working proxy must not be
+        // healed: it would send everything twice.
         if (/^redis (refuses|hangs)$/.test(round.does)) await redis.heal();
         if (/^postgres (refuses|hangs)$/.test(round.does)) await database.heal();
       }

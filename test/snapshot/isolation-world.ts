@@ -1,4 +1,7 @@
-/** Organizations whose every text and price gives them away, and requests that look for them in the wrong answers. */
+/**
+ * Organizations whose every text and price identifies them, and requests that search for them in other organizations'
+ * answers.
+ */
 import { createHash } from 'node:crypto';
 import { type Agent, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -19,11 +22,11 @@ export interface Member {
   readonly marker: string;
   readonly token: string;
   readonly slugs: readonly string[];
-  /** A region that no catalogue lists, named by this organization's clusters. */
+  /** A region that is in no catalogue, named by this organization's clusters. */
   readonly regionId: number;
 }
 
-/** Makes an organization with a cluster for each slug; nothing of it is published yet. */
+/** Creates an organization with a cluster for each slug, unpublished. */
 export async function addMember(
   { sql, store, sample }: TestScene,
   name: string,
@@ -64,7 +67,7 @@ export interface Question {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** One request over a real socket; the body is decoded. */
+/** Sends one request over a real socket; the body is decoded. */
 export function ask(agent: Agent, port: number, { path, token, method, headers }: Question): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asking = request(
@@ -94,7 +97,7 @@ export function ask(agent: Agent, port: number, { path, token, method, headers }
   });
 }
 
-/** Asserts that nothing in an answer, head or body, is another organization's. */
+/** Asserts that no part of an answer, headers or body, is another organization's. */
 export function expectOnlyOwn(member: Member, { headers, body }: Answer): void {
   const strangers = `${JSON.stringify(headers)}\n${body}`
     .match(MARKER)

@@ -9,7 +9,7 @@ const clustersOf = (organizationId: number) => ({ kind: 'clusters', organization
 const keyOf = (organizationId: number) => scene.keys.document(clustersOf(organizationId));
 
 describe('another organization’s clusters', () => {
-  it('are not given for the same slug', async () => {
+  it('are not returned for the same slug', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     const names = [];
@@ -20,7 +20,7 @@ describe('another organization’s clusters', () => {
     expect(names).toEqual(['Ä’s', 'of B alone', 'Ä’s']);
   });
 
-  it('are a miss when they come to lie under this one’s key', async () => {
+  it('are a miss if they are stored under this one’s key', async () => {
     await scene.publisher.publishDirty();
     const ofB = (await scene.cache.getBuffer(keyOf(scene.sample.b))) ?? Buffer.alloc(0);
     await scene.cache.set(keyOf(scene.sample.a), ofB);
@@ -34,7 +34,7 @@ describe('another organization’s clusters', () => {
     expect((await reader.clusters.clusters(other)).body.identity.toString()).toBe('[]');
   });
 
-  it('are not loaded by a reader’s role, whatever the code asks for', async () => {
+  it('cannot be loaded in a reader’s role by any code', async () => {
     await using reader = openStore({ url: scene.db.url, role: 'reader' });
     const [, rows] = await reader.sql.begin('read only', (tx) => [
       tx`select set_config('app.org_id', ${String(scene.sample.a)}, true)`,
@@ -44,7 +44,7 @@ describe('another organization’s clusters', () => {
     expect(await reader.sql`select name from clusters`).toHaveLength(0);
   });
 
-  it('are not loaded where row-level security does not hold either: the predicate alone does', async () => {
+  it('are not loaded without row-level security either: the predicate alone suffices', async () => {
     const content = await loadContent(scene.sql, clustersOf(scene.sample.a));
     expect(content?.body.includes('of B alone')).toBe(false);
     expect([...(content?.index.keys() ?? [])]).toEqual(['cluster-test']);

@@ -1,4 +1,4 @@
-/** What a lower tier has is given at once while Postgres is away, also when that tier was late once. */
+/** While Postgres is away, lower tiers answer at once, also after one late answer. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ describe.each<[string, () => Promise<void> | void]>([
   ['refuses connections', () => database.refuse()],
   ['hangs', () => database.hang()],
 ])('while Postgres %s', (_, strike) => {
-  it('a document of the cache is given as soon as a cache that was late answers', async () => {
+  it('a document of the cache is given once a late cache answers', async () => {
     const reader = await scene.linkedReader({ databaseUrl: database.url });
     await reader.catalogue.machine(scene.sample.small);
     await strike();
@@ -44,7 +44,7 @@ describe.each<[string, () => Promise<void> | void]>([
         reader.catalogue.machine(scene.sample.big),
       ]),
     );
-    // The commands that it was asked with time out after 50 ms.
+    // These commands time out after 50 ms.
     await sleep(150);
     scene.redis.resume();
     const [answers, took] = await asking;
@@ -52,7 +52,7 @@ describe.each<[string, () => Promise<void> | void]>([
     expect(took).toBeLessThan(1500);
   });
 
-  it('the region of a machine is found as soon as a cache that was late answers', async () => {
+  it('the region of a machine is found once a late cache answers', async () => {
     const reader = await scene.linkedReader({ databaseUrl: database.url });
     await machines(reader);
     await strike();
@@ -67,7 +67,7 @@ describe.each<[string, () => Promise<void> | void]>([
 });
 
 describe('while Postgres hangs', () => {
-  it('memory answers what the cache has lost, and nobody waits for Postgres', async () => {
+  it('memory answers for data that the cache lost, without a wait for Postgres', async () => {
     const reader = await scene.linkedReader({ databaseUrl: database.url });
     const before = await machines(reader);
     database.hang();
@@ -81,7 +81,7 @@ describe('while Postgres hangs', () => {
     }
   });
 
-  it('nobody’s request is what finds out that it still does', async () => {
+  it('no request has to detect that it still hangs', async () => {
     const clock = new TestClock();
     const reader = await scene.linkedReader({ databaseUrl: database.url, now: clock.now });
     database.hang();

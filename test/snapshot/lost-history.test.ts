@@ -1,4 +1,4 @@
-/** PostgreSQL has gone back to an earlier state: what readers give, and how the new lineage begins. */
+/** PostgreSQL returned to an earlier state: the readers' answers, and the start of the new lineage. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { markText } from '../../src/db/connection/history.ts';
 import { readHistory, readLineage } from '../../src/db/lineage.ts';
@@ -18,8 +18,8 @@ const priceOf = async (reader: TestReader) => {
 };
 
 /**
- * What the cache's mark says is what it said before PostgreSQL went back: more log than there is now. And the row is as it
- * was, under the version that it had.
+ * The cache's mark is from before the restore and names more log than there is now. The row has its earlier content
+ * under its earlier version.
  */
 async function goBack(price: string): Promise<void> {
   const { lineage, identity, written } = await readHistory(scene.sql);
@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 
 describe('a reader', () => {
-  it('gives what PostgreSQL holds, and nothing that memory and cache have, until there is a new lineage', async () => {
+  it('gives the data of PostgreSQL, not of memory and cache, until there is a new lineage', async () => {
     const reader = await scene.linkedReader({ pollMs: 10 });
     await priceOf(reader);
     expect(await priceOf(reader)).toEqual({ price: 0.5, tier: 'memory' });
@@ -46,14 +46,14 @@ describe('a reader', () => {
     expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
     expect(reader.link.linked).toBe(false);
     await reader.link.poll();
-    // The log is as long as before, and more: that says nothing any more.
+    // The log is longer than before, so its length proves nothing.
     await scene.cache.del(scene.keys.history);
     expect(await reader.documents.checkPostgres()).toBe(false);
     expect((await priceOf(reader)).price).toBe(0.25);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(before);
   });
 
-  it('goes on with memory and cache under the new lineage', async () => {
+  it('uses memory and cache again under the new lineage', async () => {
     const reader = await scene.linkedReader({ pollMs: 10 });
     await priceOf(reader);
     await goBack('0.25');
@@ -68,14 +68,14 @@ describe('a reader', () => {
     await until(async () => (await priceOf(reader)).price === 0.75);
   });
 
-  it('that starts then believes the cache no more than one that ran', async () => {
+  it('that starts then trusts the cache no more than a running one', async () => {
     await goBack('0.25');
     const reader = scene.reader({ pollMs: 10 });
     await until(() => reader.link.isConnected);
     expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
   });
 
-  it('looks known tokens up at once, however many: they are no guesses', async () => {
+  it('looks up any number of known tokens at once: they are not guesses', async () => {
     const tokens = await Promise.all(
       Array.from({ length: 15 }, () =>
         createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['clusters:read'] }),
@@ -93,7 +93,7 @@ describe('a reader', () => {
 });
 
 describe('a publisher', () => {
-  it('begins the new lineage once, however many there are', async () => {
+  it('begins the new lineage once, for any number of publishers', async () => {
     const onLineage = vi.fn();
     const { db } = scene.store;
     const publishers = [1, 2, 3].map(() => new Publisher(db, scene.cache, { onLineage }));
@@ -104,7 +104,7 @@ describe('a publisher', () => {
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(await readLineage(scene.sql));
   });
 
-  it('tells how far PostgreSQL was after all that it has published', async () => {
+  it('stores PostgreSQL’s position after its publications', async () => {
     await reprice(scene.sql, scene.sample.small, '0.6');
     const { written } = await readHistory(scene.sql);
     await scene.publisher.publishDirty();
@@ -115,7 +115,7 @@ describe('a publisher', () => {
 });
 
 describe('the watch of the lineage', () => {
-  it('looks soon again while PostgreSQL is away or has gone back, and at once when a connection was lost', async () => {
+  it('checks again soon while PostgreSQL is away or was restored, and at once after a lost connection', async () => {
     vi.useFakeTimers();
     try {
       const answers = [() => Promise.reject(new Error('away')), async () => false, async () => true];

@@ -21,14 +21,14 @@ describe('the memory of a reader', () => {
     ['single machines', 'machines', 12_000_000],
     ['tokens and the clusters of their organizations', 'tokens', 12_000_000],
   ])(
-    'stays under its limit, as the process has it, when far more %s are asked for',
+    'stays under its limit in the real process when far more %s are read',
     { timeout: 180_000 },
     async (_, what, limit) => {
       const { really, counted } = await measure(limit, what);
       expect(counted).toBeLessThanOrEqual(limit);
       expect(counted).toBeGreaterThan(limit * 0.3);
       expect(really).toBeLessThan(limit);
-      // Counting what is not there would be as wrong.
+      // A count above the real size would be wrong too.
       expect(really).toBeGreaterThan(limit * 0.2);
     },
   );

@@ -12,8 +12,8 @@ const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.reg
 const machinesOf = (body: { identity: Buffer }) =>
   JSON.parse(body.identity.toString()) as { id: number; price: number }[];
 
-describe('a version that was given is never followed by an older one', () => {
-  it('also when the cache is set back to it', async () => {
+describe('a version that a reader gave is never followed by an older one', () => {
+  it('also if the cache is restored to it', async () => {
     await scene.publisher.publishDirty();
     const key = scene.keys.document(region());
     const old = (await scene.cache.getBuffer(key)) ?? Buffer.alloc(0);
@@ -24,10 +24,10 @@ describe('a version that was given is never followed by an older one', () => {
       machinesOf((await reader.catalogue.machines(scene.sample.provider, scene.sample.region)).body)[1]
         ?.price;
     await until(async () => (await price()) === 0.5);
-    // Not published yet: what the cache has lost must not pass for the truth either.
+    // Not published yet: the cache's old state must not count as the truth.
     const newest = await reprice(scene.sql, scene.sample.small, '0.6');
     await scene.cache.set(key, old);
-    // As after a failover: counting begins anew, and everything in memory has to be compared.
+    // As after a failover: counting restarts, and all of memory must be compared.
     const { epoch } = reader.link;
     await scene.cache.set(scene.keys.revision(0), '1');
     await until(() => reader.link.epoch > epoch);
@@ -36,7 +36,7 @@ describe('a version that was given is never followed by an older one', () => {
     expect(await price()).toBe(0.6);
   });
 
-  it('in whatever order changes, publications, losses of the cache and reads come', async () => {
+  it('for any order of changes, publications, cache losses and reads', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 5 });
     const key = scene.keys.document(region());

@@ -24,11 +24,11 @@ beforeEach(async () => {
   ({ token } = await createToken(scene.store.db, { organizationId, scopes: ['clusters:read'] }));
   await scene.publisher.publishDirty();
 });
-// Connections that hang take their time to be closed: the way is free again first.
+// Hanging connections take long to close, so the proxy is healed first.
 afterEach(() => proxy.heal());
 afterAll(() => Promise.all(proxies.map((used) => used[Symbol.asyncDispose]())));
 
-/** A reader that reaches Postgres through the proxy alone. */
+/** A reader that reaches Postgres only through the proxy. */
 const open = (options: Partial<ReaderOptions> = {}) =>
   scene.reader({ databaseUrl: proxy.url, postgresDeadlineMs: 500, ...options });
 
@@ -54,7 +54,7 @@ const outages: [string, () => Promise<void> | void][] = [
 ];
 
 describe.each(outages)('when Postgres %s', (_, strike) => {
-  it('memory answers, and the cache what memory does not hold, without a moment’s delay', async () => {
+  it('memory answers at once, and so does the cache for the rest', async () => {
     const reader = await linked();
     await machines(reader);
     await strike();
@@ -81,7 +81,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     expect((await machines(reader)).tier).toBe('memory');
   });
 
-  it('what no tier has is unavailable in bounded time, soon at once, and there again when Postgres is', async () => {
+  it('data that no tier has is unavailable in bounded time, soon at once, and available again with Postgres', async () => {
     const unpublished = await addOrganization(scene.sql, 'unpublished');
     const reader = await linked();
     await strike();
@@ -100,7 +100,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     expect((await ask()).body.identity.toString()).toBe('[]');
   });
 
-  it('a reader that starts then learns the lineage from the cache, and what is in it', async () => {
+  it('a reader that starts then learns the lineage and the data from the cache', async () => {
     await strike();
     const reader = open();
     await until(() => reader.catalogue.providers(), { timeoutMs: 8000 });
@@ -110,12 +110,12 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
   });
 });
 
-describe('connections that lead nowhere', () => {
-  it('are given up when several reads in a row had no answer in time, and not for one that is refused', async () => {
+describe('dead connections', () => {
+  it('are closed after several reads in a row without an answer, and not after a rejection', async () => {
     const onHang = vi.fn();
     const reader = await linked({ onHang, postgresDeadlineMs: 100 });
     const ask = (id: number) => expect(reader.clusters.clusters(id)).rejects.toThrow(Unavailable);
-    // Where PostgreSQL has not named the lineage in time, it is asked again by and by.
+    // If PostgreSQL does not name the lineage in time, the reader asks again later.
     await until(() => reader.documents.checkPostgres());
     await reader.clusters.clusters(4000);
     proxy.hang();
@@ -129,8 +129,8 @@ describe('connections that lead nowhere', () => {
   });
 });
 
-describe('when Postgres lets nobody in any more', () => {
-  it('what is known is answered, and new reads go on when it does again', async () => {
+describe('when Postgres rejects all new connections', () => {
+  it('known data is served, and new reads work once it accepts connections again', async () => {
     const { adminUrl } = inject('postgres');
     const reader = scene.reader();
     await until(async () => (await reader.catalogue.providers()) && reader.link.linked);
@@ -148,7 +148,7 @@ describe('when Postgres lets nobody in any more', () => {
   });
 });
 
-describe('connections to Postgres that break off', () => {
+describe('broken connections to Postgres', () => {
   it('fail no read', async () => {
     const ids = [];
     for (let i = 0; i < 12; i++) ids.push(await addOrganization(scene.sql, `org-${i}`));
@@ -165,13 +165,13 @@ describe('connections to Postgres that break off', () => {
   });
 });
 
-describe('when cache and Postgres are both away', () => {
+describe('while cache and Postgres are both away', () => {
   async function strand(reader: TestReader): Promise<void> {
     await Promise.all([scene.redis.kill(), proxy.refuse()]);
     await until(() => !reader.link.linked);
   }
 
-  it('memory answers documents up to the stale limit and tokens up to theirs, then nothing does', async () => {
+  it('memory serves documents up to the stale limit and tokens up to theirs, then nothing', async () => {
     const clock = new TestClock();
     const reader = await linked({ now: clock.now });
     const before = await machines(reader);
@@ -190,14 +190,14 @@ describe('when cache and Postgres are both away', () => {
     await expect(machines(reader)).rejects.toThrow(Unavailable);
   });
 
-  it('it answers at once, though every request finds both away', async () => {
+  it('each request is answered at once', async () => {
     const clock = new TestClock();
     const reader = await linked({ now: clock.now });
     await machines(reader);
     await Promise.all([scene.redis.kill(), proxy.hang()]);
     await until(() => !reader.link.linked);
     clock.forward(MINUTE);
-    // The first few find out.
+    // Only the first few wait for a timeout.
     await Promise.allSettled([
       machines(reader),
       ...Array.from({ length: 3 }, async (_, i) => reader.clusters.clusters(3000 + i)),
@@ -208,7 +208,7 @@ describe('when cache and Postgres are both away', () => {
     expect(took).toBeLessThan(4000);
   });
 
-  it('the limit counts from when memory was last known to be good, not from when it was read', async () => {
+  it('the limit counts from the last confirmation of memory, not from its read', async () => {
     const clock = new TestClock();
     const reader = await linked({ now: clock.now });
     await machines(reader);
@@ -216,7 +216,7 @@ describe('when cache and Postgres are both away', () => {
     await reader.link.poll();
     await proxy.refuse();
     const { epoch } = reader.link;
-    // Empty: what is in memory can be compared with nothing any more.
+    // An empty cache cannot confirm memory.
     await scene.redis.restart();
     await until(() => reader.link.linked && reader.link.epoch > epoch);
     clock.forward(59 * MINUTE);
@@ -225,7 +225,7 @@ describe('when cache and Postgres are both away', () => {
     await expect(machines(reader)).rejects.toThrow(Unavailable);
   });
 
-  it('a token that is heard to be revoked is not accepted for want of a better answer', async () => {
+  it('a revoked token stays rejected while no server is reachable', async () => {
     const reader = await linked();
     const other = await createToken(scene.store.db, {
       organizationId: scene.sample.a,
@@ -246,7 +246,7 @@ describe('when cache and Postgres are both away', () => {
 });
 
 describe('the price history', () => {
-  it('comes from memory while Postgres is away, where it was asked for before', async () => {
+  it('comes from memory while Postgres is away, if it was read before', async () => {
     const clock = new TestClock();
     await scene.sql`
       insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
@@ -268,13 +268,13 @@ describe('the price history', () => {
   });
 });
 
-describe('a lineage that was learnt from the cache', () => {
-  it('is given up when Postgres is back and has another', async () => {
+describe('a lineage from the cache', () => {
+  it('is dropped when Postgres is back and has another', async () => {
     await proxy.refuse();
     const reader = open({ pollMs: 20 });
     await until(() => reader.catalogue.providers());
     expect((await machines(reader)).tier).toBe('redis');
-    // A younger database, which no worker has published yet: only Postgres knows of it.
+    // A newer database that no worker has published yet: only Postgres has its lineage.
     await scene.sql`update lineage set id = gen_random_uuid()`;
     await scene.sql`update machines set name = 'of the younger one' where id = ${scene.sample.small}`;
     await proxy.heal();

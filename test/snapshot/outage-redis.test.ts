@@ -16,7 +16,7 @@ beforeEach(async () => {
   await scene.publisher.publishDirty();
 });
 
-/** Everything that the contract has, as body and hash, and the longest that one of it took, in milliseconds. */
+/** Reads all documents of the contract: body and hash of each, and the longest read in milliseconds. */
 async function everything(reader: TestReader): Promise<{ answers: unknown; longest: number }> {
   let longest = 0;
   const timed = async <T>(work: T | Promise<T>): Promise<T> => {
@@ -56,7 +56,7 @@ const outages: [string, () => Promise<void> | void][] = [
 ];
 
 describe.each(outages)('when the cache %s', (_, strike) => {
-  it('a warm and a cold reader give the very same answers, and none takes a second', async () => {
+  it('a warm and a cold reader give the same answers, each in less than a second', async () => {
     const warm = await linked(scene.reader());
     const cold = await linked(scene.reader());
     const before = await everything(warm);
@@ -83,7 +83,7 @@ describe.each(outages)('when the cache %s', (_, strike) => {
 });
 
 describe('while the cache is away', () => {
-  it('a change in Postgres is seen within a second all the same', async () => {
+  it('a change in Postgres is visible within a second', async () => {
     const clock = new TestClock();
     const reader = await linked(scene.reader({ now: clock.now }));
     const price = async () => {
@@ -98,7 +98,7 @@ describe('while the cache is away', () => {
     expect(await price()).toEqual([0.01, 0.5]);
   });
 
-  it('memory is compared by version alone, not read again', async () => {
+  it('memory is compared by version, not read again', async () => {
     const clock = new TestClock();
     const reader = await linked(scene.reader({ now: clock.now }));
     const first = await reader.documents.get({ kind: 'region', regionId: scene.sample.region });
@@ -109,13 +109,13 @@ describe('while the cache is away', () => {
     expect(second.document).toBe(first.document);
   });
 
-  it('a hung cache is asked a few times only, and then left alone for a moment', async () => {
+  it('a hanging cache gets a few requests, and then none for a moment', async () => {
     const reader = await linked(scene.reader());
     scene.redis.pause();
     await until(() => !reader.link.linked, { timeoutMs: 5000 });
     const start = performance.now();
     for (let i = 0; i < 30; i++) await reader.clusters.clusters(2000 + i);
-    // Thirty misses, of which each would wait for 50 ms without the breaker.
+    // Thirty misses: without the breaker, each would wait for 50 ms.
     expect(performance.now() - start).toBeLessThan(3000);
     scene.redis.resume();
   });
@@ -124,8 +124,8 @@ describe('while the cache is away', () => {
 describe('when the cache is back', () => {
   it.each([
     ['after a crash, empty', () => scene.redis.kill(), () => scene.redis.restart()],
-    ['after having hung', () => scene.redis.pause(), () => scene.redis.resume()],
-  ])('%s, readers link to it and hear of changes within moments', async (_, strike, heal) => {
+    ['after a hang', () => scene.redis.pause(), () => scene.redis.resume()],
+  ])('%s, readers link to it and receive changes within moments', async (_, strike, heal) => {
     const reader = await linked(scene.reader());
     const name = { kind: 'region', regionId: scene.sample.region } as const;
     await reader.documents.get(name);
@@ -148,7 +148,7 @@ describe('when the cache is back', () => {
 });
 
 describe('a reader that starts while the cache is away', () => {
-  it('answers all who come at once, though they share one address', async () => {
+  it('answers many concurrent clients that share one address', async () => {
     const reached = 400;
     const organizations = await scene.sql<{ id: number }[]>`
       insert into organizations (slug, name)
@@ -159,7 +159,7 @@ describe('a reader that starts while the cache is away', () => {
       ),
     );
     await scene.redis.kill();
-    // The limits count reads. A busy machine may take long for 800 of them.
+    // The limits count reads. A busy machine may need long for 800 of them.
     const late = scene.reader({ postgresDeadlineMs: 60_000 });
     const grants = await Promise.all(tokens.map((each) => late.tokens.verify(each.token, () => '192.0.2.1')));
     expect(grants.map((grant) => grant?.organizationId)).toEqual(organizations.map(({ id }) => id));

@@ -1,4 +1,4 @@
-/** Answers of Postgres that are held back until something newer was published: the races, one by one. */
+/** Answers of Postgres that are delayed until a newer publication: each race in turn. */
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
@@ -24,7 +24,7 @@ beforeEach(async () => {
   return () => store[Symbol.asyncDispose]();
 });
 
-/** The same Sql, but that the answer to the held statement waits. */
+/** The same Sql, but the answer to the selected statement is delayed. */
 function holding(sql: Sql): Sql {
   return new Proxy(sql, {
     apply(target, self, parts: [TemplateStringsArray, ...unknown[]]) {
@@ -54,7 +54,7 @@ function holding(sql: Sql): Sql {
   });
 }
 
-/** Starts a read, and comes back when Postgres has answered its statement and the reader has not heard it. */
+/** Starts a read and returns once Postgres has answered its statement, before the reader receives the answer. */
 async function hold<T>(read: () => Promise<T>, statement: string): Promise<{ answer(): Promise<T> }> {
   const answered = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
@@ -69,7 +69,7 @@ async function hold<T>(read: () => Promise<T>, statement: string): Promise<{ ans
   };
 }
 
-/** Publishes, and waits until the reader has heard of it. */
+/** Publishes and waits until the reader has received it. */
 async function publish(): Promise<void> {
   await scene.publisher.publishDirty();
   await reader.link.poll();
@@ -81,8 +81,8 @@ const addToken = (token: string) => scene.sql`
   insert into tokens (organization_id, hash, scopes)
   values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
 
-describe('an answer of Postgres that a publication has overtaken', () => {
-  it('does not make a token unknown that exists by now', async () => {
+describe('an answer of Postgres that is older than a publication', () => {
+  it('does not make a token unknown that exists now', async () => {
     const token = newToken();
     const late = await hold(async () => reader.tokens.verify(token), 'authenticate_token');
     await addToken(token);
@@ -91,7 +91,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     expect(await reader.tokens.verify(token)).toBeDefined();
   });
 
-  it('does not make a machine unknown that exists by now', async () => {
+  it('does not make a machine unknown that exists now', async () => {
     const id = scene.sample.gpu + 1;
     const late = await hold(async () => reader.catalogue.machine(id), 'where m.id =');
     expect(await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' })).toBe(id);
@@ -100,7 +100,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     expect(await reader.catalogue.machine(id)).toBeDefined();
   });
 
-  it('is read again before anybody gets it', async () => {
+  it('is read again before any client gets it', async () => {
     await scene.cache.del(scene.keys.document(region()));
     const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
@@ -111,7 +111,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     expect(reader.documents.getFresh(region())?.version).toBe(version);
   });
 
-  it('does not come back through the cache either', async () => {
+  it('does not return through the cache either', async () => {
     await scene.cache.del(scene.keys.document(region()));
     const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
@@ -123,7 +123,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     expect(await scene.cache.ttl(scene.keys.document(region()))).toBe(-1);
   });
 
-  it('is compared again when messages may have been lost meanwhile', async () => {
+  it('is compared again if messages may have been lost during the read', async () => {
     await scene.cache.del(scene.keys.document(region()));
     const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     const { epoch } = reader.link;
@@ -132,7 +132,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     await scene.publisher.publishDirty();
     await until(() => reader.link.linked && reader.link.epoch > epoch);
     await late.answer();
-    // The message arrives where the reader subscribes again in time. Then the answer was compared already.
+    // The message arrives if the reader has subscribed again in time. Then the answer was already compared.
     expect([undefined, version]).toContain(reader.documents.getFresh(region())?.version);
     expect((await reader.documents.get(region())).document?.version).toBe(version);
   });
@@ -151,7 +151,7 @@ describe('an answer of Postgres from before another lineage', () => {
     });
   };
 
-  it('is neither given nor remembered, though its version is higher', async () => {
+  it('is neither given nor stored, though its version is higher', async () => {
     await scene.cache.del(scene.keys.document(region()));
     const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     await replaceDatabase();
@@ -161,7 +161,7 @@ describe('an answer of Postgres from before another lineage', () => {
     expect(reader.documents.getFresh(region())?.version ?? 1).toBe(1);
   });
 
-  it('does not tell in which region a machine is from now on', async () => {
+  it('does not determine the region of a machine any more', async () => {
     await scene.cache.del(scene.keys.machineRegions(scene.sample.small));
     const late = await hold(async () => reader.documents.regionOfMachine(scene.sample.small), 'where m.id =');
     await replaceDatabase();

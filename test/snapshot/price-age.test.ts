@@ -7,7 +7,7 @@ const scene = sceneForEachTest();
 
 const LATER = '2099-01-01T00:00:00Z';
 
-it('a price history that memory answers has the age of its own read, not that of the machine', async () => {
+it('a price history from memory has the age of its read, not of the machine', async () => {
   await scene.publisher.publishDirty();
   const clock = new TestClock();
   const reader = await scene.linkedReader({ now: clock.now });

@@ -1,4 +1,4 @@
-/** A cache that answers and takes no writes: its memory is full, or it cannot save what it holds. */
+/** A cache that answers but accepts no writes: its memory is full, or it cannot save. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { until } from '../support/until.ts';
@@ -24,7 +24,7 @@ const refusals: [string, RegExp, () => Promise<unknown>, () => Promise<unknown>]
 ];
 
 describe.each(refusals)('while the cache %s', (_, error, strike, heal) => {
-  it('a reader that is linked to it sees what changes, and a token that is revoked is refused', async () => {
+  it('a linked reader sees changes, and rejects a revoked token', async () => {
     const { id, token } = await createToken(scene.store.db, {
       organizationId: scene.sample.a,
       scopes: ['machines:read'],
@@ -46,7 +46,7 @@ describe.each(refusals)('while the cache %s', (_, error, strike, heal) => {
     await until(async () => (await reader.tokens.verify(token)) === undefined);
     expect([reader.link.linked, late.link.linked]).toEqual([true, true]);
 
-    // Who starts now finds the old version in the cache, and hears of the new one when it is tried again.
+    // A new reader finds the old version in the cache, and gets a message when the write is retried.
     const cold = await scene.linkedReader();
     await versionNow(cold);
     await expect(scene.publisher.publishDirty()).rejects.toThrow(error);

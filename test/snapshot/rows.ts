@@ -1,4 +1,4 @@
-/** Rows written as a sync would leave them, without one: each change raises the version of the document it shows in. */
+/** Writes rows as a sync would leave them: each change raises the version of its document. */
 import { createHash } from 'node:crypto';
 import type { Sql } from '../../src/db/connection/connect.ts';
 
@@ -21,7 +21,7 @@ export async function addProvider(sql: Sql, id: number, name: string): Promise<n
   return id;
 }
 
-/** A region that every catalogue there is has read. */
+/** A region that every catalogue has read. */
 export async function addRegion(sql: Sql, providerId: number, code: string, name = code): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into regions (provider_id, code, name) values (${providerId}, ${code}, ${name}) returning id`;
@@ -52,13 +52,13 @@ export async function addMachine(sql: Sql, regionId: number, fields: MachineFiel
   return idOf(row);
 }
 
-/** So many of the source `cloud`, each at a price of its own: a list that is worth compressing. */
+/** This many machines of the source `cloud`, each at a different price: a list large enough to compress. */
 export async function addMachines(sql: Sql, regionId: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++)
     await addMachine(sql, regionId, { name: `m${i}`, price: `0.${1000 + i}`, source: 'cloud' });
 }
 
-/** @returns the region's version after it */
+/** @returns the region's new version */
 export async function reprice(sql: Sql, machineId: number, price: string): Promise<number> {
   const [row] = await sql<{ version: string }[]>`
     with repriced as (update machines set price = ${price} where id = ${machineId} returning region_id)
@@ -114,7 +114,7 @@ export async function addCluster(sql: Sql, organizationId: number, fields: Clust
   return id;
 }
 
-/** @returns the version of the organization's clusters after it */
+/** @returns the new version of the organization's clusters */
 export async function setStatus(sql: Sql, clusterId: number, status: string): Promise<number> {
   const [row] = await sql<{ version: string }[]>`
     with changed as (update clusters set status = ${status} where id = ${clusterId} returning organization_id)
@@ -128,10 +128,10 @@ function idOf(row: { id: number } | undefined): number {
   return row.id;
 }
 
-/** A catalogue of two regions and two organizations that have a cluster of the same slug: something of each kind. */
+/** A catalogue of two regions, and two organizations with a cluster of the same slug: data of each kind. */
 export interface Sample {
   readonly provider: number;
-  /** Of `provider`; machines `small` and `big` are in it, `gpu` is and is not published. */
+  /** Of `provider`; it has the machines `small` and `big`, and the unpublished `gpu`. */
   readonly region: number;
   readonly emptyRegion: number;
   readonly small: number;

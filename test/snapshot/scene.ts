@@ -1,4 +1,4 @@
-/** A database, a cache and a publisher, and readers of them: put together as compose-read.ts does, with clocks of ours. */
+/** A database, a cache, a publisher and readers, composed as in compose-read.ts, with test clocks. */
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
@@ -33,7 +33,7 @@ import { addSample, type Sample } from './rows.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** A clock that runs, and can be put forward. */
+/** A running clock that can be moved forward. */
 export class TestClock {
   #ahead = 0;
   readonly now = (): number => Date.now() + this.#ahead;
@@ -47,12 +47,12 @@ export interface ReaderOptions {
   readonly redisUrl: string;
   /** A replica, which is read before the database. */
   readonly replicaUrl?: string;
-  /** Instead of a store of the reader's own, e.g. one that counts. */
+  /** Replaces the reader's store, e.g. by one that counts. */
   readonly sql?: Sql;
   readonly subscriberUrl?: string;
   readonly now?: () => number;
   readonly pollMs?: number;
-  /** Milliseconds without a pulse of a publisher; unless given, readers need none, since scenes have no worker. */
+  /** Milliseconds without a publisher's pulse. By default readers need none, since scenes have no worker. */
   readonly silentAfterMs?: number;
   readonly memoryLimit?: number;
   /** Bytes for the index of machines. */
@@ -66,7 +66,7 @@ export interface ReaderOptions {
   readonly unknownTokens?: number;
   readonly unknownTokensPerAddress?: number;
   readonly used?: (tokenId: number) => void;
-  /** Of a copy on disk; without it there is none. */
+  /** The copy on disk; undefined without one. */
   readonly snapshotDir?: string | undefined;
   readonly snapshotDirLimit?: number;
 }
@@ -87,7 +87,7 @@ export interface TestReader extends AsyncDisposable {
   readonly replica: ReplicaReads | undefined;
 }
 
-/** A store's `sql` as the reader has it, which notes every statement. */
+/** The `sql` of a reader's store, which records each statement. */
 export function countingSql(databaseUrl: string): { sql: Sql; statements: string[] } & AsyncDisposable {
   const statements: string[] = [];
   const pool = new Pool(databaseUrl, {
@@ -98,7 +98,7 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
   return { sql: pool.sql, statements, [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose]() };
 }
 
-/** Milliseconds that a reader of the tests waits for Redis. The product's 50 ms pass on a busy machine without any fault. */
+/** Milliseconds that a test's reader waits for Redis. The product's 50 ms pass on a busy machine without a fault. */
 const CACHE_DEADLINE_MS = 1000;
 
 function patient<Client extends ReturnType<typeof openRedis>>(client: Client): Client {
@@ -110,7 +110,7 @@ function patient<Client extends ReturnType<typeof openRedis>>(client: Client): C
   return client;
 }
 
-/** One reader process' worth of reading. Nothing has to be up. */
+/** The reading part of one reader process. No server has to be up. */
 function openReader(options: ReaderOptions): TestReader {
   const store = openStore({
     url: options.databaseUrl,
@@ -225,13 +225,13 @@ export interface Scene extends AsyncDisposable {
   readonly publisher: Publisher;
   readonly keys: CacheKeys;
   reader(options?: Partial<ReaderOptions>): TestReader;
-  /** One more publisher, as another process would have it. */
+  /** Another publisher, as in another process. */
   secondPublisher(): Promise<Publisher>;
 }
 
 /**
- * Caches may be shared, since keys hold the lineage. Disposing closes its readers too.
- * @param given a database to use, which is not disposed; otherwise it has one of its own
+ * Caches may be shared, since keys contain the lineage. Disposing also closes its readers.
+ * @param given an existing database, which is not disposed; by default a new one
  */
 export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatabase): Promise<Scene> {
   await using opened = new AsyncDisposableStack();
@@ -262,15 +262,15 @@ export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatab
   };
 }
 
-/** The test's own scene, with the sample's rows in its database and nothing published yet. */
+/** The current test's scene, with the sample's unpublished rows in its database. */
 export interface TestScene extends Scene {
   readonly redis: TestRedis;
   readonly sample: Sample;
-  /** A reader that hears of publications. */
+  /** A reader that receives publications. */
   linkedReader(options?: Partial<ReaderOptions>): Promise<TestReader>;
 }
 
-/** Makes a database as new, and another one: with another lineage. */
+/** Resets a database and gives it another lineage. */
 const RENEW = `
   truncate sources, providers, regions, machines, machine_prices, organizations, users, disk_types, clusters, disks,
     tokens, cache_differences, feed_changes, told_regions, told_clusters, cluster_slugs restart identity cascade;
@@ -278,8 +278,8 @@ const RENEW = `
   update lineage set id = gen_random_uuid(), currency = 'USD', providers_version = 1, providers_published_version = 0`;
 
 /**
- * Hooks: one database for the file, made as new for each test, and a Redis for the file or, where tests break it, for
- * each test. What is returned stands for the current test's scene.
+ * Hooks: one database for the file, reset for each test, and a Redis for the file or, if tests break it, for each
+ * test. The result refers to the current test's scene.
  */
 export function sceneForEachTest(options: { redis?: 'of the file' | 'of the test' } = {}): TestScene {
   const file = new AsyncDisposableStack();

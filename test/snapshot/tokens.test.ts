@@ -17,7 +17,7 @@ const create = (options: { scopes?: ('machines:read' | 'clusters:read')[]; expir
 const nameOf = (token: string): DocumentName => ({ kind: 'token', hash: hashToken(token) });
 
 describe('a token', () => {
-  it('gives its organization and scopes, the same from every tier', async () => {
+  it('gives its organization and scopes, the same in each tier', async () => {
     const { token, id } = await create({ scopes: ['machines:read', 'clusters:read'] });
     const grant = { tokenId: id, organizationId: scene.sample.a, scopes: ['machines:read', 'clusters:read'] };
     const reader = await scene.linkedReader();
@@ -30,7 +30,7 @@ describe('a token', () => {
     expect(await other.tokens.verify(token)).toBe(memory);
   });
 
-  it('is not looked up anywhere when its checksum is wrong', async () => {
+  it('with a wrong checksum is not looked up', async () => {
     const { token } = await create();
     const wrong = `${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`;
     await using counted = countingSql(scene.db.url);
@@ -40,7 +40,7 @@ describe('a token', () => {
     expect(counted.statements).toEqual([]);
   });
 
-  it('lies in the cache by its hash alone', async () => {
+  it('is stored in the cache only by its hash', async () => {
     const { token } = await create();
     await scene.publisher.publishDirty();
     const keys = await scene.cache.keys(`fb:{${scene.keys.lineage}}:token:*`);
@@ -49,7 +49,7 @@ describe('a token', () => {
     expect(value?.includes(token)).toBe(false);
   });
 
-  it('is good until the very moment of its expiry, by the clock and without anything published', async () => {
+  it('is valid until exactly its expiry, by the clock and without a publication', async () => {
     const clock = new TestClock();
     const expiresAt = new Date(Date.now() + 3_600_000);
     const { token } = await create({ expiresAt });
@@ -62,7 +62,7 @@ describe('a token', () => {
     expect(await reader.tokens.verify(token)).toBeUndefined();
   });
 
-  it('of an organization that was deleted is none', async () => {
+  it('of a deleted organization is invalid', async () => {
     const { token, id } = await create();
     await scene.sql`update organizations set deleted_at = now() where id = ${scene.sample.a}`;
     await scene.sql`update tokens set version = version + 1 where id = ${id}`;
@@ -73,10 +73,10 @@ describe('a token', () => {
 });
 
 describe('an unknown token', () => {
-  it('is refused, is asked for once, and is known as soon as it is made', async () => {
+  it('is rejected, is looked up once, and is known as soon as it is created', async () => {
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     const { token } = await create();
-    // Known to be unknown: as when somebody tried it a moment before it was made.
+    // Cached as unknown, as after an attempt a moment before its creation.
     await scene.sql`delete from tokens`;
     expect(await reader.tokens.verify(token)).toBeUndefined();
     await scene.sql`
@@ -89,7 +89,7 @@ describe('an unknown token', () => {
     expect(performance.now() - start).toBeLessThan(900);
   });
 
-  it('is not kept for unknown when it is published while being looked up', async () => {
+  it('is not cached as unknown if it is published during the lookup', async () => {
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     for (let i = 0; i < 20; i++) {
       const token = newToken();
@@ -105,7 +105,7 @@ describe('an unknown token', () => {
     }
   });
 
-  it('takes no more memory than the reader may have, however many are tried', async () => {
+  it('takes no more memory than the reader’s limit, for any number of attempts', async () => {
     const reader = await scene.linkedReader({ memoryLimit: 20_000 });
     for (let i = 0; i < 100; i++) expect(await reader.tokens.verify(newToken())).toBeUndefined();
     expect(await reader.tokens.verify(newToken())).toBeUndefined();
@@ -113,7 +113,7 @@ describe('an unknown token', () => {
 });
 
 describe('a revocation', () => {
-  it('is in force on a linked reader at once, long before it would look by itself', async () => {
+  it('takes effect on a linked reader at once, long before its next check', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     const took = [];
@@ -130,7 +130,7 @@ describe('a revocation', () => {
     expect(Math.max(...took)).toBeLessThan(900);
   });
 
-  it('is a tombstone that no write-back undoes, in whatever order they come', async () => {
+  it('is a tombstone that no write-back replaces, in any order', async () => {
     const { token, id } = await create();
     const name = nameOf(token);
     const before = (await loadContent(scene.sql, name)) ?? expect.unreachable('no content');
@@ -144,7 +144,7 @@ describe('a revocation', () => {
     expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(false);
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
 
-    // After a flush nothing stands in its way, and the reader that knows better still does; the comparison repairs the rest.
+    // After a flush there is no tombstone, but the reader still has it; the comparison repairs the rest.
     await scene.cache.flushall();
     expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(true);
     await reader.link.poll();
@@ -153,7 +153,7 @@ describe('a revocation', () => {
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
   });
 
-  it('holds on a reader in whose memory the token stays, within two seconds of a cache that is away', async () => {
+  it('takes effect on a reader with the token in memory within two seconds, while the cache is away', async () => {
     const clock = new TestClock();
     await using dead = await startTestRedis();
     await dead.kill();
@@ -165,7 +165,7 @@ describe('a revocation', () => {
     expect(await reader.tokens.verify(token)).toBeUndefined();
   });
 
-  it('that was heard of is not forgotten when the link is lost in the next moment', async () => {
+  it('that was received stays after the link is lost in the next moment', async () => {
     await using own = await startTestRedis();
     const { token, id } = await create();
     const reader = scene.reader({ redisUrl: own.url });

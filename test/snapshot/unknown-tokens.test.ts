@@ -9,8 +9,8 @@ import { countingSql, sceneForEachTest, TestClock } from './scene.ts';
 const unknown = async () => undefined;
 const known = async () => 'known';
 
-describe('the allowance of lookups', () => {
-  it('is ten seconds’ worth at once, and fills up again with time', async () => {
+describe('the limit of lookups', () => {
+  it('allows ten seconds’ worth at once, and refills with time', async () => {
     let now = 0;
     const cap = new UnknownTokens({ perSecond: 100, perSecondAndAddress: 2 }, () => now);
     for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
@@ -25,7 +25,7 @@ describe('the allowance of lookups', () => {
     await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
   });
 
-  it('is each address’s own, and all addresses share one', async () => {
+  it('is separate for each address, with a common limit of all addresses', async () => {
     const cap = new UnknownTokens({ perSecond: 3, perSecondAndAddress: 2 }, () => 0);
     for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
     await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
@@ -34,7 +34,7 @@ describe('the allowance of lookups', () => {
     await expect(cap.ask(undefined, unknown)).rejects.toThrow(Unavailable);
   });
 
-  it('is not used up by tokens that are found, nor by lookups that fail', async () => {
+  it('does not count tokens that are found, nor lookups that fail', async () => {
     const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
     const failing = () => cap.ask('a', () => Promise.reject(new Unavailable('down')));
     for (let i = 0; i < 50; i++) {
@@ -43,7 +43,7 @@ describe('the allowance of lookups', () => {
     }
   });
 
-  it('holds for lookups that come all at once', async () => {
+  it('counts concurrent lookups', async () => {
     const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
     let asked = 0;
     const all = Array.from({ length: 100 }, () =>
@@ -62,7 +62,7 @@ describe('guessing tokens', () => {
   const create = () =>
     createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
 
-  it('reaches Postgres as often as it may, and is told to come back after that', async () => {
+  it('reaches Postgres up to the limit, and then gets a retry time', async () => {
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({
       sql: counted.sql,
@@ -80,7 +80,7 @@ describe('guessing tokens', () => {
     expect(lookups).toHaveLength(50);
   });
 
-  it('keeps out no token that memory or the cache knows, from the very same address', async () => {
+  it('blocks no token that memory or the cache has, from the same address', async () => {
     const [one, other] = [await create(), await create()];
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ unknownTokensPerAddress: 1, now: () => 1_000_000 });
@@ -91,7 +91,7 @@ describe('guessing tokens', () => {
     expect(await reader.tokens.verify(other.token, () => 'a')).toBeDefined();
   });
 
-  it('takes no room from documents', async () => {
+  it('evicts no documents', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({
       memoryLimit: 40_000,
@@ -107,7 +107,7 @@ describe('guessing tokens', () => {
     expect((await reader.catalogue.providers()).tier).toBe('memory');
   });
 
-  it('right is good as soon as the token is made and published, and forgotten by itself otherwise', async () => {
+  it('correctly works once the token is created and published, and is forgotten otherwise', async () => {
     const clock = new TestClock();
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({ sql: counted.sql, now: clock.now });
@@ -127,10 +127,10 @@ describe('guessing tokens', () => {
   });
 });
 
-describe('a token that was accepted', () => {
+describe('an accepted token', () => {
   const scene = sceneForEachTest();
 
-  it('is told of, each time, on either way, and one that was refused is not', async () => {
+  it('is reported each time, on either path, and a rejected one is not', async () => {
     const { id, token } = await createToken(scene.store.db, {
       organizationId: scene.sample.a,
       scopes: ['machines:read'],

@@ -36,7 +36,7 @@ interface Forged {
 
 const VERSION = '0000000000000999';
 
-/** A value whose first line and checksum are right, whatever the rest is. */
+/** A value with a valid first line and checksum, and any rest. */
 function forge(name: DocumentName, { index, identity, gzip, br, ...head }: Forged): Buffer {
   const body = identity ?? Buffer.from('[]');
   const parts = [index ?? Buffer.from('[]'), body, gzip ?? Buffer.alloc(0), br ?? Buffer.alloc(0)];
@@ -60,7 +60,7 @@ const NAMES: Record<string, () => DocumentName> = {
 
 const ONE = Buffer.from('[{"a":1}]');
 const index = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-/** Every kind of damage, as a value for a document. */
+/** Each kind of damage, as a value for a document. */
 const DAMAGE: Record<string, (name: DocumentName) => Buffer | Promise<Buffer>> = {
   'a body that is not JSON': (name) => forge(name, { identity: Buffer.from('not JSON') }),
   'a body that is cut short': (name) => forge(name, { identity: Buffer.from('[{"id":1},{"i') }),
@@ -110,7 +110,7 @@ const ask: Record<RowName['kind'], (reader: TestReader) => Promise<unknown>> = {
 };
 
 it.each(Object.entries(NAMES))(
-  'under the key of %s, what cannot be used is a miss, is counted, and is replaced',
+  'under the key of %s, an unusable value is a miss, is counted, and is replaced',
   async (_, nameOf) => {
     const name = nameOf();
     const content = await loadContent(scene.sql, name);
@@ -121,7 +121,7 @@ it.each(Object.entries(NAMES))(
       await using reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
       expect(await ask[rowName(name).kind](reader), what).toEqual(answered);
       expect(unusable, what).toEqual([name.kind]);
-      // On a busy machine a write-back may miss its deadline: the next cold reader makes another one.
+      // On a busy machine a write-back may miss its deadline: the next cold reader repeats it.
       await until(
         async () => {
           if ((await inCache(name))?.version === content?.version) return true;
@@ -144,11 +144,11 @@ describe('under the key of a region', () => {
     reader.catalogue.machines(scene.sample.provider, scene.sample.region);
 
   it.each([
-    ['a gzip coding of something else', { gzip: gzipSync('[]') }],
-    ['a gzip coding that is cut short', { gzip: gzipSync('[]').subarray(0, 15) }],
-    ['a br coding that is none', { br: Buffer.from('this is not compressed') }],
+    ['a gzip coding of other content', { gzip: gzipSync('[]') }],
+    ['a truncated gzip coding', { gzip: gzipSync('[]').subarray(0, 15) }],
+    ['an invalid br coding', { br: Buffer.from('this is not compressed') }],
     ['a coding that unpacks to far more', { gzip: gzipSync(Buffer.alloc(50_000_000)) }],
-  ])('%s is found by the comparison, which reads codings as well', async (_, coding) => {
+  ])('%s is found by the comparison, which also reads codings', async (_, coding) => {
     const { body } = (await loadContent(scene.sql, region())) ?? expect.unreachable('there is the region');
     const right = { gzip: gzipSync(body), br: brotliCompressSync(body) };
     expect(await hasValidCodings({ identity: body, hash: '', ...right })).toBe(true);
@@ -165,7 +165,7 @@ describe('under the key of a region', () => {
     await until(async () => (await inCache(region())) !== undefined);
   });
 
-  it('an older version is a miss to who has given a newer one, and is replaced', async () => {
+  it('an older version is a miss for a reader that gave a newer one, and is replaced', async () => {
     const old = await good(region());
     const reader = await scene.linkedReader();
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
@@ -190,7 +190,7 @@ describe('under the key of a region', () => {
     await until(async () => (await inCache(region())) !== undefined);
   });
 
-  it('a value that cannot be used keeps no publication out, whatever version it names', async () => {
+  it('an unusable value blocks no publication, whatever version it names', async () => {
     await scene.cache.set(scene.keys.document(region()), forge(region(), { identity: Buffer.from('x') }));
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await scene.publisher.publishDirty();
@@ -199,7 +199,7 @@ describe('under the key of a region', () => {
 });
 
 describe('another organization’s document', () => {
-  it('is a miss under this one’s key, is counted, and is replaced', async () => {
+  it('is a miss under this organization’s key, is counted, and is replaced', async () => {
     const [a, b] = [scene.sample.a, scene.sample.b].map(
       (organizationId) => ({ kind: 'clusters', organizationId }) as const,
     );
@@ -215,7 +215,7 @@ describe('another organization’s document', () => {
 });
 
 describe('the region of a machine', () => {
-  it('that is no id is a miss and is replaced', async () => {
+  it('without a valid id is a miss and is replaced', async () => {
     const { small, region } = scene.sample;
     const key = scene.keys.machineRegions(small);
     for (const damaged of ['', 'x', '-1', '1.5', '99999999999', 'NaN']) {

@@ -11,7 +11,7 @@ import type { ClusterItem } from '../../src/sources/source.ts';
 
 type Rules = z.input<typeof ClusterRules>;
 
-/** As little as a control plane can say of a cluster. */
+/** The fewest fields that a control plane can report of a cluster. */
 const BARE: DescribedCluster = {
   key: 'uid-1',
   name: 'events',
@@ -21,7 +21,7 @@ const BARE: DescribedCluster = {
   createdAt: '2026-01-02T03:04:05.000000',
 };
 const SHAPE = { cpu: 2, ram: 4, ramUnit: 'Binary' } as const;
-/** As much as one can. */
+/** All fields that a control plane can report. */
 const WHOLE: DescribedCluster = {
   ...BARE,
   organization: 'acme',
@@ -39,7 +39,7 @@ const WHOLE: DescribedCluster = {
     },
   ],
 };
-/** Enough for a cluster that says no more than it must. */
+/** The defaults that a cluster with the fewest fields needs. */
 const ENOUGH = {
   organization: 'acme',
   defaults: { provider: 'AWS', region: { code: 'eu-west-1' }, machine: 'm5.large' },
@@ -60,7 +60,7 @@ function reason(described: DescribedCluster, rules: Rules): string {
 }
 
 describe('a cluster', () => {
-  it('that its source describes whole is what it says, and defaults change nothing of it', () => {
+  it('with all fields is unchanged by defaults', () => {
     expect(cluster(WHOLE, {})).toEqual(WHOLE);
     const defaults = {
       provider: 'Elsewhere',
@@ -72,7 +72,7 @@ describe('a cluster', () => {
     expect(cluster(WHOLE, { defaults })).toEqual(WHOLE);
   });
 
-  it('that says as little as it can gets the rest from its source’s rules', () => {
+  it('with the fewest fields gets the rest from its source’s rules', () => {
     expect(cluster(BARE, ENOUGH)).toEqual({
       ...BARE,
       organization: 'acme',
@@ -105,7 +105,7 @@ describe('a cluster', () => {
     });
   });
 
-  it('has its source’s names translated, each by its own table', () => {
+  it('has its source’s names translated, each by a separate table', () => {
     const { organization: _, ...said } = { ...WHOLE, tenant: 'ns-1', provider: 'amazon' };
     const rules = {
       organizations: { 'ns-1': 'acme' },
@@ -123,14 +123,14 @@ describe('a cluster', () => {
     });
   });
 
-  it('is at the provider that the catalogue knows, unless its source names the word otherwise', () => {
+  it('is at the provider of that name in the catalogue, unless the source maps the name', () => {
     const said = { ...WHOLE, provider: 'google', providerName: 'GCP' };
     expect(cluster(said, {})).toEqual({ ...WHOLE, provider: 'GCP' });
     expect(cluster(said, { providers: { google: 'Google Cloud' } }).provider).toBe('Google Cloud');
     expect(cluster(said, { providers: { GCP: 'never asked for' } }).provider).toBe('GCP');
   });
 
-  it('whose machine is a label takes the shape that the label stands for, or keeps its name', () => {
+  it('whose machine is a label gets the shape of the label, or keeps its name', () => {
     const labelled = { ...BARE, machine: { name: 'plan-8' } };
     const shape = { cpu: 8, ram: 32, ram_unit: 'Binary' } as const;
     expect(cluster(labelled, ENOUGH).machine).toEqual({ name: 'plan-8' });
@@ -146,7 +146,7 @@ describe('a cluster', () => {
     });
   });
 
-  it('takes a disk type that is not listed from the one for all the others', () => {
+  it('takes an unlisted disk type from the rule for all others', () => {
     const rest = { price: { amount: '1', per: 'month', currency: 'USD' }, unit: 'Decimal' } as const;
     const disks = [{ type: { name: 'nvme' }, size: 1, unit: 'TB' } as const];
     expect(cluster({ ...BARE, disks }, { ...ENOUGH, diskTypes: { '*': rest } }).disks).toMatchObject([
@@ -155,14 +155,14 @@ describe('a cluster', () => {
   });
 });
 
-describe('whose a cluster is', () => {
+describe('the organization of a cluster', () => {
   const tenant = { ...BARE, tenant: 'ns-1' };
   const organizationOf = (said: DescribedCluster, rules: Rules) =>
     cluster(said, { ...ENOUGH, organization: undefined, ...rules }).organization;
   const unknown = (said: DescribedCluster, rules: Rules) =>
     reason(said, { ...ENOUGH, organization: undefined, ...rules });
 
-  it('is said by its source’s entry, by the map of tenants, or by the source where it knows slugs', () => {
+  it('comes from its source’s entry, from the map of tenants, or from the source’s slugs', () => {
     expect(organizationOf(tenant, { organization: 'acme' })).toBe('acme');
     expect(organizationOf(tenant, { organizations: { 'ns-1': 'globex' } })).toBe('globex');
     expect(organizationOf({ ...BARE, organization: 'initech' }, {})).toBe('initech');
@@ -176,7 +176,7 @@ describe('whose a cluster is', () => {
     expect(unknown(BARE, {})).toContain('organization is missing; name the owner in organization');
     expect(unknown(tenant, {})).toContain('name its organization in organizations');
     expect(unknown(tenant, { organizations: { other: 'acme' } })).toContain('"ns-1"');
-    // With a map, a slug that the source says is one of its own words.
+    // With a map, a slug from the source is a tenant's name.
     expect(unknown({ ...BARE, organization: 'acme' }, { organizations: { other: 'acme' } })).toContain(
       '"acme"',
     );
@@ -184,19 +184,19 @@ describe('whose a cluster is', () => {
       expect(unknown({ ...BARE, tenant: name }, { organizations: { other: 'acme' } })).toContain(name);
   });
 
-  it('is nobody’s when it says another organization than the one of its source', () => {
+  it('is rejected if it differs from the organization of its source', () => {
     expect(unknown({ ...BARE, organization: 'globex' }, { organization: 'acme' })).toContain(
       'organization is "globex", but the source\'s is "acme"',
     );
   });
 });
 
-describe('a cluster that is not whole', () => {
+describe('an incomplete cluster', () => {
   it.each<[string, Rules, RegExp]>([
     ['a provider', { defaults: { region: { code: 'x' }, machine: 'm' } }, /^provider .*defaults\.provider/],
     ['a region', { defaults: { provider: 'AWS', machine: 'm' } }, /^region .*defaults\.region/],
     ['a machine', { defaults: { provider: 'AWS', region: { code: 'x' } } }, /^machine .*defaults\.machine/],
-  ])('for want of %s waits, and says which setting gives it', (_, rules, says) => {
+  ])('without %s is quarantined, with the setting that completes it', (_, rules, says) => {
     expect(reason(BARE, { organization: 'acme', ...rules })).toMatch(says);
     expect(made(BARE, { organization: 'acme', ...rules })).toMatchObject({ organization: 'acme' });
   });
@@ -215,7 +215,7 @@ describe('a cluster that is not whole', () => {
       { diskTypes: { a: { price: { amount: '1', per: 'hour', currency: 'USD' } } } },
       'disks[0].type.unit is missing; give Binary or Decimal in diskTypes."a"',
     ],
-  ])('for want of the %s of a disk type waits, too', (_, disks, rules, says) => {
+  ])('without the %s of a disk type is quarantined too', (_, disks, rules, says) => {
     expect(reason({ ...BARE, disks }, { ...ENOUGH, ...rules })).toContain(says);
   });
 });
@@ -224,7 +224,7 @@ describe('other items', () => {
   const row = { kind: 'rejected', key: 'k', reason: 'r' } as const;
   const passed = (item: ClusterItem, rules: Rules) => applyItemDefaults(item, ClusterRules.parse(rules));
 
-  it('pass, and a rejected row says whose it is by the organization’s slug or not at all', async () => {
+  it('pass unchanged, and a rejected row names its organization by slug or not at all', async () => {
     const validator = { kind: 'validator', validator: { url: 'u', etag: '"1"' } } as const;
     expect(passed(validator, {})).toEqual(validator);
     expect(passed(row, {})).toEqual(row);

@@ -18,7 +18,7 @@ function source(upstream: FakeUpstream, ...known: Validator[]): SourceHttp {
   });
 }
 
-/** Both forms of a request, each by what comes of it. */
+/** Both forms of a request, with a description of each outcome. */
 const forms = {
   json: async (http: SourceHttp, query?: Record<string, string>) => {
     const answer = await http.jsonIfModified('/doc', z.unknown(), query ? { query } : {});
@@ -35,7 +35,7 @@ const forms = {
 };
 
 describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) => {
-  it('says which validator came, and with that validator asks only for another one', async () => {
+  it('reports the received validator, and sends it with the next request', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect(
       { path: '/doc', headers: { 'if-none-match': null, 'if-modified-since': null } },
@@ -55,7 +55,7 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
     expect(await ask(source(upstream, validator))).toEqual({ text: '[2]', validator: undefined });
   });
 
-  it('goes by Last-Modified alone where there is no ETag, once the second that it names is long over', async () => {
+  it('uses Last-Modified without an ETag, once its second is long past', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc' }, { json: [1], headers: { 'last-modified': DAY, date: DAY } });
     expect(await ask(source(upstream))).toEqual({ text: '[1]', validator: undefined });
@@ -69,7 +69,7 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
     expect(await ask(source(upstream, validator))).toMatchObject({ unmodified: validator });
   });
 
-  it('is not understood when it is answered 304 and nothing was asked by', async () => {
+  it('is invalid if an unconditional request gets 304', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc', headers: { 'if-none-match': null } }, { status: 304 });
     const other = { url: `${upstream.url}/other`, etag: '"o"' };
@@ -79,7 +79,7 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
     });
   });
 
-  it('tells addresses apart by their queries and keeps no query, since it may be a key', async () => {
+  it('distinguishes addresses by their queries but stores no query, which may be a key', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc', query: { key: 's3cret' } }, { json: [1], headers: { etag: '"a"' } });
     const answer = await ask(source(upstream), { key: 's3cret' });
@@ -102,7 +102,7 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
   });
 });
 
-it('an ordinary request never asks by a validator, and 304 is no answer to it', async () => {
+it('an ordinary request never sends a validator, and rejects 304', async () => {
   await using upstream = await fakeUpstream();
   const validator = { url: `${upstream.url}/doc`, etag: '"a"' };
   const http = source(upstream, validator);

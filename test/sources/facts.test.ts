@@ -1,4 +1,4 @@
-/** Facts of machines as providers write them: what is stated is read, anything else is unknown. */
+/** Reads facts of machines in the providers' formats: stated facts are read, others are unknown. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { differingFacts, factsChange } from '../../src/domain/machine-facts.ts';
@@ -29,7 +29,7 @@ it.each([
   expect(Row.parse({ architecture: stated }).architecture).toBe(name);
 });
 
-it('a fact that cannot be read is unknown, and the row is read', () => {
+it('an unreadable fact is unknown, and the row is read', () => {
   for (const odd of [null, '', 'many', {}, [], true, -1, 1e30, '__proto__', 'constructor']) {
     expect(Row.parse({ architecture: {}, cpu: odd, disk: odd, network: odd })).toEqual({});
   }
@@ -40,7 +40,7 @@ it('a disk is counted in GB to the nearest MB', () => {
   expect([gigabytes(25600, 'MiB'), gigabytes(25, 'GiB'), gigabytes(25, 'GB')]).toEqual([26.844, 26.844, 25]);
 });
 
-it('an offer has the facts that are known, and none where none is', () => {
+it('an offer has only its known facts', () => {
   const offer = { regionCode: 'a', name: 'x', cpu: 1, ram: 1, ramUnit: 'Binary' } as const;
   const price = { amount: '1', per: 'hour', currency: 'USD' } as const;
   const facts = { architecture: 'arm64', generation: undefined, localDisk: 0, network: null };
@@ -98,7 +98,7 @@ describe('the price list of AWS', () => {
   });
 });
 
-it('what differs is told before and after', () => {
+it('changed facts have values before and after', () => {
   const before = { architecture: 'arm64', localDisk: 0 };
   const after = {
     architecture: 'arm64',

@@ -26,14 +26,14 @@ async function failure(answer: FakeAnswer, columns?: readonly string[]): Promise
 }
 
 describe('a price list in CSV', () => {
-  it('has its columns in any order and any case, and leaves out what is empty', async () => {
+  it('accepts columns in any order and case, and skips empty values', async () => {
     expect(await read({ raw: 'Price,NAME,note\r\n0.5,a,\r\n,b,x\r\n' })).toEqual([
       { at: 'line 2', row: { price: '0.5', name: 'a' } },
       { at: 'line 3', row: { name: 'b', note: 'x' } },
     ]);
   });
 
-  it('may have commas, quotes and line breaks in a quoted value, and lines are still counted right', async () => {
+  it('may have commas, quotes and line breaks in a quoted value, and counts lines correctly', async () => {
     const raw = 'name,note\r\n"a, b","says ""c"""\r\nd,"one\r\ntwo\nthree"\r\n\r\n\r\ne,f\r\n';
     expect(await read({ raw })).toEqual([
       { at: 'line 2', row: { name: 'a, b', note: 'says "c"' } },
@@ -44,7 +44,7 @@ describe('a price list in CSV', () => {
 
   it.each([
     ['a byte order mark', '\ufeffname\na\nb\n'],
-    ['lines that end in different ways', 'name\r\na\nb\r'],
+    ['mixed line ends', 'name\r\na\nb\r'],
     ['no end of the last line', 'name\na\nb'],
     ['blanks around its values', ' name \n a\n"b" \n'],
     ['empty lines before the first', '\n\nname\na\nb\n'],
@@ -52,7 +52,7 @@ describe('a price list in CSV', () => {
     expect((await read({ raw })).map(({ row }) => row)).toEqual([{ name: 'a' }, { name: 'b' }]);
   });
 
-  it('keeps what an upstream sends in the smallest of pieces together', async () => {
+  it('is independent of the upstream’s split into pieces', async () => {
     await using at = await mkdtempDisposable(join(tmpdir(), 'fleetbook-prices-'));
     const path = join(at.path, 'prices.csv');
     const names = Array.from({ length: 20_000 }, (_, index) => `größe-${index}`);
@@ -63,7 +63,7 @@ describe('a price list in CSV', () => {
     expect(rows.at(-1)?.at).toBe('line 20001');
   });
 
-  it('tells of a row with more or fewer values, without taking any of them for what it may not be', async () => {
+  it('reports a row with too many or too few values, and uses none of its values', async () => {
     const rows = await read({ raw: 'name,note\na,b,c\nd\ne,f\n' });
     expect(rows).toEqual([
       {
@@ -78,17 +78,13 @@ describe('a price list in CSV', () => {
 
   it.each([
     ['lacks a column', 'name,prize\na,1\n', /names no column price; it must name name, price$/],
-    ['is separated otherwise', 'name;price\na;1\n', /no column name, price; .*separated by commas$/],
-    ['names a column twice', 'name,price,Name\na,1,b\n', /names the column name twice$/],
-    ['has a quote that is not closed', 'name,price\na,1\n"b,2\nc,3\n', /a quote is never closed$/],
+    ['has another separator', 'name;price\na;1\n', /no column name, price; .*separated by commas$/],
+    ['repeats a column', 'name,price,Name\na,1,b\n', /names the column name twice$/],
+    ['has an unclosed quote', 'name,price\na,1\n"b,2\nc,3\n', /a quote is never closed$/],
     ['has a quote inside a value', 'name,price\na,1\nb"c,2\n', /at line 3: a quote is inside a value/],
-    ['has text behind a quote', 'name,price\n"a"b,1\n', /at line 2: a quote is inside a value/],
-    [
-      'has a line beyond all measure',
-      `name,price\n"${'x'.repeat(200_000)}",1`,
-      /longer than 100000 characters/,
-    ],
-    ['names columns and nothing else', 'name,price\n', /lists nothing/],
+    ['has text after a quote', 'name,price\n"a"b,1\n', /at line 2: a quote is inside a value/],
+    ['has an overlong line', `name,price\n"${'x'.repeat(200_000)}",1`, /longer than 100000 characters/],
+    ['has only column names', 'name,price\n', /lists nothing/],
     ['is in another encoding', Buffer.from('name,price\nGr\xf6\xdfe,1\n', 'latin1'), /is not text in UTF-8/],
   ])('that %s is invalid as a whole', async (_, raw, message) => {
     const failed = await failure({ raw }, ['name', 'price']);
@@ -96,7 +92,7 @@ describe('a price list in CSV', () => {
     expect(failed.message).toMatch(message);
   });
 
-  it('that was cut at the end of a row is never taken for a whole one', async () => {
+  it('that was cut at the end of a row is never accepted as whole', async () => {
     const raw = 'name\na\nb\nc\n';
     for (const framing of ['length', 'chunked', 'close'] as const) {
       expect(await failure({ raw, cutAfter: 9, framing })).toMatchObject({ kind: 'retry' });
@@ -106,7 +102,7 @@ describe('a price list in CSV', () => {
   });
 });
 
-it.each(['', '\n \n'])('a price list that is empty (%j) was cut, or is not written yet', async (raw) => {
+it.each(['', '\n \n'])('an empty price list (%j) is truncated or not yet written', async (raw) => {
   expect(await failure({ raw })).toMatchObject({
     kind: 'retry',
     message: expect.stringContaining('is empty'),
@@ -114,7 +110,7 @@ it.each(['', '\n \n'])('a price list that is empty (%j) was cut, or is not writt
 });
 
 describe('a price list in JSON', () => {
-  it('is told by its first character, whatever stands before that', async () => {
+  it('is recognized by its first character, after any white space', async () => {
     const raw = '\ufeff\n  [{"name":"a"},{"name":"b","more":1},7]';
     expect(await read({ raw, framing: 'close' })).toEqual([
       { at: 'row 1', row: { name: 'a' } },
@@ -135,7 +131,7 @@ describe('a price list in JSON', () => {
   });
 });
 
-it('a price list that is not there, or is no file, says so', async () => {
+it('a missing or non-file price list reports it', async () => {
   await using at = await mkdtempDisposable(join(tmpdir(), 'fleetbook-prices-'));
   const read = async (path: string) => {
     const answer = await openSourceHttp({ ...LIMITS, baseUrl: path }).stream('', PRICE_LIST);

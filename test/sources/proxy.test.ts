@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { rawUpstream } from '../support/raw-upstream.ts';
 
 const HTTP = fileURLToPath(new URL('../../src/sources/http/http.ts', import.meta.url));
-/** Reads `http://catalogue.test/names`, a name that no resolver knows. */
+/** Reads `http://catalogue.test/names`, a name without an address. */
 const PROGRAM = `
 import { z } from ${JSON.stringify(import.meta.resolve('zod'))};
 import { openSourceHttp } from ${JSON.stringify(HTTP)};
@@ -22,7 +22,7 @@ async function readWith(env: Readonly<Record<string, string>>): Promise<string> 
   return stdout.trim();
 }
 
-it('a source behind a proxy is read where Node is told to use it, and NO_PROXY is heeded', async () => {
+it('a source behind a proxy is read if Node is configured for it, and NO_PROXY is respected', async () => {
   await using proxy = await rawUpstream();
   proxy.answer = 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\n["there"]';
   const behind = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: proxy.url };

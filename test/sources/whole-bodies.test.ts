@@ -32,7 +32,7 @@ function chunked(body: Buffer): Buffer {
   return Buffer.concat([...chunks, Buffer.from('0\r\n\r\n')]);
 }
 
-/** The head's lines that say where the body ends, and the body as it goes over the wire. */
+/** The header lines that determine the end of the body, and the body as sent. */
 const FRAMINGS: Readonly<
   Record<string, { version: string; head: (length: number) => string; frame: (body: Buffer) => Buffer }>
 > = {
@@ -57,7 +57,7 @@ const FRAMINGS: Readonly<
 const ROWS = Array.from({ length: 12 }, (_, index) => ({ name: `m${index}`, price: `1.34300012${index}` }));
 const RATES = { USD: '1.0845', CHF: '0.9375' };
 
-/** Each way in which adapters read a body: what it is and what it says. */
+/** The adapters' ways to read a body, with each result. */
 const READERS: Readonly<
   Record<string, { body: string; read: (http: SourceHttp) => Promise<unknown>; says: unknown }>
 > = {
@@ -114,7 +114,7 @@ function respond(header: string | undefined, framing: Framing, length: number, w
   upstream.answer = Buffer.concat([Buffer.from(head), wire]);
 }
 
-/** What it says, or the kind of failure that it ends in. */
+/** The result, or the kind of the failure. */
 async function read(reader: Reader): Promise<unknown> {
   const http = openSourceHttp({
     baseUrl: upstream.url,
@@ -128,7 +128,7 @@ async function read(reader: Reader): Promise<unknown> {
   });
 }
 
-/** Some from everywhere, and all near the end. */
+/** Some positions from everywhere, and all near the end. */
 function cuts(length: number): number[] {
   return Array.from({ length }, (_, at) => at).filter((at) => at % 23 === 0 || at >= length - 12);
 }
@@ -140,7 +140,7 @@ describe.each(Object.entries(READERS))('%s', (_, reader) => {
   describe.each(Object.entries(FRAMINGS))('%s', (how, framing) => {
     const unframed = !['with its length', 'in chunks'].includes(how);
 
-    it.each(Object.entries(CODINGS))('is read whole, or tried again: %s', async (_coding, coding) => {
+    it.each(Object.entries(CODINGS))('is read as a whole or retried: %s', async (_coding, coding) => {
       const encoded = coding.encode(body);
       const wire = framing.frame(encoded);
       respond(coding.header, framing, encoded.length, wire);
@@ -153,9 +153,9 @@ describe.each(Object.entries(READERS))('%s', (_, reader) => {
     });
   });
 
-  // As a proxy does that lost its own upstream and sends what it has as if it were all.
+  // A proxy that lost its upstream may send the received part as if it were complete.
   it.each(Object.entries(CODINGS).filter(([, { header }]) => !isCsv || header !== undefined))(
-    'is tried again when less is sent in good order: %s',
+    'is retried if less is sent in a valid form: %s',
     async (_coding, { header, encode }) => {
       const encoded = encode(body);
       for (const framing of Object.values(FRAMINGS)) {
@@ -163,7 +163,7 @@ describe.each(Object.entries(READERS))('%s', (_, reader) => {
           const part = encoded.subarray(0, cut);
           respond(header, framing, part.length, framing.frame(part));
           const found = await read(reader);
-          // Between two members gzip has no more to tell than plain text has.
+          // Between two members gzip states no more than plain text.
           if (isCsv && header === 'x-gzip' && cut === gzipSync(body.subarray(0, 40)).length) continue;
           if (found !== 'retry') expect([cut, found]).toEqual([cut, reader.says]);
         }
@@ -172,7 +172,7 @@ describe.each(Object.entries(READERS))('%s', (_, reader) => {
   );
 });
 
-it('no cut of any list, however it is sent, gives fewer rows or another value', async () => {
+it('no cut of any list, in any encoding, yields fewer rows or another value', async () => {
   const lists = fc.array(
     fc.record({ name: fc.stringMatching(/^[a-zäß]{1,8}$/), price: fc.stringMatching(/^\d{1,3}\.\d{1,12}$/) }),
     { minLength: 1, maxLength: 30 },
@@ -205,7 +205,7 @@ it('no cut of any list, however it is sent, gives fewer rows or another value', 
   await fc.assert(property, { numRuns: 300 });
 });
 
-describe('a body that is broken', () => {
+describe('a broken body', () => {
   const reader = READERS['a document in JSON'] as Reader;
   const length = FRAMINGS['with its length'] as Framing;
   const zipped = (at: number, value: number) => {
@@ -218,32 +218,32 @@ describe('a body that is broken', () => {
     ['in the middle of its JSON', undefined, Buffer.from(reader.body.replace('"m5"', '"m5'))],
     ['in the middle of its gzip', 'gzip', zipped(12, 0xff)],
     ['in the checksum of its gzip', 'gzip', zipped(gzipSync(reader.body).length - 6, 0x11)],
-    ['behind the end of its gzip', 'gzip', Buffer.concat([gzipSync(reader.body), Buffer.from('more')])],
+    ['after the end of its gzip', 'gzip', Buffer.concat([gzipSync(reader.body), Buffer.from('more')])],
     [
-      'behind the end of its brotli',
+      'after the end of its brotli',
       'br',
       Buffer.concat([brotliCompressSync(reader.body), Buffer.from('more')]),
     ],
     [
-      'behind the end of its deflate',
+      'after the end of its deflate',
       'deflate',
       Buffer.concat([deflateSync(reader.body), Buffer.from('more')]),
     ],
-    ['in no coding that it names', 'gzip', Buffer.from(reader.body)],
-    ['in a coding that nobody knows', 'sdch', Buffer.from(reader.body)],
+    ['in another coding than it names', 'gzip', Buffer.from(reader.body)],
+    ['in an unknown coding', 'sdch', Buffer.from(reader.body)],
   ])('%s is invalid', async (_, header, bytes) => {
     respond(header, length, bytes.length, bytes);
     expect(await read(reader)).toBe('invalid');
   });
 
-  it('is not broken by zeros that fill up the end of its gzip', async () => {
+  it('is valid if zeros follow the end of its gzip', async () => {
     const bytes = Buffer.concat([gzipSync(reader.body), Buffer.alloc(20)]);
     respond('gzip', length, bytes.length, bytes);
     expect(await read(reader)).toEqual(reader.says);
   });
 });
 
-it('asks for codings whose end can be told', async () => {
+it('requests only codings with a detectable end', async () => {
   const reader = READERS['a document in JSON'] as Reader;
   const body = Buffer.from(reader.body);
   respond(undefined, FRAMINGS['with its length'] as Framing, body.length, body);

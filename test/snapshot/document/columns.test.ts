@@ -37,7 +37,7 @@ function built(machines: readonly MachineWithFacts[]) {
   return builder.content({ sources: ['b/7', 'a/7'], currency: 'USD' });
 }
 
-/** The machines that a body holds. */
+/** The machines in a body. */
 function rowsOf(body: Buffer): MachineWithFacts[] {
   const found = readColumns(body) ?? expect.fail('the body cannot be read');
   expect({ region: found.region, provider: found.provider }).toEqual({
@@ -52,7 +52,7 @@ function rowsOf(body: Buffer): MachineWithFacts[] {
 }
 
 describe('columns', () => {
-  it('hold what was put in, wherever in memory they lie', () => {
+  it('hold the given values, at any place in memory', () => {
     fc.assert(
       fc.property(
         fc.array(machine, { maxLength: 20 }),
@@ -72,7 +72,7 @@ describe('columns', () => {
     );
   });
 
-  it('are a document as any other, without codings', async () => {
+  it('are an ordinary document without codings', async () => {
     const content = built(fc.sample(machine, { numRuns: 100, seed: 1 }));
     const document = decodeDocument(NAME, await encodeDocument(content));
     expect(document).toMatchObject({ version: 12, currency: 'USD', sources: ['a/7', 'b/7'] });
@@ -111,17 +111,17 @@ describe('columns', () => {
   it.each<[string, Buffer]>([
     ['is empty', Buffer.alloc(0)],
     ['is cut short', body.subarray(0, -1)],
-    ['has more behind it', Buffer.concat([body, Buffer.alloc(1)])],
+    ['has extra bytes at the end', Buffer.concat([body, Buffer.alloc(1)])],
     ['is of another format', changed((copy) => copy.write('FBC2', 'latin1'))],
     ['counts more rows', changed((copy) => copy.writeUInt32LE(4, 4))],
     ['has a head of another length', changed((copy) => copy.writeUInt32LE(copy.readUInt32LE(8) - 16, 8))],
-    ['has a head that is no JSON', changed((copy) => copy.write('x', 12))],
-    ['has a kind that is not there', changed((copy) => copy.writeUInt32LE(9, copy.length - 4))],
-  ])('cannot be read where the body %s', (_, damaged) => {
+    ['has a head that is not JSON', changed((copy) => copy.write('x', 12))],
+    ['has an unknown kind', changed((copy) => copy.writeUInt32LE(9, copy.length - 4))],
+  ])('cannot be read if the body %s', (_, damaged) => {
     expect(readColumns(damaged)).toBeUndefined();
   });
 
-  it('cannot be read without names, or with a size that is none', () => {
+  it('cannot be read without names, or with an invalid size', () => {
     const forged = (head: unknown) => {
       const json = Buffer.from(JSON.stringify(head));
       const start = Buffer.alloc(12);

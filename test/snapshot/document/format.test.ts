@@ -19,7 +19,7 @@ import {
   parseHeader,
 } from '../../../src/snapshot/document/format.ts';
 
-/** Names of any script, with what JSON escapes and what takes four bytes. */
+/** Names of any script, with characters that JSON escapes or that need four bytes. */
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 
 const machine: fc.Arbitrary<Omit<MachineRow, 'id'>> = fc.record({
@@ -71,7 +71,7 @@ const sample = regionContent(
 );
 
 describe('a stored document', () => {
-  it('reads back as it was written', async () => {
+  it('reads back unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(region, async (content) => {
         const { document, value: make } = encoding(content);
@@ -89,7 +89,7 @@ describe('a stored document', () => {
     );
   });
 
-  it('can be used before the codings of its body are made, and takes more room with them', async () => {
+  it('can be used before its body is compressed, and needs more memory afterwards', async () => {
     const { document, value } = encoding(sample);
     let grown = 0;
     document.onGrowth(() => {
@@ -105,7 +105,7 @@ describe('a stored document', () => {
     expect(document.body.isPlainOnly).toBe(false);
   });
 
-  it('is the same value, byte for byte, whenever it is built from the same rows', async () => {
+  it('has the same bytes whenever it is built from the same rows', async () => {
     await fc.assert(
       fc.asyncProperty(region, async (content) => {
         const [first, second] = await Promise.all([
@@ -118,7 +118,7 @@ describe('a stored document', () => {
     );
   });
 
-  it('gives each element as a slice that is its JSON, byte for byte, whatever script its names are in', async () => {
+  it('gives the JSON of each element as a slice, for names in any script', async () => {
     await fc.assert(
       fc.asyncProperty(region, async (content) => {
         const value = await encodeDocument(content);
@@ -137,7 +137,7 @@ describe('a stored document', () => {
     );
   });
 
-  it('finds clusters by slug, also by one that looks like a property of every object', async () => {
+  it('finds clusters by slug, also by a slug that is a property of each object', async () => {
     const cluster = (slug: string) => ({
       name: slug,
       slug,
@@ -160,7 +160,7 @@ describe('a stored document', () => {
     expect(read.slice('')).toBeUndefined();
   });
 
-  it('finds each element by its key alone, whatever keys are beside it', () => {
+  it('finds each element only by its key, whatever other keys exist', () => {
     const keys = fc.uniqueArray(fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'["],\\1ä') })), {
       maxLength: 12,
     });
@@ -202,8 +202,8 @@ describe('a stored document', () => {
   });
 });
 
-describe('a value that is not what was asked for is a miss', () => {
-  it('when any byte of it is another', async () => {
+describe('an invalid value is a miss', () => {
+  it('if any byte differs', async () => {
     const value = await encodeDocument(sample);
     await fc.assert(
       fc.property(fc.nat(value.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
@@ -215,7 +215,7 @@ describe('a value that is not what was asked for is a miss', () => {
     );
   });
 
-  it('when it is cut short or something follows it', async () => {
+  it('if it is truncated or followed by other bytes', async () => {
     const value = await encodeDocument(sample);
     for (const length of [0, 1, 20, HEADER_LENGTH - 1, HEADER_LENGTH, HEADER_LENGTH + 1, value.length - 1]) {
       expect(decodeDocument(sample.name, value.subarray(0, length))).toBeUndefined();
@@ -223,7 +223,7 @@ describe('a value that is not what was asked for is a miss', () => {
     expect(decodeDocument(sample.name, Buffer.concat([value, Buffer.from('\n')]))).toBeUndefined();
   });
 
-  it('when it is anything at all, without ever throwing', () => {
+  it('for any bytes at all, without an error', () => {
     const start = Buffer.from(`${FORMAT} 0000000000000001 00000004 `);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, looksRight) => {
@@ -236,14 +236,14 @@ describe('a value that is not what was asked for is a miss', () => {
   it.each([
     ['an older format', 'FB0'],
     ['a newer format', 'FB2'],
-  ])('when it is in %s', async (_, format) => {
+  ])('if it is in %s', async (_, format) => {
     const value = await encodeDocument(sample);
     const other = Buffer.concat([Buffer.from(format), value.subarray(3)]);
     expect(parseHeader(other)).toBeUndefined();
     expect(decodeDocument(sample.name, other)).toBeUndefined();
   });
 
-  it('when its envelope names another document, such as another organization', async () => {
+  it('if its envelope names another document, such as another organization', async () => {
     const value = await encodeDocument(clustersContent(11, 4, [], { sources: [] }));
     expect(decodeDocument({ kind: 'clusters', organizationId: 11 }, value)).toBeDefined();
     expect(decodeDocument({ kind: 'clusters', organizationId: 1 }, value)).toBeUndefined();
@@ -254,7 +254,7 @@ describe('a value that is not what was asked for is a miss', () => {
 });
 
 describe('an encoded body', () => {
-  it('has compressed forms that say the same, and only where they are smaller', async () => {
+  it('has compressed forms of the same content, if they are smaller', async () => {
     const bodies = fc.oneof(
       fc.uint8Array({ maxLength: 4000 }).map((bytes) => Buffer.from(bytes)),
       fc.array(text, { maxLength: 300 }).map((words) => Buffer.from(JSON.stringify(words))),
@@ -284,12 +284,12 @@ describe('an encoded body', () => {
     expect(from.br?.length).toBeLessThan(100);
   });
 
-  it('goes plain where compression would make it longer', async () => {
+  it('is sent plain if compression would make it longer', async () => {
     const random = await encodeBody(Buffer.from(crypto.getRandomValues(new Uint8Array(4096))));
     expect([random.gzip, random.br]).toEqual([undefined, undefined]);
   });
 
-  it('has equal hashes for equal bytes alone', () => {
+  it('has equal hashes only for equal bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.uint8Array(), (a, b) => {
         expect(hashOf(Buffer.from(a)) === hashOf(Buffer.from(b))).toBe(Buffer.from(a).equals(Buffer.from(b)));

@@ -22,7 +22,7 @@ const documents = fc
     return { identity: Buffer.from(`[${texts.join(',')}]`), index: Buffer.from(JSON.stringify(index)) };
   });
 
-/** Whether the index, parsed, names all elements, one after the other. */
+/** Whether the parsed index names all elements, one after the other. */
 function isTiledWhenParsed(identity: Buffer, index: Buffer): boolean {
   let entries: unknown;
   try {
@@ -45,7 +45,7 @@ function isTiledWhenParsed(identity: Buffer, index: Buffer): boolean {
   return `${rebuilt === '' ? '[' : rebuilt}]` === identity.toString();
 }
 
-it('every list that the encoder could have written can be used', () => {
+it('each list from the encoder is accepted', () => {
   fc.assert(
     fc.property(documents, ({ identity, index }) => {
       expect(isUsable(REGION, identity, index)).toBe(true);
@@ -54,7 +54,7 @@ it('every list that the encoder could have written can be used', () => {
   );
 });
 
-it('an index whose bytes were changed is sound only where the parser agrees', () => {
+it('a changed index is accepted only if the parser agrees', () => {
   const change = fc.record({ at: fc.nat(), by: fc.nat(255), cut: fc.nat(3) });
   fc.assert(
     fc.property(documents, fc.array(change, { minLength: 1, maxLength: 3 }), (document, changes) => {
@@ -75,16 +75,16 @@ it('an index whose bytes were changed is sound only where the parser agrees', ()
 });
 
 it.each([
-  ['a number with a zero in front', '[["a",[01,8]]]'],
+  ['a leading zero', '[["a",[01,8]]]'],
   ['a key with a control character', '[["\n",[1,8]]]'],
-  ['a key with an escape that there is not', '[["\\x",[1,8]]]'],
-  ['a key that does not end', '[["a'],
-  ['something behind it', '[["a",[1,8]]]]'],
+  ['a key with an unknown escape', '[["\\x",[1,8]]]'],
+  ['an unterminated key', '[["a'],
+  ['extra bytes at the end', '[["a",[1,8]]]]'],
   ['a comma at its end', '[["a",[1,8]],]'],
-  ['a number beyond all bounds', `[["a",[1,${'9'.repeat(400)}]]]`],
+  ['a number beyond all limits', `[["a",[1,${'9'.repeat(400)}]]]`],
   ['nothing', ''],
   ['half a list', '['],
-])('an index with %s is none', (_, index) => {
+])('an index with %s is rejected', (_, index) => {
   const identity = Buffer.from('[{"a":1}]');
   expect(isUsable(REGION, identity, Buffer.from('[["a",[1,8]]]'))).toBe(true);
   expect(isUsable(REGION, identity, Buffer.from(index))).toBe(false);

@@ -1,6 +1,6 @@
 /**
- * A process that asks the API for far more than its reader may keep, on the ordinary and on the hot path, and then
- * tells what it really takes. Run with --expose-gc; arguments: the limit in bytes, and what is asked for.
+ * A process that reads far more through the API than its reader may store, on the ordinary and the hot path, and then
+ * reports its real memory. Run with --expose-gc; arguments: the limit in bytes, and the kind of data.
  */
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -37,7 +37,7 @@ const PROVIDER = { id: 5, name: 'Hetzner' };
 const MACHINES = 50;
 /** Regions. */
 const COUNTS: Readonly<Record<string, number>> = { regions: 1200, machines: 600 };
-/** Machines of a region that are asked for one by one. */
+/** Machines of a region that are read one by one. */
 const ASKED_MACHINES = 10;
 const keys = new CacheKeys('of-the-test', 1);
 
@@ -86,7 +86,7 @@ for (const [i, token] of tokens.entries()) {
   );
 }
 
-// Twice each, so that what the hot path prepares is there as well.
+// Twice each, so that the hot path has prepared its answers.
 const asked: [url: string, token?: string][] =
   what === 'tokens'
     ? tokens.map((token) => ['/v1/clusters', token])
@@ -99,7 +99,7 @@ const asked: [url: string, token?: string][] =
             ),
       );
 
-/** Asks for everything through a reader that may keep so much. @returns the bytes that it counts */
+/** Reads everything through a reader with this limit. @returns the bytes that it counts */
 async function requestAll(limit: number): Promise<() => number> {
   const link = new CacheSubscription({
     commands: withFence(openRedis(redis.url, 'reader', () => {})),
@@ -149,13 +149,13 @@ async function requestAll(limit: number): Promise<() => number> {
     (await app.inject({ url, headers: { authorization: `Bearer ${token}` } })).statusCode;
   await until(async () => (await statusOf('/v1/providers')) === 200);
   await until(() => link.linked);
-  // The cache may be late on a busy machine, and there is nothing behind it here.
+  // The cache may be late on a busy machine, and no other tier answers here.
   for (const [url, token] of asked)
     for (let i = 0; i < 2; i++) await until(async () => (await statusOf(url, token)) === 200);
   return () => documents.memorySize + responses.size;
 }
 
-/** What is freed late, such as what a promise held, is freed before it is looked. */
+/** Collects garbage until late releases, such as those of promises, are done. */
 async function reallyUsed(): Promise<number> {
   for (let i = 0; i < 10; i++) {
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
@@ -165,7 +165,7 @@ async function reallyUsed(): Promise<number> {
   return heapUsed + external;
 }
 
-// The first time shows what the process takes for all else.
+// The first round measures the rest of the process.
 await requestAll(1_000_000);
 const before = await reallyUsed();
 const counted = await requestAll(memoryLimit);

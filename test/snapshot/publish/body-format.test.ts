@@ -20,7 +20,7 @@ async function cachedVersions(): Promise<Map<string, number | undefined>> {
   return versions;
 }
 
-it('a release with other bodies publishes every document again under the next version', async () => {
+it('a release with other bodies publishes each document again under the next version', async () => {
   await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
   await scene.publisher.publishDirty();
   const before = await cachedVersions();

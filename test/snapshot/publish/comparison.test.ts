@@ -1,4 +1,4 @@
-/** The comparison: the cache is broken on purpose, in every way that can be told apart. */
+/** The comparison of the cache with Postgres, with each kind of fault in the cache. */
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ const scene = sceneForEachTest();
 
 interface Looks {
   readonly publisher: Publisher;
-  /** Verdicts of one comparison, `same` left out; each once. */
+  /** The distinct verdicts of one comparison without `same`. */
   round(): Promise<Verdict[]>;
   readonly lags: number[];
   stalest(): number;
@@ -35,7 +35,7 @@ beforeEach(async () => {
   await scene.publisher.publishDirty();
 });
 
-/** A publisher that compares every document byte for byte, under a clock of ours. */
+/** A publisher that compares each document byte for byte, with a test clock. */
 function looks(): Looks {
   const logged: Looks['logged'] = [];
   const lags: number[] = [];
@@ -66,7 +66,7 @@ function looks(): Looks {
   };
 }
 
-/** The cache takes no writes until this is disposed. */
+/** The cache accepts no writes until this is disposed. */
 async function fullCache(): Promise<AsyncDisposable> {
   await scene.cache.config('SET', 'maxmemory', 1);
   return {
@@ -81,7 +81,7 @@ const key = () => scene.keys.document(region());
 const stored = async (of = key()): Promise<Buffer> => (await scene.cache.getBuffer(of)) ?? Buffer.alloc(0);
 
 describe('the comparison', () => {
-  it('finds nothing where nothing is wrong, and changes nothing', async () => {
+  it('finds and changes nothing without a fault', async () => {
     const look = looks();
     const before = await scene.cache.get(scene.keys.revision(0));
     expect(await look.round()).toEqual([]);
@@ -91,7 +91,7 @@ describe('the comparison', () => {
     expect(await scene.cache.get(scene.keys.revision(0))).toBe(before);
   });
 
-  it('mends a document whose bytes were altered, and names it in the log without its content', async () => {
+  it('repairs a document with altered bytes, and logs its name without its content', async () => {
     const look = looks();
     const altered = await stored();
     altered[altered.length - 3] = (altered[altered.length - 3] ?? 0) ^ 1;
@@ -105,7 +105,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('mends one whose damage names a version that no other could outrank', async () => {
+  it('repairs one whose damaged version no other could exceed', async () => {
     const look = looks();
     const altered = await stored();
     altered.write('9'.repeat(16), 4, 'latin1');
@@ -114,7 +114,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('mends one in whose place something else lies', async () => {
+  it('replaces another value under a document’s key', async () => {
     const look = looks();
     await scene.cache.del(key());
     await scene.cache.lpush(key(), 'in the way');
@@ -122,7 +122,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('mends other content under an equal version, also in the memory of readers that hold it', async () => {
+  it('repairs other content under an equal version, also in the memory of readers', async () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
     const wrong = Buffer.from('[]');
@@ -142,7 +142,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('takes a version that Postgres never had for a restored database, and publishes everything anew', async () => {
+  it('treats a version that Postgres never had as a restored database, and publishes everything again', async () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
     const value = await encodeDocument({ ...content, version: content.version + 40 });
@@ -159,7 +159,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('reports a document that the cache has lost until the cache takes it, and for how long', async () => {
+  it('reports a lost document until the cache accepts it, and for how long', async () => {
     const look = looks();
     await scene.cache.del(key());
     {
@@ -177,7 +177,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('tells of an older version that was set back', async () => {
+  it('reports a restored older version', async () => {
     const look = looks();
     const old = await stored();
     await reprice(scene.sql, scene.sample.small, '0.5');
@@ -187,7 +187,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('takes a publication that is held back for no mismatch, and measures it', async () => {
+  it('measures a delayed publication and reports no mismatch', async () => {
     const look = looks();
     await reprice(scene.sql, scene.sample.small, '0.5');
     {
@@ -205,7 +205,7 @@ describe('the comparison', () => {
     expect(look.stalest()).toBe(0);
   });
 
-  it('takes what changes while it looks for no mismatch', async () => {
+  it('reports no mismatch for changes during the comparison', async () => {
     const look = looks();
     let isOver = false;
     const found = new Set<Verdict>();
@@ -232,7 +232,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('finds other content after some rounds, of a few documents each', async () => {
+  it('finds other content after some rounds of a few documents each', async () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
     const value = await encodeDocument({ ...content, body: Buffer.from('[]'), index: new Map() });
@@ -244,7 +244,7 @@ describe('the comparison', () => {
     expect((await recentDifferences(scene.sql)).first).toMatchObject([{ verdict: 'different' }]);
   });
 
-  it('finds and repairs every one of many documents, and logs a few', async () => {
+  it('finds and repairs each of many documents, and logs a few', async () => {
     for (let i = 0; i < 60; i++) await addOrganization(scene.sql, `org-${i}`);
     await scene.publisher.publishDirty();
     const keys = await scene.cache.keys(`fb:{${scene.keys.lineage}}:clusters:*`);
@@ -256,7 +256,7 @@ describe('the comparison', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('takes the same content for the same though it was compressed otherwise', async () => {
+  it('treats the same content as equal in any compression', async () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
     const value = await encodeDocument({ ...content, sources: [...content.sources, 'verified-since'] });
@@ -265,7 +265,7 @@ describe('the comparison', () => {
     expect(await looks().round()).toEqual([]);
   });
 
-  it('runs by itself, repairs, and counts all of it as metrics', async () => {
+  it('runs by itself, repairs, and counts its findings as metrics', async () => {
     const registry = new Registry();
     const logger = pino({ level: 'silent' });
     const publisher = new Publisher(scene.store.db, scene.cache, {
@@ -287,7 +287,7 @@ describe('the comparison', () => {
     expect(await registry.metrics()).toMatch(/documents_total\{verdict="same"\} [1-9]/);
   });
 
-  it('goes on after an outage, and ends while one lasts', async () => {
+  it('continues after an outage, and can be stopped during one', async () => {
     let fails = true;
     let rounds = 0;
     const warnings: string[] = [];

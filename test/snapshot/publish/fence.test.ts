@@ -56,7 +56,7 @@ describe('the fence', () => {
     await subscriber.subscribe(keys.published);
   });
 
-  it('keeps the newest version in any order of writes by publishers and readers on several connections', async () => {
+  it('keeps the newest version for any order of writes by publishers and readers on several connections', async () => {
     const write = fc.record({
       version: fc.integer({ min: 1, max: 9 }),
       isWriteBack: fc.boolean(),
@@ -80,7 +80,7 @@ describe('the fence', () => {
     );
   });
 
-  it('compares versions as numbers, up to the largest that a client can count', async () => {
+  it('compares versions as numbers, up to the largest safe integer', async () => {
     expect(await publish(9)).toBe(true);
     expect(await publish(10)).toBe(true);
     expect(await publish(9)).toBe(false);
@@ -89,7 +89,7 @@ describe('the fence', () => {
     expect(await publish(Number.MAX_SAFE_INTEGER - 1)).toBe(false);
   });
 
-  it('raises the revision and sends a message with it when it sets, and neither when it does not', async () => {
+  it('raises the revision and sends a message when it writes, and only then', async () => {
     await publish(5);
     await publish(4);
     await writeBack(5);
@@ -100,7 +100,7 @@ describe('the fence', () => {
     expect(await a.get(keys.revision(0))).toBe('2');
   });
 
-  it('lets what a reader wrote back expire, until the publisher confirms that version', async () => {
+  it('lets a reader’s write-back expire until the publisher confirms that version', async () => {
     await writeBack(3);
     expect(await secondsLeft()).toBeGreaterThan(50);
     expect(await secondsLeft()).toBeLessThanOrEqual(60);
@@ -108,13 +108,13 @@ describe('the fence', () => {
     expect(await secondsLeft()).toBe(-1);
   });
 
-  it('does not let a write-back of the same version put an expiry on what was published', async () => {
+  it('puts no expiry on a published value through a write-back of the same version', async () => {
     await publish(3);
     expect(await writeBack(3)).toBe(false);
     expect(await secondsLeft()).toBe(-1);
   });
 
-  it('makes the expiry of a write-back over an older publication its own', async () => {
+  it('keeps the expiry of a write-back over an older publication', async () => {
     await publish(3);
     await writeBack(4);
     expect(await secondsLeft()).toBeGreaterThan(50);
@@ -122,7 +122,7 @@ describe('the fence', () => {
     expect(await secondsLeft()).toBe(-1);
   });
 
-  it('never replaces a format that it does not know by a write-back, and always by a publication', async () => {
+  it('never replaces an unknown format by a write-back, and always by a publication', async () => {
     for (const unknown of ['FB2 0000000000000001 whatever', 'x', 'FB', 'FB10000']) {
       await a.set(keys.document(NAME), unknown);
       expect(await writeBack(9)).toBe(false);
@@ -132,13 +132,13 @@ describe('the fence', () => {
     }
   });
 
-  it('takes a value whose version cannot be read for none', async () => {
+  it('treats a value with an unreadable version as absent', async () => {
     await a.set(keys.document(NAME), `FB1 not-a-number-at-al`);
     expect(await writeBack(2)).toBe(true);
     expect(await stored()).toBe(2);
   });
 
-  it('lets a late write-back in after a flush, for a while, and then whatever is newer', async () => {
+  it('accepts a late write-back after a flush for a while, and then only newer versions', async () => {
     await publish(8);
     await a.flushall();
     expect(await writeBack(7)).toBe(true);
@@ -148,7 +148,7 @@ describe('the fence', () => {
     expect(await secondsLeft()).toBe(-1);
   });
 
-  it('moves the time of a verification forward and never back', async () => {
+  it('moves the verification time forward and never back', async () => {
     const at = (time: string) => a.fleetbookVerifyIfLater(keys.verified, 'hetzner', `catalogue ${time}`);
     expect(await at('2026-01-01T00:00:00.000Z')).toBe(1);
     expect(await at('2025-12-31T23:59:59.999Z')).toBe(0);

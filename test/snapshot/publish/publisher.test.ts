@@ -23,7 +23,7 @@ async function cached(name: DocumentName) {
   return value ? decodeDocument(name, value) : undefined;
 }
 
-/** Documents that the cache does not hold in the very version that Postgres has. */
+/** Documents whose exact version of Postgres is not in the cache. */
 async function differing(): Promise<string[]> {
   const found: string[] = [];
   for await (const batch of allVersions(scene.store.db, 100)) {
@@ -34,8 +34,8 @@ async function differing(): Promise<string[]> {
   return found;
 }
 
-describe('publishing what is dirty', () => {
-  it('sends every document of a new database, marks it, and finds nothing the next time', async () => {
+describe('publishing dirty documents', () => {
+  it('sends each document of a new database, marks it, and then finds nothing', async () => {
     await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
     expect(await dirty()).toHaveLength(6);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 6 });
@@ -46,7 +46,7 @@ describe('publishing what is dirty', () => {
     expect(await revision()).toBe(8);
   });
 
-  it('sends only the document that a change is in', async () => {
+  it('sends only the documents that contain a change', async () => {
     await scene.publisher.publishDirty();
     const version = await reprice(scene.sql, scene.sample.small, '0.0002');
     expect(await dirty()).toEqual([`region:${scene.sample.region}`]);
@@ -71,14 +71,14 @@ describe('publishing what is dirty', () => {
     expect((await dirtyDocuments(scene.store.db, 1)).map(({ name }) => name.kind)).toEqual(['token']);
   });
 
-  it('makes good, by any publisher, what one left that died after the commit', async () => {
+  it('completes, with any publisher, a publication whose publisher died after the commit', async () => {
     await scene.publisher.publishDirty();
     await reprice(scene.sql, scene.sample.small, '0.0003');
     expect(await (await scene.secondPublisher()).publishDirty()).toEqual({ published: 1 });
     expect(await differing()).toEqual([]);
   });
 
-  it('only marks what is in the cache already, after one that died between sending and marking', async () => {
+  it('only marks documents that are already in the cache, after a crash between sending and marking', async () => {
     await scene.publisher.publishDirty();
     await scene.sql`update regions set published_version = 0 where id = ${scene.sample.region}`;
     const before = await revision();
@@ -87,7 +87,7 @@ describe('publishing what is dirty', () => {
     expect(await dirty()).toEqual([]);
   });
 
-  it('publishes all the others when some documents are refused, leaves those dirty, and fails; the comparison replaces what refused them', async () => {
+  it('publishes the others if some documents are rejected, leaves those dirty, and fails; the comparison repairs them', async () => {
     const refused = [region(), { kind: 'providers' } as const];
     for (const name of refused) await scene.cache.lpush(scene.keys.document(name), 'in the way');
     await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
@@ -99,7 +99,7 @@ describe('publishing what is dirty', () => {
     expect(await dirty()).toEqual([]);
   });
 
-  it('gets to the last document past more refused ones than it sends at a time', async () => {
+  it('reaches the last document after more rejected ones than one batch', async () => {
     const tokens = await Promise.all(
       Array.from({ length: 10 }, () =>
         createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] }),
@@ -112,7 +112,7 @@ describe('publishing what is dirty', () => {
     expect(await dirty()).toEqual(first.map(documentId).sort());
   });
 
-  it('fails at once and keeps everything marked while the cache is away', async () => {
+  it('fails at once and marks nothing while the cache is away', async () => {
     await using own = await startTestRedis();
     await using away = await openScene(own);
     await addSample(away.sql);
@@ -139,10 +139,10 @@ describe('publishing what is dirty', () => {
 describe('the comparison', () => {
   beforeEach(() => scene.publisher.publishDirty());
 
-  it('fills a cache that was flushed again, with everything, in the next round that looks for what is dirty', async () => {
+  it('fills a flushed cache completely in the next round', async () => {
     await scene.cache.flushall();
     await reprice(scene.sql, scene.sample.small, '0.0005');
-    // The one that changed, and then all the others.
+    // The changed document, and then all others.
     expect(await scene.publisher.publishDirty()).toEqual({ published: 5 });
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
     expect(await scene.publisher.compare()).toEqual({ published: 0 });
@@ -159,13 +159,13 @@ describe('the comparison', () => {
     ).toBe(String(scene.sample.region));
   });
 
-  it('sends the one document that was evicted, and no other', async () => {
+  it('sends only an evicted document', async () => {
     await scene.cache.del(scene.keys.document(region()));
     expect(await scene.publisher.compare()).toEqual({ published: 1 });
     expect(await differing()).toEqual([]);
   });
 
-  it('replaces an older version that a failover left, and whatever is no document', async () => {
+  it('replaces an older version after a failover, and values that are not documents', async () => {
     const key = scene.keys.document(region());
     const old = await scene.cache.getBuffer(key);
     await reprice(scene.sql, scene.sample.small, '0.5');
@@ -177,7 +177,7 @@ describe('the comparison', () => {
     expect(await differing()).toEqual([]);
   });
 
-  it('writes the index of machines again where it was evicted, or lacks one', async () => {
+  it('writes the index of machines again if it was evicted or is incomplete', async () => {
     const key = scene.keys.machineRegions(scene.sample.small);
     const whole = {
       [scene.sample.small]: String(scene.sample.region),
@@ -192,15 +192,15 @@ describe('the comparison', () => {
     expect(await scene.cache.hgetall(key)).toEqual(whole);
   });
 
-  it('announces what it sends, so that readers hear of it', async () => {
+  it('announces each sent document to the readers', async () => {
     await scene.cache.flushall();
     await scene.publisher.compare();
     expect(await revision()).toBe(7);
   });
 });
 
-describe('beside the documents', () => {
-  it('the lineage is told, and changes with the database', async () => {
+describe('next to the documents', () => {
+  it('the lineage is published, and changes with the database', async () => {
     await scene.publisher.publishDirty();
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(await readLineage(scene.sql));
     await scene.sql`update lineage set id = gen_random_uuid()`;
@@ -211,7 +211,7 @@ describe('beside the documents', () => {
     expect(await scene.cache.keys(`fb:{${lineage}}:region:*`)).toHaveLength(2);
   });
 
-  it('times of verification are told with their kind, of each region too, and only move forward', async () => {
+  it('verification times are published by kind and region, and only move forward', async () => {
     await scene.publisher.publishDirty();
     const cloud = Object.fromEntries(
       ['cloud', `cloud/${scene.sample.region}`, `cloud/${scene.sample.emptyRegion}`].map((id) => [
@@ -232,7 +232,7 @@ describe('beside the documents', () => {
     });
   });
 
-  it('every published machine leads to its region, and one that is not published is not told', async () => {
+  it('each published machine leads to its region, and an unpublished one is absent', async () => {
     await scene.publisher.publishDirty();
     const other = await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' });
     await scene.publisher.publishDirty();
@@ -244,39 +244,36 @@ describe('beside the documents', () => {
   });
 });
 
-describe('a run that commits while a publisher reads the times of verification', () => {
-  it.each(['publishDirty', 'compare'] as const)(
-    'is in the cache before its time is, with %s',
-    async (round) => {
-      await scene.publisher.publishDirty();
-      const later = '2026-01-02T09:00:00.000Z';
-      let version: number | undefined;
-      const commit = async () => {
-        version ??= await reprice(scene.sql, scene.sample.small, '0.0004');
-        await verify(scene.sql, 'cloud', later);
-      };
-      // A statement of postgres.js is sent when it is awaited.
-      const sql = new Proxy(scene.sql, {
-        apply(target, self, args: Parameters<Sql>) {
-          const query = Reflect.apply(target, self, args) as PromiseLike<unknown>;
-          if (!args[0].join('').includes('from region_freshness')) return query;
-          const send = query.then.bind(query);
-          const afterCommit: typeof query.then = (done, failed) => commit().then(() => send(done, failed));
-          Reflect.defineProperty(query, 'then', { value: afterCommit });
-          return query;
-        },
-      });
-      const db = Object.create(scene.store.db, { $client: { value: sql } }) as typeof scene.store.db;
-      await new Publisher(db, scene.cache)[round]();
-      expect(version).toBeDefined();
-      expect(await scene.cache.hget(scene.keys.verified, 'cloud')).toBe(`catalogue ${later}`);
-      expect((await cached(region()))?.version).toBe(version);
-    },
-  );
+describe('a run that commits while a publisher reads the verification times', () => {
+  it.each(['publishDirty', 'compare'] as const)('is in the cache before its time, with %s', async (round) => {
+    await scene.publisher.publishDirty();
+    const later = '2026-01-02T09:00:00.000Z';
+    let version: number | undefined;
+    const commit = async () => {
+      version ??= await reprice(scene.sql, scene.sample.small, '0.0004');
+      await verify(scene.sql, 'cloud', later);
+    };
+    // postgres.js sends a statement only when it is awaited.
+    const sql = new Proxy(scene.sql, {
+      apply(target, self, args: Parameters<Sql>) {
+        const query = Reflect.apply(target, self, args) as PromiseLike<unknown>;
+        if (!args[0].join('').includes('from region_freshness')) return query;
+        const send = query.then.bind(query);
+        const afterCommit: typeof query.then = (done, failed) => commit().then(() => send(done, failed));
+        Reflect.defineProperty(query, 'then', { value: afterCommit });
+        return query;
+      },
+    });
+    const db = Object.create(scene.store.db, { $client: { value: sql } }) as typeof scene.store.db;
+    await new Publisher(db, scene.cache)[round]();
+    expect(version).toBeDefined();
+    expect(await scene.cache.hget(scene.keys.verified, 'cloud')).toBe(`catalogue ${later}`);
+    expect((await cached(region()))?.version).toBe(version);
+  });
 });
 
-describe('two publishers at once', () => {
-  it('never leave an older version, or one marked that is not there', async () => {
+describe('two concurrent publishers', () => {
+  it('never leave an older version, or a mark without a document', async () => {
     const second = await scene.secondPublisher();
     const publishers = [scene.publisher, second];
     let isOver = false;
@@ -292,7 +289,7 @@ describe('two publishers at once', () => {
     for (let i = 1; i <= 60; i++) {
       await reprice(scene.sql, scene.sample.small, String(i / 1000));
       if (i % 3 === 0) await setStatus(scene.sql, scene.sample.clusterOfA, `Status ${i}`);
-      // Not after the last change: only a comparison finds what is lost once it is marked.
+      // Not after the last change: once a lost document is marked, only the comparison finds it.
       if (i % 20 === 10) await scene.cache.del(scene.keys.document(region()));
     }
     isOver = true;
@@ -328,7 +325,7 @@ describe('the columns of a region', () => {
     expect(found?.sources).toEqual(list?.sources);
   });
 
-  it('come back by the comparison where the cache has lost them alone', async () => {
+  it('are restored by the comparison if only they are lost', async () => {
     await scene.publisher.publishDirty();
     await scene.cache.del(scene.keys.document(columns()));
     expect(await scene.publisher.compare()).toEqual({ published: 1 });
@@ -336,7 +333,7 @@ describe('the columns of a region', () => {
     expect(await scene.publisher.compare()).toEqual({ published: 0 });
   });
 
-  it('leave the region dirty where the cache refuses them', async () => {
+  it('leave the region dirty if the cache rejects them', async () => {
     await scene.publisher.publishDirty();
     await reprice(scene.sql, scene.sample.small, '0.02');
     await scene.cache.del(scene.keys.document(columns()));

@@ -31,7 +31,7 @@ async function change(price = '0.5'): Promise<number> {
   return version;
 }
 
-/** What the fence does, but for its message. */
+/** The fence's write without its message. */
 async function changeUnheard(): Promise<number> {
   const version = await reprice(scene.sql, scene.sample.small, '0.7');
   const content = (await loadContent(scene.sql, region())) ?? expect.unreachable('no content');
@@ -41,7 +41,7 @@ async function changeUnheard(): Promise<number> {
 }
 
 describe('a linked reader', () => {
-  it('shows what is published at once, long before it would look by itself', async () => {
+  it('shows a publication at once, long before its next check', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     await reader.documents.get(region());
@@ -52,7 +52,7 @@ describe('a linked reader', () => {
     expect((await reader.documents.get(region())).tier).toBe('memory');
   });
 
-  it('keeps its epoch while nothing is lost, however much is published', async () => {
+  it('keeps its epoch while no message is lost, for any number of publications', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 5 });
     const { epoch } = reader.link;
@@ -63,8 +63,8 @@ describe('a linked reader', () => {
   });
 });
 
-describe('messages that are lost', () => {
-  it('because the subscription was cut are made up for when it is back, by comparing all of memory', async () => {
+describe('lost messages', () => {
+  it('because of a broken subscription are compensated by a comparison of all of memory', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     await reader.documents.get(region());
@@ -76,7 +76,7 @@ describe('messages that are lost', () => {
     expect(reader.link.epoch).toBeGreaterThan(epoch);
   });
 
-  it('without a trace are noticed by the revision', async () => {
+  it('without other signs are detected by the revision', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     await reader.documents.get(region());
@@ -86,7 +86,7 @@ describe('messages that are lost', () => {
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch + 1]);
   });
 
-  it('are noticed by the next message, whatever that is about', async () => {
+  it('are detected by the next message about any document', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     await reader.documents.get(region());
@@ -98,7 +98,7 @@ describe('messages that are lost', () => {
     expect(reader.link.epoch).toBe(epoch + 1);
   });
 
-  it('on a subscription that looks alive and hears nothing are noticed, and it is renewed', async () => {
+  it('on a subscription that is open but silent are detected, and it is renewed', async () => {
     await using proxy = await faultProxy(scene.redis.url);
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ subscriberUrl: proxy.url });
@@ -109,7 +109,7 @@ describe('messages that are lost', () => {
     expect(await seenAfter(reader, await change('0.6'))).toBeLessThan(900);
   });
 
-  it('of another lineage are no news', async () => {
+  it('of another lineage are ignored', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     const { epoch } = reader.link;
@@ -120,7 +120,7 @@ describe('messages that are lost', () => {
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch]);
   });
 
-  it('a version that is announced and nowhere to be found does not keep a reader busy for ever', async () => {
+  it('an announced version that does not exist does not occupy a reader forever', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     for (let i = 0; i < 5; i++) {
@@ -133,7 +133,7 @@ describe('messages that are lost', () => {
 });
 
 describe('the cache', () => {
-  it('that was flushed costs one comparison with Postgres a document, and no answer', async () => {
+  it('that was flushed costs one comparison with Postgres per document, and no failed answer', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 10 });
     const before = await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
@@ -145,7 +145,7 @@ describe('the cache', () => {
     expect(await seenAfter(reader, await change())).toBeLessThan(900);
   });
 
-  it('that says no to writes, its memory being full, is read all the same', async () => {
+  it('that rejects writes because its memory is full is still read', async () => {
     await using full = await startTestRedis(['--maxmemory-policy', 'noeviction']);
     await using own = await openScene(full);
     const sample = await addSample(own.sql);
@@ -157,14 +157,14 @@ describe('the cache', () => {
     await reader.catalogue.providers();
     const answers = await Promise.all(unpublished.map((id) => reader.clusters.clusters(id)));
     expect(answers.map(({ tier }) => tier)).toEqual(Array(6).fill('postgres'));
-    // Answered after the refusals of all the write-backs.
+    // Answered after the rejections of all the write-backs.
     expect(await reader.link.ask((cache) => cache.ping())).toBe('PONG');
     expect((await reader.clusters.clusters(sample.b)).tier).toBe('redis');
   });
 });
 
 describe('another lineage', () => {
-  it('empties memory as soon as the database has it', async () => {
+  it('empties memory once the database has it', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 20 });
     const old = await reader.documents.get(region());
@@ -180,7 +180,7 @@ describe('another lineage', () => {
     expect(await seenAfter(reader, 2)).toBeLessThan(5000);
   });
 
-  it('leaves no ear at the former one’s channel', async () => {
+  it('unsubscribes from the old channel', async () => {
     await using proxy = await faultProxy(scene.redis.url);
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ subscriberUrl: proxy.url, pollMs: 20 });
@@ -188,7 +188,7 @@ describe('another lineage', () => {
     await scene.sql`update lineage set id = gen_random_uuid()`;
     await scene.sql`update regions set name = 'another', version = version + 1`;
     await scene.publisher.compare();
-    // It follows the new one while it hears nothing at all.
+    // The reader keeps following the new lineage although no message arrives.
     await until(async () =>
       (await reader.documents.get(region())).document?.body.identity.includes('another'),
     );
@@ -202,7 +202,7 @@ describe('another lineage', () => {
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch]);
   });
 
-  it('that only the cache tells of, being shared with another database, is not followed', async () => {
+  it('that only a shared cache names is not followed', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 10 });
     await reader.documents.get(region());
@@ -215,7 +215,7 @@ describe('another lineage', () => {
   });
 });
 
-it('a reader that was closed makes no more noise', async () => {
+it('a closed reader logs nothing more', async () => {
   const reader = await scene.linkedReader();
   await reader[Symbol.asyncDispose]();
   expect(reader.link.linked).toBe(false);

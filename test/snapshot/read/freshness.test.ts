@@ -6,8 +6,8 @@ import { sceneForEachTest, TestClock, type TestReader } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
-describe('the time of verification', () => {
-  it('is that of the oldest source of the document, in every tier', async () => {
+describe('the verification time', () => {
+  it('is that of the document’s oldest source, in each tier', async () => {
     const cloud = '2026-01-02T03:04:05.678Z';
     const reader = scene.reader();
     expect((await reader.catalogue.machines(scene.sample.provider, scene.sample.region)).asOf).toBe(cloud);
@@ -22,7 +22,7 @@ describe('the time of verification', () => {
     expect((await linked.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T04:00:00.000Z');
   });
 
-  it('is never told before what was changed by then, also where the message of the change was lost', async () => {
+  it('is never newer than the document, also if the message of a change was lost', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     await reader.catalogue.machine(scene.sample.small);
@@ -41,14 +41,14 @@ describe('the time of verification', () => {
     expect(heard).toEqual(['changes', 'times']);
   });
 
-  it('follows, while nobody tells of changes, when all that memory may give was compared after it', async () => {
+  it('advances without messages once all of memory was compared after it', async () => {
     const clock = new TestClock();
     const reader = scene.reader({ redisUrl: 'redis://127.0.0.1:1', now: clock.now });
     const asked = async () => {
       const { asOf, body } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
       return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price };
     };
-    // Times are read now, the region later: it is young when times are read again.
+    // The times are read now, the region later: it is fresher when the times are read again.
     await reader.clusters.clusters(scene.sample.b);
     clock.forward(900);
     const before = await asked();
@@ -58,7 +58,7 @@ describe('the time of verification', () => {
     });
     clock.forward(150);
     expect(await asked()).toEqual(before);
-    // Time goes on: PostgreSQL is asked again where a busy machine did not answer in time.
+    // Time passes: the reader queries PostgreSQL again if a busy machine was late.
     await until(async () => {
       clock.forward(20);
       return (await asked()).asOf !== before.asOf;
@@ -68,14 +68,14 @@ describe('the time of verification', () => {
     expect(after.price).not.toBe(before.price);
   });
 
-  it('is no later than what is given was last known to be true, where nobody confirms it', async () => {
+  it('is at most the last confirmation of the given document if no publisher confirms it', async () => {
     await using way = await faultProxy(scene.db.url);
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000, databaseUrl: way.url });
     await reader.catalogue.machine(scene.sample.small);
     await way.refuse();
     const lost = Date.now();
-    // The cache has lost the region and a message, and tells that its source was read since.
+    // The cache has lost the region and a message, and states that its source was read since.
     const later = new Date(lost + 60_000).toISOString();
     await scene.cache
       .pipeline()
@@ -138,7 +138,7 @@ describe('the time of verification', () => {
     return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price, tier };
   };
 
-  /** A reader whose clock the test moves, which reaches PostgreSQL alone at first, by one connection. */
+  /** A reader with a test clock that reaches only PostgreSQL at first, over one connection. */
   async function readerOfPostgres(cache: FaultProxy, databaseUrl = scene.db.url) {
     await scene.publisher.publishDirty();
     await cache.refuse();
@@ -152,11 +152,11 @@ describe('the time of verification', () => {
     return { reader, forward };
   }
 
-  it('is that of before the read, where the reader is linked during the read', async () => {
+  it('is from before the read if the reader gets linked during the read', async () => {
     await using cache = await faultProxy(scene.redis.url);
     await using database = await faultProxy(scene.db.url);
     const { reader, forward } = await readerOfPostgres(cache, database.url);
-    // The connection knows the statement by its second time. The clusters read the stamps, so the region does not.
+    // The statement is prepared by its second use. The clusters read the stamps, so the region does not.
     for (let reads = 0; reads < 2; reads++) {
       forward(1001);
       await reader.clusters.clusters(scene.sample.a);
@@ -164,7 +164,7 @@ describe('the time of verification', () => {
     }
     forward(1001);
     await reader.clusters.clusters(scene.sample.a);
-    // Whatever waited for the connection has had it.
+    // All waiting reads have had the connection.
     await reader.documents.postgres((sql) => sql`select 1`);
     const [before] = await scene.sql<{ now: string }[]>`select clock_timestamp()::text as now`;
     database.mute();
@@ -185,7 +185,8 @@ describe('the time of verification', () => {
     await reader.link.poll();
     await database.heal();
     expect(await reading).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
-    // A busy machine may cut the link once more. Until it is back, memory is believed for a second of this still clock.
+    // A busy machine may break the link once more. Until it is back, memory is trusted for a second of this stopped
+    // clock.
     const after = await until(async () => {
       const { epoch, linked } = reader.link;
       const answer = await shown(reader);
@@ -194,7 +195,7 @@ describe('the time of verification', () => {
     expect(after).toMatchObject({ asOf: '2026-01-02T06:00:00.000Z', price: 0.75 });
   });
 
-  it('covers what memory has, also after a link that lasted for a moment', async () => {
+  it('covers memory, also after a link of only a moment', async () => {
     await using cache = await faultProxy(scene.redis.url);
     const { reader } = await readerOfPostgres(cache);
     const before = await shown(reader);
@@ -208,7 +209,7 @@ describe('the time of verification', () => {
     expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T06:00:00.000Z', price: 0.75 });
   });
 
-  it('stands still from the first newer version on, where the newer document cannot be read', async () => {
+  it('stops at the first newer version while the newer document cannot be read', async () => {
     await using cache = await faultProxy(scene.redis.url);
     await using database = await faultProxy(scene.db.url);
     await scene.publisher.publishDirty();
@@ -229,7 +230,7 @@ describe('the time of verification', () => {
     expect(await shown(reader)).toEqual({ ...before, tier: 'memory', asOf: '2026-01-02T05:00:00.000Z' });
   });
 
-  it('is that of the cache as it is now, after the cache has gone back', async () => {
+  it('is that of the present cache after the cache was restored to an older state', async () => {
     await scene.publisher.publishDirty();
     const earlier = new Map<string, Buffer>();
     for (const key of await scene.cache.keys('*')) {
@@ -244,7 +245,7 @@ describe('the time of verification', () => {
     expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
   });
 
-  it('does not go back for what memory has, after the cache was flushed', async () => {
+  it('of documents in memory does not go back after the cache was flushed', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     const before = await shown(reader);
@@ -257,7 +258,7 @@ describe('the time of verification', () => {
     expect(await shown(reader)).toMatchObject({ asOf: before.asOf, price: before.price });
   });
 
-  it('is not what a damaged cache says', async () => {
+  it('is not taken from a damaged cache', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     for (const stamp of [
@@ -276,7 +277,7 @@ describe('the time of verification', () => {
   const addOld = () => scene.sql`
     insert into sources (id, kind, adapter, verified_at) values ('old', 'catalogue', 'test', '2025-06-01T00:00:00Z')`;
 
-  it('is each region’s own: one that was not read again stays as old as it was', async () => {
+  it('is separate for each region: an unread one keeps its time', async () => {
     await stampRegion('cloud', scene.sample.emptyRegion, '2025-12-31T00:00:00Z');
     await scene.publisher.publishDirty();
     const { provider, region, emptyRegion } = scene.sample;
@@ -286,7 +287,7 @@ describe('the time of verification', () => {
     }
   });
 
-  it('of a region of two sources is the older one’s, as long as it has a machine there', async () => {
+  it('of a region of two sources is the older one’s, as long as both have a machine there', async () => {
     const { provider, region } = scene.sample;
     await addOld();
     await stampRegion('old', region, '2025-06-01T00:00:00Z');
@@ -299,7 +300,7 @@ describe('the time of verification', () => {
     await until(async () => (await asOf()) === '2025-06-01T00:00:00.000Z');
   });
 
-  it('of a region without a machine is that of the oldest source that has read it, and never goes back', async () => {
+  it('of a region without machines is that of the oldest source that read it, and never goes back', async () => {
     const { provider, emptyRegion } = scene.sample;
     await addOld();
     await stampRegion('old', emptyRegion, '2025-06-01T00:00:00Z');
@@ -312,7 +313,7 @@ describe('the time of verification', () => {
     expect((await empty()).asOf).toBe('2025-06-01T00:00:00.000Z');
   });
 
-  it('of an organization without a cluster is that of the oldest source of clusters that is not retired', async () => {
+  it('of an organization without clusters is that of the oldest source of clusters that is not retired', async () => {
     const organization = await addOrganization(scene.sql, 'empty');
     await scene.sql`
       insert into sources (id, kind, adapter, verified_at) values ('late', 'clusters', 'test', '2026-02-01T00:00:00Z')`;
@@ -323,7 +324,7 @@ describe('the time of verification', () => {
     await scene.sql`update sources set retired_at = now() where id = 'plane'`;
     await scene.publisher.publishDirty();
     await until(async () => (await asOf()) === '2026-02-01T00:00:00.000Z');
-    // A publisher that read before and writes after does not bring it back; the next good run does.
+    // A publisher that read before and writes after does not restore it; the next good run does.
     await scene.cache.fleetbookVerifyIfLater(
       scene.keys.verified,
       'plane',
@@ -345,7 +346,7 @@ describe('the time of verification', () => {
     );
   });
 
-  it('comes from Postgres while the cache is reached and says nothing of it', async () => {
+  it('comes from Postgres while the cache is reachable and has none', async () => {
     const reader = await scene.linkedReader();
     await reader.link.poll();
     expect(await scene.cache.exists(scene.keys.verified)).toBe(0);
@@ -354,7 +355,7 @@ describe('the time of verification', () => {
     expect((await late.clusters.clusters(scene.sample.a)).asOf).toBe('2026-01-01T00:00:00.000Z');
   });
 
-  it('is not told while one of the sources was never verified', async () => {
+  it('is absent while one of the sources was never verified', async () => {
     await scene.sql`update sources set verified_at = null where id = 'plane'`;
     const reader = scene.reader();
     expect((await reader.clusters.clusters(scene.sample.a)).asOf).toBeUndefined();

@@ -27,7 +27,7 @@ function projects(upstream: FakeUpstream, ...names: readonly unknown[]): void {
   upstream.expect({ path: '/v1/project' }, { json });
 }
 
-/** What is read of one service, in the project that the options name. */
+/** Reads one service, in the project of the options. */
 async function itemsOf(row: Service, options: Record<string, string> = {}): Promise<ClusterItem[]> {
   await using upstream = await fakeUpstream();
   services(upstream, 'acme', row);
@@ -53,8 +53,8 @@ describe('a service of Aiven', () => {
   });
 
   it.each<[string, Service, { shards: number; replicas: number }]>([
-    ['whose nodes are in no shard is one', { node_count: 3 }, { shards: 1, replicas: 3 }],
-    ['without nodes is one shard still', { node_states: [] }, { shards: 1, replicas: 2 }],
+    ['with nodes outside of any shard has one shard', { node_count: 3 }, { shards: 1, replicas: 3 }],
+    ['without nodes has one shard', { node_states: [] }, { shards: 1, replicas: 2 }],
     [
       'has as many shards as its nodes name',
       {
@@ -69,12 +69,12 @@ describe('a service of Aiven', () => {
       { shards: 2, replicas: 2 },
     ],
     [
-      'counts shards by their position where they have no name',
+      'counts unnamed shards by position',
       { node_states: [node({ position: 0 }), node({ position: 1 })] },
       { shards: 2, replicas: 1 },
     ],
     [
-      'does not count the shard of a node that leaves, nor that node',
+      'counts neither a leaving node nor its shard',
       {
         node_count: 1,
         node_states: [node({ name: 's_1' }, 'leaving'), node({ name: 's_2' }, 'syncing_data')],
@@ -82,7 +82,7 @@ describe('a service of Aiven', () => {
       { shards: 1, replicas: 1 },
     ],
     [
-      'has what its largest shard has while nodes do not come out even',
+      'has the replicas of its largest shard while nodes are uneven',
       { node_count: 5, node_states: [node({ name: 's_1' }), node({ name: 's_2' })] },
       { shards: 2, replicas: 3 },
     ],
@@ -98,14 +98,14 @@ describe('a service of Aiven', () => {
     [4200, 5],
     [7936.5, 8],
     [512, 1],
-  ])('with %d MB of memory has a machine of %d GiB: whole ones, rounded up', async (node_memory_mb, ram) => {
+  ])('with %d MB of memory has a machine of %d GiB, rounded up', async (node_memory_mb, ram) => {
     expect(await clusterOf({ node_cpu_count: 2, node_memory_mb })).toMatchObject({
       machine: { name: 'business-4', cpu: 2, ram, ramUnit: 'Binary' },
     });
   });
 
   it.each([{ node_cpu_count: 2 }, { node_memory_mb: 4096 }, { node_cpu_count: null, node_memory_mb: 4096 }])(
-    'of whose shape a half is missing is known by its plan alone: %j',
+    'with half of a shape has only its plan as machine: %j',
     async (row) => {
       expect((await clusterOf(row))?.machine).toEqual({ name: 'business-4' });
     },
@@ -118,7 +118,7 @@ describe('a service of Aiven', () => {
     [null, undefined],
     [undefined, undefined],
   ])(
-    'with %s MB of disk space has these disks, of which no type or price is made up: %j',
+    'with %s MB of disk space has these disks, with an unknown type and price: %j',
     async (disk_space_mb, disks) => {
       expect((await clusterOf({ disk_space_mb }))?.disks).toEqual(disks);
     },
@@ -136,7 +136,7 @@ describe('a service of Aiven', () => {
     ['custom-aws-frankfurt', undefined, 'custom-aws-frankfurt'],
     ['elsewhere', undefined, 'elsewhere'],
     ['aws-', undefined, 'aws-'],
-  ])('in the cloud %s is with %s in the region %s', async (cloud_name, provider, code, providerName) => {
+  ])('in the cloud %s is at %s in the region %s', async (cloud_name, provider, code, providerName) => {
     const cluster = await clusterOf({ cloud_name });
     expect([cluster?.provider, cluster?.region]).toEqual([provider, { code }]);
     expect(cluster?.providerName).toBe(providerName);
@@ -149,13 +149,13 @@ describe('a service of Aiven', () => {
     'google-us-east1',
     'upcloud-de-fra',
     'avn-ovh-waw1',
-  ])('in the cloud %s is with a provider that has a catalogue', async (cloud_name) => {
+  ])('in the cloud %s is at a provider that has a catalogue', async (cloud_name) => {
     const catalogues = catalogueAdapters.map(({ provider }) => provider?.name.toLowerCase());
     const cluster = await clusterOf({ cloud_name });
     expect(catalogues).toContain((cluster?.providerName ?? cluster?.provider)?.toLowerCase());
   });
 
-  it('whose node_count is missing has the nodes that its node_states name, but for one that leaves', async () => {
+  it('without node_count has the nodes of its node_states except a leaving one', async () => {
     const node_states = [
       node({ name: 's_1' }),
       node({ name: 's_1' }),
@@ -168,7 +168,7 @@ describe('a service of Aiven', () => {
   });
 
   it.each([{}, { node_states: null }, { node_states: [] }, { node_states: [node(null, 'leaving')] }])(
-    'that says nowhere how many nodes it has is rejected: %j',
+    'without a number of nodes is rejected: %j',
     async (row) => {
       expect(await itemsOf({ node_count: undefined, ...row })).toEqual([
         {
@@ -200,20 +200,20 @@ describe('a service of Aiven', () => {
 });
 
 describe('services of Aiven', () => {
-  it('that are no databases are no clusters, unless the option types says so', async () => {
+  it('that are not databases are not clusters, unless the option types names them', async () => {
     const kafka = { service_type: 'kafka', node_count: 'not looked at' };
     expect(await itemsOf(kafka)).toEqual([]);
     expect(await itemsOf({ service_type: 'kafka' }, { types: 'pg , kafka' })).toHaveLength(1);
     expect(await itemsOf({}, { types: 'clickhouse' })).toEqual([]);
   });
 
-  it('without a type are rejected: whether they are clusters cannot be told', async () => {
+  it('without a type are rejected: they may be clusters', async () => {
     expect(await itemsOf({ service_type: undefined })).toEqual([
       { kind: 'rejected', key: 'acme/orders', reason: 'service_type is missing; it must be text' },
     ]);
   });
 
-  it('are read of the projects that the options name, each once, without asking which there are', async () => {
+  it('are read from the projects of the options, each once, without a list of projects', async () => {
     await using upstream = await fakeUpstream();
     services(upstream, 'acme', {});
     services(upstream, 'acme-test', {});
@@ -225,7 +225,7 @@ describe('services of Aiven', () => {
     ]);
   });
 
-  it('are not read at all when one project cannot be', async () => {
+  it('are not read at all if one project cannot be read', async () => {
     await using upstream = await fakeUpstream();
     projects(upstream, 'acme', 'other');
     services(upstream, 'acme', {});
@@ -236,7 +236,7 @@ describe('services of Aiven', () => {
     });
   });
 
-  it.each(['../../v2', 'a/b', '', 7, '..'])('of a project named %j are not asked for', async (name) => {
+  it.each(['../../v2', 'a/b', '', 7, '..'])('of a project named %j are not requested', async (name) => {
     await using upstream = await fakeUpstream();
     projects(upstream, name);
     await expect(readClusterItems(adapter, upstream.url)).rejects.toMatchObject({
@@ -257,7 +257,7 @@ it('the options are names separated by commas', () => {
   expect(problems({ project: 'acme' })).toContain('known are projects, types');
 });
 
-it('the token is not told when it cannot be sent', async () => {
+it('a token that no header can carry is not shown', async () => {
   await using upstream = await fakeUpstream();
   const reading = readClusterItems(adapter, upstream.url, {}, 'two words');
   await expect(reading).rejects.toMatchObject({

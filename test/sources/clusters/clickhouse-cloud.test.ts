@@ -84,7 +84,7 @@ describe('a service of ClickHouse Cloud', () => {
     expect((await clusterOf(row))?.machine).toMatchObject({ name: `${ram} GiB`, ram, ramUnit: 'Binary' });
   });
 
-  it('has disks of which nothing is known, rather than none', async () => {
+  it('has unknown disks instead of none', async () => {
     expect(await clusterOf({})).not.toHaveProperty('disks');
   });
 
@@ -101,7 +101,7 @@ describe('a service of ClickHouse Cloud', () => {
     ]);
   });
 
-  it('that says nothing of itself is told apart by its place', async () => {
+  it('without any name is identified by its place', async () => {
     await using upstream = await fakeUpstream();
     organizations(upstream, ACME);
     upstream.expect({ path: SERVICES }, { json: { result: [SERVICE, 'what'] } });
@@ -111,7 +111,7 @@ describe('a service of ClickHouse Cloud', () => {
 });
 
 describe('services of ClickHouse Cloud', () => {
-  it('are read of every organization that the key may see, which is their tenant', async () => {
+  it('are read from each organization of the key, which is their tenant', async () => {
     await using upstream = await fakeUpstream();
     organizations(upstream, ACME, 'other', ACME);
     const id = 'e7704f1d-7a3e-4d1b-9f4e-2b6c8d0a5511';
@@ -124,7 +124,7 @@ describe('services of ClickHouse Cloud', () => {
     ]);
   });
 
-  it.each(['../../v2', '', 7])('of an organization with the id %j are not asked for', async (id) => {
+  it.each(['../../v2', '', 7])('of an organization with the id %j are not requested', async (id) => {
     await using upstream = await fakeUpstream();
     organizations(upstream, id);
     await expect(readClusterItems(adapter, upstream.url)).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe('services of ClickHouse Cloud', () => {
     });
   });
 
-  it('are not read when a list comes back to a page that was read', async () => {
+  it('are not read if a list returns to an earlier page', async () => {
     await using upstream = await fakeUpstream();
     organizations(upstream, ACME);
     upstream.expect({ path: SERVICES }, { json: { result: [], nextCursor: 'a' } });
@@ -145,7 +145,7 @@ describe('services of ClickHouse Cloud', () => {
     });
   });
 
-  it('are not read when the next page cannot be told', async () => {
+  it('are not read if the next page is unreadable', async () => {
     await using upstream = await fakeUpstream();
     organizations(upstream, ACME);
     upstream.expect({ path: SERVICES }, { json: { result: [SERVICE], nextCursor: { page: 2 } } });
@@ -161,7 +161,7 @@ it.each(['0', '-4', '4.5', 'four', ''])('the option memoryPerCpu is no %j', (mem
   expect(read?.problems.join()).toMatch(/^memoryPerCpu must be a whole number above 0 \(GiB of memory/);
 });
 
-it('a key without its secret is told by its form alone', async () => {
+it('a key without its secret is rejected by its form', async () => {
   const reading = readClusterItems(adapter, 'http://127.0.0.1:9', {}, 'onlytheid');
   await expect(reading).rejects.toMatchObject({
     kind: 'misconfigured',

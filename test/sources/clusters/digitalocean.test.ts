@@ -23,7 +23,7 @@ function page(upstream: FakeUpstream, number: number, json: object): void {
   upstream.expect({ path: DATABASES, query: { page: String(number), per_page: '200' } }, { json });
 }
 
-/** The link to a page, as the upstream has it: below its public address. */
+/** The upstream's link to a page, under its public address. */
 function next(number: string): object {
   return { pages: { next: `https://api.digitalocean.com${DATABASES}?page=${number}&per_page=200` } };
 }
@@ -46,7 +46,7 @@ describe('a database of DigitalOcean', () => {
     ['resizing', 'resizing'],
     ['migrating', 'migrating'],
     ['forking', 'forking'],
-    ['a new word', 'a new word'],
+    ['an unknown word', 'a new word'],
     ['constructor', 'constructor'],
   ])('in the state %s has the status %s', async (status, expected) => {
     expect(await clusterOf({ status })).toMatchObject({ status: expected, shards: 1 });
@@ -63,13 +63,13 @@ describe('a database of DigitalOcean', () => {
   });
 
   it.each(['basic-xl', 'db-s-0vcpu-4gb', 'db-s-2vcpu', 'db-s-2vcpu-512mb', '2vcpu-4gbit'])(
-    'of the size %s, which states no shape, has a machine with that name alone',
+    'of the size %s, which states no shape, has a machine with only that name',
     async (size) => {
       expect((await clusterOf({ size }))?.machine).toEqual({ name: size });
     },
   );
 
-  it('has disks of which nothing is known, rather than none, where its storage is not told', async () => {
+  it('has unknown disks instead of none if its storage is missing', async () => {
     for (const storage_size_mib of [undefined, null])
       expect(await clusterOf({ storage_size_mib })).toMatchObject({ disks: undefined });
     expect((await clusterOf({ storage_size_mib: 10_752 }))?.disks).toEqual([
@@ -98,7 +98,7 @@ describe('a database of DigitalOcean', () => {
     ]);
   });
 
-  it('that says nothing of itself is told apart by its place', async () => {
+  it('without any name is identified by its place', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 1, { databases: [DATABASE, 7] });
     const items = await readClusterItems(adapter, upstream.url);
@@ -107,25 +107,25 @@ describe('a database of DigitalOcean', () => {
 });
 
 describe('databases of DigitalOcean', () => {
-  it('of an engine that is a queue are no clusters, unless the option engines says so', async () => {
+  it('of a queue’s engine are not clusters, unless the option engines names it', async () => {
     expect(await itemsOf({ engine: 'kafka', num_nodes: 'not looked at' })).toEqual([]);
     expect(await itemsOf({ engine: 'kafka' }, { engines: 'pg , kafka' })).toHaveLength(1);
     expect(await itemsOf({}, { engines: 'mysql' })).toEqual([]);
   });
 
-  it('are read on one page where the API names no other', async () => {
+  it('are read from one page if the API names no other', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 1, { databases: [DATABASE], links: {}, meta: { total: 1 } });
     expect(await readClusterItems(adapter, upstream.url)).toHaveLength(1);
   });
 
-  it('may be none', async () => {
+  it('may be absent', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 1, { databases: [] });
     expect(await readClusterItems(adapter, upstream.url)).toEqual([]);
   });
 
-  it('are not read when fewer come than the list advertises', async () => {
+  it('are not read if fewer arrive than the list announces', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 1, { databases: [DATABASE], meta: { total: 3 }, links: next('2') });
     page(upstream, 2, { databases: [DATABASE], meta: { total: 3 } });
@@ -135,7 +135,7 @@ describe('databases of DigitalOcean', () => {
     });
   });
 
-  it.each(['1', '3', 'x', ''])('are not read when the page %j is to follow the first', async (number) => {
+  it.each(['1', '3', 'x', ''])('are not read if the page %j follows the first', async (number) => {
     await using upstream = await fakeUpstream();
     page(upstream, 1, { databases: [DATABASE], links: next(number) });
     await expect(readClusterItems(adapter, upstream.url)).rejects.toMatchObject({
@@ -145,7 +145,7 @@ describe('databases of DigitalOcean', () => {
   });
 });
 
-it('the option engines is made of names separated by commas', () => {
+it('the option engines is a list of names separated by commas', () => {
   const problems = (options: object) =>
     adapter.options && readOptions(adapter.options, options, String).problems.join();
   expect(problems({ engines: 'pg, mysql' })).toBe('');

@@ -29,13 +29,13 @@ async function itemsOf(
   );
 }
 
-/** Another Fleetbook says how old its data is. */
+/** The answer's header with the age of the other instance's data. */
 const AS_OF = { 'fleetbook-as-of': '2026-02-28T23:59:00.000Z' };
 
 const clustersIn = (items: readonly ClusterItem[]) =>
   onlyClusters(items.filter((item) => item.kind !== 'validator' && item.kind !== 'as-of'));
 
-it('reads what this very service answers to an organization’s token, and only once', async () => {
+it('reads this service’s answer to an organization’s token, in one request', async () => {
   await using api = await testApi();
   const url = `http://127.0.0.1:${await listen(api.app)}`;
   const items = await itemsOf(url, api.token);
@@ -56,7 +56,7 @@ it('reads what this very service answers to an organization’s token, and only 
   ]);
 });
 
-it('reads one organization’s clusters and no other’s, as the token says; none where it has none', async () => {
+it('reads only the clusters of the token’s organization, or an empty list', async () => {
   await using api = await testApi();
   const url = `http://127.0.0.1:${await listen(api.app)}`;
   const second = await itemsOf(url, api.tokens.issue({ organizationId: 2 }));
@@ -64,7 +64,7 @@ it('reads one organization’s clusters and no other’s, as the token says; non
   expect(clustersIn(await itemsOf(url, api.tokens.issue({ organizationId: 3 })))).toEqual([]);
 });
 
-it('is misconfigured when the other instance revoked its token or gave it another scope', async () => {
+it('is misconfigured if the other instance revoked its token or changed its scope', async () => {
   await using api = await testApi();
   const url = `http://127.0.0.1:${await listen(api.app)}`;
   for (const token of [
@@ -80,7 +80,7 @@ it('is misconfigured when the other instance revoked its token or gave it anothe
 
 const ROW = (CLUSTERS[1] ?? [])[0];
 
-it('prices disks in the currency that the options name', async () => {
+it('prices disks in the currency of the options', async () => {
   await using upstream = await fakeUpstream();
   upstream.expect({ path: '/v1/clusters' }, { json: [ROW], headers: AS_OF });
   const [cluster] = clustersIn(await readClusterItems(adapter, upstream.url, { currency: 'EUR' }));

@@ -48,7 +48,7 @@ const keysOf = (items: readonly ClusterItem[]) =>
 describe('clusters from a JSON document', () => {
   const expected = clusterCase.clusters.map((cluster): ClusterItem => ({ kind: 'cluster', cluster }));
 
-  it('are read from a list, with every value kept exactly', async () => {
+  it('are read from a list, with each value unchanged', async () => {
     expect(await itemsOf(both)).toEqual(expected);
   });
 
@@ -58,14 +58,14 @@ describe('clusters from a JSON document', () => {
     expect(await itemsAt(`file://${path}`)).toEqual(expected);
   });
 
-  it('are read from an object that names another currency for the disks', async () => {
+  it('are read from an object that states another currency for the disks', async () => {
     const [first] = await itemsOf({ clusters: both, currency: 'EUR' });
     expect(
       first?.kind === 'cluster' && first.cluster.disks?.map((disk) => disk.type.price?.currency),
     ).toEqual(['EUR', 'EUR']);
   });
 
-  it('are read page after page, with the token, as Link headers lead', async () => {
+  it('are read page by page, with the token, along Link headers', async () => {
     await using upstream = await fakeUpstream();
     const headers = { authorization: 'Bearer tok' };
     const [first, second] = both as object[];
@@ -80,22 +80,22 @@ describe('clusters from a JSON document', () => {
     expect(await itemsAt(`${upstream.url}/api/clusters`, 'tok')).toEqual(expected);
   });
 
-  it('may be none: whether that many may disappear is the guard’s question', async () => {
+  it('may be absent: the guard decides whether they may disappear', async () => {
     expect(await itemsOf([])).toEqual([]);
   });
 
-  it('have the key that is given, else the slug, else the name', async () => {
+  it('have the stated key, else the slug, else the name', async () => {
     const [first] = both as object[];
     expect(keysOf(await itemsOf([{ ...first, id: 42 }]))).toEqual(['42']);
     expect(keysOf(await itemsOf([{ ...first, id: null }]))).toEqual(['cluster-test']);
     expect(keysOf(await itemsOf([{ ...first, id: null, slug: null }]))).toEqual(['Cluster Test']);
   });
 
-  it('are one when the same row comes twice, as on pages that shift while they are read', async () => {
+  it('are one if the same row comes twice, as on pages that shift during the read', async () => {
     expect(keysOf(await itemsOf([...(both as object[]), ...(both as object[])]))).toEqual(keysOf(expected));
   });
 
-  it('are rejected when two different ones have one key, whatever their order, but not in two organizations', async () => {
+  it('are rejected if two different ones have one key, in any order, but not in two organizations', async () => {
     const [first] = both as object[];
     const other = { ...first, status: 'Stopped' };
     for (const rows of [
@@ -115,9 +115,9 @@ describe('clusters from a JSON document', () => {
   });
 });
 
-describe('what the entry of the source may say in place of its rows', () => {
+describe('a default in the source’s entry', () => {
   it.each(['organization', 'region', 'provider', 'machine', 'user', 'disks'])(
-    'is %s: a row without it is described as far as it goes',
+    'is %s: a row without it is complete as far as possible',
     async (field) => {
       const [before] = await itemsOf(both);
       const [after] = await itemsOf(without(both, `/0/${field}`));
@@ -130,7 +130,7 @@ describe('what the entry of the source may say in place of its rows', () => {
     },
   );
 
-  it('is the shape of a machine that is named', async () => {
+  it('is the shape of a named machine', async () => {
     const [first] = await itemsOf(changed(both, '/0/machine', () => ({ name: 'cx32' })));
     expect(first).toMatchObject({ kind: 'cluster', cluster: { machine: { name: 'cx32' } } });
     const [nothing] = await itemsOf([...(changed(both, '/0/machine', () => ({})) as object[])]);
@@ -141,7 +141,7 @@ describe('what the entry of the source may say in place of its rows', () => {
   });
 });
 
-describe('a row that is no cluster', () => {
+describe('an unusable row', () => {
   it.each([
     'name',
     'region/code',
@@ -205,12 +205,12 @@ describe('a row that is no cluster', () => {
     expect(keysOf(items)).toContain('Ereignisse – Süd');
   });
 
-  it('is told apart by its place when it says nothing of itself', async () => {
+  it('without any name is identified by its place', async () => {
     expect(keysOf(await itemsOf([...(both as object[]), null]))).toContain('rejected cluster 3');
   });
 });
 
-describe('a document that holds no clusters', () => {
+describe('a document without clusters', () => {
   it.each([
     ['an object without them', { items: [] }, 'clusters is missing'],
     ['text', 'hello', 'the payload expected object'],
@@ -222,7 +222,7 @@ describe('a document that holds no clusters', () => {
     });
   });
 
-  it('is to be tried again when it is a file cut in half', async () => {
+  it('is retried if it is a truncated file', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clusters-'));
     const path = join(folder.path, 'clusters.json');
     await writeFile(path, JSON.stringify(both).slice(0, 400));
@@ -234,7 +234,7 @@ describe('a document that holds no clusters', () => {
 });
 
 describe('pages of clusters', () => {
-  it('are retried whole when a later one fails, and nothing is reported', async () => {
+  it('are retried as a whole if a later one fails, and nothing is reported', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/clusters' }, { json: both, headers: { link: '<?page=2>; rel=next' } });
     upstream.expect(
@@ -255,7 +255,7 @@ describe('pages of clusters', () => {
     await expect(first).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 3_000 });
   });
 
-  it('are invalid when they lead in a circle or to another origin', async () => {
+  it('are invalid if they lead in a circle or to another origin', async () => {
     for (const [link, says] of [
       ['<>; rel=next', '/clusters repeats a page'],
       ['<http://127.0.0.1:1/clusters>; rel=next', 'links to another origin'],
@@ -272,7 +272,7 @@ describe('pages of clusters', () => {
   });
 });
 
-describe('a list of clusters that is asked for by its validator', () => {
+describe('a list of clusters requested with its validator', () => {
   const read = async (url: string, etag: string): Promise<string[]> => {
     const validators = new Map([[url, { url, etag }]]);
     const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
@@ -283,7 +283,7 @@ describe('a list of clusters that is asked for by its validator', () => {
     return kinds;
   };
 
-  it('is unmodified as a whole when it has one page', async () => {
+  it('is unmodified as a whole if it has one page', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/clusters', headers: { 'if-none-match': '"1"' } }, { status: 304 });
     expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['unmodified']);
@@ -291,7 +291,7 @@ describe('a list of clusters that is asked for by its validator', () => {
     expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['validator']);
   });
 
-  it('is read whole when a first page that is unmodified leads to another, and has no version then', async () => {
+  it('is read as a whole, without a validator, if its unmodified first page leads to another', async () => {
     await using upstream = await fakeUpstream();
     const headers = { link: '<?page=2>; rel="next"', etag: '"1"' };
     upstream.expect({ path: '/clusters', headers: { 'if-none-match': '"1"' } }, { status: 304, headers });

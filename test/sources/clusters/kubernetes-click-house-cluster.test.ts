@@ -12,32 +12,32 @@ describe('a ClickHouseCluster', () => {
     expect(clusterCase.clusters).toContainEqual(only(CHC));
   });
 
-  it('is read the same with fields that nobody knows', () => {
+  it('is read the same with unknown fields', () => {
     const maps = ['/metadata/labels', '/metadata/annotations', '/spec/podTemplate/nodeSelector'];
     expect(read(everyObject(CHC, 'new-field', { a: [1] }, maps))).toEqual(read(CHC));
   });
 
-  it('has what its operator makes of one that does not say it', () => {
+  it('has its operator’s defaults for missing fields', () => {
     const bare = without(without(CHC, '/spec/replicas'), '/spec/shards');
     expect(only(bare)).toMatchObject({ shards: 1, replicas: 3 });
   });
 
   it.each<[string, Json, string]>([
     ['Active while every replica is ready', {}, 'Active'],
-    ['Degraded while one is not', { readyReplicas: 5 }, 'Degraded'],
-    ['Degraded while nothing is known of them', { readyReplicas: null }, 'Degraded'],
-    ['Creating before its operator has seen it', { currentRevision: '', conditions: null }, 'Creating'],
+    ['Degraded while one is not ready', { readyReplicas: 5 }, 'Degraded'],
+    ['Degraded while no replica’s state is known', { readyReplicas: null }, 'Degraded'],
+    ['Creating before its operator has processed it', { currentRevision: '', conditions: null }, 'Creating'],
     [
-      'Creating while it was never whole',
+      'Creating before it was first complete',
       { currentRevision: '', conditions: [{ type: 'Ready', status: 'False', reason: 'SomeShardsNotReady' }] },
       'Creating',
     ],
     [
-      'what the condition gives as its reason',
+      'the condition’s reason',
       { readyReplicas: 3, conditions: [{ type: 'Ready', status: 'False', reason: 'SomeShardsNotReady' }] },
       'SomeShardsNotReady',
     ],
-    ['not ready when the condition is missing', { conditions: [] }, 'NotReady'],
+    ['not ready if the condition is missing', { conditions: [] }, 'NotReady'],
   ])('is %s', (_, status, expected) => {
     const whole = changed(
       CHC,
@@ -51,7 +51,7 @@ describe('a ClickHouseCluster', () => {
     expect(only(without(CHC, '/status')).status).toBe('Creating');
   });
 
-  it.each(['/spec/replicas', '/spec/shards'])('is Stopped when %s is 0', (pointer) => {
+  it.each(['/spec/replicas', '/spec/shards'])('is Stopped if %s is 0', (pointer) => {
     expect(only(having(CHC, pointer, 0)).status).toBe('Stopped');
   });
 
@@ -60,7 +60,7 @@ describe('a ClickHouseCluster', () => {
     expect(only(deleted).status).toBe('Terminating');
   });
 
-  it('names only the machine type where it asks for no resources, and none without a type', () => {
+  it('names only the machine type if it requests no resources, and no machine without a type', () => {
     expect(only(without(CHC, RESOURCES)).machine).toEqual({ name: 'n2-standard-4' });
     const nowhere = without(without(CHC, RESOURCES), '/spec/podTemplate');
     expect(only(nowhere)).toMatchObject({ machine: undefined });
@@ -71,7 +71,7 @@ describe('a ClickHouseCluster', () => {
     expect(only(bare).disks).toEqual([]);
   });
 
-  it('is rejected when a size is unreadable', () => {
+  it('is rejected if a size is unreadable', () => {
     const broken = having(CHC, '/spec/dataVolumeClaimSpec/resources/requests/storage', '200 GB');
     expect(read(broken)).toEqual([
       {

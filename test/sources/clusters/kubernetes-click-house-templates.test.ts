@@ -6,11 +6,11 @@ const LAYOUT = '/spec/configuration/clusters/0/layout';
 const LARGE = { name: 'r5.4xlarge', cpu: 14, ram: 120, ramUnit: 'Binary' };
 const SMALL = { name: 'r5.large', cpu: 2, ram: 16, ramUnit: 'Binary' };
 const FAST = [{ type: { name: 'io2' }, size: 500, unit: 'GiB' }];
-/** The names of the larger templates below, and no logs. */
+/** Names of the larger templates below, without logs. */
 const LARGER = { podTemplate: 'large', dataVolumeClaimTemplate: 'fast' };
 const SPEC = CHI as { spec: { templates: { podTemplates: Json[]; volumeClaimTemplates: Json[] } } };
 
-/** Templates besides those that the example's defaults name. */
+/** Templates besides those of the example's defaults. */
 const TEMPLATES = {
   hostTemplates: [{ name: 'by-host', spec: { templates: LARGER } }, { name: 'without a spec' }],
   podTemplates: [
@@ -32,7 +32,7 @@ const TEMPLATES = {
   ],
 };
 
-/** The example with these templates and this layout, and with no defaults but `usual`. */
+/** The example with these templates and this layout, and with only the default `usual`. */
 function laidOut(layout: Json, usual: Json = {}): Json {
   return having(having(having(CHI, '/spec/templates', TEMPLATES), LAYOUT, layout), '/spec/defaults', {
     templates: usual,
@@ -49,7 +49,7 @@ describe('the templates of a ClickHouseInstallation', () => {
     ['the shards of its replicas', { replicas: [{ shards: [{ templates: LARGER }] }] }],
     ['a host template', { shards: [{ templates: { hostTemplate: 'by-host' } }] }],
     [
-      'several levels, each a part of them',
+      'several levels, each with a part of them',
       {
         shards: [
           { templates: { podTemplate: 'large' }, replicas: [{ templates: { volumeClaimTemplate: 'fast' } }] },
@@ -68,12 +68,12 @@ describe('the templates of a ClickHouseInstallation', () => {
     ],
     ['a shard before the defaults', { shards: [{ templates: LARGER }] }, LARGE],
     [
-      'a shard in its replica before one of nothing',
+      'a shard in its replica before a shard with none',
       { shards: [{ replicas: [{ templates: {} }] }], replicas: [{ shards: [{ templates: LARGER }] }] },
       LARGE,
     ],
     [
-      'no replica’s where shards are listed',
+      'no replica’s if shards are listed',
       { shards: [{ replicas: [{}] }], replicas: [{ templates: LARGER }] },
       SMALL,
     ],
@@ -82,7 +82,7 @@ describe('the templates of a ClickHouseInstallation', () => {
     expect(only(laidOut(layout, USUAL)).machine).toEqual(machine);
   });
 
-  it('may be one that the cluster names before the defaults, and a shard before the cluster', () => {
+  it('may come from the cluster before the defaults, and from a shard before the cluster', () => {
     const object = laidOut({ shards: [{ templates: LARGER }] }, USUAL);
     const own = having(object, '/spec/configuration/clusters/0/templates', {
       podTemplate: 'clickhouse',
@@ -114,7 +114,7 @@ describe('the templates of a ClickHouseInstallation', () => {
     expect(cluster.disks).toHaveLength(1);
   });
 
-  it('that differ by name alone are alike', () => {
+  it('that differ only by name are equal', () => {
     const twin = { ...(TEMPLATES.podTemplates.at(-1) as object), name: 'twin' };
     const layout = {
       shards: [
@@ -132,7 +132,7 @@ describe('the templates of a ClickHouseInstallation', () => {
 });
 
 describe('the normalized state of a ClickHouseInstallation', () => {
-  /** As the operator leaves it: every host is listed, with its templates. */
+  /** The operator's normalized state: each host is listed, with its templates. */
   const completed = {
     metadata: { name: 'events' },
     spec: {
@@ -165,7 +165,7 @@ describe('the normalized state of a ClickHouseInstallation', () => {
   const completedAs = (object: Json, normalizedCompleted: unknown) =>
     having(object, '/status', { status: 'Completed', normalizedCompleted: normalizedCompleted as Json });
 
-  it('goes before what the object itself says of templates, and its layout does not', () => {
+  it('has priority over the object’s templates, but its layout has not', () => {
     expect(only(completedAs(CHI, completed))).toMatchObject({
       shards: 3,
       replicas: 2,
@@ -174,13 +174,13 @@ describe('the normalized state of a ClickHouseInstallation', () => {
     });
   });
 
-  it('says nothing of a cluster that was added since', () => {
+  it('does not cover a cluster that was added later', () => {
     const added = having(CHI, '/spec/configuration/clusters', [{ name: 'main' }, { name: 'new' }]);
     expect(clusters(completedAs(added, completed))).toMatchObject([{ machine: LARGE }, { machine: SMALL }]);
   });
 
   it.each([{}, 'what', { spec: { configuration: { clusters: 7 } } }, null])(
-    'is not looked at where it cannot be read: %j',
+    'is ignored if it is unreadable: %j',
     (unreadable) => {
       expect(only(completedAs(CHI, unreadable)).machine).toEqual(SMALL);
     },

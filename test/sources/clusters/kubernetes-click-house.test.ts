@@ -5,7 +5,7 @@ import { CHI, CHI_UID, clusters, having, only, read } from './kubernetes-objects
 
 const CLUSTERS = '/spec/configuration/clusters';
 
-/** In the form of an example of the operator: parts without a name, and a claim without a size that nothing mounts. */
+/** An example of the operator: parts without a name, and an unmounted claim without a size. */
 const OPENEBS = fixture('kubernetes/click-house-installation-openebs.json');
 
 describe('a ClickHouseInstallation', () => {
@@ -34,7 +34,7 @@ describe('a ClickHouseInstallation', () => {
     ]);
   });
 
-  it('is read the same with fields that nobody knows', () => {
+  it('is read the same with unknown fields', () => {
     const maps = [
       '/metadata/labels',
       '/metadata/annotations',
@@ -45,20 +45,20 @@ describe('a ClickHouseInstallation', () => {
 
   it.each<[string, Json, number, number]>([
     ['nothing', {}, 1, 1],
-    ['zeros, which the operator leaves out', { shardsCount: 0, replicasCount: 0 }, 1, 1],
+    ['zeros, which the operator ignores', { shardsCount: 0, replicasCount: 0 }, 1, 1],
     ['shards only', { shardsCount: 4 }, 4, 1],
     ['replicas only', { replicasCount: 2 }, 1, 2],
     ['a list of shards', { shards: [{}, {}, {}] }, 3, 1],
-    ['fewer shards listed than counted', { shardsCount: 4, shards: [{}, {}] }, 4, 1],
-    ['more shards listed than counted', { shardsCount: 1, shards: [{}, {}] }, 2, 1],
-    ['shards of their own replicas', { shards: [{ replicasCount: 2 }, { replicas: [{}, {}, {}] }] }, 2, 3],
+    ['fewer listed than counted shards', { shardsCount: 4, shards: [{}, {}] }, 4, 1],
+    ['more listed than counted shards', { shardsCount: 1, shards: [{}, {}] }, 2, 1],
+    ['shards with separate replicas', { shards: [{ replicasCount: 2 }, { replicas: [{}, {}, {}] }] }, 2, 3],
     ['a list of replicas', { replicas: [{ shards: [{}, {}] }, { shardsCount: 3 }] }, 3, 2],
-    ['replicas beside shards, which are ignored', { shards: [{}], replicas: [{}, {}, {}] }, 1, 1],
+    ['replicas next to shards, which are ignored', { shards: [{}], replicas: [{}, {}, {}] }, 1, 1],
   ])('has the layout of %s', (_, layout, shards, replicas) => {
     expect(only(having(CHI, `${CLUSTERS}/0/layout`, layout))).toMatchObject({ shards, replicas });
   });
 
-  it('is as many clusters as it has, each with a key and a name of its own', () => {
+  it('is several clusters, each with a separate key and name', () => {
     const several = having(CHI, CLUSTERS, [{ name: 'a', layout: { shardsCount: 3 } }, { name: 'b' }]);
     expect(clusters(several)).toMatchObject([
       { key: `${CHI_UID}/a`, name: 'events/a', shards: 3 },
@@ -66,14 +66,14 @@ describe('a ClickHouseInstallation', () => {
     ]);
   });
 
-  it('is the cluster that the operator makes of one that names none', () => {
+  it('is the operator’s default cluster if it names none', () => {
     expect(only(without(CHI, '/spec/configuration'))).toMatchObject({
       key: `${CHI_UID}/cluster`,
       name: 'events',
     });
   });
 
-  it('rejects clusters of one name, and keeps the others', () => {
+  it('rejects clusters of the same name, and reads the others', () => {
     const items = read(having(CHI, CLUSTERS, [{ name: 'a' }, { name: 'b' }, { name: 'a' }]));
     expect(items).toMatchObject([
       { kind: 'rejected', key: `${CHI_UID}/a`, reason: expect.stringContaining('the same name') },
@@ -83,22 +83,18 @@ describe('a ClickHouseInstallation', () => {
   });
 
   it.each<[string, Json, string]>([
-    ['Active when it is completed', { status: 'Completed' }, 'Active'],
-    ['Creating before the operator has seen it', {}, 'Creating'],
-    ['Creating while it was never completed', { status: 'InProgress' }, 'Creating'],
+    ['Active once it is completed', { status: 'Completed' }, 'Active'],
+    ['Creating before the operator has processed it', {}, 'Creating'],
+    ['Creating before it was first completed', { status: 'InProgress' }, 'Creating'],
+    ['the operator’s word during a change', { status: 'InProgress', taskIDsCompleted: ['x'] }, 'InProgress'],
     [
-      'the operator’s word while it is changed',
-      { status: 'InProgress', taskIDsCompleted: ['x'] },
-      'InProgress',
-    ],
-    [
-      'the same where only the completed state tells it',
+      'the same if only the completed state has it',
       { status: 'InProgress', normalizedCompleted: {} },
       'InProgress',
     ],
-    ['Aborted when that is what the operator says', { status: 'Aborted' }, 'Aborted'],
-    ['Terminating when that is what the operator says', { status: 'Terminating' }, 'Terminating'],
-    ['a word that came later', { status: 'Paused' }, 'Paused'],
+    ['Aborted if the operator reports it', { status: 'Aborted' }, 'Aborted'],
+    ['Terminating if the operator reports it', { status: 'Terminating' }, 'Terminating'],
+    ['an unknown word', { status: 'Paused' }, 'Paused'],
   ])('is %s', (_, status, expected) => {
     expect(only(having(CHI, '/status', status)).status).toBe(expected);
   });
@@ -120,7 +116,7 @@ describe('a ClickHouseInstallation', () => {
     expect(only(having(deleted, '/spec/stop', 'yes')).status).toBe('Terminating');
   });
 
-  it('takes the templates that a cluster names before those of the installation', () => {
+  it('prefers the templates of a cluster to those of the installation', () => {
     const own = having(CHI, `${CLUSTERS}/0/templates`, {
       podTemplate: 'other',
       dataVolumeClaimTemplate: 'left-over',
@@ -132,7 +128,7 @@ describe('a ClickHouseInstallation', () => {
     expect(only(own)).toMatchObject({ machine: undefined });
   });
 
-  it('has the volumes that its container mounts, of those that are claims', () => {
+  it('has the claims that its container mounts', () => {
     const mounts = [{ name: 'left-over' }, { name: 'config-map' }];
     const mounted = having(CHI, '/spec/templates/podTemplates/0/spec/containers/1/volumeMounts', mounts);
     const bare = without(mounted, '/spec/defaults/templates/dataVolumeClaimTemplate');
@@ -141,12 +137,12 @@ describe('a ClickHouseInstallation', () => {
     ]);
   });
 
-  it('says nothing of disks where their templates lie elsewhere, and none where there are none', () => {
+  it('has unknown disks if their templates are elsewhere, and no disks if there are no templates', () => {
     expect(only(without(CHI, '/spec/templates/volumeClaimTemplates'))).toMatchObject({ disks: undefined });
     expect(only(without(CHI, '/spec/defaults')).disks).toEqual([]);
   });
 
-  it('takes a limit for what is reserved where there is no request', () => {
+  it('uses limits if there are no requests', () => {
     const limits = { limits: { cpu: '4', memory: '16G' } };
     const limited = having(CHI, '/spec/templates/podTemplates/0/spec/containers/1/resources', limits);
     expect(only(limited).machine).toEqual({ name: 'r5.large', cpu: 4, ram: 16, ramUnit: 'Decimal' });
@@ -159,7 +155,7 @@ describe('a ClickHouseInstallation', () => {
     expect(only(without(CHI, pointer)).machine).toEqual({ name: 'r5.large' });
   });
 
-  it('drops templates and clusters without a name, and claims without a size that no host uses', () => {
+  it('drops templates and clusters without a name, and unused claims without a size', () => {
     const spec = (OPENEBS as { spec: { configuration: object; templates: object } }).spec;
     expect(only(OPENEBS)).toMatchObject({
       name: 'openebs',
@@ -168,10 +164,10 @@ describe('a ClickHouseInstallation', () => {
       machine: { cpu: 2, ram: 4 },
       disks: [{ type: { name: 'openebs-local' }, size: 10, unit: 'GiB' }],
     });
-    // Of clusters that all lack a name the operator names the first.
+    // The operator names the first of several unnamed clusters.
     const unnamed = having(OPENEBS, CLUSTERS, [{ layout: { shardsCount: 2 } }]);
     expect(only(unnamed)).toMatchObject({ key: `${CHI_UID}/cluster`, shards: 2 });
-    // A claim that a host uses must have a size.
+    // A used claim must have a size.
     const sizeless = having(OPENEBS, '/spec/templates', {
       ...spec.templates,
       volumeClaimTemplates: [{ name: 'data', spec: { accessModes: ['ReadWriteOnce'] } }],
@@ -184,7 +180,7 @@ describe('a ClickHouseInstallation', () => {
     ]);
   });
 
-  it('rejects each of its clusters when a quantity is unreadable, and quotes that one alone', () => {
+  it('rejects each of its clusters if a quantity is unreadable, and quotes only that quantity', () => {
     const broken = having(
       CHI,
       '/spec/templates/volumeClaimTemplates/0/spec/resources/requests/storage',

@@ -10,15 +10,15 @@ describe('a CloudNativePG cluster', () => {
     expect(clusterCase.clusters).toContainEqual(only(PG));
   });
 
-  it('is read the same with fields that nobody knows', () => {
+  it('is read the same with unknown fields', () => {
     const maps = ['/metadata/labels', '/metadata/annotations'];
     expect(read(everyObject(PG, 'new-field', { a: [1] }, maps))).toEqual(read(PG));
   });
 
   it.each<[string, Json, Json, string]>([
     ['Stopped while it hibernates', { 'cnpg.io/hibernation': 'on' }, {}, 'Stopped'],
-    ['Active with a hibernation that is off', { 'cnpg.io/hibernation': 'off' }, {}, 'Active'],
-    ['Fenced as a whole, whatever its phase says', { 'cnpg.io/fencedInstances': '["*"]' }, {}, 'Fenced'],
+    ['Active with hibernation off', { 'cnpg.io/hibernation': 'off' }, {}, 'Active'],
+    ['Fenced as a whole, in any phase', { 'cnpg.io/fencedInstances': '["*"]' }, {}, 'Fenced'],
     [
       'Fenced instance by instance',
       { 'cnpg.io/fencedInstances': '["orders-1","orders-2","orders-3"]' },
@@ -26,28 +26,23 @@ describe('a CloudNativePG cluster', () => {
       'Fenced',
     ],
     [
-      'Degraded with one fenced',
+      'Degraded with one fenced instance',
       { 'cnpg.io/fencedInstances': '["orders-2"]' },
       { readyInstances: 2 },
       'Degraded',
     ],
-    ['Active with a fence of none', { 'cnpg.io/fencedInstances': '[]' }, {}, 'Active'],
-    ['Active with a fence that cannot be read', { 'cnpg.io/fencedInstances': 'all' }, {}, 'Active'],
+    ['Active with an empty fence', { 'cnpg.io/fencedInstances': '[]' }, {}, 'Active'],
+    ['Active with an unreadable fence', { 'cnpg.io/fencedInstances': 'all' }, {}, 'Active'],
     [
-      'Creating before it has had a primary',
+      'Creating before its first primary',
       {},
       { currentPrimary: '', readyInstances: 0, conditions: [] },
       'Creating',
     ],
+    ['not ready if no instance is, whatever the condition', {}, { readyInstances: 0 }, 'ClusterIsNotReady'],
+    ['not ready if the condition is missing', {}, { conditions: [] }, 'ClusterIsNotReady'],
     [
-      'not ready when nothing is, whatever the condition says',
-      {},
-      { readyInstances: 0 },
-      'ClusterIsNotReady',
-    ],
-    ['not ready when the condition is missing', {}, { conditions: [] }, 'ClusterIsNotReady'],
-    [
-      'what the condition gives as its reason',
+      'the condition’s reason',
       {},
       { conditions: [{ type: 'Ready', status: 'False', reason: 'DetachedVolume' }] },
       'DetachedVolume',
@@ -71,8 +66,8 @@ describe('a CloudNativePG cluster', () => {
 
   it.each<[string, Json, string]>([
     ['without a size', {}, 'spec.storage.size must have a size'],
-    ['of no size', { size: '0' }, 'spec.storage.size must be a size above 0'],
-    ['of less than nothing', { size: '-1Gi' }, 'spec.storage.size must be a size above 0'],
+    ['of size zero', { size: '0' }, 'spec.storage.size must be a size above 0'],
+    ['of a negative size', { size: '-1Gi' }, 'spec.storage.size must be a size above 0'],
     ['of a size beyond any disk', { size: '1e30' }, 'spec.storage.size must be a size above 0'],
   ])('is rejected with storage %s', (_, storage, reason) => {
     expect(read(having(PG, '/spec/storage', storage))).toMatchObject([

@@ -31,7 +31,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** A kubeconfig of one context, and a file of it that goes with its scope. */
+/** A kubeconfig with one context, in a temporary file. */
 async function kubeconfig(server: string, user: object, cluster: object = {}) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-kubeconfig-'));
   const file = join(folder.path, 'config');
@@ -55,18 +55,18 @@ async function kubeconfig(server: string, user: object, cluster: object = {}) {
 }
 
 describe('the API server', () => {
-  it('is asked over https with the certificate authority of the option caFile', async () => {
+  it('is reached over https with the certificate authority of the option caFile', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc', tls });
     expect(await ask({ url: kube.url, token: 'abc', caFile: path('ca.crt') })).toEqual(EMPTY);
   });
 
-  it('is not trusted without that', async () => {
+  it('is not trusted without the certificate authority', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, tls });
     await expect(ask({ url: kube.url, token: 'abc' })).rejects.toMatchObject({ kind: 'misconfigured' });
     expect(kube.taken).toEqual([]);
   });
 
-  it('may lie below a path, as behind a gateway', async () => {
+  it('may have a path prefix, as behind a gateway', async () => {
     await using gateway = await fakeUpstream();
     gateway.expect(
       { path: `/k8s/clusters/c-1${PATH}`, headers: { authorization: 'Bearer abc' }, times: 2 },
@@ -76,7 +76,7 @@ describe('the API server', () => {
     expect(await ask({ url: `${gateway.url}/k8s/clusters/c-1/`, token: 'abc' })).toEqual(EMPTY);
   });
 
-  it('refuses a wrong token, which nothing repeats', async () => {
+  it('rejects a wrong token, and the error does not repeat it', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc' });
     const failure: unknown = await ask({ url: kube.url, token: 'wrong-token' }).catch(
       (error: unknown) => error,
@@ -86,10 +86,14 @@ describe('the API server', () => {
   });
 
   it.each<[string, Partial<ServerAddress> & { readonly url: string }, string]>([
-    ['nobody listens', { url: 'http://127.0.0.1:1' }, 'retry'],
+    ['no process listens', { url: 'http://127.0.0.1:1' }, 'retry'],
     ['the URL holds credentials', { url: 'https://a:b@127.0.0.1:1' }, 'misconfigured'],
     ['the URL is of another protocol', { url: 'ftp://127.0.0.1' }, 'misconfigured'],
-    ['the token cannot be sent', { url: 'http://127.0.0.1:1', token: 'a\nb' }, 'misconfigured'],
+    [
+      'the token has characters that no header can carry',
+      { url: 'http://127.0.0.1:1', token: 'a\nb' },
+      'misconfigured',
+    ],
     ['a context is named without a kubeconfig', { url: 'http://127.0.0.1:1', context: 'a' }, 'misconfigured'],
     [
       'the certificate authority is missing',
@@ -98,15 +102,15 @@ describe('the API server', () => {
     ],
     ['the kubeconfig is missing', { url: '/none/kubeconfig' }, 'gone'],
     ['the kubeconfig is a folder', { url: tmpdir() }, 'misconfigured'],
-    ['the kubeconfig is something else', { url: import.meta.filename }, 'misconfigured'],
-    ['a token is given beside a kubeconfig', { url: '/none/kubeconfig', token: 'a' }, 'misconfigured'],
-    ['this is no pod', { url: 'https://kubernetes.default.svc' }, 'misconfigured'],
-  ])('cannot be asked when %s', async (_, address, kind) => {
+    ['the kubeconfig has another format', { url: import.meta.filename }, 'misconfigured'],
+    ['both a token and a kubeconfig are given', { url: '/none/kubeconfig', token: 'a' }, 'misconfigured'],
+    ['the process is not in a pod', { url: 'https://kubernetes.default.svc' }, 'misconfigured'],
+  ])('cannot be reached if %s', async (_, address, kind) => {
     vi.stubEnv('KUBERNETES_SERVICE_HOST', undefined);
     await expect(ask(address)).rejects.toMatchObject({ name: 'SourceError', kind });
   });
 
-  it('is asked with credentials that are read once for what follows each other', async () => {
+  it('reads credentials once for consecutive requests', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     let read = 0;
     const server = new ApiServer(async () => {
@@ -121,10 +125,10 @@ describe('the API server', () => {
     expect([read, kube.count('list')]).toEqual([2, 5]);
   });
 
-  it('gives up when it does not answer in time', async () => {
+  it('is abandoned if it does not answer in time', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     const server = new ApiServer(
-      // A plugin that hangs.
+      // A hanging plugin.
       () => new Promise(() => {}),
     );
     const request = { path: '/', query: {}, right: 'list', signal: new AbortController().signal };
@@ -137,7 +141,7 @@ describe('the API server', () => {
 });
 
 describe('a pod', () => {
-  it('asks the API server around it with its own account', async () => {
+  it('uses the surrounding API server with its service account', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'of-the-pod', tls });
     await using root = await mkdtempDisposable(join(tmpdir(), 'fleetbook-pod-'));
     const account = join(root.path, 'var/run/secrets/kubernetes.io/serviceaccount');
@@ -172,7 +176,7 @@ describe('a kubeconfig', () => {
     await expect(ask({ url: bare.file })).rejects.toMatchObject({ name: 'SourceError' });
   });
 
-  it('gives what a plugin prints', async () => {
+  it('gives the output of a plugin', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'printed', tls });
     const credential = {
       apiVersion: 'client.authentication.k8s.io/v1',
@@ -190,16 +194,16 @@ describe('a kubeconfig', () => {
 
   it.each([
     ['fails', process.execPath, ['-e', 'console.error("my-secret"); process.exit(1)'], 'retry'],
-    ['prints something else', process.execPath, ['-p', '"my-secret"'], 'retry'],
+    ['prints another format', process.execPath, ['-p', '"my-secret"'], 'retry'],
     ['does not exist', '/none/plugin', [], 'misconfigured'],
-  ] as const)('whose plugin %s is an error that repeats nothing of it', async (_, command, args, kind) => {
+  ] as const)('with a plugin that %s is an error that repeats no output', async (_, command, args, kind) => {
     await using config = await kubeconfig('https://127.0.0.1:1', { exec: { command, args } });
     const failure: unknown = await ask({ url: config.file }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ name: 'SourceError', kind });
     expect(String(failure)).not.toContain('my-secret');
   });
 
-  it('is used in the context that the option names', async () => {
+  it('uses the context of the option', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     await using config = await kubeconfig(kube.url, { token: 'abc' }, { 'insecure-skip-tls-verify': true });
     expect(await ask({ url: config.file, context: 'usual' })).toEqual(EMPTY);
@@ -213,7 +217,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  it('with a server without https must say that it is meant so', async () => {
+  it('for a server without https needs an explicit option', async () => {
     await using config = await kubeconfig('http://127.0.0.1:1', { token: 'abc' });
     await expect(ask({ url: config.file })).rejects.toMatchObject({
       kind: 'misconfigured',
@@ -221,7 +225,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  it('is read anew each time: a token that was rotated is found', async () => {
+  it('is read again each time, so that a rotated token is found', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'new' });
     const cluster = { 'insecure-skip-tls-verify': true };
     await using config = await kubeconfig(kube.url, { token: 'old' }, cluster);

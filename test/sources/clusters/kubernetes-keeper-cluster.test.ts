@@ -24,15 +24,15 @@ describe('a KeeperCluster', () => {
     expect(clusterCase.clusters).toContainEqual(only(KEEPER));
   });
 
-  it('has three replicas where it does not say how many', () => {
+  it('has three replicas by default', () => {
     expect(only(without(KEEPER, '/spec/replicas'))).toMatchObject({ shards: 1, replicas: 3 });
   });
 
   it.each<[string, Json, string]>([
     ['Degraded while a replica is not ready', { readyReplicas: 2 }, 'Degraded'],
-    ['Creating while it never stood', { currentRevision: '', conditions: [] }, 'Creating'],
+    ['Creating before it was first ready', { currentRevision: '', conditions: [] }, 'Creating'],
     [
-      'what keeps it from being ready',
+      'the condition’s reason',
       { readyReplicas: 1, conditions: [{ type: 'Ready', status: 'False', reason: 'NotEnoughFollowers' }] },
       'NotEnoughFollowers',
     ],
@@ -55,21 +55,21 @@ describe('a KeeperCluster', () => {
     expect(only(without(KEEPER, '/spec/dataVolumeClaimSpec')).disks).toEqual([]);
   });
 
-  it('is rejected when a size is unreadable', () => {
+  it('is rejected if a size is unreadable', () => {
     const broken = having(KEEPER, '/spec/dataVolumeClaimSpec/resources/requests/storage', '10 GB');
     expect(read(broken)).toMatchObject([
       { kind: 'rejected', key: UID, reason: expect.stringContaining('dataVolumeClaimSpec') },
     ]);
   });
 
-  it('is read where the option kinds names it', async () => {
+  it('is read if the option kinds names it', async () => {
     await using kube = await FakeKubernetes.start({ installed: INSTALLED });
     kube.put(KEEPER as KubernetesObject);
     const items = await itemsAt(kube.url, { kinds: 'click-house-cluster, keeper-cluster' });
     expect(items).toMatchObject([{ kind: 'cluster', cluster: { key: UID } }]);
   });
 
-  it('is not even asked for where no option names it: older credentials may not list it', async () => {
+  it('is not requested by default, since older credentials may not list it', async () => {
     await using kube = await FakeKubernetes.start({ installed: INSTALLED });
     kube.put(KEEPER as KubernetesObject);
     await expect(itemsAt(kube.url, {})).rejects.toMatchObject({ kind: 'gone' });

@@ -3,15 +3,15 @@ import type { Json } from '../../conformance/catalogue-case.ts';
 import { without } from '../../conformance/json-changes.ts';
 import { CHI, CHI_UID, having, only, PG, PG_UID, read } from './kubernetes-objects.ts';
 
-describe('what labels say', () => {
+describe('labels', () => {
   const labelled = { organizationLabel: 'team' };
 
-  it('may be whose a cluster is', () => {
+  it('may name the organization', () => {
     expect(only(CHI, labelled).tenant).toBe('data-platform');
     expect(only(PG, labelled).tenant).toBe('shop');
   });
 
-  it('is never guessed: an object without the label is rejected', () => {
+  it('are never guessed: an object without the label is rejected', () => {
     for (const [object, key] of [
       [CHI, `${CHI_UID}/main`],
       [PG, PG_UID],
@@ -22,7 +22,7 @@ describe('what labels say', () => {
     }
   });
 
-  it('is read by the keys that the options give', () => {
+  it('have the keys of the options', () => {
     const options = {
       providerLabel: 'team',
       creatorLabel: 'app.kubernetes.io/managed-by',
@@ -33,7 +33,7 @@ describe('what labels say', () => {
     expect(cluster).toMatchObject({ region: undefined });
   });
 
-  it('goes before what pods demand of their nodes, and an annotation before a label', () => {
+  it('have priority over node selectors, and annotations over labels', () => {
     const region = 'topology.kubernetes.io/region';
     const both = having(CHI, '/metadata/labels', { [region]: 'eu-west-1' });
     expect(only(both).region).toEqual({ code: 'eu-west-1' });
@@ -48,7 +48,7 @@ describe('what labels say', () => {
       [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: ['a', 'b'] }],
     ],
     ['any but one', [{ key: 'node.kubernetes.io/instance-type', operator: 'NotIn', values: ['a'] }]],
-  ])('is not made of a node affinity to %s', (_, matchExpressions) => {
+  ])('do not come from a node affinity to %s', (_, matchExpressions) => {
     const at = '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms';
     expect(only(having(PG, at, [{ matchExpressions }])).machine).toEqual({
       cpu: 2,
@@ -57,7 +57,7 @@ describe('what labels say', () => {
     });
   });
 
-  it('is not made of an affinity whose alternatives differ', () => {
+  it('do not come from an affinity with different alternatives', () => {
     const at = '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms';
     const term = (type: string) => ({
       matchExpressions: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: [type] }],
@@ -66,7 +66,7 @@ describe('what labels say', () => {
     expect(only(having(PG, at, [term('a'), term('a')])).machine).toHaveProperty('name', 'a');
   });
 
-  it('is refused when no answer could hold it', () => {
+  it('are rejected if no answer can contain them', () => {
     const long = having(PG, '/metadata/annotations', { 'fleetbook/provider': 'x'.repeat(300) });
     expect(read(long)).toMatchObject([
       { kind: 'rejected', key: PG_UID, reason: expect.stringContaining('provider') },
@@ -76,7 +76,7 @@ describe('what labels say', () => {
 
 describe('an object', () => {
   it.each(['/metadata/name', '/metadata/namespace', '/metadata/uid', '/metadata/creationTimestamp', '/spec'])(
-    'of either kind is rejected without %s, under the best name there is',
+    'of either kind is rejected without %s, under its best name',
     (pointer) => {
       for (const object of [CHI, PG]) {
         const items = read(without(object, pointer));

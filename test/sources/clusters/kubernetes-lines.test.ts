@@ -9,7 +9,7 @@ async function* of(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array>
 const text = (value: string) => Buffer.from(value);
 
 describe('the lines of a body', () => {
-  it('are the same wherever it is cut into pieces, also within a character', async () => {
+  it('are the same for each split into pieces, also within a character', async () => {
     const line = fc
       .string({ unit: 'binary' })
       .filter((value) => !value.includes('\n') && value.trim() !== '');
@@ -25,16 +25,16 @@ describe('the lines of a body', () => {
     );
   });
 
-  it('do not count what was left behind when the connection was cut', async () => {
+  it('do not include the rest after a broken connection', async () => {
     expect(await Array.fromAsync(linesOf(of(text('{"a":1}\n\n{"b"')), 100))).toEqual(['{"a":1}']);
   });
 
-  it('are text: a character that cannot be read is never replaced by another', async () => {
+  it('are valid text: unreadable characters are never replaced', async () => {
     const broken = of(Buffer.from([0x22, 0xc3, 0x22, 0x0a]));
     await expect(Array.fromAsync(linesOf(broken, 100))).rejects.toThrow('no valid UTF-8');
   });
 
-  it('have a limit, also where no end of one ever comes', async () => {
+  it('have a length limit, also if they never end', async () => {
     const endless = linesOf(of(...Array.from({ length: 50 }, () => text('0123456789'))), 100);
     await expect(Array.fromAsync(endless)).rejects.toThrow('a line of more than 100 bytes');
   });

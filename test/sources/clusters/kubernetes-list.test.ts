@@ -27,7 +27,7 @@ const start = (more: Partial<FakeKubernetesOptions> = {}) =>
   FakeKubernetes.start({ installed: BOTH, ...more });
 
 describe('reading a Kubernetes cluster once', () => {
-  it('yields the clusters of every kind, from all namespaces', async () => {
+  it('yields the clusters of each kind in all namespaces', async () => {
     await using kube = await start({ token: 's3cret' });
     kube.put(chi('a', { namespace: 'acme' }));
     kube.put(pg('b', { namespace: 'globex' }));
@@ -49,7 +49,7 @@ describe('reading a Kubernetes cluster once', () => {
     expect(kube.taken.map(({ query }) => query.limit)).toEqual(['100', '100', '100', '100', '100']);
   });
 
-  it('reads a list anew, as one page, when its continuation has expired', async () => {
+  it('reads an expired list again, as one page', async () => {
     await using kube = await start();
     for (let index = 0; index < 250; index++) kube.put(pg(`db-${index}`));
     kube.misbehave({ verb: 'list', status: 410, continued: true });
@@ -62,7 +62,7 @@ describe('reading a Kubernetes cluster once', () => {
     ]);
   });
 
-  it('asks for the kinds, namespaces and labels that its options name', async () => {
+  it('requests the kinds, namespaces and labels of its options', async () => {
     await using kube = await start();
     for (const namespace of ['acme', 'globex', 'initech']) kube.put(pg(namespace, { namespace }));
     const options = {
@@ -77,7 +77,7 @@ describe('reading a Kubernetes cluster once', () => {
     ]);
   });
 
-  it('rejects an object that cannot be used, and yields the others', async () => {
+  it('rejects an unusable object, and yields the others', async () => {
     await using kube = await start();
     const broken = pg('broken');
     kube.put({ ...broken, spec: { storage: { size: 'large' } } });
@@ -88,18 +88,18 @@ describe('reading a Kubernetes cluster once', () => {
     ]);
   });
 
-  it('does without a kind that is not installed', async () => {
+  it('skips a kind that is not installed', async () => {
     await using kube = await start({ installed: { 'postgresql.cnpg.io/v1': 'clusters' } });
     kube.put(pg('a'));
     expect(keysOf(await itemsAt(kube.url))).toEqual(['uid-a']);
   });
 
-  it('yields nothing where a kind is installed and none exists', async () => {
+  it('yields nothing if a kind is installed and no object exists', async () => {
     await using kube = await start({ installed: { 'postgresql.cnpg.io/v1': 'clusters' } });
     expect(await itemsAt(kube.url)).toEqual([]);
   });
 
-  it('fails as gone where no kind is installed: that is no empty list', async () => {
+  it('fails as gone if no kind is installed: that is not an empty list', async () => {
     await using kube = await start({ installed: {} });
     await expect(itemsAt(kube.url)).rejects.toMatchObject({
       name: 'SourceError',
@@ -127,7 +127,7 @@ describe('reading a Kubernetes cluster once', () => {
     });
   });
 
-  it('fails at a 403 for a kind that is installed as misconfigured, with the right that is missing', async () => {
+  it('fails at a 403 for an installed kind as misconfigured, with the missing right', async () => {
     await using kube = await start({ forbidden: ['clickhouse.altinity.com/v1'] });
     kube.put(pg('a'));
     await expect(itemsAt(kube.url)).rejects.toMatchObject({
@@ -137,13 +137,13 @@ describe('reading a Kubernetes cluster once', () => {
     });
   });
 
-  it('does without a kind to which it has no right where that is not installed', async () => {
+  it('skips a kind without rights if it is not installed', async () => {
     await using kube = await start({ forbidden: ['clickhouse.com/v1alpha1'] });
     kube.put(pg('a'));
     expect(keysOf(await itemsAt(kube.url))).toEqual(['uid-a']);
   });
 
-  it('fails at a 403 where it cannot be told what is installed', async () => {
+  it('fails at a 403 if the installed kinds are unknown', async () => {
     await using kube = await start({ forbidden: ['clickhouse.com/v1alpha1', '*'] });
     await expect(itemsAt(kube.url)).rejects.toMatchObject({
       kind: 'misconfigured',
@@ -151,7 +151,7 @@ describe('reading a Kubernetes cluster once', () => {
     });
   });
 
-  it('hands on for how long the server wants to be left alone', async () => {
+  it('passes on how long the server wants no requests', async () => {
     await using kube = await start();
     kube.misbehave({ verb: 'list', status: 429, headers: { 'retry-after': '7' } });
     await expect(itemsAt(kube.url)).rejects.toMatchObject({
@@ -161,14 +161,14 @@ describe('reading a Kubernetes cluster once', () => {
     });
   });
 
-  it('fails to be tried again when the connection is cut, also between two pages', async () => {
+  it('fails temporarily if the connection breaks, also between two pages', async () => {
     await using kube = await start();
     for (let index = 0; index < 101; index++) kube.put(pg(`db-${index}`));
     kube.misbehave({ verb: 'list', status: 0, cut: true, continued: true });
     await expect(itemsAt(kube.url, { kinds: 'cloud-native-pg' })).rejects.toMatchObject({ kind: 'retry' });
   });
 
-  it('ends with the run that reads, also while the server is silent, and leaves no connection', async () => {
+  it('ends with its run, also while the server is silent, and leaves no connection', async () => {
     await using kube = await start();
     for (let index = 0; index < 101; index++) kube.put(pg(`db-${index}`));
     kube.misbehave({ verb: 'list', status: 0, silent: true, continued: true });
@@ -197,12 +197,12 @@ describe('reading a Kubernetes cluster once', () => {
     });
   });
 
-  it('knows its options by name: one that is misspelt is no option', () => {
+  it('accepts only options with known names', () => {
     expect(adapter.options?.safeParse({ organizationLabel: 'team' }).success).toBe(true);
     expect(adapter.options?.safeParse({ organisationLabel: 'team' }).success).toBe(false);
   });
 
-  it('watches what it reads', async () => {
+  it('watches the objects that it reads', async () => {
     await using kube = await start();
     kube.put(chi('a'));
     const ending = new AbortController();

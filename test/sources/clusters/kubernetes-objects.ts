@@ -16,7 +16,7 @@ export const CHC_UID = '4d3f0a52-7c1e-4f86-b0a9-3e5c7a9d3333';
 export const CHI_UID = '0c5b8f0e-6f0b-4c1e-9d3a-2f6f1f0a1b11';
 export const PG_UID = '9b1f6c64-9f6e-4b53-8c6b-5a1f8f6c2d22';
 
-/** What its kind makes of an object that needs no other, or of one with what it needs. */
+/** Reads an object through its kind, with the objects that it needs. */
 export function read(
   object: unknown,
   options: Readonly<Record<string, string>> = {},
@@ -30,7 +30,7 @@ export function read(
   return reading.read(found);
 }
 
-/** The same where nothing may be rejected. */
+/** The same if no row may be rejected. */
 export function clusters(object: unknown, options?: Readonly<Record<string, string>>) {
   return read(object, options).map((item) => {
     if (item.kind !== 'cluster') throw new Error(`rejected: ${'reason' in item ? item.reason : item.kind}`);
@@ -38,14 +38,14 @@ export function clusters(object: unknown, options?: Readonly<Record<string, stri
   });
 }
 
-/** The same where there must be exactly one. */
+/** The same if there must be exactly one cluster. */
 export function only(object: unknown, options?: Readonly<Record<string, string>>) {
   const [first, ...others] = clusters(object, options);
   if (first === undefined || others.length > 0) throw new Error(`${others.length + 1} clusters`);
   return first;
 }
 
-/** The object with this value at a pointer whose last part need not be there. */
+/** Returns the object with this value at a pointer whose last part may be missing. */
 export function having(object: Json, pointer: string, value: Json): Json {
   const at = pointer.lastIndexOf('/');
   const key = pointer.slice(at + 1).replaceAll('~1', '/');
@@ -55,7 +55,7 @@ export function having(object: Json, pointer: string, value: Json): Json {
   }));
 }
 
-/** Two of the operators; the others are not installed. */
+/** The kinds of two operators; the others are not installed. */
 export const BOTH = {
   'clickhouse.altinity.com/v1': 'clickhouseinstallations',
   'postgresql.cnpg.io/v1': 'clusters',
@@ -63,11 +63,11 @@ export const BOTH = {
 
 interface Differences {
   readonly namespace?: string;
-  /** Instances, or replicas of each shard. */
+  /** Number of instances, or of replicas of each shard. */
   readonly size?: number;
 }
 
-/** A ClickHouseInstallation of that name, its uid `uid-<name>`. */
+/** A ClickHouseInstallation of that name with the uid `uid-<name>`. */
 export function chi(name: string, { namespace = 'acme', size = 1 }: Differences = {}): KubernetesObject {
   return {
     apiVersion: 'clickhouse.altinity.com/v1',
@@ -78,7 +78,7 @@ export function chi(name: string, { namespace = 'acme', size = 1 }: Differences 
   };
 }
 
-/** A CloudNativePG cluster of that name, its uid `uid-<name>`. */
+/** A CloudNativePG cluster of that name with the uid `uid-<name>`. */
 export function pg(name: string, { namespace = 'acme', size = 1 }: Differences = {}): KubernetesObject {
   return {
     apiVersion: 'postgresql.cnpg.io/v1',

@@ -55,7 +55,7 @@ describe('a quantity', () => {
     );
   });
 
-  it('is never rounded down, and up by less than one whole', () => {
+  it('is never rounded down, and rounded up by less than one whole', () => {
     fc.assert(
       fc.property(digits, fc.constantFrom(...Object.keys(SUFFIXES)), (number, suffix) => {
         const found = parsed(number + suffix);
@@ -72,7 +72,7 @@ describe('a quantity', () => {
     );
   });
 
-  it('is refused when it is any other text', () => {
+  it('is rejected if it is any other text', () => {
     const shape = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$/;
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'0123456789.eE+-KMGTPi numk') }), (text) => {
@@ -143,13 +143,13 @@ describe('a quantity', () => {
     ['129e6', 0.129, 'GB'],
     ['100k', 0.0001, 'GB'],
     ['1', 1e-9, 'GB'],
-    // How Kubernetes itself writes 0.1Gi.
+    // Kubernetes itself writes 0.1Gi like this.
     ['107374182400m', 0.1073741824, 'GB'],
   ] as const)('a volume of %s has exactly %d %s', (text, size, unit) => {
     expect(diskSize(parsed(text))).toEqual({ size, unit });
   });
 
-  it('is as a volume the number that is nearest to its bytes', () => {
+  it('of a volume is the number nearest to its bytes', () => {
     fc.assert(
       fc.property(digits, fc.constantFrom(...Object.keys(SUFFIXES)), (number, suffix) => {
         const found = parsed(number + suffix);

@@ -53,7 +53,7 @@ function clusterOf(object: unknown, ...templates: readonly unknown[]) {
 }
 
 describe('a ClickHouseInstallation that uses templates', () => {
-  it('has the machine and the disks that they say, each asked for once', async () => {
+  it('has their machine and disks, each requested once', async () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.single(pathOf('usual', 'shared'), USUAL);
     kube.put(using('a', [{ name: 'usual', namespace: 'shared' }]));
@@ -73,7 +73,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
       403,
       /its template acme\/usual may not be read; allow the credentials to get clickhouseinstallationtemplates\.clickhouse\.altinity\.com$/,
     ],
-  ])('waits where one answers %d, and the others do not wait', async (status, reason) => {
+  ])('is quarantined if one answers %d, and the others are not', async (status, reason) => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.single(pathOf('usual'), status);
     kube.put(using('a', [{ name: 'usual' }]));
@@ -88,7 +88,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
     expect(other).toMatchObject({ kind: 'cluster' });
   });
 
-  it('fails to be tried again where one cannot be had now', async () => {
+  it('fails temporarily if one is unavailable', async () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.single(pathOf('usual'), 503);
     kube.put(using('a', [{ name: 'usual' }]));
@@ -96,7 +96,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
   });
 
   it.each([{}, { name: '' }, { name: '..' }, { name: 'a/b' }, { name: 7 }])(
-    'waits where one has a name that is none, without asking: %j',
+    'is quarantined if one has an invalid name, without a request: %j',
     async (template) => {
       await using kube = await FakeKubernetes.start({ installed: ALTINITY });
       kube.put(using('a', [template]));
@@ -105,7 +105,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
     },
   );
 
-  it('needs none where the operator has resolved them', async () => {
+  it('needs no requests if the operator has resolved them', async () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     const clusters = [{ name: 'main', layout: { replicasCount: 1 } }];
     const status = {
@@ -117,7 +117,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
     expect(kube.count('get')).toBe(0);
   });
 
-  it('is also one whose templates apply by themselves', async () => {
+  it('includes one whose templates apply automatically', async () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.single(pathOf('auto', 'operator'), USUAL);
     const status = { status: 'Completed', usedTemplates: [{ name: 'auto', namespace: 'operator' }] };
@@ -125,7 +125,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
     expect(await itemsOf(kube)).toMatchObject([{ cluster: { machine: FOUR, disks: DATA } }]);
   });
 
-  it('says itself what goes before its templates, and a later one goes before an earlier', () => {
+  it('has priority over its templates, and a later one over an earlier', () => {
     const own = { templates: { podTemplates: [pod('usual', '8', '')] } };
     const more = { spec: { templates: { volumeClaimTemplates: [claim('data', '500Gi')] } } };
     const object = using('a', [{ name: 'usual' }, { name: 'more' }], own);
@@ -135,7 +135,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
     });
   });
 
-  it('may leave to a template a part of what it says', () => {
+  it('may leave a part to a template', () => {
     const volumeClaimTemplates = [{ name: 'data', spec: { storageClassName: 'io2' } }];
     const object = using('a', [{ name: 'usual' }], { templates: { volumeClaimTemplates } });
     expect(clusterOf(object, USUAL).disks).toEqual([{ type: { name: 'io2' }, size: 100, unit: 'GiB' }]);
@@ -149,7 +149,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
     expect(clusterOf(labelled, select({ tier: 'silver' }))).toMatchObject({ machine: undefined });
   });
 
-  it('has the clusters of its template where it says nothing of them', () => {
+  it('has the clusters of its template by default', () => {
     const configuration = { clusters: [{ name: 'main', layout: { shardsCount: 3 } }] };
     const template = { spec: { ...USUAL.spec, configuration } };
     const bare = using('a', [{ name: 'usual' }], { configuration: undefined });
@@ -158,7 +158,7 @@ describe('a ClickHouseInstallation that uses templates', () => {
   });
 
   it.each([null, 'what', {}, { spec: null }, { spec: { templates: 7 } }])(
-    'is itself with a template that says nothing: %j',
+    'is unchanged by an empty template: %j',
     (template) => {
       const own = { defaults: USUAL.spec.defaults, templates: USUAL.spec.templates };
       expect(clusterOf(using('a', [{ name: 'usual' }], own), template)).toMatchObject({
@@ -182,7 +182,7 @@ describe('watching a ClickHouseInstallation that uses templates', () => {
     expect(watching.states).toEqual([['rejected'], ['a×1', 'b×1']]);
   });
 
-  it('says nothing of a change of what is not read', async () => {
+  it('reports no change of unread fields', async () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.single(pathOf('usual'), USUAL);
     const object = using('a', [{ name: 'usual' }]);
@@ -195,7 +195,7 @@ describe('watching a ClickHouseInstallation that uses templates', () => {
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
   });
 
-  it('goes on where a template cannot be had for a while', async () => {
+  it('continues while a template is temporarily unavailable', async () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.single(pathOf('usual'), USUAL);
     kube.put(using('a', [{ name: 'usual' }]));

@@ -4,8 +4,8 @@ import { until } from '../../support/until.ts';
 import { BOTH, chi, pg } from './kubernetes-objects.ts';
 import { PG_ONLY, Watching, watchOf } from './kubernetes-watching.ts';
 
-describe('a watch that fails', () => {
-  it('waits as long as a 429 asks it to', async () => {
+describe('a failing watch', () => {
+  it('waits as long as a 429 requires', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.misbehave({ verb: 'watch', status: 429, headers: { 'retry-after': '1' } });
     const began = performance.now();
@@ -15,14 +15,14 @@ describe('a watch that fails', () => {
     expect(watching.states).toEqual([[]]);
   });
 
-  it('hands a longer wait on to its owner', async () => {
+  it('passes a longer wait on to its owner', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.misbehave({ verb: 'watch', status: 429, headers: { 'retry-after': '600' } });
     await using watching = new Watching(kube);
     expect(await watching.fails()).toMatchObject({ kind: 'retry', retryAfterMs: 600_000 });
   });
 
-  it('tries again after an event that reports trouble', async () => {
+  it('retries after an error event', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
     await kube.watches(1);
@@ -34,7 +34,7 @@ describe('a watch that fails', () => {
     expect(kube.count('list')).toBe(1);
   });
 
-  it('tries for a while, and then fails with what it last met', async () => {
+  it('retries for a while, and then fails with the last error', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     for (let index = 0; index < 100; index++) kube.misbehave({ verb: 'watch', status: 503 });
     await using watching = new Watching(kube, { givesUpAfterMs: 80 }, { kinds: 'cloud-native-pg' });
@@ -44,7 +44,7 @@ describe('a watch that fails', () => {
     kube.forgive();
   });
 
-  it('does not race with a server that ends every watch at once', async () => {
+  it('does not loop with a server that ends each watch at once', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     await using watching = new Watching(kube, { givesUpAfterMs: 80 }, { kinds: 'cloud-native-pg' });
     const ending = setInterval(() => kube.end(), 1);
@@ -73,7 +73,7 @@ describe('a watch that fails', () => {
     });
   });
 
-  it('at a 401 reads its credentials anew, and fails when that is no help', async () => {
+  it('at a 401 reads its credentials again, and fails if they are rejected again', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.misbehave({ verb: 'watch', status: 401 });
     await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
@@ -89,8 +89,8 @@ describe('a watch that fails', () => {
   });
 
   it.each([
-    ['no JSON', 'no JSON\n'],
-    ['no event', '{"type":"ADDED"}\n'],
+    ['not JSON', 'no JSON\n'],
+    ['not an event', '{"type":"ADDED"}\n'],
     ['an event without a version', '{"type":"MODIFIED","object":{"metadata":{"name":"a"}}}\n'],
     ['an event of another protocol', '{"type":"RENAMED","object":{"metadata":{"resourceVersion":"1"}}}\n'],
   ])('at a line that is %s fails as invalid', async (_, line) => {
@@ -101,7 +101,7 @@ describe('a watch that fails', () => {
     expect(await watching.fails()).toMatchObject({ name: 'SourceError', kind: 'invalid' });
   });
 
-  it('takes the other kinds’ watches with it', async () => {
+  it('ends the other kinds’ watches too', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     await using watching = new Watching(kube);
     await kube.watches(2);
@@ -112,7 +112,7 @@ describe('a watch that fails', () => {
     expect(watching.ended).toBe(false);
   });
 
-  it('tries a list again that fails after a 410, and keeps what it had meanwhile', async () => {
+  it('retries a list that fails after a 410, and keeps the earlier state until then', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
@@ -127,7 +127,7 @@ describe('a watch that fails', () => {
     expect(kube.count('list')).toBe(4);
   });
 
-  it('fails at once when the first list does', async () => {
+  it('fails at once if the first list fails', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.misbehave({ verb: 'list', status: 503 });
     await using watching = new Watching(kube);
@@ -149,7 +149,7 @@ describe('a kind that is not installed', () => {
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
   });
 
-  it('alone is nothing to watch', async () => {
+  it('cannot be watched alone', async () => {
     await using kube = await FakeKubernetes.start({ installed: {} });
     await using watching = new Watching(kube);
     expect(await watching.fails()).toMatchObject({ kind: 'gone' });
@@ -157,7 +157,7 @@ describe('a kind that is not installed', () => {
   });
 
   it.each(['watch', 'list'] as const)(
-    'any more is a failure, found by a %s, and no deletion',
+    'any more is a failure, found by a %s, not a deletion',
     async (verb) => {
       await using kube = await FakeKubernetes.start({ installed: BOTH });
       kube.put(chi('a'));
@@ -175,7 +175,7 @@ describe('a kind that is not installed', () => {
 describe('the end of a watch', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
-  it('comes by the signal, and leaves neither connection nor timer behind', async () => {
+  it('follows the signal, and leaves neither connection nor timer', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     kube.put(chi('a'));
     const before = timers();
@@ -188,7 +188,7 @@ describe('the end of a watch', () => {
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  it('comes as well while it pauses, lists or waits for a kind', async () => {
+  it('also comes during a pause, a list or a wait for a kind', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     const before = timers();
     kube.misbehave({ verb: 'watch', status: 503 });
@@ -207,7 +207,7 @@ describe('the end of a watch', () => {
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  it('comes at once for whoever stops reading', async () => {
+  it('comes at once if its reader stops', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     for await (const items of watchOf(kube, new AbortController().signal)) {

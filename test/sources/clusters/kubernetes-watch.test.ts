@@ -5,7 +5,7 @@ import { BOTH, chi, pg } from './kubernetes-objects.ts';
 import { PG_ONLY, Watching } from './kubernetes-watching.ts';
 
 describe('watching a Kubernetes cluster', () => {
-  it('says first what there is, then the whole of it again after each change', async () => {
+  it('yields the present state first, then the whole state after each change', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     kube.put(chi('a'));
     kube.put(pg('b'));
@@ -18,12 +18,12 @@ describe('watching a Kubernetes cluster', () => {
     await watching.says('a×3', 'b×1', 'c×1');
     kube.remove('uid-b');
     await watching.says('a×3', 'c×1');
-    // One of them for a kind that is not installed.
+    // One of them is for a kind that is not installed.
     expect(kube.count('list')).toBe(3);
     expect(kube.count('watch')).toBe(2);
   });
 
-  it('takes an object of an earlier one’s name for another', async () => {
+  it('distinguishes an object from an earlier one of the same name', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube);
@@ -34,7 +34,7 @@ describe('watching a Kubernetes cluster', () => {
     expect(await watching.says('a×2')).toHaveLength(1);
   });
 
-  it('gathers changes that come together into one state', async () => {
+  it('gathers simultaneous changes into one state', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     await using watching = new Watching(kube);
     await kube.watches(1);
@@ -43,7 +43,7 @@ describe('watching a Kubernetes cluster', () => {
     expect(watching.states.length).toBeLessThan(20);
   });
 
-  it('says nothing of a change that changes no cluster', async () => {
+  it('yields nothing for a change that affects no cluster', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube);
@@ -54,7 +54,7 @@ describe('watching a Kubernetes cluster', () => {
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
   });
 
-  it('keeps an object that can no longer be used as rejected, and takes it back', async () => {
+  it('keeps an object that becomes unusable as rejected, and restores it', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube);
@@ -66,7 +66,7 @@ describe('watching a Kubernetes cluster', () => {
     expect(watching.states).toEqual([['a×1'], ['rejected'], ['a×2']]);
   });
 
-  it('watches every kind and namespace as parts of one state', async () => {
+  it('combines all kinds and namespaces into one state', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     kube.put(chi('a', { namespace: 'acme' }));
     kube.put(pg('b', { namespace: 'globex' }));
@@ -92,9 +92,9 @@ describe('watching a Kubernetes cluster', () => {
   });
 });
 
-describe('a watch that ends', () => {
+describe('an ended watch', () => {
   it.each(['end', 'cut'] as const)(
-    'by an %s goes on from the newest version, without a list or a word',
+    'by an %s continues from the newest version, without a list and without a state',
     async (how) => {
       await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
       kube.put(pg('a'));
@@ -116,7 +116,7 @@ describe('a watch that ends', () => {
     },
   );
 
-  it('misses nothing of what changes before it goes on', async () => {
+  it('misses no change before it continues', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
@@ -129,7 +129,7 @@ describe('a watch that ends', () => {
     expect(kube.count('list')).toBe(1);
   });
 
-  it('goes on from a bookmark, where nothing it watches has changed', async () => {
+  it('continues from a bookmark if no watched object changed', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
@@ -147,7 +147,7 @@ describe('a watch that ends', () => {
     expect(watching.states).toHaveLength(2);
   });
 
-  it('is taken up again when nothing comes of it for too long', async () => {
+  it('is restarted if nothing arrives for too long', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     await using watching = new Watching(kube, { silenceMs: 40, settledMs: 0 }, { kinds: 'cloud-native-pg' });
     await until(() => kube.count('watch') >= 3);
@@ -156,7 +156,7 @@ describe('a watch that ends', () => {
     await until(() => kube.connections <= 1);
   });
 
-  it.each(['an answer', 'an event'])('with %s of 410 lists again, and says what it finds', async (how) => {
+  it.each(['an answer', 'an event'])('with %s of 410 lists again, and yields the result', async (how) => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
@@ -175,7 +175,7 @@ describe('a watch that ends', () => {
     await watching.says('a×1', 'b×1');
   });
 
-  it('finds by that list what was deleted in between', async () => {
+  it('finds deletions of the gap by that list', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     kube.put(pg('b'));
@@ -188,7 +188,7 @@ describe('a watch that ends', () => {
     expect(kube.count('list')).toBe(2);
   });
 
-  it('pauses when one 410 follows the other, and fails when they do not end', async () => {
+  it('pauses if one 410 follows another, and fails if they do not end', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     for (let index = 0; index < 200; index++) kube.misbehave({ verb: 'watch', status: 410 });
     await using watching = new Watching(kube, { givesUpAfterMs: 60 }, { kinds: 'cloud-native-pg' });

@@ -11,10 +11,10 @@ import { until } from '../../support/until.ts';
 /** The product's pauses, in milliseconds instead of seconds. */
 const QUICK: Timing = { ...TIMING, firstPauseMs: 4, longestPauseMs: 20, givesUpAfterMs: 2_000, gatherMs: 15 };
 
-/** CloudNativePG alone. */
+/** Only CloudNativePG. */
 export const PG_ONLY = { 'postgresql.cnpg.io/v1': 'clusters' };
 
-/** A source's watch as its parts make it, with other pauses. */
+/** A source's watch from its parts, with other pauses. */
 export function watchOf(
   kube: FakeKubernetes,
   signal: AbortSignal,
@@ -26,7 +26,7 @@ export function watchOf(
   return watched(server, targetsOf(readSettings(options)), { ...QUICK, ...timing }, signal);
 }
 
-/** A watch, and what it has said so far. */
+/** A watch and its states so far. */
 export class Watching implements AsyncDisposable {
   readonly states: string[][] = [];
   failure: unknown;
@@ -50,7 +50,7 @@ export class Watching implements AsyncDisposable {
     return this.states.at(-1);
   }
 
-  /** Waits until that is the newest state. @returns it */
+  /** Waits for this newest state. @returns it */
   async says(...clusters: readonly string[]): Promise<readonly string[]> {
     return await until(() => (this.newest?.join() === clusters.join() ? this.newest : undefined), {
       what: `the watch to say ${clusters.join()}`,

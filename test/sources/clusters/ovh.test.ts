@@ -68,13 +68,13 @@ describe('a database of OVH', () => {
     expect(await clusterOf(row)).toMatchObject({ replicas });
   });
 
-  it('has the region of its first node that names one, where it names none itself', async () => {
+  it('has the region of its first node that has one if it has none', async () => {
     const nodes = [{ region: null }, { region: 'SBG' }];
     expect(await clusterOf({ region: null, nodes })).toMatchObject({ region: { code: 'SBG' } });
     expect(await clusterOf({ region: null, nodes: [{}] })).toMatchObject({ region: undefined });
   });
 
-  it('is named by its description, and by its id where that is empty', async () => {
+  it('is named by its description, else by its id', async () => {
     for (const description of ['', null, undefined])
       expect(await clusterOf({ description })).toMatchObject({ name: ID });
   });
@@ -100,7 +100,7 @@ describe('a database of OVH', () => {
     });
   });
 
-  it('whose flavor is not listed, or listed without its name, has a machine with that name alone', async () => {
+  it('whose flavor is not listed, or listed without its name, has a machine with only that name', async () => {
     expect((await clusterOf({}, [{ core: 2, memory: 7 }, null]))?.machine).toEqual({ name: 'db1-7' });
   });
 
@@ -110,7 +110,7 @@ describe('a database of OVH', () => {
       { name: 'db1-7', specifications: { core: 2, memory: { unit: 'octets', value: 7 } } },
       'specifications.memory.unit must be MB, MiB, GB, GiB, TB or TiB; it is "octets"',
     ],
-  ])('whose flavor is listed as %j is rejected with that', async (flavor, says) => {
+  ])('whose flavor is listed as %j is rejected for that', async (flavor, says) => {
     expect(await itemsOf({}, [flavor])).toEqual([
       {
         kind: 'rejected',
@@ -145,7 +145,7 @@ describe('a database of OVH', () => {
     ]);
   });
 
-  it('that says nowhere how many nodes it has is rejected', async () => {
+  it('without a number of nodes is rejected', async () => {
     expect(await itemsOf({ nodes: [], nodeNumber: undefined })).toEqual([
       {
         kind: 'rejected',
@@ -168,13 +168,13 @@ describe('a database of OVH', () => {
 });
 
 describe('databases of OVH', () => {
-  it('of an engine that is no database are no clusters, unless the option engines says so', async () => {
+  it('of another engine are not clusters, unless the option engines names it', async () => {
     expect(await itemsOf({ engine: 'kafka', flavor: 7 })).toEqual([]);
     expect(await itemsOf({ engine: 'kafka' }, [FLAVOR], { engines: 'kafka' })).toHaveLength(1);
     expect(await itemsOf({ engine: undefined })).toMatchObject([{ kind: 'rejected', key: ID }]);
   });
 
-  it('are read of every project that the token may see, each a tenant', async () => {
+  it('are read from each project of the token, each a tenant', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: PROJECTS }, { json: ['acme', 'acme-lab', 'empty'] });
     project(upstream, 'acme', [SERVICE]);
@@ -188,7 +188,7 @@ describe('databases of OVH', () => {
   });
 
   it.each(['../../me', '', 7, null])(
-    'of a project or with an id such as %j are not asked for',
+    'of a project or with an id such as %j are not requested',
     async (id) => {
       for (const path of [PROJECTS, `${PROJECTS}/acme/database/service`]) {
         await using upstream = await fakeUpstream();
@@ -202,7 +202,7 @@ describe('databases of OVH', () => {
     },
   );
 
-  it('are not read at all when one is gone since it was listed', async () => {
+  it('are not read at all if one vanished after the list', async () => {
     await using upstream = await fakeUpstream();
     const path = `${PROJECTS}/acme/database`;
     upstream.expect({ path: `${path}/service` }, { json: [ID] });

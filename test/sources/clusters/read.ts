@@ -5,7 +5,7 @@ import type { ClusterAdapter, ClusterItem } from '../../../src/sources/source.ts
 
 const TOKEN = 'key:secret';
 
-/** Everything that an adapter yields for a source at this URL. */
+/** Returns all items that an adapter yields for a source at this URL. */
 export async function readClusterItems(
   adapter: ClusterAdapter,
   url: string,
@@ -25,7 +25,7 @@ export async function readClusterItems(
   );
 }
 
-/** The clusters of a reading in which nothing was rejected. */
+/** Returns the clusters of a read without rejected rows. */
 export function onlyClusters(items: readonly ClusterItem[]): DescribedCluster[] {
   return items.map((item) => {
     if (item.kind === 'cluster') return item.cluster;

@@ -64,7 +64,7 @@ function types(upstream: FakeUpstream, product: Product, place: string, rows: re
   upstream.expect({ path: pathOf(product, place, 'node-types'), query }, { json });
 }
 
-/** Options with which one product is read in one place, and nothing else. */
+/** Options that read only one product in one place. */
 function only(product: Product, place: string): Record<string, string> {
   return { rdb: 'none', mongodb: 'none', redis: 'none', [product]: place };
 }
@@ -97,7 +97,7 @@ describe('a database of Scaleway', () => {
     ['autohealing', 'Degraded'],
     ['locked', 'locked'],
     ['disk_full', 'disk_full'],
-    ['a new word', 'a new word'],
+    ['an unknown word', 'a new word'],
     ['valueOf', 'valueOf'],
   ])('in the state %s has the status %s', async (status, expected) => {
     expect(await clusterOf('rdb', { status })).toMatchObject({ status: expected });
@@ -125,12 +125,12 @@ describe('a database of Scaleway', () => {
     expect(await clusterOf('mongodb', { node_amount: 3 })).toMatchObject({ shards: 1, replicas: 3 });
   });
 
-  it.each(['rdb', 'mongodb'] as const)('of %s without a volume says nothing of disks', async (product) => {
+  it.each(['rdb', 'mongodb'] as const)('of %s without a volume has unknown disks', async (product) => {
     for (const volume of [undefined, null])
       expect(await clusterOf(product, { volume })).toMatchObject({ disks: undefined });
   });
 
-  it('has the shape that the list of types gives to its type, whatever its case', async () => {
+  it('has the shape of its type in the list of types, in any case', async () => {
     const machine = { name: 'db-dev-s', cpu: 3, ram: 2, ramUnit: 'Binary' };
     for (const name of ['DB-DEV-S', 'db-dev-s', 'Db-Dev-S'])
       expect((await clusterOf('rdb', {}, [{ name, vcpus: 3, memory: 2 * 1024 ** 3 }]))?.machine).toEqual(
@@ -143,7 +143,7 @@ describe('a database of Scaleway', () => {
     expect((await clusterOf('redis', {}, listed))?.machine).toMatchObject({ ram: 4, ramUnit: 'Binary' });
   });
 
-  it('whose type is not listed, or listed without its name, has a machine with that name alone', async () => {
+  it('whose type is not listed, or listed without its name, has a machine with only that name', async () => {
     const unnamed = [{ vcpus: 2, memory: 4_000_000_000 }, 'what', null];
     expect((await clusterOf('redis', {}, unnamed))?.machine).toEqual({ name: 'RED1-S' });
   });
@@ -177,7 +177,7 @@ describe('a database of Scaleway', () => {
 });
 
 describe('databases of Scaleway', () => {
-  it('are read in every place that Scaleway has for their product, and types only where there are some', async () => {
+  it('are read in each place of their product, and types only where there are databases', async () => {
     await using upstream = await fakeUpstream();
     for (const region of ['fr-par', 'nl-ams', 'pl-waw']) instances(upstream, 'rdb', region, []);
     instances(upstream, 'mongodb', 'fr-par', []);
@@ -199,7 +199,7 @@ describe('databases of Scaleway', () => {
     expect(clusters.map(({ key }) => key)).toEqual(['a', 'b', 'c']);
   });
 
-  it('are not read when fewer come than the list counts', async () => {
+  it('are not read if fewer arrive than the list counts', async () => {
     await using upstream = await fakeUpstream();
     instances(upstream, 'redis', 'fr-par-2', [ROWS.redis], { total: 2 });
     instances(upstream, 'redis', 'fr-par-2', [], { page: 2, total: 2 });
@@ -209,7 +209,7 @@ describe('databases of Scaleway', () => {
     });
   });
 
-  it('are not read at all when one place cannot be', async () => {
+  it('are not read at all if one place cannot be read', async () => {
     await using upstream = await fakeUpstream();
     instances(upstream, 'rdb', 'fr-par', [ROWS.rdb]);
     types(upstream, 'rdb', 'fr-par', []);

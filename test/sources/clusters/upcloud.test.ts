@@ -17,7 +17,7 @@ const DATABASE = {
   create_time: '2021-08-25T08:47:06Z',
 };
 
-/** @param total what the header states; no header where it is undefined */
+/** @param total the header's number; undefined omits the header */
 function page(upstream: FakeUpstream, offset: number, rows: readonly unknown[], total?: string): void {
   const headers = total === undefined ? {} : { 'upcloud-total-count': total };
   const call = { path: DATABASES, query: { limit: '100', offset: String(offset) } };
@@ -35,7 +35,7 @@ async function clusterOf(row: object, options: Record<string, string> = {}) {
   return cluster;
 }
 
-/** So many databases, each its own. */
+/** This many different databases. */
 const many = (length: number) => Array.from({ length }, (_, index) => ({ ...DATABASE, uuid: `id-${index}` }));
 
 describe('a database of UpCloud', () => {
@@ -45,13 +45,13 @@ describe('a database of UpCloud', () => {
     ['pending', 'pending'],
     ['setup-network', 'setup-network'],
     ['rebuilding', 'rebuilding'],
-    ['a new word', 'a new word'],
+    ['an unknown word', 'a new word'],
     ['toString', 'toString'],
   ])('in the state %s has the status %s', async (state, status) => {
     expect(await clusterOf({ state })).toMatchObject({ status, shards: 1, replicas: 2 });
   });
 
-  it('has its title as its name, and its own name where that is empty', async () => {
+  it('is named by its title, else by its name', async () => {
     expect(await clusterOf({})).toMatchObject({ name: 'Orders' });
     for (const title of ['', null, undefined])
       expect(await clusterOf({ title })).toMatchObject({ name: 'orders' });
@@ -68,14 +68,14 @@ describe('a database of UpCloud', () => {
     });
   });
 
-  it('has the disk of its plan and the space that was added', async () => {
+  it('has the disk of its plan and the added space', async () => {
     expect((await clusterOf({ additional_disk_space_gib: 30 }))?.disks).toEqual([
       { type: {}, size: 80, unit: 'GiB' },
     ]);
   });
 
   it.each(['business-4', '2x2xCPU', '0x2xCPU-4GB-50GB', 'x2x2xCPU-4GB-50GB', '2x2xCPU-4GB50GB'])(
-    'of the plan %s, which states no shape, has a machine with that name alone, and disks of which nothing is known',
+    'of the plan %s, which states no shape, has a machine with only that name, and unknown disks',
     async (plan) => {
       const cluster = await clusterOf({ plan, additional_disk_space_gib: 10 });
       expect(cluster?.machine).toEqual({ name: plan });
@@ -83,7 +83,7 @@ describe('a database of UpCloud', () => {
     },
   );
 
-  it('has the parts of its plan before what the plan is named', async () => {
+  it('prefers the stated parts of its plan to the plan’s name', async () => {
     const plan_components = {
       compute: { name: 'rdb.memory.2CPU-16GB', cpu: 2, memory_gb: 15.5 },
       storage: { total_gib: 90 },
@@ -94,7 +94,7 @@ describe('a database of UpCloud', () => {
     });
   });
 
-  it('has the label for a tenant that the option organizationLabel names, or none', async () => {
+  it('has the label of the option organizationLabel as tenant, or none', async () => {
     const labels = [
       { key: 'env', value: 'prod' },
       { key: 'team', value: 'acme' },
@@ -123,7 +123,7 @@ describe('a database of UpCloud', () => {
     ]);
   });
 
-  it('without a type is rejected: whether it is a cluster cannot be told', async () => {
+  it('without a type is rejected: it may be a cluster', async () => {
     expect(await itemsOf({ type: undefined })).toEqual([
       { kind: 'rejected', key: DATABASE.uuid, reason: 'type is missing; it must be text' },
     ]);
@@ -131,7 +131,7 @@ describe('a database of UpCloud', () => {
 });
 
 describe('databases of UpCloud', () => {
-  it('are those of the types that the option names', async () => {
+  it('have the types of the option', async () => {
     expect(await itemsOf({}, { types: 'mysql' })).toEqual([]);
     expect(await itemsOf({ type: 'cassandra', plan: 7 })).toEqual([]);
     expect(await itemsOf({ type: 'cassandra' }, { types: 'pg, cassandra' })).toHaveLength(1);
@@ -145,20 +145,20 @@ describe('databases of UpCloud', () => {
     expect(new Set(clusters.map(({ key }) => key)).size).toBe(41);
   });
 
-  it('are read until a page is not full where nothing counts them', async () => {
+  it('are read until a page is not full if no header counts them', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 0, many(100));
     page(upstream, 100, []);
     expect(await readClusterItems(adapter, upstream.url)).toHaveLength(100);
   });
 
-  it('may be none', async () => {
+  it('may be absent', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 0, [], '0');
     expect(await readClusterItems(adapter, upstream.url)).toEqual([]);
   });
 
-  it('are not read when fewer come than the header counts', async () => {
+  it('are not read if fewer arrive than the header counts', async () => {
     await using upstream = await fakeUpstream();
     page(upstream, 0, many(2), '3');
     page(upstream, 2, [], '3');
@@ -168,7 +168,7 @@ describe('databases of UpCloud', () => {
     });
   });
 
-  it.each(['many', '', '-1', '1e3'])('are not read when the header counts %j of them', async (total) => {
+  it.each(['many', '', '-1', '1e3'])('are not read if the header counts %j of them', async (total) => {
     await using upstream = await fakeUpstream();
     page(upstream, 0, [DATABASE], total);
     await expect(readClusterItems(adapter, upstream.url)).rejects.toMatchObject({

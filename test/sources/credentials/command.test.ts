@@ -32,10 +32,10 @@ async function failureOf(work: Promise<unknown>): Promise<SourceError> {
 
 describe('a credential command', () => {
   it.each<[string, unknown, number | undefined]>([
-    ['the token alone', `${SECRET}\n`, undefined],
+    ['only the token', `${SECRET}\n`, undefined],
     ['a token and its expiry', { token: SECRET, expiry: '2026-03-01T13:00:00Z' }, 3_600_000],
     ['a token without expiry', { token: SECRET }, undefined],
-    ['what has expired', { token: SECRET, expiry: '2026-03-01T11:00:00+00:00' }, 0],
+    ['an expired token', { token: SECRET, expiry: '2026-03-01T11:00:00+00:00' }, 0],
     [
       'the ExecCredential of a kubectl plugin',
       {
@@ -46,12 +46,12 @@ describe('a credential command', () => {
       600_000,
     ],
     [
-      'what an OAuth server answers',
+      'the answer of an OAuth server',
       { access_token: SECRET, expires_in: '3599', token_type: 'Bearer' },
       3_599_000,
     ],
     [
-      'what az account get-access-token does',
+      'the output of az account get-access-token',
       { accessToken: SECRET, expiresOn: '2026-03-01 14:00:00.000000', expires_on: NOW / 1000 + 120 },
       120_000,
     ],
@@ -65,7 +65,7 @@ describe('a credential command', () => {
     ['broken JSON', '{"token": '],
     ['JSON without a token', { secret: SECRET }],
     ['an empty token', { token: '' }],
-    ['an expiry that is no instant', { token: SECRET, expiry: 'tomorrow' }],
+    ['an expiry that is not an instant', { token: SECRET, expiry: 'tomorrow' }],
   ])('that prints %s is misconfigured', async (_, output) => {
     const failed = await failureOf(printing(output));
     expect(failed).toMatchObject({
@@ -74,7 +74,7 @@ describe('a credential command', () => {
     });
   });
 
-  it('that ends badly is to be tried again; what it says is not repeated', async () => {
+  it('with an error exit is retried, and its output is not repeated', async () => {
     const failed = await failureOf(running('console.error(process.argv[1]); process.exit(3)'));
     expect(failed).toMatchObject({ kind: 'retry', limitsAll: true });
     expect(failed.message).toContain('ended with 3; run it by hand');
@@ -86,15 +86,15 @@ describe('a credential command', () => {
     expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining('(ENOENT)') });
   });
 
-  it('that prints without end is stopped', async () => {
+  it('with endless output is stopped', async () => {
     const failed = await failureOf(running('for (;;) process.stdout.write("x".repeat(65536))'));
     expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining('65536 bytes') });
   });
 
-  it('that hangs is ended with all that it started', async () => {
+  it('that hangs is ended with all its child processes', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-command-'));
     const pidFile = join(folder.path, 'pid');
-    // A grandchild keeps the output open: a command that is a script would leave one behind.
+    // A grandchild keeps the output open, as the child of a script does.
     const script = `
       const child = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'inherit' });
       require('node:fs').writeFileSync(${JSON.stringify(pidFile)}, String(child.pid));`;
@@ -104,7 +104,7 @@ describe('a credential command', () => {
     await until(() => !isAlive(pid), { what: 'the grandchild has ended' });
   });
 
-  it('gets its arguments as they are: no shell reads them', async () => {
+  it('gets its arguments unchanged, without a shell', async () => {
     const command = [process.execPath, '-e', 'process.stdout.write(process.argv[1])', '$(id);`id`'];
     expect(await tokenOfCommand({ command, setting: 'X' })).toMatchObject({ token: '$(id);`id`' });
   });

@@ -3,7 +3,7 @@ import { exo2Signature } from '../../../src/sources/credentials/authorization.ts
 
 const EXPIRES = 1_599_140_767;
 
-it('is the one of the documentation, parameters in their order included', () => {
+it('equals the documentation’s, including the order of parameters', () => {
   const url = new URL(
     'https://api-ch-gva-2.exoscale.com/v2/resource/a02baf5a-a3e4-49a0-857b-8a08d276c1c0?p2=v2&p1=v1',
   );
@@ -12,7 +12,7 @@ it('is the one of the documentation, parameters in their order included', () => 
   );
 });
 
-it('leaves out parameters that come more than once, and takes a secret with colons', () => {
+it('omits repeated parameters, and accepts a secret with colons', () => {
   const url = new URL('https://api-ch-gva-2.exoscale.com/v2/zone');
   const plain = exo2Signature('k:s:t', url, EXPIRES);
   expect(plain).toMatch(/^EXO2-HMAC-SHA256 credential=k,expires=1599140767,signature=[\w+/]{43}=$/);

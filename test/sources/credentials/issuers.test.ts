@@ -33,7 +33,7 @@ describe('client credentials', () => {
     prefix: 'azure',
   });
 
-  it('are exchanged for a token by a form, with the scope of the adapter', async () => {
+  it('are exchanged for a token by a form, with the adapter’s scope', async () => {
     await using server = await tokenServer(() => ISSUED);
     const credentials = open(client(`${server.url}/tenant/oauth2/v2.0/token`));
     expect([await credentials.token(), await credentials.token()]).toEqual(['issued', 'issued']);
@@ -54,7 +54,7 @@ describe('client credentials', () => {
 
   it.each<[string, TokenAnswer, string, RegExp]>([
     [
-      'an application that is not known',
+      'an unknown application',
       {
         status: 401,
         json: { error: 'invalid_client', error_description: `AADSTS7000215: Invalid secret ${SECRET}` },
@@ -63,18 +63,18 @@ describe('client credentials', () => {
       /\/token answers 401 \(invalid_client, AADSTS7000215\) and no token; check AZURE_CLIENT_ID and AZURE_CLIENT_SECRET$/,
     ],
     [
-      'a refusal without a reason',
+      'a rejection without a reason',
       { status: 400, raw: `<p>${SECRET}` },
       'misconfigured',
       /answers 400 and no token/,
     ],
     [
-      'an error that passes',
+      'a temporary error',
       { status: 400, json: { error: 'temporarily_unavailable' } },
       'retry',
       /temporarily_unavailable/,
     ],
-    ['a server that is unwell', { status: 503, headers: { 'retry-after': '7' } }, 'retry', /answers 503/],
+    ['a server error', { status: 503, headers: { 'retry-after': '7' } }, 'retry', /answers 503/],
     ['a limit', { status: 429 }, 'retry', /answers 429/],
     [
       'a redirect',
@@ -88,7 +88,7 @@ describe('client credentials', () => {
       'invalid',
       /answers no token: access_token is missing/,
     ],
-    ['an answer that is no JSON', { raw: SECRET }, 'invalid', /answers no token/],
+    ['an answer that is not JSON', { raw: SECRET }, 'invalid', /answers no token/],
   ])('that meet %s fail with the right meaning', async (_, answer, kind, says) => {
     await using server = await tokenServer(() => answer);
     const failed = await failureOf(open(client(`${server.url}/token`)).token());
@@ -96,7 +96,7 @@ describe('client credentials', () => {
     if (answer.headers?.['retry-after'] !== undefined) expect(failed.retryAfterMs).toBe(7_000);
   });
 
-  it('whose server is down are to be tried again', async () => {
+  it('whose server is down are retried', async () => {
     const server = await tokenServer(() => ISSUED);
     await server[Symbol.asyncDispose]();
     const failed = await failureOf(open(client(`${server.url}/token`)).token());
@@ -105,7 +105,7 @@ describe('client credentials', () => {
 });
 
 describe('a managed identity', () => {
-  it('is asked for at the metadata service, with the header that proves that no browser asks', async () => {
+  it('is requested from the metadata service, with the header that excludes browsers', async () => {
     await using server = await tokenServer(() => ({ json: { access_token: 'issued', expires_in: '86399' } }));
     const typed = { type: 'managed-identity', metadataUrl: server.url } as const;
     expect(await open({ credentials: typed }).token()).toBe('issued');
@@ -126,7 +126,7 @@ describe('a managed identity', () => {
     ],
     [410, 'retry', /answers 410/],
     [500, 'retry', /answers 500/],
-  ] as const)('that the service answers with %i is %s', async (status, kind, says) => {
+  ] as const)('whose service answers %i is %s', async (status, kind, says) => {
     await using server = await tokenServer(() => ({ status, json: { error: 'invalid_request' } }));
     const credentials = open({
       credentials: { type: 'managed-identity', metadataUrl: server.url },
@@ -140,7 +140,7 @@ describe('a managed identity', () => {
 });
 
 describe('the metadata server of Google Cloud', () => {
-  it('is asked for the token of a service account, with the scopes of the adapter', async () => {
+  it('is requested for a service account, with the adapter’s scopes', async () => {
     await using server = await tokenServer(() => ISSUED);
     const typed = { type: 'metadata-server', metadataUrl: server.url } as const;
     expect(await open({ credentials: typed }, gcp).token()).toBe('issued');
@@ -157,7 +157,7 @@ describe('the metadata server of Google Cloud', () => {
     ]);
   });
 
-  it('that does not answer says what else there is', async () => {
+  it('without an answer names the alternatives', async () => {
     const server = await tokenServer(() => ISSUED);
     await server[Symbol.asyncDispose]();
     const typed = { type: 'metadata-server', metadataUrl: server.url } as const;
@@ -186,7 +186,7 @@ describe('the key of a service account', () => {
     return { keyFile, credentials, [Symbol.dispose]: () => folder.remove() };
   }
 
-  it('signs what is exchanged for a token: who, for what, for whom and for how long', async () => {
+  it('signs the assertion that is exchanged for a token: issuer, scope, audience and life', async () => {
     await using server = await tokenServer(({ form }) => {
       const [head = '', claims = '', signature = ''] = (form.assertion ?? '').split('.');
       const isRight = verify(
@@ -221,7 +221,7 @@ describe('the key of a service account', () => {
     expect(Number(claims?.iat)).toBeGreaterThanOrEqual(before);
   });
 
-  it('that was deleted, or a clock that is wrong, is misconfigured', async () => {
+  it('that was deleted, or a wrong clock, is misconfigured', async () => {
     await using server = await tokenServer(() => ({
       status: 400,
       json: { error: 'invalid_grant', error_description: `Invalid JWT Signature. ${SECRET}` },
@@ -237,8 +237,8 @@ describe('the key of a service account', () => {
 
   it.each<[string, unknown, RegExp]>([
     ['of a user', { ...key('https://h/'), type: 'authorized_user' }, /type must be service_account/],
-    ['that is no JSON', `{"private_key": "${SECRET}"`, /is no JSON key of a service account/],
-    ['whose private key is none', { ...key('https://h/'), private_key: SECRET }, /no usable private_key/],
+    ['that is not JSON', `{"private_key": "${SECRET}"`, /is no JSON key of a service account/],
+    ['with an invalid private key', { ...key('https://h/'), private_key: SECRET }, /no usable private_key/],
   ])('%s is misconfigured', async (_, content, says) => {
     using signing = byKey(content);
     expect(await failureOf(signing.credentials.token())).toMatchObject({
@@ -247,7 +247,7 @@ describe('the key of a service account', () => {
     });
   });
 
-  it('that is not there is misconfigured', async () => {
+  it('that does not exist is misconfigured', async () => {
     const credentials = open({ credentials: { type: 'service-account', keyFile: '/nowhere/key.json' } }, gcp);
     expect((await failureOf(credentials.token())).message).toBe(
       'credentials.keyFile names /nowhere/key.json, which cannot be read (ENOENT)',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { renewingCredentials } from '../../../src/sources/credentials/provider.ts';
 
-/** Credentials whose clock stands until the test moves it; their tokens are numbered. */
+/** Credentials whose clock the test moves; their tokens are numbered. */
 function numbered(lifetimeMs: number | undefined) {
   const clock = { now: Date.UTC(2026, 2, 1), issued: 0 };
   const credentials = renewingCredentials(
@@ -11,8 +11,8 @@ function numbered(lifetimeMs: number | undefined) {
   return { clock, credentials };
 }
 
-describe('credentials that live for a while', () => {
-  it('are asked for once, and again three minutes before they expire', async () => {
+describe('credentials with an expiry', () => {
+  it('are requested once, and again three minutes before they expire', async () => {
     const { clock, credentials } = numbered(3_600_000);
     expect(await credentials.token()).toBe('token-1');
     clock.now += 3_600_000 - 180_001;
@@ -21,7 +21,7 @@ describe('credentials that live for a while', () => {
     expect(await credentials.token()).toBe('token-2');
   });
 
-  it('are kept for nine tenths of a short life, so that a metadata service is not asked for every request', async () => {
+  it('are reused for nine tenths of a short life, to spare the metadata service', async () => {
     const { clock, credentials } = numbered(100_000);
     await credentials.token();
     clock.now += 89_999;
@@ -30,7 +30,7 @@ describe('credentials that live for a while', () => {
     expect(await credentials.token()).toBe('token-2');
   });
 
-  it('are asked for again after some minutes where nobody says how long they live', async () => {
+  it('without an expiry are requested again after some minutes', async () => {
     const { clock, credentials } = numbered(undefined);
     await credentials.token();
     clock.now += 269_999;
@@ -39,13 +39,13 @@ describe('credentials that live for a while', () => {
     expect(await credentials.token()).toBe('token-2');
   });
 
-  it('are asked for once, however many requests wait for them', async () => {
+  it('are requested once for concurrent requests', async () => {
     const { clock, credentials } = numbered(3_600_000);
     const tokens = await Promise.all(Array.from({ length: 100 }, () => credentials.token()));
     expect([new Set(tokens), clock.issued]).toEqual([new Set(['token-1']), 1]);
   });
 
-  it('are renewed once when several requests were refused with the same token', async () => {
+  it('are renewed once after several requests were rejected with the same token', async () => {
     const { clock, credentials } = numbered(3_600_000);
     await credentials.token();
     expect(credentials.refused('token-1')).toBe(true);
@@ -55,7 +55,7 @@ describe('credentials that live for a while', () => {
     expect(clock.issued).toBe(2);
   });
 
-  it('are asked for anew after a failure, which everybody who waited hears of', async () => {
+  it('are requested again after a failure, which all waiting requests receive', async () => {
     let times = 0;
     const credentials = renewingCredentials(async () => {
       if (++times === 1) throw new Error('down');
@@ -67,7 +67,7 @@ describe('credentials that live for a while', () => {
     expect(times).toBe(2);
   });
 
-  it('are not waited for any longer by a run that ends', async () => {
+  it('do not delay a run that ends', async () => {
     const issued = Promise.withResolvers<{ token: string; lifetimeMs: number }>();
     const credentials = renewingCredentials(() => issued.promise);
     const run = new AbortController();

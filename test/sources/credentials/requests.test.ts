@@ -34,8 +34,8 @@ function open(baseUrl: string, token: CredentialProvider, apiKey?: string) {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-describe('a request whose credentials can be renewed', () => {
-  it('is made once more, with others, when they are refused', async () => {
+describe('a request with renewable credentials', () => {
+  it('is repeated once with new ones when they are rejected', async () => {
     await using upstream = await fakeUpstream();
     const { provider, issued } = numbered();
     upstream.expect({ path: '/a', headers: bearer('token-1') }, { status: 401, json: { error: 'expired' } });
@@ -47,7 +47,7 @@ describe('a request whose credentials can be renewed', () => {
     expect(issued()).toBe(2);
   });
 
-  it('fails when the others are refused as well', async () => {
+  it('fails if the new ones are rejected too', async () => {
     await using upstream = await fakeUpstream();
     const { provider } = numbered();
     upstream.expect({ path: '/a', times: 2 }, { status: 401 });
@@ -56,7 +56,7 @@ describe('a request whose credentials can be renewed', () => {
     });
   });
 
-  it('is not repeated for lack of rights (403), nor with a token that stays the same', async () => {
+  it('is not repeated for missing rights (403), nor with an unchanged token', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/a' }, { status: 403 });
     upstream.expect({ path: '/b' }, { status: 401 });
@@ -65,7 +65,7 @@ describe('a request whose credentials can be renewed', () => {
     await expect(open(upstream.url, fixed).json('/b', Names)).rejects.toThrow(SourceError);
   });
 
-  it('is never made when they cannot be had', async () => {
+  it('is never sent if they are unavailable', async () => {
     await using upstream = await fakeUpstream();
     const failure = new SourceError('retry', 'no token', { limitsAll: true });
     const provider = renewingCredentials(() => Promise.reject(failure));
@@ -73,7 +73,7 @@ describe('a request whose credentials can be renewed', () => {
     expect(upstream.received).toEqual([]);
   });
 
-  it('does not send a token that no header can carry, nor tell it', async () => {
+  it('neither sends nor shows a token that no header can carry', async () => {
     await using upstream = await fakeUpstream();
     const provider = renewingCredentials(async () => ({ token: 'bad token', lifetimeMs: 1_000 }));
     const failed = await open(upstream.url, provider)
@@ -86,7 +86,7 @@ describe('a request whose credentials can be renewed', () => {
   });
 });
 
-it('a source of which every region needs a token is not asked region by region without one', async () => {
+it('a source whose regions all need a token is not requested region by region without one', async () => {
   const { pages, basePath, now } = await caseOf('azure');
   await using upstream = await fakeUpstream();
   for (const { path, query, json } of pages) upstream.expect({ path, query, times: 'any' }, { json });
@@ -106,7 +106,7 @@ it('a source of which every region needs a token is not asked region by region w
   expect(asked).toBe(3);
 });
 
-it('prices of GCP are read with an API key where there is one, machine types with the token', async () => {
+it('prices of GCP are read with an optional API key, machine types with the token', async () => {
   const { pages, basePath, now } = await caseOf('gcp');
   await using upstream = await fakeUpstream();
   for (const { path, query, json } of pages) {
@@ -121,7 +121,7 @@ it('prices of GCP are read with an API key where there is one, machine types wit
   expect(items.filter(({ kind }) => kind === 'offer').length).toBeGreaterThan(0);
 });
 
-it('a Kubernetes API server that refuses a token is asked once more with another', async () => {
+it('a Kubernetes API server that rejects a token is requested once more with another', async () => {
   await using kube = await FakeKubernetes.start({ token: 'token-2', installed: BOTH });
   kube.put(pg('a'));
   const { provider, issued } = numbered();

@@ -5,7 +5,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 const failed = (code: string, more: object = {}) =>
   failureOfConnection(Object.assign(new Error('no'), { code, ...more }), 'https://host/a');
 
-describe('a connection that failed', () => {
+describe('a failed connection', () => {
   it.each([
     ['CERT_REVOKED', 'misconfigured', "check the source's URL"],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'misconfigured', 'NODE_EXTRA_CA_CERTS'],
@@ -26,14 +26,14 @@ describe('a connection that failed', () => {
     ['ETIMEDOUT', 'retry', 'no network route'],
     ['ECONNRESET', 'retry', 'no whole answer'],
     ['EPIPE', 'retry', 'no whole answer'],
-  ])('of %s is %s, and says what to look at', (code, kind, says) => {
+  ])('of %s is %s, and its message names the remedy', (code, kind, says) => {
     const found = failed(code);
     expect(found).toMatchObject({ kind, message: expect.stringContaining(`(${code})`) });
     expect(found.message).toContain('https://host/a');
     expect(found.message).toContain(says);
   });
 
-  it('names what it failed of: the name that was looked up, or the address that was tried', () => {
+  it('names the looked-up name or the tried address', () => {
     expect(failed('ENOTFOUND', { hostname: 'proxy.test' }).message).toContain('the name proxy.test does not');
     expect(failed('ECONNREFUSED', { address: '10.0.0.1', port: 443 }).message).toContain('10.0.0.1:443');
     const cause = Object.assign(new Error('no'), { code: 'ECONNREFUSED', address: '::1', port: 80 });
@@ -41,11 +41,11 @@ describe('a connection that failed', () => {
     expect(failureOfConnection(both, 'there').message).toContain('[::1]:80');
   });
 
-  it('of something without a code is to be tried again', () => {
+  it('of an error without a code is retried', () => {
     expect(failureOfConnection(new TypeError('terminated'), 'https://host/a').kind).toBe('retry');
   });
 
-  it('of a name that does not resolve is a failure of the network, not of a setting alone', async () => {
+  it('of an unresolved name is a network failure, not only a setting', async () => {
     const http = openSourceHttp({
       baseUrl: 'http://no-such-host.invalid/catalogue?key=secret',
       credentials: 'none',
@@ -62,7 +62,7 @@ describe('a connection that failed', () => {
   });
 });
 
-it('a proxy that wants credentials is a setting', () => {
+it('a proxy that requires credentials is a setting', () => {
   expect(failureOfStatus(407, new Headers(), 'https://host/a', new Date())).toMatchObject({
     kind: 'misconfigured',
     message: expect.stringContaining('HTTPS_PROXY'),

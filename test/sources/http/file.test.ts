@@ -27,7 +27,7 @@ it('a file is read by its path, relative or absolute, or by its file: URL', asyn
   }
 });
 
-it('a file has the same size cap and the same strictness as an answer', async () => {
+it('a file has the same size limit and the same strict parser as an answer', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.json');
   await writeFile(path, JSON.stringify({ names: ['x'.repeat(1_000)] }));
@@ -47,7 +47,7 @@ it('a file has the same size cap and the same strictness as an answer', async ()
   });
 });
 
-it('a file that is only half written is to be tried again', async () => {
+it('a half-written file is retried', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.json');
   await writeFile(path, '{"names":');
@@ -60,8 +60,8 @@ it('a file that is only half written is to be tried again', async () => {
 it.each([
   ['grows', (path: string) => appendFile(path, 'name')],
   ['shrinks', (path: string) => truncate(path, 100_000)],
-  ['is written anew', (path: string) => writeFile(path, 'y'.repeat(1_000_000))],
-])('a file that %s while it is read is to be tried again', async (_, change) => {
+  ['is rewritten', (path: string) => writeFile(path, 'y'.repeat(1_000_000))],
+])('a file that %s during the read is retried', async (_, change) => {
   await using at = await folder();
   const path = join(at.path, 'names.csv');
   await writeFile(path, 'x'.repeat(1_000_000));
@@ -80,7 +80,7 @@ it.each([
   });
 });
 
-it('a file that another one replaces while it is read is read as it was', async () => {
+it('a file that is replaced during the read is read in its old version', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.csv');
   await writeFile(path, 'x'.repeat(1_000_000));
@@ -94,7 +94,7 @@ it('a file that another one replaces while it is read is read as it was', async 
   expect(length).toBe(1_000_000);
 });
 
-it('a file that is not there is gone, and a folder or a device is misconfigured', async () => {
+it('a missing file is gone, and a folder or a device is misconfigured', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.json');
   await expect(open(path).json('', Names)).rejects.toMatchObject({
@@ -106,14 +106,14 @@ it('a file that is not there is gone, and a folder or a device is misconfigured'
   expect(() => open('file://elsewhere/names.json')).toThrow('names no path on this machine');
 });
 
-it('a path where an address is needed is misconfigured', async () => {
+it('a path instead of an address is misconfigured', async () => {
   await expect(open('api.example.com').json('/v1/names', Names)).rejects.toMatchObject({
     kind: 'misconfigured',
     message: expect.stringContaining('must start with http:// or https://'),
   });
 });
 
-it('a run that is over reads no file', async () => {
+it('an ended run reads no file', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.json');
   await writeFile(path, '{"names":[]}');
@@ -121,7 +121,7 @@ it('a run that is over reads no file', async () => {
   await expect(open(path, AbortSignal.abort(reason)).json('', Names)).rejects.toBe(reason);
 });
 
-it('a file that is streamed has its length, the cap of a stream and the same failures', async () => {
+it('a streamed file has its length, the limit of a stream and the same failures', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.csv');
   await writeFile(path, 'x'.repeat(200_000));
@@ -148,7 +148,7 @@ it('a file that is streamed has its length, the cap of a stream and the same fai
   await expect(open(path, AbortSignal.abort(reason)).stream('')).rejects.toBe(reason);
 });
 
-it('a run that ends while a file is streamed ends the stream', async () => {
+it('a run that ends during a file’s stream ends the stream', async () => {
   await using at = await folder();
   const path = join(at.path, 'names.csv');
   await writeFile(path, 'x'.repeat(1_000_000));

@@ -35,9 +35,9 @@ it.each([
 });
 
 it.each(['169.254.169.254', '::ffff:169.254.169.254'])(
-  'a name that resolves to %s is refused when the connection is made',
+  'a name that resolves to %s is rejected when the connection is made',
   async (address) => {
-    // Only a name server could do the same.
+    // Only a name server could do this in reality.
     const family = address.includes(':') ? 6 : 4;
     const answer = (_: string, options: { all?: boolean }, callback: (...found: unknown[]) => void) =>
       options.all ? callback(null, [{ address, family }]) : callback(null, address, family);
@@ -51,7 +51,7 @@ it.each(['169.254.169.254', '::ffff:169.254.169.254'])(
   },
 );
 
-/** What a source fails with that is redirected there. */
+/** The error of a source that is redirected there. */
 async function redirectedTo(location: string, redirectsTo: readonly string[]): Promise<unknown> {
   await using upstream = await fakeUpstream();
   upstream.expect({ path: '/list' }, { status: 302, headers: { location } });
@@ -62,7 +62,7 @@ async function redirectedTo(location: string, redirectsTo: readonly string[]): P
   );
 }
 
-it('a redirect to another origin on loopback is not followed unless the configuration names it', async () => {
+it('a redirect to another origin on loopback is only followed if the configuration names it', async () => {
   await using other = await fakeUpstream();
   expect(await redirectedTo(`${other.url}/list`, ['http://127.0.0.1:1'])).toMatchObject({
     kind: 'misconfigured',
@@ -80,7 +80,7 @@ it.each([
   'http://[fe80::1]',
   'http://[fd00:ec2::254]',
   'http://metadata.google.internal',
-])('%s is refused, as a redirect that the configuration names and as the URL', async (origin) => {
+])('%s is rejected, as a configured redirect and as the URL', async (origin) => {
   const message = expect.stringContaining('which no source may read');
   const refused = { kind: 'misconfigured', message };
   expect(await redirectedTo(`${origin}/latest`, [new URL(origin).origin])).toMatchObject(refused);

@@ -20,7 +20,7 @@ function open(baseUrl: string, options: Partial<SourceHttpOptions> = {}) {
   });
 }
 
-/** What reading one such answer fails with. */
+/** The error of reading one such answer. */
 async function failure(answer: FakeAnswer, options: Partial<SourceHttpOptions> = {}): Promise<SourceError> {
   await using upstream = await fakeUpstream();
   upstream.expect({ path: '/v1/names' }, answer);
@@ -39,7 +39,7 @@ async function failureOf(reading: Promise<unknown>): Promise<SourceError> {
 }
 
 describe('a request', () => {
-  it('keeps the base path, sends query, token and product name, and gives data, headers and address', async () => {
+  it('keeps the base path, sends query, token and product name, and returns data, headers and address', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect(
       {
@@ -67,13 +67,13 @@ describe('a request', () => {
     expect(url.href).toBe(`${upstream.url}/base/v1/names?page=2&per_page=50`);
   });
 
-  it('asks for the base itself, with its query, when the path is empty', async () => {
+  it('goes to the base itself, with its query, if the path is empty', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/names.json', query: { key: '1' } }, { json: { names: [] } });
     expect((await open(`${upstream.url}/names.json?key=1`).json('', Names)).data).toEqual({ names: [] });
   });
 
-  it('sends Basic credentials, or none where none are wanted or known', async () => {
+  it('sends Basic credentials, or none if none are required or known', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect(
       { path: '/a', headers: { authorization: 'Basic dXNlcjpww6Q=' } },
@@ -90,7 +90,7 @@ describe('a request', () => {
     ]);
   });
 
-  it('sends Basic credentials or a bearer token, by the form of the token, where the source takes both', async () => {
+  it('sends Basic credentials or a bearer token by the token’s form, if the source accepts both', async () => {
     await using upstream = await fakeUpstream();
     const kind = { credentials: 'basic-or-bearer' } as const;
     const answer = { json: { names: [] } };
@@ -103,7 +103,7 @@ describe('a request', () => {
     expect(() => open(upstream.url, { ...kind, token: 'ucat_ 0123' })).toThrow('contains a blank');
   });
 
-  it('says whether it has credentials to send', () => {
+  it('reports whether it has credentials to send', () => {
     const has = (options: object) => open('http://upstream', options).hasCredentials;
     expect(has({ credentials: 'optional-bearer' })).toBe(true);
     expect(has({ credentials: 'optional-bearer', token: undefined })).toBe(false);
@@ -111,7 +111,7 @@ describe('a request', () => {
     expect(open('http://upstream').at('http://other', 'none').hasCredentials).toBe(false);
   });
 
-  it('sends the bare token in X-Auth-Token where the source wants it so, never to another origin', async () => {
+  it('sends the bare token in X-Auth-Token if the source requires it, never to another origin', async () => {
     await using upstream = await fakeUpstream();
     await using other = await fakeUpstream();
     upstream.expect(
@@ -126,7 +126,7 @@ describe('a request', () => {
     await http.at(`${other.url}/c`, 'none').json('', Names);
   });
 
-  it('sends headers of its own in the place of those that every request has', async () => {
+  it('replaces the default headers by its headers', async () => {
     await using upstream = await fakeUpstream();
     const headers = { accept: 'text/csv', 'api-version': '2.61' };
     upstream.expect(
@@ -155,7 +155,7 @@ describe('a request', () => {
     expect((await open(upstream.url).json('/a', Names)).data).toEqual({ names: ['ä'] });
   });
 
-  it('follows an absolute URL of the same origin only', async () => {
+  it('follows an absolute URL only within the same origin', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/elsewhere', query: { page: '2' } }, { json: { names: [] } });
     const http = open(`${upstream.url}/base`);
@@ -165,8 +165,8 @@ describe('a request', () => {
   });
 });
 
-describe('an upstream that is unwell', () => {
-  it.each([500, 502, 503, 504, 429, 408])('is to be tried again after %i', async (status) => {
+describe('a failing upstream', () => {
+  it.each([500, 502, 503, 504, 429, 408])('is retried after %i', async (status) => {
     expect(await failure({ status, raw: 'oh' })).toMatchObject({ kind: 'retry', retryAfterMs: undefined });
   });
 
@@ -174,12 +174,12 @@ describe('an upstream that is unwell', () => {
   it.each([
     ['seconds', '120', 120_000],
     ['an HTTP date', 'Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
-    ['a date of the old form', 'Sunday, 01-Mar-26 12:00:30 GMT', 30_000],
-    ['a date that is over', 'Sun, 01 Mar 2026 11:00:00 GMT', 0],
+    ['a date of the obsolete format', 'Sunday, 01-Mar-26 12:00:30 GMT', 30_000],
+    ['a past date', 'Sun, 01 Mar 2026 11:00:00 GMT', 0],
     ['more than a day', '99999999', 86_400_000],
     ['nonsense', 'soon', undefined],
-    ['no whole seconds', '1.5', undefined],
-  ])('is left alone for as long as Retry-After says: %s', async (_, value, retryAfterMs) => {
+    ['a fractional number of seconds', '1.5', undefined],
+  ])('is not requested before Retry-After: %s', async (_, value, retryAfterMs) => {
     for (const status of [429, 503]) {
       expect(await failure({ status, headers: { 'retry-after': value } }, { now })).toMatchObject({
         kind: 'retry',
@@ -192,12 +192,12 @@ describe('an upstream that is unwell', () => {
     ['with a length', 'length'],
     ['in chunks', 'chunked'],
     ['that ends with its connection', 'close'],
-  ] as const)('is to be tried again after half a body %s', async (_, framing) => {
+  ] as const)('is retried after half a body %s', async (_, framing) => {
     const half = await failure({ json: { names: ['a', 'b'] }, cutAfter: 12, framing });
     expect(half).toMatchObject({ kind: 'retry', message: expect.stringContaining('/v1/names') });
   });
 
-  it('is to be tried again after half a compressed body', async () => {
+  it('is retried after half a compressed body', async () => {
     const raw = gzipSync(JSON.stringify({ names: ['a', 'b', 'c'] }));
     expect(await failure({ raw, cutAfter: 20, headers: { 'content-encoding': 'gzip' } })).toMatchObject({
       kind: 'retry',
@@ -209,11 +209,11 @@ describe('an upstream that is unwell', () => {
     ['in a number', '{"names":[1.', 'JSON that ends too early'],
     ['in a letter', Buffer.from('{"names":["ä').subarray(0, -1), 'JSON that ends too early'],
     ['before its first letter', '', 'an empty body'],
-  ])('is to be tried again after JSON that ends %s, though its length is right', async (_, raw, says) => {
+  ])('is retried after JSON that ends %s, though its length is right', async (_, raw, says) => {
     expect(await failure({ raw })).toMatchObject({ kind: 'retry', message: expect.stringContaining(says) });
   });
 
-  it('is asked once more at once when it had closed the connection that was kept', async () => {
+  it('is requested once more at once after it closed a kept connection', async () => {
     await using upstream = await rawUpstream();
     const http = open(upstream.url);
     upstream.answer = 'HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"names":[]}';
@@ -226,18 +226,18 @@ describe('an upstream that is unwell', () => {
     expect(upstream.connections).toBe(2);
   });
 
-  it('is to be tried again when it does not answer within the deadline', async () => {
+  it('is retried if it does not answer within the deadline', async () => {
     const failed = await failure({ after: new Promise(() => {}) }, { deadlineMs: 30 });
     expect(failed).toMatchObject({ kind: 'retry', message: expect.stringContaining('within 30 ms') });
   });
 
-  it('is to be tried again when its body is not there within the deadline', async () => {
+  it('is retried if its body does not arrive within the deadline', async () => {
     const stall = { afterBytes: 5, until: new Promise(() => {}) };
     const failed = await failure({ json: { names: [] }, stall }, { deadlineMs: 200 });
     expect(failed).toMatchObject({ kind: 'retry', message: expect.stringContaining('within 200 ms') });
   });
 
-  it('is to be tried again when nothing listens', async () => {
+  it('is retried if no process listens', async () => {
     const gone = await fakeUpstream();
     await gone[Symbol.asyncDispose]();
     const refused = await failureOf(open(gone.url).json('/', Names));
@@ -245,7 +245,7 @@ describe('an upstream that is unwell', () => {
   });
 });
 
-describe('an answer that no repetition mends', () => {
+describe('a permanently bad answer', () => {
   it.each([
     [401, 'misconfigured'],
     [403, 'misconfigured'],
@@ -263,12 +263,12 @@ describe('an answer that no repetition mends', () => {
   it.each([
     ['HTML', '<!doctype html><title>Sorry</title>', 'HTML'],
     ['broken JSON', '{"names":["a"}', 'no valid JSON'],
-    ['no text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 'no valid UTF-8'],
+    ['not text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 'no valid UTF-8'],
   ])('is invalid when it is %s', async (_, raw, says) => {
     expect(await failure({ raw })).toMatchObject({ kind: 'invalid', message: expect.stringContaining(says) });
   });
 
-  it('is invalid when fields do not fit, naming the first few and no value', async () => {
+  it('is invalid if fields do not match, naming the first few and no value', async () => {
     const failed = await failure({ json: { names: [TOKEN, 1, null, {}, false] } });
     expect(failed.kind).toBe('invalid');
     expect(failed.message).toContain('names[1] expected string, received number');
@@ -279,14 +279,14 @@ describe('an answer that no repetition mends', () => {
   });
 
   it.each([
-    ['its length says so', { framing: 'length' }],
+    ['its length is stated', { framing: 'length' }],
     ['it comes in chunks', { framing: 'chunked' }],
-  ] as const)('is invalid when it is larger than the cap and %s', async (_, { framing }) => {
+  ] as const)('is invalid if it is larger than the limit and %s', async (_, { framing }) => {
     const failed = await failure({ json: { names: ['x'.repeat(2_000)] }, framing }, { maxBytes: 1_000 });
     expect(failed).toMatchObject({ kind: 'invalid', message: expect.stringContaining('1000 bytes') });
   });
 
-  it('is invalid when only its uncompressed form is larger than the cap', async () => {
+  it('is invalid if only its uncompressed form is larger than the limit', async () => {
     const raw = gzipSync(JSON.stringify({ names: ['x'.repeat(100_000)] }));
     expect(raw.length).toBeLessThan(1_000);
     const failed = await failure({ raw, headers: { 'content-encoding': 'gzip' } }, { maxBytes: 1_000 });
@@ -304,7 +304,7 @@ describe('a redirect', () => {
     expect([data.names, url.pathname]).toEqual([['moved'], '/v2/names']);
   });
 
-  it('to another origin is not followed, so that no credentials reach it', async () => {
+  it('to another origin is not followed, so that credentials stay here', async () => {
     await using other = await fakeUpstream();
     const failed = await failure({ status: 302, headers: { location: `${other.url}/v1/names?secret=1` } });
     expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining(other.url) });
@@ -312,7 +312,7 @@ describe('a redirect', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('to another origin is followed without credentials where the configuration names the origin', async () => {
+  it('to another origin is followed without credentials if the configuration names the origin', async () => {
     await using upstream = await fakeUpstream();
     await using other = await fakeUpstream();
     upstream.expect({ path: '/v1/names' }, { status: 307, headers: { location: `${other.url}/names` } });
@@ -322,20 +322,20 @@ describe('a redirect', () => {
     expect([data.names, url.href]).toEqual([['there'], `${other.url}/names`]);
   });
 
-  it('that goes on and on is given up', async () => {
+  it('that does not end is abandoned', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/v1/names', times: 6 }, { status: 302, headers: { location: '/v1/names' } });
     expect(await failureOf(open(upstream.url).json('/v1/names', Names))).toMatchObject({ kind: 'invalid' });
   });
 
-  it('to something that is no http address is invalid', async () => {
+  it('to a non-http address is invalid', async () => {
     expect(await failure({ status: 302, headers: { location: 'file:///etc/passwd' } })).toMatchObject({
       kind: 'invalid',
     });
   });
 });
 
-describe('a run that ends', () => {
+describe('an ended run', () => {
   it.each(['of the source', 'of the request'])(
     'ends its requests with the reason of the signal %s',
     async (whose) => {
@@ -353,9 +353,9 @@ describe('a run that ends', () => {
   );
 });
 
-describe('a source that is badly configured', () => {
+describe('a misconfigured source', () => {
   it.each([
-    ['a protocol that it cannot speak', 'ftp://host/', {}, 'ftp:'],
+    ['an unsupported protocol', 'ftp://host/', {}, 'ftp:'],
     ['credentials in its URL', `https://user:${TOKEN}@host/`, {}, 'token instead'],
     ['a token with a line break', 'https://host/', { token: `${TOKEN}\n` }, 'no header can have'],
     [
@@ -370,12 +370,12 @@ describe('a source that is badly configured', () => {
       { credentials: 'exo2-hmac-sha256', token: TOKEN },
       'key:secret',
     ],
-  ] as const)('with %s says so, and repeats no secret', async (_, url, options, says) => {
+  ] as const)('with %s reports it, and repeats no secret', async (_, url, options, says) => {
     const failed = await failureOf(Promise.resolve().then(() => open(url, options)));
     expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining(says) });
   });
 
-  it('tells only the path of an address whose query may hold a key', async () => {
+  it('shows only the path of an address whose query may contain a key', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/a', query: { key: TOKEN } }, { status: 404 });
     const http = open(upstream.url, { credentials: 'none' });

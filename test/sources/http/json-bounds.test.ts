@@ -12,7 +12,7 @@ const LIMITS = { credentials: 'none', deadlineMs: 60_000, maxBytes: 64 * MEBIBYT
 /** A list of `count` of these elements. */
 const listOf = (element: string, count: number) => `[${Array(count).fill(element).join(',')}]`;
 
-/** Each payload exceeds one bound; what the failure names. */
+/** Payloads that exceed one limit each, with the text of the error. */
 const PAYLOADS: readonly (readonly [bound: string, payload: string, message: RegExp])[] = [
   ['nesting', `[${'['.repeat(64)}${']'.repeat(64)}]`, /lists and objects of more than 64 levels/],
   ['the length of a number', `[{"n":1${'0'.repeat(100)}}]`, /a number of more than 100 characters/],
@@ -24,7 +24,7 @@ const PAYLOADS: readonly (readonly [bound: string, payload: string, message: Reg
   ['the length of a key', `[{"${'x'.repeat(MEBIBYTE + 1)}":1}]`, /a string or a key of more than 1048576/],
 ];
 
-/** What is just within these bounds. */
+/** Payloads exactly at these limits. */
 const WITHIN = [
   `[${'['.repeat(63)}${']'.repeat(63)}]`,
   `[{"n":1${'0'.repeat(99)}}]`,
@@ -36,7 +36,7 @@ async function* piecesOf(payload: string, size: number): AsyncGenerator<Uint8Arr
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-describe('JSON that is read whole', () => {
+describe('JSON that is read as a whole', () => {
   async function read(payload: string): Promise<unknown> {
     await using upstream = await fakeUpstream();
     const headers = { 'content-encoding': 'gzip' };
@@ -44,7 +44,7 @@ describe('JSON that is read whole', () => {
     return (await openSourceHttp({ ...LIMITS, baseUrl: upstream.url }).json('/list', z.unknown())).data;
   }
 
-  it.each(PAYLOADS)('has a bound of %s', async (_, payload, message) => {
+  it.each(PAYLOADS)('has a limit of %s', async (_, payload, message) => {
     await expect(read(payload)).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(message),
@@ -52,14 +52,14 @@ describe('JSON that is read whole', () => {
     await expect(read(payload)).rejects.toThrow("check the source's URL");
   });
 
-  it('has a bound of its values, so that no small body becomes a large heap', async () => {
+  it('has a limit of its values, so that no small body becomes a large heap', async () => {
     await expect(read(listOf('{}', 2_000_001))).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(/^http:.*\/list answers JSON with more than 2000000 values.*split/),
     });
   });
 
-  it.each(WITHIN)('may be as large as the bounds (%#)', async (payload) => {
+  it.each(WITHIN)('may be as large as the limits (%#)', async (payload) => {
     expect(await read(payload)).toEqual(JSON.parse(payload));
   });
 });
@@ -67,7 +67,7 @@ describe('JSON that is read whole', () => {
 describe('JSON that is read as a stream', () => {
   const read = (payload: string, size: number) => Array.fromAsync(elementsOf(piecesOf(payload, size), 'x'));
 
-  it.each(PAYLOADS)('has a bound of %s, wherever it is cut into pieces', async (_, payload, message) => {
+  it.each(PAYLOADS)('has a limit of %s, for any split into pieces', async (_, payload, message) => {
     for (const size of [65_536, 16_384, 1000])
       await expect(read(payload, size)).rejects.toMatchObject({
         kind: 'invalid',
@@ -75,11 +75,11 @@ describe('JSON that is read as a stream', () => {
       });
   });
 
-  it.each(WITHIN)('is the same as JSON that is read whole (%#)', async (payload) => {
+  it.each(WITHIN)('equals JSON that is read as a whole (%#)', async (payload) => {
     for (const size of [65_536, 7]) expect(await read(payload, size)).toEqual(JSON.parse(payload));
   });
 
-  it('has the elements of a list in their order, of any kind', async () => {
+  it('has the elements of a list in order, of any kind', async () => {
     const list = [{ a: [1, { b: null }] }, [], 'x', 1.5, null, true, { c: '[' }];
     for (const size of [1, 3, 1000]) expect(await read(JSON.stringify(list), size)).toEqual(list);
     expect(await read(' [ ] ', 1)).toEqual([]);
@@ -89,14 +89,14 @@ describe('JSON that is read as a stream', () => {
     ['is an object', '{"a":[1]}', 'invalid'],
     ['is a text', '"a"', 'invalid'],
     ['is broken', '[1,]', 'invalid'],
-    ['goes on after its end', '[1] 2', 'invalid'],
+    ['continues after its end', '[1] 2', 'invalid'],
     ['breaks off', '[1,{"a"', 'retry'],
     ['is empty', '', 'retry'],
-  ])('fails where it %s', async (_, payload, kind) => {
+  ])('fails if it %s', async (_, payload, kind) => {
     for (const size of [1, 1000]) await expect(read(payload, size)).rejects.toMatchObject({ kind });
   });
 
-  it('has a bound of one element and of one entry of a map', async () => {
+  it('has a limit for one element and one entry of a map', async () => {
     const row = JSON.stringify({ values: Array(60_000).fill('a') });
     await expect(read(`[1,${row}]`, 65_536)).rejects.toMatchObject({
       kind: 'invalid',
@@ -126,7 +126,7 @@ describe('a price list', () => {
     ['JSON', listOf('{}', 250_001)],
     ['CSV', `n\n${'x\n'.repeat(250_001)}`],
   ])(
-    'in %s has a bound of its rows',
+    'in %s has a limit of its rows',
     async (_, payload) => {
       await expect(rowsOf(payload)).rejects.toMatchObject({
         kind: 'invalid',

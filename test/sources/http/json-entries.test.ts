@@ -41,14 +41,14 @@ const entries: JsonEntry[] = [
 ];
 
 describe('the entries of maps in a large document', () => {
-  it('are those below the given keys from the root, and no others of the same name', async () => {
+  it('are those below the given keys from the root, and not others of the same name', async () => {
     expect(await read(piecesOf(document))).toEqual(entries);
     expect(await read(piecesOf(`\ufeff\n ${JSON.stringify(JSON.parse(document), null, 2)}\n`))).toEqual(
       entries,
     );
   });
 
-  it('do not depend on where the text is cut into pieces', async () => {
+  it('do not depend on the split into pieces', async () => {
     const bytes = Buffer.from(document);
     for (let at = 0; at <= bytes.length; at++) {
       expect(await read(piecesOf(bytes.subarray(0, at), bytes.subarray(at)))).toEqual(entries);
@@ -57,7 +57,7 @@ describe('the entries of maps in a large document', () => {
     expect(await read(piecesOf(...single))).toEqual(entries);
   });
 
-  it('are asked for one by one, when those before have been taken', async () => {
+  it('are read one by one, as the reader takes them', async () => {
     const taken: string[] = [];
     const asked: string[][] = [];
     const isWanted = (map: string, key: string) => {
@@ -70,12 +70,12 @@ describe('the entries of maps in a large document', () => {
     expect(asked.at(-1)).toEqual(['terms.OnDemand', 'c', taken.join()]);
   });
 
-  it('are none where the maps are something else', async () => {
+  it('are absent if the maps are something else', async () => {
     expect(await read(piecesOf('{"products": [1, {"a": 2}], "terms": {"OnDemand": "none"}}'))).toEqual([]);
     expect(await read(piecesOf('[{"products": {"a": 1}}]'))).toEqual([]);
   });
 
-  it('keep a key that objects of JavaScript know themselves', async () => {
+  it('keep keys that are special in JavaScript objects', async () => {
     const [entry] = await read(piecesOf('{"products":{"__proto__":{"__proto__":1}}}'));
     expect(entry?.key).toBe('__proto__');
     expect(JSON.stringify(entry?.value)).toBe('{"__proto__":1}');
@@ -85,9 +85,9 @@ describe('the entries of maps in a large document', () => {
 describe('a large document', () => {
   it.each([
     ['inside an entry', document.slice(0, document.indexOf('ü'))],
-    ['inside what is not wanted', document.slice(0, document.indexOf('Reserved') + 14)],
+    ['inside an unwanted part', document.slice(0, document.indexOf('Reserved') + 14)],
     ['before its last bracket', document.slice(0, -1)],
-  ])('that breaks off %s is to be tried again', async (_, text) => {
+  ])('that breaks off %s is retried', async (_, text) => {
     const reading = read(piecesOf(text));
     await expect(reading).rejects.toBeInstanceOf(SourceError);
     await expect(reading).rejects.toMatchObject({
@@ -96,7 +96,7 @@ describe('a large document', () => {
     });
   });
 
-  it('that is empty is to be tried again', async () => {
+  it('that is empty is retried', async () => {
     await expect(read(piecesOf(''))).rejects.toMatchObject({
       kind: 'retry',
       message: 'the file answers an empty body',
@@ -105,11 +105,11 @@ describe('a large document', () => {
 
   it.each([
     ['is HTML', '\n<!doctype html><p>secret', 'HTML or XML where JSON is expected'],
-    ['has a comma too much', '{"products":{"secret":1,,}}', 'no valid JSON'],
-    ['is broken where nothing is wanted', '{"other":{"secret" 1}}', 'no valid JSON'],
-    ['closes what it has not opened', '{"products":{"secret":[}]}}', 'no valid JSON'],
-    ['goes on behind its end', '{} {"secret": 1}', 'no valid JSON'],
-    ['is no text', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22]), 'text that is no valid UTF-8'],
+    ['has an extra comma', '{"products":{"secret":1,,}}', 'no valid JSON'],
+    ['is broken in an unwanted part', '{"other":{"secret" 1}}', 'no valid JSON'],
+    ['closes an unopened bracket', '{"products":{"secret":[}]}}', 'no valid JSON'],
+    ['continues after its end', '{} {"secret": 1}', 'no valid JSON'],
+    ['is not text', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22]), 'text that is no valid UTF-8'],
   ])('that %s is invalid, and not quoted', async (_, text, problem) => {
     const error = await read(piecesOf(text)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
@@ -119,7 +119,7 @@ describe('a large document', () => {
     expect(String(error)).not.toContain('secret');
   });
 
-  it('fails with what its body fails with', async () => {
+  it('fails with the error of its body', async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield Buffer.from('{"products":{');
       throw new SourceError('retry', 'the connection broke off');

@@ -7,7 +7,7 @@ import { omittedAtEnd } from '../../../src/sources/schema/fields.ts';
 import type { SourceHttp } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 
-/** The pages that a list reads whose page `n` says what follows it, and what it fails with. */
+/** Reads a list whose page `n` names the next one; returns the pages and the error. */
 async function read(nextOf: (page: number) => number | undefined, most?: number, values = 1) {
   const asked: number[] = [];
   const pages = pagesOf(
@@ -34,27 +34,27 @@ describe('the pages of a list', () => {
   it('are read one after the other, until one names no next', async () => {
     const next = (page: number) => (page < 4 ? page + 1 : undefined);
     expect(await read(next)).toEqual({ asked: [1, 2, 3, 4], found: [1, 2, 3, 4], failure: undefined });
-    // So many are allowed.
+    // The limit.
     expect((await read(next, 4)).failure).toBeUndefined();
   });
 
   it.each([
     ['itself', (page: number) => page, [1]],
     ['an earlier one', (page: number) => (page === 3 ? 1 : page + 1), [1, 2, 3]],
-  ])('are given up when one names %s as its next: no page is read twice', async (_, nextOf, asked) => {
+  ])('are rejected if one names %s as its next: no page is read twice', async (_, nextOf, asked) => {
     const { asked: readPages, failure } = await read(nextOf);
     expect(readPages).toEqual(asked);
     expect(failure).toMatchObject({ kind: 'invalid', message: '/v1/things repeats a page' });
   });
 
-  it('are given up when there is always one more', async () => {
+  it('are rejected above the limit of pages', async () => {
     const { asked, failure } = await read((page) => page + 1, 5);
     expect(asked).toEqual([1, 2, 3, 4, 5]);
     expect(failure).toMatchObject({ kind: 'invalid', message: '/v1/things has more than 5 pages' });
     expect((await read((page) => page + 1)).asked).toHaveLength(1000);
   });
 
-  it('are given up when they have more JSON values together than one answer may have', async () => {
+  it('are rejected if together they have more JSON values than one answer may have', async () => {
     const { asked, failure } = await read((page) => page + 1, undefined, 900_000);
     expect(asked).toEqual([1, 2, 3]);
     expect(failure).toMatchObject({
@@ -63,7 +63,7 @@ describe('the pages of a list', () => {
     });
   });
 
-  it('are known by all that they are asked with', async () => {
+  it('are identified by their whole query', async () => {
     const first = { cursor: 'a', part: '' };
     const queries = [first, { cursor: 'a', part: '2' }, { cursor: 'b', part: '' }];
     const pages = pagesOf(
@@ -75,7 +75,7 @@ describe('the pages of a list', () => {
     expect(await Array.fromAsync(pages, ({ query }) => query)).toEqual(queries);
   });
 
-  it('are asked for no sooner than they are used, and no longer', async () => {
+  it('are requested only when the reader needs them', async () => {
     let asked = 0;
     const pages = pagesOf(
       '/v1/things',
@@ -90,7 +90,7 @@ describe('the pages of a list', () => {
     expect(asked).toBe(1);
   });
 
-  it('fail with whatever one of them fails with', async () => {
+  it('fail with the error of any of them', async () => {
     const another = anotherPage('/v1/things', 2, 'got page 3');
     const { found, failure } = await read((page) => {
       if (page === 2) throw another;
@@ -111,7 +111,7 @@ describe('the page after the last one', () => {
   it.each([
     ['token', byToken, 'b'],
     ['link', byLink, 'https://public.example/v1/things?from=b'],
-  ] as const)('is not taken from a page without its %s, unless the API omits it', async (_, pages, next) => {
+  ] as const)('is an error without its %s, unless the API omits it', async (_, pages, next) => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/v1/things', times: 2 }, { json: { next } });
     upstream.expect({ path: '/v1/things', query: { from: 'b' }, times: 2 }, { json: {} });
@@ -139,7 +139,7 @@ describe('a whole list', () => {
     }
   }
 
-  it('has the rows of all pages, and the number that the last one says', async () => {
+  it('has the rows of all pages, and the number of the last one', async () => {
     const { items, rows } = await listOf(
       { rows: [1, 2], total: 3 },
       { rows: [], total: 3 },
@@ -149,7 +149,7 @@ describe('a whole list', () => {
     expect(items).toEqual([{ kind: 'total', of: 'things', advertised: 4, fetched: 3 }]);
   });
 
-  it('says nothing of a number where the upstream does not', async () => {
+  it('has no number if the upstream has none', async () => {
     expect((await listOf({ rows: [1] })).items).toEqual([]);
     expect((await listOf({ rows: [1], total: null })).items).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** What a run keeps of its requests. */
+/** The log of a run's requests. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ function open(baseUrl: string, more: Partial<SourceHttpOptions> = {}) {
 }
 
 describe('the log of requests', () => {
-  it('has each request with status, decompressed bytes, attempts and failure, and no credentials', async () => {
+  it('lists each request with status, decompressed bytes, attempts and failure, and no credentials', async () => {
     await using upstream = await fakeUpstream();
     const { http, log } = open(upstream.url);
     const raw = gzipSync(JSON.stringify(WHOLE.json));
@@ -67,7 +67,7 @@ describe('the log of requests', () => {
     expect(JSON.stringify(summary)).not.toContain(TOKEN);
   });
 
-  it('has no status of a request that was never answered, and takes an unmodified payload for no failure', async () => {
+  it('has no status of an unanswered request, and counts an unmodified payload as success', async () => {
     const { http, log } = open('http://127.0.0.1:1', { retries: { run: (request) => request() } });
     await expect(http.json('x', Names)).rejects.toThrow(SourceError);
     expect(log.summary()).toMatchObject({
@@ -86,7 +86,7 @@ describe('the log of requests', () => {
     expect(again.log.summary()).toMatchObject({ failed: 0, kept: [{ status: 304, bytes: 0, error: null }] });
   });
 
-  it('ends what is open when the run ends', async () => {
+  it('ends open requests when the run ends', async () => {
     await using upstream = await fakeUpstream();
     const { http, log } = open(upstream.url);
     const { promise: until, resolve } = Promise.withResolvers<void>();
@@ -99,7 +99,7 @@ describe('the log of requests', () => {
     expect(new RequestLog().summary()).toBeUndefined();
   });
 
-  it('keeps the first hundred, and of all others twenty that failed and the twenty slowest', () => {
+  it('keeps the first hundred, and of the others twenty failed and the twenty slowest', () => {
     const log = new RequestLog();
     const slow = log.begin();
     for (let n = 2; n <= 100; n++) log.begin().end();
@@ -132,7 +132,7 @@ describe('the log of requests', () => {
     expect(loggedAddress(new URL(url))).toBe(shown);
   });
 
-  it('has the requests of an adapter that makes its own', async () => {
+  it('includes the requests that an adapter makes directly', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 's3cret' });
     const log = new RequestLog();
     const address = { url: kube.url, credentials: fixedCredentials('s3cret') };

@@ -11,7 +11,7 @@ const Names = z.object({ names: z.array(z.string()) });
 const WHOLE = { json: { names: ['a', 'b'] } };
 const TOKEN = 'tok-8c1e-secret';
 
-/** A source whose requests are repeated on a clock of the test's own. */
+/** A source that repeats requests by a test clock. */
 function open(baseUrl: string, clock: FakeClock, options: Partial<SourceHttpOptions> = {}) {
   const told: Retry[] = [];
   const http = openSourceHttp({
@@ -38,8 +38,8 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
 const asked = (seconds: string): FakeAnswer => ({ status: 503, headers: { 'retry-after': seconds } });
 
-describe('a request that fails', () => {
-  it('is made again after pauses that grow, and then its answer is what it would have been', async () => {
+describe('a failed request', () => {
+  it('is repeated after growing pauses, and then returns the ordinary answer', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     answersInTurn(upstream, '/names', [{ status: 503 }, { status: 503 }, WHOLE]);
@@ -64,16 +64,16 @@ describe('a request that fails', () => {
     ['half a body', { ...WHOLE, cutAfter: 12 }],
     ['half a body that looks whole', { ...WHOLE, cutAfter: 12, framing: 'close' }],
     ['no body', { raw: '' }],
-    ['a body that stops', { ...WHOLE, stall: { afterBytes: 5, until: new Promise(() => {}) } }],
+    ['a body that stalls', { ...WHOLE, stall: { afterBytes: 5, until: new Promise(() => {}) } }],
     ['no answer within the deadline', { after: new Promise(() => {}) }],
-  ])('by %s is made again', async (_, answer) => {
+  ])('by %s is repeated', async (_, answer) => {
     await using upstream = await fakeUpstream();
     answersInTurn(upstream, '/names', [answer, WHOLE]);
     const { http } = open(upstream.url, fakeClock(), { deadlineMs: 300 });
     expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
   });
 
-  it('because nothing listens is made again', async () => {
+  it('because no process listens is repeated', async () => {
     const gone = await fakeUpstream();
     await gone[Symbol.asyncDispose]();
     const clock = fakeClock();
@@ -85,7 +85,7 @@ describe('a request that fails', () => {
     expect(clock.waits).toHaveLength(4);
   });
 
-  it('for longer than a few attempts fails as the last one did', async () => {
+  it('for more than a few attempts fails with the last error', async () => {
     await using upstream = await fakeUpstream();
     answersInTurn(upstream, '/names', [...times(4, { status: 503 }), { status: 502 }]);
     const { http } = open(upstream.url, fakeClock());
@@ -103,7 +103,7 @@ describe('a request that fails', () => {
     ['is gone', { status: 410 }],
     ['is answered with HTML', { raw: '<html>' }],
     ['is answered with other fields', { json: {} }],
-  ])('because it %s is not made again', async (_, answer) => {
+  ])('because it %s is not repeated', async (_, answer) => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     upstream.expect({ path: '/names' }, answer);
@@ -116,7 +116,7 @@ describe('a Retry-After', () => {
   it.each([
     ['seconds', '7', 7_000],
     ['a date', 'Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
-    ['as long as is waited at all', '60', 60_000],
+    ['of the largest accepted wait', '60', 60_000],
   ])('is waited for: %s', async (_, value, ms) => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
@@ -127,7 +127,7 @@ describe('a Retry-After', () => {
     expect(clock.waits).toEqual([ms]);
   });
 
-  it('that is longer than a run waits ends it at once, and says for how long and whom it concerns', async () => {
+  it('beyond the largest wait of a run ends it at once, and states how long and for which host', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     const { http } = open(upstream.url, clock);
@@ -137,7 +137,7 @@ describe('a Retry-After', () => {
     expect(clock.waits).toEqual([]);
   });
 
-  it('is not waited for beyond the time that one request has in all', async () => {
+  it('is not waited for beyond the total time of one request', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     answersInTurn(upstream, '/names', [asked('25'), asked('25'), asked('25')]);
@@ -148,7 +148,7 @@ describe('a Retry-After', () => {
 });
 
 describe('a run', () => {
-  it('that is over ends a pause at once, with its reason', async () => {
+  it('that ended stops a pause at once, with its reason', async () => {
     await using upstream = await fakeUpstream();
     const run = new AbortController();
     const reason = new Error('the worker stops');
@@ -158,7 +158,7 @@ describe('a run', () => {
     await expect(http.json('/names', Names)).rejects.toBe(reason);
   });
 
-  it('that is over does not wait for the system’s clock', async () => {
+  it('that ended does not wait for the system’s clock', async () => {
     await using upstream = await fakeUpstream();
     const run = new AbortController();
     const reason = new Error('the worker stops');
@@ -170,7 +170,7 @@ describe('a run', () => {
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
-  it('repeats so many requests and no more, also those to another host of the provider', async () => {
+  it('has a limit of repetitions, including those to another host of the provider', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     const { http, told } = open(upstream.url, clock);
@@ -182,7 +182,7 @@ describe('a run', () => {
     expect(upstream.received).toHaveLength(hosts.length + 20);
   });
 
-  it('tells of each repetition without the query or the token', async () => {
+  it('logs each repetition without the query and the token', async () => {
     await using upstream = await fakeUpstream();
     const call = { path: '/names', query: { key: TOKEN } };
     upstream.expect(call, { status: 503, raw: TOKEN });
@@ -192,7 +192,7 @@ describe('a run', () => {
     expect(told.map(({ failure }) => failure.message)).toEqual([`${upstream.url}/names answers 503`]);
   });
 
-  it('does not count a token that is refused and renewed once', async () => {
+  it('does not count a token that is rejected and renewed once', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     const issue = vi.fn(async () => ({ token: `t${issue.mock.calls.length}`, lifetimeMs: 600_000 }));
@@ -209,7 +209,7 @@ describe('a run', () => {
     expect(clock.waits).toHaveLength(1);
   });
 
-  it('asks for what has changed on the same condition each time', async () => {
+  it('repeats a conditional request with the same condition', async () => {
     await using upstream = await fakeUpstream();
     const url = `${upstream.url}/names`;
     const validators = new Map([[url, { url, etag: '"1"' }]]);
@@ -223,7 +223,7 @@ describe('a run', () => {
     expect(await http.streamIfModified('/names')).toMatchObject({ unmodified: { etag: '"1"' } });
   });
 
-  it('reads a whole catalogue though one of its pages fails twice, and asks for no other page again', async () => {
+  it('reads a whole catalogue although one page fails twice, and repeats no other page', async () => {
     await using upstream = await fakeUpstream();
     const meta = (next: string) => ({ total: 2, links: { next, prev: '' } });
     const plan = { ram: 1024, vcpu_count: 1, type: 'vc2', locations: ['ewr'], hourly_cost: 0.007 };
@@ -250,9 +250,9 @@ describe('a streamed body', () => {
   it.each<[string, FakeAnswer]>([
     ['it fails', { status: 500 }],
     ['it does not come', { after: new Promise(() => {}) }],
-    ['it is cut before its first byte', { ...LARGE, cutAfter: 0 }],
-    ['nothing of it comes', { ...LARGE, stall: { afterBytes: 0, until: new Promise(() => {}) } }],
-  ])('is asked for again when %s', async (_, answer) => {
+    ['it breaks before its first byte', { ...LARGE, cutAfter: 0 }],
+    ['no part of it comes', { ...LARGE, stall: { afterBytes: 0, until: new Promise(() => {}) } }],
+  ])('is requested again if %s', async (_, answer) => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     answersInTurn(upstream, '/large', [answer, { ...LARGE, headers: { etag: '"2"' } }]);
@@ -263,7 +263,7 @@ describe('a streamed body', () => {
     expect(clock.waits).toHaveLength(1);
   });
 
-  it('that is cut after its first bytes is not asked for again', async () => {
+  it('that breaks after its first bytes is not requested again', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     upstream.expect({ path: '/large' }, { ...LARGE, cutAfter: 1_000 });

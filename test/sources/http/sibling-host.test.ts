@@ -11,7 +11,7 @@ const hosts: TwoHosts = {
   credentials: 'none',
 };
 
-/** Where the second host of a source at `baseUrl` is asked for, and with which credentials. */
+/** The address and the credentials of a request to the second host of a source at `baseUrl`. */
 function askedAt(baseUrl: string): [string, 'same' | 'key' | 'none'] {
   const http = openSourceHttp({ baseUrl, credentials: 'bearer', deadlineMs: 1_000, maxBytes: 1_000 });
   const asked: [string, 'same' | 'key' | 'none'][] = [];
@@ -31,19 +31,19 @@ function askedAt(baseUrl: string): [string, 'same' | 'key' | 'none'] {
 describe('the second host of a provider', () => {
   it.each([
     [
-      'is its own siblingHost its own first one',
+      'is the first sibling host of its first host',
       'https://compute.example.com/projects/p',
       'https://billing.example.com',
       'none',
     ],
     [
-      'is its own siblingHost one in a region',
+      'is the sibling host of a region’s host',
       'https://eu.compute.example.com/projects/p/',
       'https://billing.example.com',
       'none',
     ],
     [
-      'is the gateway, where there is one',
+      'is the gateway, if there is one',
       'https://gate.example.org/projects/p',
       'https://gate.example.org',
       'same',
@@ -55,7 +55,7 @@ describe('the second host of a provider', () => {
       'same',
     ],
     [
-      'is not a host that only ends alike',
+      'is not a host with a similar ending',
       'https://evilcompute.example.com/projects/p',
       'https://evilcompute.example.com',
       'same',
@@ -68,7 +68,7 @@ describe('the second host of a provider', () => {
     'https://compute.example.com',
     'https://compute.example.com/projects/',
     'https://x.org/projects/p/zones',
-  ])('is not known siblingHost %s, which does not say whose data is asked for', (baseUrl) => {
+  ])('is unknown for %s, which names no project', (baseUrl) => {
     expect(() => askedAt(baseUrl)).toThrow(
       "the source's URL must look like https://compute.example.com/projects/PROJECT",
     );

@@ -23,7 +23,7 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(found).toString();
 }
 
-/** What reading such an answer to its end fails with. */
+/** The error of reading such an answer to its end. */
 async function failure(answer: FakeAnswer, options: Partial<SourceHttpOptions> = {}): Promise<SourceError> {
   await using upstream = await fakeUpstream();
   upstream.expect({ path: '/large' }, answer);
@@ -37,7 +37,7 @@ async function failure(answer: FakeAnswer, options: Partial<SourceHttpOptions> =
 }
 
 describe('a streamed answer', () => {
-  it('comes whole, uncompressed, however much larger than an ordinary one, with headers and address', async () => {
+  it('arrives whole, uncompressed, even if much larger than an ordinary one, with headers and address', async () => {
     await using upstream = await fakeUpstream();
     const text = 'x'.repeat(300_000);
     const call = { path: '/large', query: { part: '2' }, headers: { authorization: `Bearer ${TOKEN}` } };
@@ -52,33 +52,33 @@ describe('a streamed answer', () => {
   it.each([
     ['with a length', 'length'],
     ['in chunks', 'chunked'],
-  ] as const)('is to be tried again when it breaks off %s', async (_, framing) => {
+  ] as const)('is retried if it breaks off %s', async (_, framing) => {
     const failed = await failure({ raw: 'x'.repeat(100_000), cutAfter: 70_000, framing });
     expect(failed).toMatchObject({ kind: 'retry', message: expect.stringContaining('/large') });
   });
 
-  it('is to be tried again when it breaks off compressed', async () => {
+  it('is retried if it breaks off compressed', async () => {
     const raw = gzipSync(Buffer.from(Array.from({ length: 50_000 }, (_, index) => (index * 7_919) % 251)));
     const headers = { 'content-encoding': 'gzip' };
     expect(await failure({ raw, cutAfter: raw.length - 9, headers })).toMatchObject({ kind: 'retry' });
   });
 
-  it('is to be tried again when nothing more comes of it', async () => {
+  it('is retried if it stalls', async () => {
     const stall = { afterBytes: 5, until: new Promise(() => {}) };
     const failed = await failure({ raw: 'x'.repeat(100), stall }, { deadlineMs: 200 });
     expect(failed).toMatchObject({ kind: 'retry', message: expect.stringContaining('within 200 ms') });
   });
 
-  it('is to be tried again when it does not begin', async () => {
+  it('is retried if it does not begin', async () => {
     expect(await failure({ after: new Promise(() => {}) }, { deadlineMs: 30 })).toMatchObject({
       kind: 'retry',
     });
   });
 
   it.each([
-    ['its length says so', 'length'],
+    ['its length is stated', 'length'],
     ['it comes in chunks', 'chunked'],
-  ] as const)('is invalid when it is larger than the cap of streams and %s', async (_, framing) => {
+  ] as const)('is invalid if it is larger than the limit of streams and %s', async (_, framing) => {
     const failed = await failure({ raw: 'x'.repeat(2_000), framing }, { maxStreamBytes: 1_500 });
     expect(failed).toMatchObject({ kind: 'invalid', message: expect.stringContaining('1500 bytes') });
   });
@@ -102,7 +102,7 @@ describe('a streamed answer', () => {
     await expect(reading).rejects.toThrow('the run is over');
   });
 
-  it('ends its request when it is left early', async () => {
+  it('ends its request if its reader leaves early', async () => {
     const server = createServer((_, response) => {
       response.write('x'.repeat(100));
     }).listen(0, '127.0.0.1');
@@ -143,7 +143,7 @@ describe('the deadline of a stream', () => {
     return { silence, writer, body };
   }
 
-  it('runs anew with each piece, so that a long download in good health is not ended', async () => {
+  it('restarts with each piece, so that a long, steady download is not ended', async () => {
     const { silence, writer, body } = slowly(1_000);
     for (let second = 0; second < 20; second++) {
       const next = body.next();
@@ -158,7 +158,7 @@ describe('the deadline of a stream', () => {
     await expect(next).rejects.toThrow('silent');
   });
 
-  it('does not run while the reader is busy with a piece', async () => {
+  it('is stopped while the reader processes a piece', async () => {
     const { silence, writer, body } = slowly(1_000);
     const written = writer.write(new Uint8Array([1]));
     await body.next();
@@ -174,7 +174,7 @@ describe('another address of the same provider', () => {
   it.each([
     ['same', { authorization: `Bearer ${TOKEN}` }],
     ['none', { authorization: null }],
-  ] as const)('is asked with %s of the credentials', async (credentials, headers) => {
+  ] as const)('is requested with %s of the credentials', async (credentials, headers) => {
     await using other = await fakeUpstream();
     other.expect({ path: '/v1/skus', headers }, { json: {} });
     const http = open('http://127.0.0.1:1/first');
@@ -182,7 +182,7 @@ describe('another address of the same provider', () => {
     await http.at(other.url, credentials).json('/v1/skus', Nothing);
   });
 
-  it('is under the same limits', async () => {
+  it('has the same limits', async () => {
     await using other = await fakeUpstream();
     other.expect({ path: '/' }, { json: { names: 'x'.repeat(2_000) } });
     const reading = open('http://127.0.0.1:1').at(other.url, 'none').json('/', Nothing);

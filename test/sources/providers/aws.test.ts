@@ -38,7 +38,7 @@ const term = (USD: string, changes: object = {}, unit = 'Hrs') => ({
 });
 const hourly = { term: term('0.1008000000') };
 
-/** What the region files say, by region code. */
+/** The region files, by region code. */
 async function itemsOf(files: Readonly<Record<string, FakeAnswer>>): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   const codes = Object.keys(files);
@@ -57,7 +57,7 @@ async function itemsOf(files: Readonly<Record<string, FakeAnswer>>): Promise<Cat
   return found;
 }
 
-/** What comes of one type, by what its products and terms are. */
+/** Reads one type with these products and terms. */
 async function rowsOf(products: object, terms: object): Promise<CatalogueItem[]> {
   const items = await itemsOf({ [REGION]: { json: { products, terms: { OnDemand: terms, Reserved: {} } } } });
   return items.filter((item) => item.kind !== 'region');
@@ -68,7 +68,7 @@ describe('an AWS type', () => {
     ['is offered', {}, undefined],
     ['of a previous generation is deprecated', { currentGeneration: 'No' }, 'deprecated'],
     ['with a GPU is accelerated', { gpu: '1' }, 'accelerated'],
-    ['without a GPU in numbers is not', { gpu: 'NA' }, undefined],
+    ['without a GPU by number is not accelerated', { gpu: 'NA' }, undefined],
     ['of a family of GPUs is accelerated', { instanceFamily: 'GPU instance' }, 'accelerated'],
     ['of FPGAs is accelerated', { instanceFamily: 'FPGA Instances' }, 'accelerated'],
     ['of media chips is accelerated', { instanceFamily: 'Media Accelerator Instances' }, 'accelerated'],
@@ -87,12 +87,12 @@ describe('an AWS type', () => {
     ['RHEL', { operatingSystem: 'RHEL' }],
     ['SQL Server on Linux', { preInstalledSw: 'SQL Std' }],
     ['a dedicated tenancy', { tenancy: 'Dedicated' }],
-    ['a host of its own', { tenancy: 'Host' }],
-    ['a reservation that is not used', { capacitystatus: 'UnusedCapacityReservation' }],
-    ['a reservation that is used', { capacitystatus: 'AllocatedCapacityReservation' }],
+    ['a dedicated host', { tenancy: 'Host' }],
+    ['an unused reservation', { capacitystatus: 'UnusedCapacityReservation' }],
+    ['a used reservation', { capacitystatus: 'AllocatedCapacityReservation' }],
     ['a block of capacity', { operation: 'RunInstances:CB', marketoption: 'CapacityBlock' }],
-    ['a rack in the customer’s house', { locationType: 'AWS Outposts' }],
-  ])('has a row for %s, which is no price of it', async (_, changes) => {
+    ['a rack at the customer’s site', { locationType: 'AWS Outposts' }],
+  ])('has a row for %s, which does not price it', async (_, changes) => {
     const dear = { term: term('9.9000000000') };
     const rows = await rowsOf({ B: product(changes), A: product() }, { A: hourly, B: dear });
     expect(rows).toEqual([
@@ -103,15 +103,11 @@ describe('an AWS type', () => {
   });
 
   it.each([
-    [
-      'the latest that is in force',
-      { old: term('0.2', { effectiveDate: '2024-01-01T00:00:00Z' }) },
-      '0.1008',
-    ],
-    ['not one that is to come', { next: term('0.09', { effectiveDate: '2026-04-01T00:00:00Z' }) }, '0.1008'],
+    ['the latest in force', { old: term('0.2', { effectiveDate: '2024-01-01T00:00:00Z' }) }, '0.1008'],
+    ['not a future one', { next: term('0.09', { effectiveDate: '2026-04-01T00:00:00Z' }) }, '0.1008'],
     ['not a lease', { lease: term('0.05', { termAttributes: { LeaseContractLength: '1yr' } }) }, '0.1008'],
     ['not a fee', { fee: term('1161', {}, 'Quantity') }, '0.1008'],
-    ['one that says no date', { term: term('0.11', { effectiveDate: undefined }) }, '0.11'],
+    ['one without a date', { term: term('0.11', { effectiveDate: undefined }) }, '0.11'],
   ])('is priced by one of its terms: %s', async (_, terms, amount) => {
     const [row] = await rowsOf({ A: product() }, { A: { ...hourly, ...terms } });
     expect(row).toMatchObject({ kind: 'offer', offer: { price: { amount, per: 'hour', currency: 'USD' } } });
@@ -120,7 +116,7 @@ describe('an AWS type', () => {
   it.each([
     ['has no term', { A: product() }, { B: hourly }, 'terms.OnDemand has nothing for A'],
     [
-      'is priced by other than the hour',
+      'has a price for another unit than the hour',
       { A: product() },
       { A: { term: term('70', {}, 'Mo') } },
       'A: no term is on demand',
@@ -146,13 +142,13 @@ describe('an AWS type', () => {
       'has several prices: 0.1008 (A), 0.2 (B)',
     ],
     [
-      'is listed twice in different shapes',
+      'is listed twice with different shapes',
       { A: product(), B: product({ memory: '16 GiB' }) },
       { A: hourly, B: hourly },
       'has several shapes: 2 vCPU and 8 GiB, 2 vCPU and 16 GiB',
     ],
     [
-      'has memory in no unit',
+      'has memory without a unit',
       { A: product({ memory: '8' }) },
       {},
       'must be a count of GiB such as "8 GiB"; it is "8"',
@@ -165,7 +161,7 @@ describe('an AWS type', () => {
     ],
     ['has no core', { A: product({ vcpu: '0' }) }, {}, 'attributes.vcpu must be a whole number above 0'],
     [
-      'is another region’s',
+      'is of another region',
       { A: product({ regionCode: 'eu-west-1' }) },
       {},
       'must be us-east-2, whose file this is; it is eu-west-1',
@@ -193,7 +189,7 @@ describe('an AWS type', () => {
     ['1,952 GiB', 1952],
     ['0.613 GiB', 0.613],
     ['24,576 GiB', 24576],
-  ])('has as much memory as %s says', async (memory, ram) => {
+  ])('has the memory of %s', async (memory, ram) => {
     const [row] = await rowsOf({ A: product({ memory }) }, { A: hourly });
     expect(row).toMatchObject({ kind: 'offer', offer: { ram, ramUnit: 'Binary' } });
   });
@@ -223,7 +219,7 @@ describe('an AWS region', () => {
     ]);
   });
 
-  it('whose file breaks off is held whole, whatever of it has arrived', async () => {
+  it('whose file breaks off is held as a whole, whatever part of it arrived', async () => {
     const cutAfter = JSON.stringify(file.json).length - 2;
     for (const framing of ['length', 'chunked', 'close'] as const) {
       const items = await itemsOf({ [REGION]: { ...file, cutAfter, framing }, 'eu-west-1': other });
@@ -233,18 +229,18 @@ describe('an AWS region', () => {
     }
   });
 
-  it('fails the run when it is the only one', async () => {
+  it('fails the run if it is the only one', async () => {
     await expect(itemsOf({ [REGION]: { ...file, cutAfter: 200 } })).rejects.toMatchObject({ kind: 'retry' });
     await expect(itemsOf({ [REGION]: { status: 404 } })).rejects.toMatchObject({ kind: 'gone' });
   });
 
-  it('fails the run at once when the upstream asks to be left alone', async () => {
+  it('fails the run at once if the upstream requires a pause', async () => {
     const limited = { status: 429, headers: { 'retry-after': '60' } };
     const reading = itemsOf({ [REGION]: limited, 'eu-west-1': other });
     await expect(reading).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 60_000 });
   });
 
-  it('is not understood when its terms come before its products', async () => {
+  it('is invalid if its terms come before its products', async () => {
     const { products, terms } = file.json;
     await expect(itemsOf({ [REGION]: { json: { terms, products } } })).rejects.toMatchObject({
       kind: 'invalid',
@@ -271,10 +267,10 @@ describe('an AWS region', () => {
 
 const DATA = new URL('../../../../shared/data/aws/', import.meta.url);
 
-describe('what AWS has published', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
+describe('the published catalogue of AWS', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
   const recorded = (name: string) => ({ raw: readFileSync(new URL(name, DATA)) });
 
-  it('prices an accelerated type once, beside a block of capacity at zero dollars', async () => {
+  it('prices an accelerated type once, next to a block of capacity at zero dollars', async () => {
     expect(await itemsOf({ 'us-east-1': recorded('AmazonEC2-offer-excerpt-2.json') })).toEqual([
       { kind: 'region', code: 'us-east-1', name: 'US East (N. Virginia)' },
       {
@@ -293,7 +289,7 @@ describe('what AWS has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     ]);
   });
 
-  it('never takes the fee of a lease for a price, nor Windows or storage for a machine', async () => {
+  it('never uses the fee of a lease as a price, nor Windows or storage as a machine', async () => {
     const items = await itemsOf({ [REGION]: recorded('AmazonEC2-offer-excerpt-1.json') });
     expect(items.filter((item) => item.kind !== 'region')).toEqual([
       expect.objectContaining({
@@ -304,7 +300,7 @@ describe('what AWS has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     ]);
   });
 
-  it('is no catalogue where it has no machine', async () => {
+  it('is invalid without machines', async () => {
     await expect(
       itemsOf({ 'cn-northwest-1': recorded('AmazonEC2-offer-excerpt-3.json') }),
     ).rejects.toMatchObject({
@@ -343,7 +339,7 @@ describe('what AWS has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     const within = offers.filter((offer) => limitBroken(offer) === undefined);
     expect([rows.length, offers.length, within.length]).toEqual([1373, 1373, 644]);
     expect(Map.groupBy(within, ({ excluded }) => excluded).get(undefined)).toHaveLength(546);
-    // In decimal GB a third of them would not be within the limits.
+    // In decimal GB a third of them would be outside of the limits.
     const decimal = within.filter(({ cpu, ram }) => ram * 1.073741824 <= 128 && ram * 1.073741824 <= 8 * cpu);
     expect(decimal.length / within.length).toBeCloseTo(2 / 3, 1);
   });

@@ -42,7 +42,7 @@ const sku = ({
 });
 const windows = { productName: 'Virtual Machines Dsv5 Series Windows' };
 
-/** One page of prices, and what each region says of its SKUs. */
+/** One page of prices, and the SKUs of each region. */
 async function itemsOf(
   prices: readonly object[],
   skus: Readonly<Record<string, FakeAnswer | readonly object[]>> = { eastus: [sku()] },
@@ -74,9 +74,9 @@ describe('a size of Azure', () => {
   it.each([
     ['is offered', {}, undefined],
     ['with a GPU is accelerated', { capabilities: { GPUs: '1' } }, 'accelerated'],
-    ['without one is not', { capabilities: { GPUs: '0' } }, undefined],
+    ['without a GPU is not accelerated', { capabilities: { GPUs: '0' } }, undefined],
     [
-      'with a day of retirement is deprecated',
+      'with a retirement date is deprecated',
       { capabilities: { RetirementDateUtc: '05/01/2028' } },
       'deprecated',
     ],
@@ -85,7 +85,7 @@ describe('a size of Azure', () => {
       { restrictions: [{ type: 'Location' }] },
       'unavailable',
     ],
-    ['that one zone does not have is offered', { restrictions: [{ type: 'Zone' }] }, undefined],
+    ['that one zone lacks is offered', { restrictions: [{ type: 'Zone' }] }, undefined],
   ])('%s', async (_, changes, excluded) => {
     const [item, ...more] = await itemsOf([price()], { eastus: [sku(changes)] });
     expect(more).toEqual([]);
@@ -93,19 +93,19 @@ describe('a size of Azure', () => {
     expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
   });
 
-  it('of the N series is accelerated, also with chips that are no GPUs', async () => {
+  it('of the N series is accelerated, also with chips other than GPUs', async () => {
     const name = 'Standard_NP10s';
     const [item] = await itemsOf([price({ armSkuName: name })], { eastus: [sku({ name })] });
     expect(item).toMatchObject({ kind: 'offer', offer: { excluded: 'accelerated' } });
   });
 
-  it('that is constrained has the vCPUs that are to be had', async () => {
+  it('that is constrained has its available vCPUs', async () => {
     const capabilities = { vCPUs: '4', vCPUsAvailable: '2', MemoryGB: '32' };
     const [item] = await itemsOf([price()], { eastus: [sku({ capabilities })] });
     expect(item).toMatchObject({ offer: { cpu: 2, ram: 32 } });
   });
 
-  it('that is sold with Windows only is licensed, at that price', async () => {
+  it('that is sold only with Windows is licensed, at that price', async () => {
     expect(await itemsOf([price({ ...windows, retailPrice: 0.188 })])).toMatchObject([
       { kind: 'offer', offer: { excluded: 'licensed', price: { amount: '0.188' } } },
     ]);
@@ -121,31 +121,31 @@ describe('a size of Azure', () => {
     ['prices of a dedicated host, in one word', { productName: 'Dsv5 Series DedicatedHost' }],
     ['prices of cloud services', { productName: 'Dv5 Series Cloud Services' }],
     ['prices of cloud services, in one word', { productName: 'Dv5 Series CloudServices' }],
-    ['prices of what is no size', { armSkuName: '' }],
+    ['prices of other things than sizes', { armSkuName: '' }],
     ['prices above a quantity', { tierMinimumUnits: 1000 }],
-    ['a price that is to come', { effectiveStartDate: '2026-03-02T00:00:00Z' }],
-    ['a price that is over', { effectiveEndDate: '2026-02-01T00:00:00Z' }],
+    ['a future price', { effectiveStartDate: '2026-03-02T00:00:00Z' }],
+    ['a past price', { effectiveEndDate: '2026-02-01T00:00:00Z' }],
     ['a price with Windows', windows],
     ['an older price', { effectiveStartDate: '2021-01-01T00:00:00Z' }],
     ['a price of another meter', { isPrimaryMeterRegion: false }],
-  ])('has %s besides, which are no price of it', async (_, changes) => {
+  ])('also has %s, which do not price it', async (_, changes) => {
     const other = price({ retailPrice: 9, ...changes });
     expect(amounts(await itemsOf([price(), other]))).toEqual(['0.096']);
     expect(amounts(await itemsOf([other, price()]))).toEqual(['0.096']);
   });
 
-  it('that is sold at Spot prices only is not sold', async () => {
+  it('that has only Spot prices is not sold', async () => {
     const spot = price({ armSkuName: 'Standard_Spare', skuName: 'Spare Spot' });
     expect(
       amounts(await itemsOf([price(), spot], { eastus: [sku(), sku({ name: 'Standard_Spare' })] })),
     ).toEqual(['0.096']);
   });
 
-  it('with prices of other than primary meters only has those', async () => {
+  it('with only prices of secondary meters has those', async () => {
     expect(amounts(await itemsOf([price({ isPrimaryMeterRegion: false })]))).toEqual(['0.096']);
   });
 
-  it('keeps a price as it is, however many places it has', async () => {
+  it('keeps a price unchanged, with any number of places', async () => {
     expect(amounts(await itemsOf([price({ retailPrice: 0.00743999984 })]))).toEqual(['0.00743999984']);
   });
 
@@ -169,24 +169,24 @@ describe('a size of Azure', () => {
       'unitOfMeasure must be 1 Hour; it is "100 Hours"',
     ],
     [
-      'its memory is not told',
+      'its memory is missing',
       [price()],
       [sku({ capabilities: { MemoryGB: undefined } })],
       'capabilities[1].value',
     ],
     [
-      'its memory is no number',
+      'its memory is not a number',
       [price()],
       [sku({ capabilities: { MemoryGB: '8 GB' } })],
       'capabilities.MemoryGB must be a number above 0',
     ],
     [
-      'its vCPUs are not told',
+      'its vCPUs are missing',
       [price()],
       [sku({ capabilities: { vCPUs: '' } })],
       'capabilities.vCPUs must be a whole number above 0',
     ],
-  ])('is rejected by name when %s', async (_, prices, skus, reason) => {
+  ])('is rejected by name if %s', async (_, prices, skus, reason) => {
     const rows = await itemsOf(prices, { eastus: skus });
     expect(rows.filter((row) => row.kind === 'rejected' && row.name === D2)).toEqual([
       {
@@ -200,7 +200,7 @@ describe('a size of Azure', () => {
     expect(rows.filter((row) => row.kind === 'offer')).toEqual([]);
   });
 
-  it('that its region does not list is unavailable there, when another region tells what it is', async () => {
+  it('that its region does not list is unavailable there, if another region describes it', async () => {
     const west = { armRegionName: 'westeurope', location: 'EU West' };
     const skus = { eastus: [sku()], westeurope: [sku({ name: 'Standard_B2s' })] };
     expect(await itemsOf([price(), price(west)], skus)).toMatchObject([
@@ -226,7 +226,7 @@ describe('a size of Azure', () => {
     ]);
   });
 
-  it('is not taken for unlisted while a SKU of its region has no name', async () => {
+  it('is not considered unlisted while a SKU of its region has no name', async () => {
     const rows = await itemsOf([price()], { eastus: [sku({ name: 7 }), sku({ name: 'Standard_B2s' })] });
     expect(rows).toEqual([
       expect.objectContaining({ kind: 'rejected', key: 'SKU 1@eastus', regionCode: 'eastus' }),
@@ -249,7 +249,7 @@ describe('a region of Azure', () => {
     ]);
   });
 
-  it('fails the run at once when it asks to be left alone', async () => {
+  it('fails the run at once if it requires a pause', async () => {
     const limited = { status: 429, headers: { 'retry-after': '17' } };
     await expect(
       itemsOf([price(), price(west)], { eastus: limited, westeurope: [sku()] }),
@@ -268,7 +268,7 @@ describe('the URL of Azure', () => {
     });
   });
 
-  it('of a gateway has the prices below what stands before the subscription, and links are followed there', async () => {
+  it('of a gateway has the prices below the part before the subscription, and links are followed there', async () => {
     await using upstream = await fakeUpstream();
     const headers = { authorization: 'Bearer token' };
     const NextPageLink = `https://prices.azure.com:443${PRICES}?$filter=x&$skip=1`;
@@ -290,9 +290,9 @@ describe('the URL of Azure', () => {
 });
 
 it.each([
-  ['comes again', `https://prices.azure.com${PRICES}?${new URLSearchParams(FILTER)}`, 'repeats a page'],
-  ['is no URL', 'page 2', 'is no URL'],
-])('the pages of Azure are given up when the next one %s', async (_, NextPageLink, problem) => {
+  ['is repeated', `https://prices.azure.com${PRICES}?${new URLSearchParams(FILTER)}`, 'repeats a page'],
+  ['is not a URL', 'page 2', 'is no URL'],
+])('the pages of Azure are rejected if the next one %s', async (_, NextPageLink, problem) => {
   await using upstream = await fakeUpstream();
   const json = { Items: [price()], NextPageLink, Count: 1 };
   upstream.expect({ path: PRICES, query: FILTER }, { json });

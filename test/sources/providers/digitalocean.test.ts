@@ -27,14 +27,14 @@ async function itemsOf(size: object | string, region: object = {}): Promise<Cata
 }
 
 it.each([
-  ['is offered where it can be had', {}, {}, 'offered'],
-  ['is unavailable where its regions do not name the region', { regions: [] }, {}, 'unavailable'],
-  ['is unavailable when it says so itself', { available: false }, {}, 'unavailable'],
-  ['is unavailable in a region that takes no Droplets', {}, { available: false }, 'unavailable'],
-  ['is accelerated by what it says of a GPU', { gpu_info: { count: 1 } }, {}, 'accelerated'],
-  ['is accelerated by its slug alone', { slug: 'gpu-h100x1-80gb' }, {}, 'accelerated'],
+  ['is offered if it is available', {}, {}, 'offered'],
+  ['is unavailable if its regions do not name the region', { regions: [] }, {}, 'unavailable'],
+  ['is unavailable if it states that', { available: false }, {}, 'unavailable'],
+  ['is unavailable in a region without Droplets', {}, { available: false }, 'unavailable'],
+  ['is accelerated by its GPU fields', { gpu_info: { count: 1 } }, {}, 'accelerated'],
+  ['is accelerated by only its slug', { slug: 'gpu-h100x1-80gb' }, {}, 'accelerated'],
   ['is accelerated, not sold out', { gpu_info: { count: 8 }, regions: [] }, {}, 'accelerated'],
-  ['is not published for nothing', { price_hourly: 0 }, {}, 'zero_price'],
+  ['is not published at zero', { price_hourly: 0 }, {}, 'zero_price'],
   ['is rejected without any price', { price_hourly: null, price_monthly: null }, {}, 'rejected'],
 ])('a size of DigitalOcean %s', async (_, size, region, fate) => {
   expect(fates(await itemsOf(size, region))).toEqual([fate]);
@@ -45,17 +45,17 @@ it.each([
   ['0.007439999841153622', '0.007439999841153622'],
   ['7.439999841153622e-03', '0.007439999841153622'],
   ['0.00744', '0.00744'],
-])('a price of DigitalOcean is kept as it was sent: %s', async (sent, amount) => {
+])('a price of DigitalOcean is stored unchanged: %s', async (sent, amount) => {
   const [item] = await itemsOf(JSON.stringify({ ...basic, price_hourly: 'sent' }).replace('"sent"', sent));
   expect(item).toMatchObject({ kind: 'offer', offer: { price: { amount, per: 'hour', currency: 'USD' } } });
 });
 
-it('a size of DigitalOcean costs its month where no hour is priced', async () => {
+it('a size of DigitalOcean has its monthly price if there is no hourly one', async () => {
   const [item] = await itemsOf({ price_hourly: undefined });
   expect(item).toMatchObject({ kind: 'offer', offer: { price: { amount: '5', per: 'month' } } });
 });
 
-it('a size of DigitalOcean has mebibytes where it says megabytes', async () => {
+it('a size of DigitalOcean has mebibytes although the API names megabytes', async () => {
   const [item] = await itemsOf({ memory: 512 });
   expect(item).toMatchObject({ kind: 'offer', offer: { ram: 0.5, ramUnit: 'Binary' } });
 });
@@ -70,8 +70,8 @@ describe('the pages of DigitalOcean', () => {
   it.each([
     ['the first is another one', [page({ prev: 1 })], 'requested page 1'],
     ['one is left out', [page({ next: 3 })], 'requested page 1'],
-    ['the first comes twice', [page({ next: 2 }), page({ next: 2 })], 'requested page 2'],
-  ])('are not taken when %s', async (_, answers, message) => {
+    ['the first is repeated', [page({ next: 2 }), page({ next: 2 })], 'requested page 2'],
+  ])('are rejected if %s', async (_, answers, message) => {
     await using upstream = await fakeUpstream();
     for (const [index, answer] of answers.entries()) {
       upstream.expect(at('/v2/regions', index + 1), answer);
@@ -82,7 +82,7 @@ describe('the pages of DigitalOcean', () => {
     });
   });
 
-  it('are not taken when an address has no number', async () => {
+  it('are rejected if an address has no number', async () => {
     await using upstream = await fakeUpstream();
     const json = { regions: [nyc3], links: { pages: { next: 'more' } }, meta: { total: 2 } };
     upstream.expect(at('/v2/regions', 1), { json });

@@ -22,7 +22,7 @@ const asOf = (hour: string, regionCode?: string) => ({
 });
 const query = (id: number) => ({ provider: '1000', region: String(id) });
 
-it('reads what this very service answers', async () => {
+it('reads this service’s answer', async () => {
   await using api = await testApi();
   const port = await listen(api.app);
   const http = openSourceHttp({
@@ -52,7 +52,7 @@ it('reads what this very service answers', async () => {
   expect(items).toHaveLength(5 + offers.length);
 });
 
-it('says of each region how old the other instance says that it is', async () => {
+it('reports each region’s freshness as the other instance states it', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1, 2, 3, 4);
   const hours = { 1: { 'fleetbook-as-of': '2026-02-28T01:00:00.000Z' }, 2: AS_OF, 3: {} };
@@ -81,7 +81,7 @@ it('says of each region how old the other instance says that it is', async () =>
   expect(items.filter(({ kind }) => kind === 'offer')).toHaveLength(2);
 });
 
-it('says which providers there are when the one that it is to read is not among them', async () => {
+it('lists the known providers if the requested one is missing', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1);
   await expect(readItems(adapter, upstream.url, { provider: 'Acne' })).rejects.toMatchObject({
@@ -90,7 +90,7 @@ it('says which providers there are when the one that it is to read is not among 
   });
 });
 
-it('holds every machine of a region that answers for another one', async () => {
+it('holds all machines of a region whose answer is for another region', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1);
   const json = [{ ...machine, provider: acme, region: regionOf(2) }];
@@ -110,7 +110,7 @@ it('holds every machine of a region that answers for another one', async () => {
   ]);
 });
 
-it('gives an instance up when more than a few of its regions cannot be read, without asking for the rest', async () => {
+it('abandons an instance if more than a few of its regions cannot be read, without requests for the rest', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1, 2, 3, 4, 5, 6);
   const json = [{ ...machine, provider: acme, region: regionOf(1) }];
@@ -121,7 +121,7 @@ it('gives an instance up when more than a few of its regions cannot be read, wit
   });
 });
 
-it('leaves an instance alone for as long as it asks, be it for one region only', async () => {
+it('pauses for as long as an instance requires, even for only one region', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1, 2);
   const away = { status: 503, headers: { 'retry-after': '3' } };
@@ -132,7 +132,7 @@ it('leaves an instance alone for as long as it asks, be it for one region only',
   });
 });
 
-it('takes a provider without any region for no catalogue', async () => {
+it('rejects a provider without regions', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream);
   await expect(readItems(adapter, upstream.url, { provider: 'Acme' })).rejects.toMatchObject({

@@ -63,15 +63,15 @@ interface RecordedSku {
   }[];
 }
 
-describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
+describe('the published catalogue of GCP', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
   const recorded = (name: string) => JSON.parse(readFileSync(new URL(name, DATA), 'utf8'));
   let types: RecordedType[] = [];
   let skus: RecordedSku[] = [];
   let listed: Record<string, number> = {};
   const byZone: Record<string, object[]> = {};
-  /** The SKUs that were recorded in rupiah, in dollars, to the nanodollar. */
+  /** The recorded SKUs, converted from rupiah to dollars, to the nanodollar. */
   let inDollars: RecordedSku[] = [];
-  // Not while tests are gathered, which happens where there is nothing to read, too.
+  // Not during collection, which also happens without the payloads.
   beforeAll(() => {
     types = recorded('compute-machine-types-568.json');
     ({ skus } = recorded('billing-skus-7.json'));
@@ -94,7 +94,7 @@ describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     }
   });
 
-  it('lists the types of each zone in a page of their own kind', async () => {
+  it('lists the types of each zone on separate pages', async () => {
     const { items } = recorded('machineTypes-us-central1-a.json');
     const rows = await itemsOf({ 'us-central1-a': items }, inDollars);
     const a2 = rows.filter((row) => row.kind === 'offer');
@@ -104,7 +104,7 @@ describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     expect(rows.filter((row) => row.kind === 'rejected').map(({ key }) => key)).toHaveLength(22);
   });
 
-  it('prices the families whose SKUs were recorded, in every region and zone of theirs', async () => {
+  it('prices the families whose SKUs were recorded, in each of their regions and zones', async () => {
     const items = await itemsOf(byZone, inDollars);
     const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
     const priceOf = (name: string, regionCode: string) =>
@@ -117,7 +117,7 @@ describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     expect(items.filter((item) => item.kind === 'region')).toHaveLength(
       new Set(Object.keys(byZone).map((zone) => zone.replace(/-[^-]+$/, ''))).size,
     );
-    // Whatever is not offered is named, in its region or once for all of them.
+    // Each type without an offer is named, in its region or once for all.
     const rejected = items.filter((item) => item.kind === 'rejected');
     for (const { name, zones } of types) {
       for (const regionCode of new Set(zones.map((zone) => zone.replace(/-[^-]+$/, '')))) {
@@ -130,7 +130,7 @@ describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     }
   });
 
-  it('is rejected where its prices are not in dollars', async () => {
+  it('is rejected if its prices are not in dollars', async () => {
     const items = await itemsOf({ 'us-central1-a': [e2] }, skus);
     expect(items).toContainEqual(
       expect.objectContaining({
@@ -142,7 +142,7 @@ describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     );
   });
 
-  it('is not what the list of 541 reference prices says: that has one pair of rates for all families', async () => {
+  it('differs from the list of 541 reference prices, which has one pair of rates for all families', async () => {
     const shapes = new Map(types.map(({ name, specs }) => [name, specs]));
     expect(Object.keys(listed)).toHaveLength(541);
     for (const [name, price] of Object.entries(listed)) {
@@ -154,7 +154,7 @@ describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
     const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
     const ratios = offers.map(({ name, price }) => (listed[name] ?? Number.NaN) / Number(price.amount));
     expect(ratios.every((ratio) => Math.abs(ratio - 1) > 0.05)).toBe(true);
-    // A shared core is listed there as two whole ones.
+    // The list counts a shared core as two whole ones.
     expect(listed['e2-micro']).toBeGreaterThan(4 * 0.0083764275);
   });
 });

@@ -84,7 +84,7 @@ describe('a type of GCP', () => {
 
   it.each([
     ['is offered', {}, undefined],
-    ['is offered when it is said to be active', { deprecated: { state: 'ACTIVE' } }, undefined],
+    ['is offered if it is stated as active', { deprecated: { state: 'ACTIVE' } }, undefined],
     ['is deprecated', { deprecated: { state: 'DEPRECATED' } }, 'deprecated'],
     ['is obsolete', { deprecated: { state: 'OBSOLETE' } }, 'deprecated'],
     [
@@ -104,13 +104,13 @@ describe('a type of GCP', () => {
 
   it.each([
     ['has local disks', { bundledLocalSsds: { partitionCount: 2 } }, 'e2-standard-2'],
-    ['has local disks by its name', { name: 'e2-standard-2-lssd' }, 'e2-standard-2-lssd'],
+    ['has local disks by a range in its name', { name: 'e2-standard-2-lssd' }, 'e2-standard-2-lssd'],
     [
       'has local disks by its name alone',
       { name: 'z3-highmem-14-standardlssd' },
       'z3-highmem-14-standardlssd',
     ],
-  ])('is rejected once, not once a region, when it %s', async (_, type, name) => {
+  ])('is rejected once, not once per region, if it %s', async (_, type, name) => {
     const types = [{ ...e2, ...type }];
     const items = await itemsOf({ 'us-central1-a': types, 'us-east1-b': types });
     expect(items.filter(({ kind }) => kind !== 'region')).toEqual([
@@ -118,12 +118,12 @@ describe('a type of GCP', () => {
     ]);
   });
 
-  it('without local disks although its family has some is offered', async () => {
+  it('without local disks is offered although its family has some', async () => {
     const [item] = await rowsOf({ name: 'e2-standard-2-nolssd' });
     expect(item).toMatchObject({ kind: 'offer' });
   });
 
-  it('is offered once in a region that has it in two zones, and deprecated only where both say so', async () => {
+  it('is offered once in a region that has it in two zones, and deprecated only if both zones state it', async () => {
     const old = { ...e2, deprecated: { state: 'DEPRECATED' } };
     const offersOf = async (...zones: object[]) => {
       const [a, b] = zones;
@@ -136,7 +136,7 @@ describe('a type of GCP', () => {
     expect(await offersOf(old, old)).toEqual(['deprecated']);
   });
 
-  it('that is deprecated in every zone that answers is held while another zone does not', async () => {
+  it('that is deprecated in each answering zone is held while another zone does not answer', async () => {
     const old = { ...e2, deprecated: { state: 'DEPRECATED' } };
     const items = await itemsOf({ 'us-central1-a': [old] }, undefined, {
       unreachables: ['zones/us-central1-b'],
@@ -167,7 +167,7 @@ describe('a price of GCP', () => {
     ['custom machines', sku('E2 Custom Instance Core running in Americas', 99)],
     ['spot machines', sku('Spot Preemptible E2 Instance Core running in Americas', 99)],
     [
-      'spot machines, by the usage alone',
+      'spot machines, only by the usage',
       sku('E2 Instance Core running in Americas', 99, { category: { usageType: 'Preemptible' } }),
     ],
     [
@@ -175,11 +175,11 @@ describe('a price of GCP', () => {
       sku('Commitment v1: E2 Cpu in Americas for 1 Year', 99, { category: { usageType: 'Commit1Yr' } }),
     ],
     ['sole tenancy', sku('Sole Tenancy Instance E2 Core running in Americas', 99)],
-    ['sole tenancy, otherwise', sku('E2 Sole Tenancy Instance Core running in Americas', 99)],
+    ['sole tenancy in another spelling', sku('E2 Sole Tenancy Instance Core running in Americas', 99)],
     ['reservations', sku('Reserved E2 Instance Core in Americas', 99)],
     ['a premium', sku('E2 Upgrade Premium for E2 Instance Core running in Americas', 99)],
     ['another region', sku('E2 Instance Core running in Tokyo', 99, { serviceRegions: ['asia-northeast1'] })],
-  ])('is not mistaken for one of %s', async (_, other) => {
+  ])('is distinct from the price of %s', async (_, other) => {
     for (const skus of [
       [core, ram, other],
       [other, core, ram],
@@ -205,12 +205,12 @@ describe('a price of GCP', () => {
   it.each([
     ['Micro Instance with burstable CPU running in Americas', 'f1-micro'],
     ['Small Instance with 1 VCPU running in Americas', 'g1-small'],
-  ])('of "%s" is the whole of %s', async (description, name) => {
+  ])('of "%s" is the price of a whole %s', async (description, name) => {
     const rows = await rowsOf({ name, isSharedCpu: true }, [sku(description, 7_600_000)]);
     expect(rows).toMatchObject([{ offer: { price: { amount: '0.0076' } } }]);
   });
 
-  it('has whole units besides', async () => {
+  it('has whole units and a fraction', async () => {
     const tieredRates = [{ unitPrice: { currencyCode: 'USD', units: '2', nanos: 933_908_000 } }];
     const dear = { pricingInfo: [{ pricingExpression: { usageUnit: 'h', tieredRates } }] };
     expect(await rowsOf({ guestCpus: 1, memoryMb: 1024 }, [{ ...core, ...dear }, ram])).toMatchObject([
@@ -232,7 +232,7 @@ describe('a price of GCP', () => {
     ],
     ['is missing for memory', [core], 'no SKU prices the ram of e2-standard-2 in us-central1'],
     [
-      'is in doubt',
+      'is ambiguous',
       [core, sku('E2 Instance Core running in Iowa', 21_000_000), ram],
       'SKUs disagree about its price: 0.02 and 0.021',
     ],
@@ -247,11 +247,11 @@ describe('a price of GCP', () => {
     ]);
   });
 
-  it('that is the same in two SKUs is no doubt', async () => {
+  it('that is the same in two SKUs is not ambiguous', async () => {
     expect(await rowsOf({}, [core, ram, { ...core, skuId: 'other' }])).toMatchObject([{ kind: 'offer' }]);
   });
 
-  it('of nothing for one part makes no half price', async () => {
+  it('of zero for one part is not half a price', async () => {
     expect(await rowsOf({}, [core, sku('E2 Instance Ram running in Americas', 0)])).toMatchObject([
       { offer: { price: { amount: '0' }, excluded: 'zero_price' } },
     ]);
@@ -265,7 +265,7 @@ describe('the URL of GCP', () => {
     await expect(read('http://127.0.0.1:1/compute/v1/projects/')).rejects.toMatchObject(http);
   });
 
-  it('of a gateway has the prices below what stands before the project', async () => {
+  it('of a gateway has the prices below the part before the project', async () => {
     await using upstream = await fakeUpstream();
     const query = { maxResults: '500', returnPartialSuccess: 'true' };
     const headers = { authorization: 'Bearer token' };
@@ -281,7 +281,7 @@ describe('the URL of GCP', () => {
   });
 });
 
-it('the pages of GCP are given up when one comes again', async () => {
+it('the pages of GCP are rejected if one is repeated', async () => {
   await using upstream = await fakeUpstream();
   const query = { maxResults: '500', returnPartialSuccess: 'true' };
   const path = `${PROJECT}/aggregated/machineTypes`;

@@ -17,7 +17,7 @@ const cpx11 = {
   prices: [price('fsn1')],
 };
 
-/** What comes of one server type where the locations are fsn1 and hel1. */
+/** Reads one server type with the locations fsn1 and hel1. */
 async function itemsOf(serverType: object): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   const locations = [
@@ -51,38 +51,42 @@ describe('a server type of Hetzner', () => {
   it.each([
     ['is offered', {}, 'offered'],
     ['is deprecated by the old field', { deprecated: true }, 'deprecated'],
-    ['is deprecated by an announcement beside `deprecated: false`', { deprecation: announced }, 'deprecated'],
+    [
+      'is deprecated by an announcement next to `deprecated: false`',
+      { deprecation: announced },
+      'deprecated',
+    ],
     [
       'is deprecated by an announcement without a readable date',
       { deprecation: { announced: 'soon' } },
       'deprecated',
     ],
     [
-      'is deprecated where its location says so',
+      'is deprecated if its location states it',
       { locations: [{ name: 'fsn1', deprecation: announced }] },
       'deprecated',
     ],
     [
-      'is offered where its location denies what the whole type says',
+      'is offered if its location overrides the type’s deprecation',
       { deprecation: announced, locations: [{ name: 'fsn1', deprecation: null }] },
       'offered',
     ],
     [
-      'is deprecated by the whole type where its location is silent',
+      'is deprecated by the type if its location states nothing',
       { deprecation: announced, locations: [{ name: 'fsn1' }] },
       'deprecated',
     ],
     [
-      'is sold out where it is out of stock',
+      'is sold out if it is out of stock',
       { locations: [{ name: 'fsn1', deprecation: null, available: false }] },
       'sold_out',
     ],
-    ['is unavailable where none of its locations is', { locations: [] }, 'unavailable'],
+    ['is unavailable if none of its locations offers it', { locations: [] }, 'unavailable'],
   ])('%s', async (_, fields, excluded) => {
     expect(await excludedOf({ ...cpx11, ...fields })).toEqual([excluded]);
   });
 
-  it('keeps a fraction of a gigabyte as it is', async () => {
+  it('keeps a fraction of a gigabyte unchanged', async () => {
     const [item] = await itemsOf({ ...cpx11, memory: 0.5 });
     expect(item).toMatchObject({ kind: 'offer', offer: { ram: 0.5, ramUnit: 'Decimal' } });
   });
@@ -100,7 +104,7 @@ describe('a server type of Hetzner', () => {
     });
   });
 
-  it('is rejected when no location has a price for it', async () => {
+  it('is rejected if no location has a price for it', async () => {
     expect(await itemsOf({ ...cpx11, prices: [] })).toEqual([
       expect.objectContaining({
         kind: 'rejected',
@@ -111,7 +115,7 @@ describe('a server type of Hetzner', () => {
     ]);
   });
 
-  it('is rejected with the field, what it must be and what it is', async () => {
+  it('is rejected with the field, the expected and the actual value', async () => {
     expect(await itemsOf({ ...cpx11, cores: 1.5, memory: '2' })).toEqual([
       {
         kind: 'rejected',
@@ -131,7 +135,7 @@ describe('a server type of Hetzner', () => {
 });
 
 describe('the pages of Hetzner', () => {
-  it('are given up when they do not come to an end', async () => {
+  it('are rejected if they do not end', async () => {
     const http = answersInMemory((path, { page }) => {
       expect(path).toBe('/v1/locations');
       const pagination = { page, next_page: Number(page) + 1, total_entries: null };

@@ -37,16 +37,16 @@ async function itemsOf({ region = {}, type = {}, availability = {} }): Promise<C
 }
 
 it.each([
-  ['is offered where its region has the capability', {}, undefined],
-  ['is sold out where availability says so', { availability: { available: false } }, 'sold_out'],
+  ['is offered if its region has the capability', {}, undefined],
+  ['is sold out by its availability', { availability: { available: false } }, 'sold_out'],
   ['is sold out while its region is out of order', { region: { status: 'outage' } }, 'sold_out'],
   ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'deprecated'],
-  ['is accelerated by its class alone', { type: { class: 'gpu' } }, 'accelerated'],
-  ['is accelerated by a count of GPUs alone', { type: { gpus: 1 } }, 'accelerated'],
-  ['is accelerated by other devices alone', { type: { accelerated_devices: 1 } }, 'accelerated'],
-  ['is not published for nothing', { type: { price: { hourly: 0, monthly: 0 } } }, 'zero_price'],
+  ['is accelerated by only its class', { type: { class: 'gpu' } }, 'accelerated'],
+  ['is accelerated by only a number of GPUs', { type: { gpus: 1 } }, 'accelerated'],
+  ['is accelerated by only other devices', { type: { accelerated_devices: 1 } }, 'accelerated'],
+  ['is not published at zero', { type: { price: { hourly: 0, monthly: 0 } } }, 'zero_price'],
   [
-    'is never sold out of its reason',
+    'is excluded instead of sold out',
     { type: { gpus: 1, successor: 'x' }, availability: { available: false } },
     'accelerated',
   ],
@@ -57,7 +57,7 @@ it.each([
   expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
 });
 
-it('a Linode region of a kind that is not known is unread, and not left without machines', async () => {
+it('a Linode region of an unknown kind is unread, and keeps its machines', async () => {
   expect(await itemsOf({ region: { site_type: 'orbital' } })).toContainEqual({
     kind: 'unread',
     regionCode: 'us-east',
@@ -65,7 +65,7 @@ it('a Linode region of a kind that is not known is unread, and not left without 
   });
 });
 
-it('a Linode type that no region can sell is rejected, not taken for gone', async () => {
+it('a Linode type that no region can sell is rejected, not missing', async () => {
   for (const region of [{ capabilities: ['Compute'] }, { site_type: 'distributed' }]) {
     expect(await itemsOf({ region })).toEqual([
       {
@@ -78,7 +78,7 @@ it('a Linode type that no region can sell is rejected, not taken for gone', asyn
   }
 });
 
-it('a Linode type whose availability cannot be read is rejected there, not offered', async () => {
+it('a Linode type with an unreadable availability is rejected there, not offered', async () => {
   expect(await itemsOf({ availability: { available: 'yes' } })).toEqual([
     {
       kind: 'rejected',
@@ -96,7 +96,7 @@ it('a Linode availability without its plan is rejected for the whole region', as
   expect(offer).toMatchObject({ kind: 'offer' });
 });
 
-it('a Linode price that is not published is rejected, and a monthly one stands in for a missing hourly one', async () => {
+it('a Linode price that is not published is rejected, and a monthly price replaces a missing hourly one', async () => {
   expect(await itemsOf({ type: { price: { hourly: null, monthly: null } } })).toEqual([
     expect.objectContaining({ reason: 'price must have an hourly or a monthly amount; it has neither' }),
   ]);

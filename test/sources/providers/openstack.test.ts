@@ -21,7 +21,7 @@ async function itemsOf(upstream: FakeUpstream, prices: string, base = ''): Promi
   return await readItems(adapter, upstream.url + base, options);
 }
 
-/** Why one flavor of such fields is not published, at an ordinary price. */
+/** Returns the exclusion of one flavor with these fields, at an ordinary price. */
 async function excluded(fields: object): Promise<string | undefined> {
   await using upstream = await fakeUpstream();
   upstream.expect({ path: PATH }, { json: { flavors: [{ ...flavor, ...fields }] } });
@@ -32,7 +32,7 @@ async function excluded(fields: object): Promise<string | undefined> {
 }
 
 it.each([
-  ['that Nova before 2.61 describes', {}, undefined],
+  ['in the format of Nova before 2.61', {}, undefined],
   [
     'with plain extra specs',
     { extra_specs: { 'hw:cpu_policy': 'shared', 'resources:VCPU': '2' } },
@@ -40,15 +40,15 @@ it.each([
   ],
   ['with a passed-through device', { extra_specs: { 'pci_passthrough:alias': 'a40:1' } }, 'accelerated'],
   ['with a virtual GPU', { extra_specs: { 'resources:VGPU': '1' } }, 'accelerated'],
-  ['with a GPU in a group of its own', { extra_specs: { 'resources1:PGPU': '1' } }, 'accelerated'],
+  ['with a GPU in a separate group', { extra_specs: { 'resources1:PGPU': '1' } }, 'accelerated'],
   ['with a device profile', { extra_specs: { 'accel:device_profile': 'fpga' } }, 'accelerated'],
   ['that is disabled', { 'OS-FLV-DISABLED:disabled': true }, 'unavailable'],
   ['that only some projects may use', { 'os-flavor-access:is_public': false }, 'unavailable'],
-])('a flavor %s is published or left out with its reason', async (_, fields, reason) => {
+])('a flavor %s is published or excluded with its reason', async (_, fields, reason) => {
   expect(await excluded(fields)).toBe(reason);
 });
 
-it('a flavor is asked for below a URL that ends in /v2.1 or in a project as well', async () => {
+it('a flavor is also requested below a URL that ends in /v2.1 or in a project', async () => {
   for (const base of ['/v2.1', '/compute/v2.1/', '/v2.1/6f70656e']) {
     await using upstream = await fakeUpstream();
     upstream.expect(
@@ -62,7 +62,7 @@ it('a flavor is asked for below a URL that ends in /v2.1 or in a project as well
   }
 });
 
-it('the last page of flavors may be empty, since a full one always has a next', async () => {
+it('the last page of flavors may be empty, since a full one always names a next', async () => {
   await using upstream = await fakeUpstream();
   const next = { flavors_links: [{ rel: 'next', href: '/v2.1/flavors/detail?marker=1' }] };
   upstream.expect({ path: PATH }, { json: { flavors: [flavor], ...next } });
@@ -70,7 +70,7 @@ it('the last page of flavors may be empty, since a full one always has a next', 
   expect(await itemsOf(upstream, 'c2.small,0.019,hour,EUR,')).toHaveLength(2);
 });
 
-it('pages of flavors that do not come to an end are given up', async () => {
+it('pages of flavors that do not end are rejected', async () => {
   await using upstream = await fakeUpstream();
   const next = { flavors_links: [{ rel: 'next', href: '/v2.1/flavors/detail?marker=1' }] };
   upstream.expect({ path: PATH }, { json: { flavors: [flavor], ...next } });
@@ -81,7 +81,7 @@ it('pages of flavors that do not come to an end are given up', async () => {
   });
 });
 
-it('a next page of flavors without a marker is not asked for', async () => {
+it('a next page of flavors without a marker is not requested', async () => {
   await using upstream = await fakeUpstream();
   const next = { flavors_links: [{ rel: 'next', href: '/v2.1/flavors/detail' }] };
   upstream.expect({ path: PATH }, { json: { flavors: [flavor], ...next } });
@@ -91,7 +91,7 @@ it('a next page of flavors without a marker is not asked for', async () => {
   });
 });
 
-it('a flavor without a usable price is rejected by its name, and no price is made up', async () => {
+it('a flavor without a usable price is rejected by name', async () => {
   await using upstream = await fakeUpstream();
   const names = ['a', 'b', 'c', 'd'];
   upstream.expect({ path: PATH }, { json: { flavors: names.map((name) => ({ ...flavor, name })) } });
@@ -120,7 +120,7 @@ it('a flavor without a usable price is rejected by its name, and no price is mad
   expect(items.filter((item) => item.kind === 'offer')).toHaveLength(1);
 });
 
-it('a price list that cannot be read fails the source before Nova is asked', async () => {
+it('an unreadable price list fails the source before a request to Nova', async () => {
   await using upstream = await fakeUpstream();
   const options = { provider: 'Acme', region: 'dc1', prices: join(tmpdir(), 'fleetbook-no-such-prices.csv') };
   await expect(readItems(adapter, upstream.url, options)).rejects.toMatchObject({ kind: 'gone' });
@@ -128,7 +128,7 @@ it('a price list that cannot be read fails the source before Nova is asked', asy
 });
 
 describe('the flavors of the reference documentation', needs(existsSync(RECORDED), RECORDED_PAYLOADS), () => {
-  it('are 7, of which 5 have a whole number of GiB, all for sale at the listed prices', async () => {
+  it('are 7, and 5 of them have whole GiB, all for sale at the listed prices', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: PATH }, { raw: readFileSync(RECORDED) });
     const names = ['tiny', 'small', 'medium', 'large', 'xlarge', 'tiny.specs', 'small.description'];

@@ -6,7 +6,7 @@ import { fates, readCatalogue } from '../../support/read-catalogue.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
-/** What who has no token may be told of the rules of availability. */
+/** The availability rules as a client without a token sees them. */
 const CLOSED: FakeAnswer = {
   status: 401,
   json: { class: 'Client::Unauthorized', message: 'You must login first' },
@@ -58,25 +58,25 @@ const technical = { cpu: { cores: 2 }, memory: { size: 8 } };
 
 describe('an instance of OVH', () => {
   it.each<[string, object, string[]]>([
-    ['is offered where its configurations say', addon('b3-8.consumption'), ['offered']],
+    ['is offered where its configurations list it', addon('b3-8.consumption'), ['offered']],
     [
-      'is deprecated when it is tagged so',
+      'is deprecated if its tags state it',
       addon('b2-7.consumption', {}, { tags: ['active', 'legacy'] }),
       ['deprecated'],
     ],
-    ['is deprecated when it is not active', addon('b1-7.consumption', {}, { tags: [] }), ['deprecated']],
+    ['is deprecated if it is not active', addon('b1-7.consumption', {}, { tags: [] }), ['deprecated']],
     [
-      'is unavailable before its time',
+      'is unavailable before its start',
       addon('b4-8.consumption', {}, { tags: ['coming_soon'] }),
       ['unavailable'],
     ],
     [
-      'is offered when it is active and coming soon',
+      'is offered if it is active and coming soon',
       addon('b3-8.consumption', {}, { tags: ['active', 'coming_soon'] }),
       ['offered'],
     ],
     [
-      'is deprecated when it is legacy and coming soon',
+      'is deprecated if it is legacy and coming soon',
       addon('b2-7.consumption', {}, { tags: ['coming_soon', 'legacy'] }),
       ['deprecated'],
     ],
@@ -92,50 +92,50 @@ describe('an instance of OVH', () => {
       ['accelerated'],
     ],
     [
-      'has no GPU where there are none of them',
+      'has no GPU if the number is zero',
       addon('b3-8.consumption', {}, { technical: { ...technical, gpu: { number: 0 } } }),
       ['offered'],
     ],
-    ['is not published for nothing', addon('d2-2.consumption', { pricings: [hour(0)] }), ['zero_price']],
-    ['is rejected without the price of an hour', addon('bm-s1.consumption', { pricings: [] }), ['rejected']],
+    ['is not published at zero', addon('d2-2.consumption', { pricings: [hour(0)] }), ['zero_price']],
+    ['is rejected without an hourly price', addon('bm-s1.consumption', { pricings: [] }), ['rejected']],
     [
       'is rejected with two prices',
       addon('b3-8.consumption', { pricings: [hour(1), hour(2)] }),
       ['rejected'],
     ],
     [
-      'is offered when it has the same price twice',
+      'is offered if it has the same price twice',
       addon('b3-8.consumption', { pricings: [hour(1), hour(1)] }),
       ['offered'],
     ],
     [
-      'is rejected where nothing says where it is sold',
+      'is rejected without a list of regions',
       addon('c3-4.consumption', { configurations: [] }),
       ['rejected'],
     ],
     [
-      'is rejected where nothing says where it is sold, published or not',
+      'is rejected without a list of regions, published or not',
       addon('win-c3-4.consumption', { configurations: [] }),
       ['rejected'],
     ],
     [
-      'is told when nothing describes it any more',
+      'is reported if its description is missing',
       addon('vps-ssd-1.consumption', { blobs: null }),
       ['rejected'],
     ],
     [
-      'is none when it is another product',
+      'is skipped if it is another product',
       addon('volume.consumption', { product: 'publiccloud-volume' }),
       [],
     ],
     [
-      'is none when it is paid otherwise',
+      'is skipped if it is paid otherwise',
       addon('b3-8.savings-plan', { pricings: [{ ...hour(1), intervalUnit: 'month' }] }),
       [],
     ],
-    ['is rejected when it is paid by the hour under another code', addon('b3-8.consumed'), ['rejected']],
+    ['is rejected if another code has its hourly price', addon('b3-8.consumed'), ['rejected']],
   ])('%s', async (_, row, expected) => {
-    // Beside a machine that is always there: a catalogue without any would be none.
+    // Next to a machine that is always present: a catalogue without machines is invalid.
     const items = await itemsOf([addon('x1-8.consumption', { configurations: region('SBG5') }), row]);
     expect(fates(items).toSorted()).toEqual([...expected, 'offered'].toSorted());
   });
@@ -145,7 +145,7 @@ describe('an instance of OVH', () => {
     [1, '0.00000001'],
     [1_234_567_890_000, '12345.6789'],
     ['5080000', '0.0508'],
-  ])('costs so many units of 10^-8: %s', async (price, amount) => {
+  ])('costs this many units of 10^-8: %s', async (price, amount) => {
     expect(await itemsOf([addon('b3-8.consumption', { pricings: [hour(price)] })])).toContainEqual({
       kind: 'offer',
       offer: {
@@ -159,7 +159,7 @@ describe('an instance of OVH', () => {
     });
   });
 
-  it('is sold where the addon of its month says, but at the price of that kind of place', async () => {
+  it('is sold where the addon of its month lists it, but at the price of that kind of place', async () => {
     const items = await itemsOf([
       addon('metal.b3-8.consumption', { configurations: [] }),
       addon('metal.b3-8.monthly', { configurations: region('BHS5', 'GRA9'), blobs: null, pricings: [] }),
@@ -184,7 +184,7 @@ describe('an instance of OVH', () => {
         }),
       }),
     );
-    // It is told of a kind of place that it is sold there, not where that is; no stored machine is meant by it.
+    // The catalogue states a kind of place without the places, so no stored machine is meant.
     expect(rejected(items)).toEqual([
       {
         kind: 'rejected',
@@ -196,7 +196,7 @@ describe('an instance of OVH', () => {
     ]);
   });
 
-  it('is sold where the rules of availability say, in whatever kind of place', async () => {
+  it('is sold where the availability rules list it, in any kind of place', async () => {
     const addons = ['', '.3AZ', '.LZ', '.LZ.AF', '.LZ.EUROZONE'].map((place, index) =>
       addon(`b3-8.consumption${place}`, { configurations: [], pricings: [hour(5_000_000 + index)] }),
     );
@@ -233,7 +233,7 @@ describe('an instance of OVH', () => {
     ]);
   });
 
-  it('is sold where its configurations say only as long as the rules of availability do not list it', async () => {
+  it('is sold where its configurations list it unless the availability rules do', async () => {
     const addons = ['b3-8', 'b2-7', 'c3-4'].map((type) => addon(`${type}.consumption`));
     const availability = rules({ 'b3-8.consumption': ['SBG5'], 'c3-4.consumption': [] });
     const items = await itemsOf(addons, { availability });
@@ -241,7 +241,7 @@ describe('an instance of OVH', () => {
     expect(rejected(items)).toMatchObject([{ key: 'c3-4.consumption' }]);
   });
 
-  it('is held in all regions when its rule of availability cannot be read, and all when a rule has no name', async () => {
+  it('is held in all regions if its availability rule is unreadable; an unnamed rule holds all machines', async () => {
     const availability = rules({ 'b3-8.consumption': [17], 'c3-4.consumption': ['GRA9'] });
     const items = await itemsOf([addon('b3-8.consumption'), addon('c3-4.consumption')], { availability });
     expect(rejected(items)).toMatchObject([
@@ -257,7 +257,7 @@ describe('an instance of OVH', () => {
     ]);
   });
 
-  it('whose place is not known to who has no token keeps its stored machines', async () => {
+  it('in a place that is unknown without a token keeps its stored machines', async () => {
     const items = await itemsOf([
       addon('x1-8.consumption'),
       addon('c3-4.consumption', { configurations: [] }),
@@ -265,7 +265,7 @@ describe('an instance of OVH', () => {
     expect(rejected(items)).toMatchObject([{ key: 'c3-4.consumption', name: 'c3-4', waits: true }]);
   });
 
-  it('is told in one row with all others that nothing describes', async () => {
+  it('without a description is reported in one row with all such machines', async () => {
     const undescribed = ['vps-ssd-1', 'eg-7'].map((type) => addon(`${type}.consumption`, { blobs: null }));
     expect(rejected(await itemsOf([addon('b3-8.consumption'), ...undescribed]))).toEqual([
       {
@@ -278,7 +278,7 @@ describe('an instance of OVH', () => {
     ]);
   });
 
-  it('is rejected by its name when the regions of its month cannot be read', async () => {
+  it('is rejected by name if the regions of its month are unreadable', async () => {
     const items = await itemsOf([
       addon('b3-8.consumption', { configurations: [] }),
       addon('b3-8.monthly', { configurations: [{ name: 'region', values: 'all' }] }),
@@ -289,14 +289,14 @@ describe('an instance of OVH', () => {
     ]);
   });
 
-  it('that comes twice is yielded twice, which the sync refuses', async () => {
+  it('that comes twice is yielded twice, and the sync rejects it', async () => {
     const items = await itemsOf([addon('b3-8.consumption'), addon('b3-8.consumption')]);
     expect(machines(items)).toEqual(['b3-8@GRA9', 'b3-8@GRA9']);
   });
 });
 
 describe('the catalogue of OVH', () => {
-  it('is that of the subsidiary which the URL names, in that one’s currency', async () => {
+  it('is that of the subsidiary in the URL, in its currency', async () => {
     const items = await itemsOf([addon('b3-8.consumption')], {
       currencyCode: 'USD',
       base: '/?ovhSubsidiary=US',
@@ -309,7 +309,7 @@ describe('the catalogue of OVH', () => {
     );
   });
 
-  it('is refused when nothing in it is paid by the hour', async () => {
+  it('is invalid if nothing in it is paid by the hour', async () => {
     const addons = [addon('b3-8.monthly'), addon('volume.classic', { product: 'volume' })];
     await expect(itemsOf(addons, { availability: 'not asked' })).rejects.toMatchObject({
       kind: 'invalid',
@@ -318,10 +318,10 @@ describe('the catalogue of OVH', () => {
   });
 });
 
-describe('the rules of availability of OVH', () => {
+describe('the availability rules of OVH', () => {
   const sold = [addon('b3-8.consumption', { configurations: [] })];
 
-  it('are asked for with the source’s token', async () => {
+  it('are requested with the source’s token', async () => {
     const items = await itemsOf(sold, {
       token: 'eyJhbGciOi',
       availability: rules({ 'b3-8.consumption': ['GRA9'] }),
@@ -330,10 +330,10 @@ describe('the rules of availability of OVH', () => {
   });
 
   it.each<[string, FakeAnswer, string | undefined, string]>([
-    ['refuse the token', CLOSED, 'expired', 'misconfigured'],
-    ['are out of order', { status: 503 }, undefined, 'retry'],
-    ['are gone', { status: 404 }, undefined, 'gone'],
-    ['list nothing', rules({}), undefined, 'invalid'],
+    ['reject the token', CLOSED, 'expired', 'misconfigured'],
+    ['answer an error', { status: 503 }, undefined, 'retry'],
+    ['do not exist', { status: 404 }, undefined, 'gone'],
+    ['are empty', rules({}), undefined, 'invalid'],
   ])('end the run when they %s', async (_, availability, token, kind) => {
     const answers = token === undefined ? { availability } : { availability, token };
     await expect(itemsOf(sold, answers)).rejects.toMatchObject({

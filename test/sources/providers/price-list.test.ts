@@ -15,7 +15,7 @@ async function itemsOf(...lines: string[]): Promise<CatalogueItem[]> {
   return await readItems(adapter, path, { provider: 'Acme' });
 }
 
-it('a list in CSV gives the machines and regions that its rows name', async () => {
+it('a list in CSV yields the machines and regions of its rows', async () => {
   const items = await itemsOf(
     'dc1,"Hall 1, Basel",m.small,2,4,GiB,0.0210,hour,CHF,',
     'dc1,,m.gpu,8,64,GB,1.40,hour,CHF,accelerated',
@@ -64,7 +64,7 @@ it.each([
     'dc1,,a,2,4,GiB,0.02,hour,CHF,sold out',
     'line 3: excluded must be deprecated, sold_out, unavailable, accelerated or licensed; it is "sold out"',
   ],
-])('the row %s is left out with its line and column', async (line, reason) => {
+])('the row %s is rejected with its line and column', async (line, reason) => {
   const items = await itemsOf('dc1,,b,2,4,GiB,0.02,hour,CHF,', line);
   expect(items.filter((item) => item.kind === 'offer')).toHaveLength(1);
   expect(items.filter((item) => item.kind === 'rejected')).toEqual([
@@ -72,7 +72,7 @@ it.each([
   ]);
 });
 
-it('a row with a comma too many stands for any machine: which one it was cannot be told', async () => {
+it('a row with an extra comma excuses any machine', async () => {
   const items = await itemsOf('dc1,Basel, CH,a,2,4,GiB,0.02,hour,CHF,', 'dc1,,b,2,4,GiB,0.02,hour,CHF,');
   expect(items.filter((item) => item.kind === 'rejected')).toEqual([
     {
@@ -83,7 +83,7 @@ it('a row with a comma too many stands for any machine: which one it was cannot 
   ]);
 });
 
-it('rows that name their region differently keep its name as it was, and say where', async () => {
+it('rows with different names of their region keep the first name, and state the place', async () => {
   const items = await itemsOf(
     'dc1,Basel,a,2,4,GiB,0.02,hour,CHF,',
     'dc1,,b,2,4,GiB,0.02,hour,CHF,',
@@ -100,7 +100,7 @@ it('rows that name their region differently keep its name as it was, and say whe
   ]);
 });
 
-it('a machine for nothing is not published, and one that is excluded says why', async () => {
+it('a machine at zero is not published, and an excluded one has a reason', async () => {
   const items = await itemsOf('dc1,,a,2,4,GiB,0.000,hour,CHF,', 'dc1,,b,2,4,GiB,0,hour,CHF,unavailable');
   const excluded = items.flatMap((item) => (item.kind === 'offer' ? [item.offer.excluded] : []));
   expect(excluded).toEqual(['zero_price', 'unavailable']);

@@ -1,7 +1,7 @@
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { AnyCatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 
-/** Everything that an adapter yields for a source at this URL. */
+/** Returns all items that an adapter yields for a source at this URL. */
 export async function readItems(
   adapter: AnyCatalogueAdapter,
   baseUrl: string,

@@ -96,10 +96,10 @@ describe(
         ['types', 37, 37],
         ['availability', 486, 486],
       ]);
-      // Only premium types are sold out somewhere without having an accelerator: 4 of the 144 pairs with that capability.
+      // Only premium types are sold out somewhere without an accelerator: 4 of the 144 pairs with that capability.
       const soldOut = offers.filter((offer) => offer.excluded === 'sold_out');
       expect(soldOut.map((offer) => offer.name)).toEqual(Array(4).fill('g7-premium-64'));
-      // "1024 MB" is a GiB, and an override outranks the common price.
+      // "1024 MB" is a GiB, and an override has priority over the common price.
       const nanode = (regionCode: string) =>
         offers.find((offer) => offer.name === 'g6-nanode-1' && offer.regionCode === regionCode);
       expect(nanode('us-east')).toMatchObject({

@@ -39,7 +39,7 @@ function catalogue(products: readonly object[], total = products.length): FakeAn
   return { json: { products, total_count: total } };
 }
 
-/** Everything that comes when all zones but the first have one type each. */
+/** All items if each zone but the first has one type. */
 async function read(servers: FakeAnswer[], availability: FakeAnswer = stocked): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   const zones = ZONES.map((zone) => product(zone));
@@ -56,7 +56,7 @@ async function read(servers: FakeAnswer[], availability: FakeAnswer = stocked): 
   return await readCatalogue(adapter, upstream.url);
 }
 
-/** The same, of the first zone alone. */
+/** The same, only of the first zone. */
 function inParis(items: readonly CatalogueItem[]): CatalogueItem[] {
   return items.filter(
     (item) =>
@@ -75,8 +75,8 @@ describe('a server type of Scaleway', () => {
     ['is offered while it is in stock', 'DEV1-S', {}, 'available', 'offered'],
     ['is offered while it is scarce', 'DEV1-S', {}, 'scarce', 'offered'],
     ['is sold out in a shortage', 'DEV1-S', {}, 'shortage', 'sold_out'],
-    ['is rejected when nothing is said of its stock', 'DEV1-S', {}, null, 'rejected'],
-    ['is rejected when what is said means nothing', 'DEV1-S', {}, 'plenty', 'rejected'],
+    ['is rejected if its stock is missing', 'DEV1-S', {}, null, 'rejected'],
+    ['is rejected if its stock is an unknown word', 'DEV1-S', {}, 'plenty', 'rejected'],
     [
       'is deprecated at the end of its service',
       'START1-S',
@@ -84,12 +84,12 @@ describe('a server type of Scaleway', () => {
       'available',
       'deprecated',
     ],
-    ['is deprecated whatever its stock', 'START1-S', { end_of_service: true }, null, 'deprecated'],
+    ['is deprecated with any stock', 'START1-S', { end_of_service: true }, null, 'deprecated'],
     ['is accelerated by its number of GPUs', 'L4-1-24G', { gpu: 1 }, 'available', 'accelerated'],
-    ['is accelerated by what is said of them', 'L4-1-24G', { gpu_info: {} }, 'shortage', 'accelerated'],
+    ['is accelerated by its GPU description', 'L4-1-24G', { gpu_info: {} }, 'shortage', 'accelerated'],
     ['is licensed with Windows', 'POP2-2C-8G-WIN', {}, 'available', 'licensed'],
-    ['is not licensed by a name that only begins so', 'WIN-1', {}, 'available', 'offered'],
-    ['is not published for nothing', 'STARDUST1-S', { hourly_price: 0 }, 'available', 'zero_price'],
+    ['is not licensed by a name that only starts with the same letters', 'WIN-1', {}, 'available', 'offered'],
+    ['is not published at zero', 'STARDUST1-S', { hourly_price: 0 }, 'available', 'zero_price'],
     [
       'is rejected without any price',
       'DEV1-S',
@@ -102,7 +102,7 @@ describe('a server type of Scaleway', () => {
     expect(fates(await itemsOf(name, fields, stock))).toEqual([fate]);
   });
 
-  it('has bytes, which make whole gibibytes', async () => {
+  it('has bytes, which are whole gibibytes', async () => {
     expect(await itemsOf('DEV1-S')).toEqual([
       {
         kind: 'offer',
@@ -121,13 +121,13 @@ describe('a server type of Scaleway', () => {
 
 describe('a zone of Scaleway', () => {
   it.each<[string, FakeAnswer]>([
-    ['is out of order', { status: 503 }],
-    ['is gone', { status: 404 }],
-    ['does not say how many types there are', { ...some, headers: {} }],
-    ['says it in no number', page({ 'DEV1-S': dev1 }, { 'x-total-count': 'many' })],
+    ['answers an error', { status: 503 }],
+    ['does not exist', { status: 404 }],
+    ['does not state its number of types', { ...some, headers: {} }],
+    ['states it as text', page({ 'DEV1-S': dev1 }, { 'x-total-count': 'many' })],
     ['has no map of types', { json: { pictures: {} }, headers: { 'x-total-count': '1' } }],
-    ['lists nothing', page({})],
-  ])('is unread alone, and keeps all its machines, when it %s', async (_, answer) => {
+    ['is empty', page({})],
+  ])('is unread alone, and keeps all its machines, if it %s', async (_, answer) => {
     const items = await read([answer]);
     expect(inParis(items)).toEqual([
       {
@@ -140,12 +140,12 @@ describe('a zone of Scaleway', () => {
     expect(items.filter((item) => item.kind === 'region').map((item) => item.code)).toEqual(ZONES);
   });
 
-  it('ends the run when it asks to be left alone', async () => {
+  it('ends the run if it requires a pause', async () => {
     const limited: FakeAnswer = { status: 429, headers: { 'retry-after': '30' } };
     await expect(read([limited])).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 30_000 });
   });
 
-  it('ends the run when no other can be read either', async () => {
+  it('ends the run if no other zone can be read either', async () => {
     await using upstream = await fakeUpstream();
     const zones = ZONES.map((zone) => product(zone));
     upstream.expect({ path: CATALOGUE, query: productsOf(1) }, catalogue(zones));
@@ -155,7 +155,7 @@ describe('a zone of Scaleway', () => {
 });
 
 describe('the zones of Scaleway', () => {
-  /** What comes of these pages of the product catalogue, where each zone that is asked for has one type. */
+  /** Reads these pages of the product catalogue; each requested zone has one type. */
   async function zonesOf(pages: readonly FakeAnswer[], asked: readonly string[]) {
     await using upstream = await fakeUpstream();
     for (const [index, answer] of pages.entries())
@@ -169,10 +169,10 @@ describe('the zones of Scaleway', () => {
     return { items, names: Object.fromEntries(names) };
   }
 
-  it('are those of the product catalogue, and no other is asked for', async () => {
+  it('are those of the product catalogue, and no other is requested', async () => {
     const products = ['nl-ams-1', 'it-mil-1', 'xx-abc-2'].map((zone) => product(zone));
     const { names, items } = await zonesOf([catalogue(products)], ['nl-ams-1', 'it-mil-1', 'xx-abc-2']);
-    // The catalogue has no names: of a place that is not known yet the code stands for it.
+    // The catalogue has no names: an unknown place gets its code as name.
     expect(names).toEqual({ 'nl-ams-1': 'Amsterdam 1', 'it-mil-1': 'Milan 1', 'xx-abc-2': 'xx-abc-2' });
     expect(fates(items)).toEqual(['offered', 'offered', 'offered']);
     expect(items).toContainEqual({ kind: 'total', of: 'products', advertised: 3, fetched: 3 });
@@ -187,7 +187,7 @@ describe('the zones of Scaleway', () => {
     expect(Object.keys(names)).toEqual(['fr-par-1', 'fr-par-2']);
   });
 
-  it('are none where a product is sold elsewhere than in a zone, or not at all any more', async () => {
+  it('do not include regions, other places and ended products', async () => {
     const products = [
       product('fr-par-1'),
       product('nl-ams-9', { status: 'retired' }),
@@ -201,10 +201,10 @@ describe('the zones of Scaleway', () => {
   });
 
   it.each([
-    ['says nothing of where it is sold', { locality: {} }, 'locality must have one of zone, region'],
-    ['has a zone that is none', { locality: { zone: '../../admin' } }, 'locality.zone must be a zone'],
+    ['states no place', { locality: {} }, 'locality must have one of zone, region'],
+    ['has an invalid zone', { locality: { zone: '../../admin' } }, 'locality.zone must be a zone'],
     ['has no locality', { locality: undefined }, 'locality'],
-  ])('are read on past a product that %s, which is told', async (_, fields, reason) => {
+  ])('are read past a product that %s, which is reported', async (_, fields, reason) => {
     const { items } = await zonesOf([catalogue([product('odd', fields), product('fr-par-1')])], ['fr-par-1']);
     expect(items.filter((item) => item.kind === 'rejected')).toEqual([
       {
@@ -218,10 +218,10 @@ describe('the zones of Scaleway', () => {
 
   it.each<[string, FakeAnswer[], string, string]>([
     ['cannot be read', [{ status: 503 }], 'retry', CATALOGUE],
-    ['lists nothing', [catalogue([])], 'invalid', 'lists nothing'],
+    ['is empty', [catalogue([])], 'invalid', 'lists nothing'],
     ['has no zone', [catalogue([product('', { locality: { global: true } })])], 'invalid', 'lists nothing'],
     [
-      'gives a page twice',
+      'repeats a page',
       [1, 2].map(() =>
         catalogue(
           Array.from({ length: 100 }, (_, index) => product('fr-par-1', { sku: `/${index}` })),
@@ -231,7 +231,7 @@ describe('the zones of Scaleway', () => {
       'invalid',
       'requested page 2, got /0, which page 1 had',
     ],
-  ])('are not known when the catalogue %s, and nothing is read', async (_, pages, kind, message) => {
+  ])('are unknown if the catalogue %s, and nothing is read', async (_, pages, kind, message) => {
     await expect(zonesOf(pages, [])).rejects.toMatchObject({
       kind,
       message: expect.stringContaining(message),
@@ -244,7 +244,7 @@ describe('the pages of Scaleway', () => {
   const next = (number: number) => link(`/products/servers?page=${number}&per_page=100&`, 'next');
   const types = (...names: string[]) => Object.fromEntries(names.map((name) => [name, dev1]));
 
-  it('are followed to the end, and their rows are counted against what was announced', async () => {
+  it('are read to the end, and their rows are counted against the announced number', async () => {
     const items = await read(
       [
         page(types('A', 'B'), { 'x-total-count': '4', ...next(2) }),
@@ -262,9 +262,9 @@ describe('the pages of Scaleway', () => {
   });
 
   it.each([
-    ['the next of the first is not the second', [page(types('A'), next(3))], 'requested page 1'],
-    ['the first comes twice', [page(types('A'), next(2)), page(types('A'))], 'got A, which page 1 had'],
-  ])('are not taken when %s', async (_, servers, reason) => {
+    ['the next after the first is not the second', [page(types('A'), next(3))], 'requested page 1'],
+    ['the first is repeated', [page(types('A'), next(2)), page(types('A'))], 'got A, which page 1 had'],
+  ])('are rejected if %s', async (_, servers, reason) => {
     expect(inParis(await read(servers))).toMatchObject([
       { kind: 'unread', regionCode: 'fr-par-1', reason: expect.stringContaining(reason) },
     ]);

@@ -10,7 +10,7 @@ const small = { name: '1xCPU-1GB', core_number: 1, memory_amount: 1024 };
 interface Answers {
   zones?: object[];
   plan?: object;
-  /** Of the plan in Helsinki; without it nothing is said of the plan there. */
+  /** The price of the plan in Helsinki; undefined omits the plan there. */
   price?: object | undefined;
   prices?: object;
   zonePrices?: object[];
@@ -34,29 +34,25 @@ describe('a plan of UpCloud', () => {
     ['is offered at its price', {}, ['offered']],
     ['is accelerated by its number of GPUs', { plan: { gpu_amount: 1 } }, ['accelerated']],
     ['is accelerated by their model', { plan: { gpu_model: 'NVIDIA L40S' } }, ['accelerated']],
-    ['is accelerated by its name, as older answers have it', { plan: GPU }, ['accelerated']],
-    ['is deprecated once it is no current offering', { plan: { current_offering: 'no' } }, ['deprecated']],
-    ['is offered while it is one', { plan: { current_offering: 'yes' } }, ['offered']],
+    ['is accelerated by its name, as in older answers', { plan: GPU }, ['accelerated']],
     [
-      'is unavailable when its machines can be taken away',
-      { plan: { name: 'SPOT-1xCPU-1GB' } },
-      ['unavailable'],
+      'is deprecated once it is no longer a current offering',
+      { plan: { current_offering: 'no' } },
+      ['deprecated'],
     ],
-    ['is not published for nothing', { price: { amount: 1, price: 0 } }, ['zero_price']],
-    ['is rejected where it has no price', { price: undefined }, ['rejected']],
-    ['is not looked for where it has a GPU and no price', { plan: GPU, price: undefined }, []],
-    [
-      'is rejected at a price that cannot be used, GPU or not',
-      { plan: GPU, price: { amount: 1 } },
-      ['rejected'],
-    ],
-    ['is rejected when the price is that of more than one', { price: { amount: 2, price: 3 } }, ['rejected']],
-    ['is offered at a price that came as text', { price: { amount: '1', price: '1.488' } }, ['offered']],
+    ['is offered while it is a current offering', { plan: { current_offering: 'yes' } }, ['offered']],
+    ['is unavailable if its machines are preemptible', { plan: { name: 'SPOT-1xCPU-1GB' } }, ['unavailable']],
+    ['is not published at zero', { price: { amount: 1, price: 0 } }, ['zero_price']],
+    ['is rejected without a price', { price: undefined }, ['rejected']],
+    ['is skipped with a GPU and no price', { plan: GPU, price: undefined }, []],
+    ['is rejected at an unusable price, GPU or not', { plan: GPU, price: { amount: 1 } }, ['rejected']],
+    ['is rejected if the price is for more than one', { price: { amount: 2, price: 3 } }, ['rejected']],
+    ['is offered at a price that arrived as text', { price: { amount: '1', price: '1.488' } }, ['offered']],
   ])('%s', async (_, answers, expected) => {
     expect(fates(await itemsOf(answers))).toEqual(expected);
   });
 
-  it('is no error where its whole family is not sold, and one where only itself has no price', async () => {
+  it('is skipped where its whole family has no price, and rejected where only it has none', async () => {
     const zones = ['a', 'b', 'c'].map((id) => ({ ...helsinki, id }));
     const plan = { name: 'HICPU-8xCPU-12GB', core_number: 8, memory_amount: 12288 };
     const price = { amount: 1, price: 10 };
@@ -82,7 +78,7 @@ describe('a plan of UpCloud', () => {
     [1.0416, '0.010416'],
     [0.000274, '0.00000274'],
     [150, '1.5'],
-  ])('costs a hundredth of its cents, exactly: %d', async (price, amount) => {
+  ])('costs a hundredth of the stated cents, exactly: %d', async (price, amount) => {
     expect(await itemsOf({ price: { amount: 1, price } })).toContainEqual({
       kind: 'offer',
       offer: {
@@ -96,7 +92,7 @@ describe('a plan of UpCloud', () => {
     });
   });
 
-  it('is priced in the currency that the account has, where that is said', async () => {
+  it('is priced in the account’s currency if it is stated', async () => {
     expect(await itemsOf({ prices: { currency: 'SGD' } })).toContainEqual(
       expect.objectContaining({
         offer: expect.objectContaining({ price: { amount: '0.01488', per: 'hour', currency: 'SGD' } }),
@@ -113,7 +109,7 @@ describe('UpCloud', () => {
   it.each([
     ['a name and a password', 'fleet:s3cret', `Basic ${btoa('fleet:s3cret')}`],
     ['an API token', 'ucat_01DQE3AJDEBFEKECFM558TGH2F', 'Bearer ucat_01DQE3AJDEBFEKECFM558TGH2F'],
-  ])('is asked with %s', async (_, token, authorization) => {
+  ])('accepts %s', async (_, token, authorization) => {
     await using upstream = await fakeUpstream();
     const headers = { authorization };
     const zonePrices = { name: 'fi-hel1', 'server_plan_1xCPU-1GB': { amount: 1, price: 1.488 } };
@@ -127,7 +123,7 @@ describe('UpCloud', () => {
 describe('a zone of UpCloud', () => {
   const price = { amount: 1, price: 1.488 };
 
-  it('that belongs to a customer is no region, and its prices are nobody else’s', async () => {
+  it('that belongs to a customer is not a region', async () => {
     const zones = [helsinki, { id: 'fi-acme1', description: 'Acme', public: 'no' }];
     const zonePrices = ['fi-hel1', 'fi-acme1'].map((name) => ({ name, 'server_plan_1xCPU-1GB': price }));
     expect(await itemsOf({ zones, zonePrices })).toMatchObject([
@@ -136,7 +132,7 @@ describe('a zone of UpCloud', () => {
     ]);
   });
 
-  it('without any prices is unread as a whole', async () => {
+  it('without any price is unread as a whole', async () => {
     const zones = [helsinki, { id: 'de-fra1', description: 'Frankfurt #1', public: 'yes' }];
     const unread = (await itemsOf({ zones })).filter((item) => item.kind === 'unread');
     expect(unread).toEqual([
@@ -148,7 +144,7 @@ describe('a zone of UpCloud', () => {
     ]);
   });
 
-  it('with prices twice yields its machines twice, which the sync refuses', async () => {
+  it('with repeated prices yields its machines twice, and the sync rejects them', async () => {
     const zonePrices = [1, 2].map(() => ({ name: 'fi-hel1', 'server_plan_1xCPU-1GB': price }));
     expect(fates(await itemsOf({ zonePrices }))).toEqual(['offered', 'offered']);
   });

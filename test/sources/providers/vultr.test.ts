@@ -25,7 +25,7 @@ const vc2 = {
   deploy_ondemand: true,
 };
 
-/** What comes of one plan where New Jersey is the only region. */
+/** Reads one plan with New Jersey as the only region. */
 async function itemsOf(fields: object): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   upstream.expect(REGIONS, { json: { regions: [ewr], meta: meta(1) } });
@@ -36,17 +36,17 @@ async function itemsOf(fields: object): Promise<CatalogueItem[]> {
 
 describe('a plan of Vultr', () => {
   it.each([
-    ['is offered where its locations name the region', {}, 'offered'],
-    ['is offered where nothing is said of on demand', { deploy_ondemand: undefined }, 'offered'],
-    ['is unavailable where its locations do not name the region', { locations: [] }, 'unavailable'],
+    ['is offered if its locations name the region', {}, 'offered'],
+    ['is offered if on demand is not mentioned', { deploy_ondemand: undefined }, 'offered'],
+    ['is unavailable if its locations do not name the region', { locations: [] }, 'unavailable'],
     ['is unavailable while only preemptible machines are sold', { deploy_ondemand: false }, 'unavailable'],
     ['is accelerated by its type alone', { type: 'vdm' }, 'accelerated'],
     ['is accelerated by its id alone', { id: 'vcg-a40-24c-120g-48vram' }, 'accelerated'],
     ['is accelerated by a brand alone', { gpu_brand: 'AMD' }, 'accelerated'],
     ['is accelerated by a kind of GPU alone', { gpu_type: 'NVIDIA_A16' }, 'accelerated'],
     ['is accelerated by GPU memory alone', { gpu_vram_gb: 2 }, 'accelerated'],
-    ['has no GPU where those fields are empty', { gpu_brand: '', gpu_type: null, gpu_vram_gb: 0 }, 'offered'],
-    ['is not published for nothing', { hourly_cost: 0, monthly_cost: 0 }, 'zero_price'],
+    ['has no GPU if those fields are empty', { gpu_brand: '', gpu_type: null, gpu_vram_gb: 0 }, 'offered'],
+    ['is not published at zero', { hourly_cost: 0, monthly_cost: 0 }, 'zero_price'],
     ['keeps its reason when it is sold out too', { gpu_brand: 'AMD', locations: [] }, 'accelerated'],
   ])('%s', async (_, fields, fate) => {
     expect(fates(await itemsOf(fields))).toEqual([fate]);
@@ -57,14 +57,14 @@ describe('a plan of Vultr', () => {
     ['the price of the region instead', { location_cost: { ewr: { hourly_cost: 0.01 } } }, '0.01', 'hour'],
     ['no price of another region', { location_cost: { sao: { hourly_cost: 0.01 } } }, '0.007', 'hour'],
     [
-      'the month of the region, not its own hour',
+      'the monthly price of the region, not its hourly price',
       { location_cost: { ewr: { monthly_cost: 7 } } },
       '7',
       'month',
     ],
-    ['the month where no hour is priced', { hourly_cost: undefined }, '5', 'month'],
-    ['its own price beside the empty map of PHP', { location_cost: [] }, '0.007', 'hour'],
-    ['its own price where overrides are unheard of', { location_cost: undefined }, '0.007', 'hour'],
+    ['the monthly price if there is no hourly one', { hourly_cost: undefined }, '5', 'month'],
+    ['its own price next to an empty map of PHP', { location_cost: [] }, '0.007', 'hour'],
+    ['its own price if the answer has no overrides', { location_cost: undefined }, '0.007', 'hour'],
   ])('has %s', async (_, fields, amount, per) => {
     expect(await itemsOf(fields)).toEqual([
       expect.objectContaining({
@@ -73,16 +73,16 @@ describe('a plan of Vultr', () => {
     ]);
   });
 
-  it('has mebibytes where it says MB', async () => {
+  it('has mebibytes although the API names MB', async () => {
     const [item] = await itemsOf({ ram: 512 });
     expect(item).toMatchObject({ kind: 'offer', offer: { ram: 0.5, ramUnit: 'Binary' } });
   });
 
-  it('does not mind an empty text among its locations, which names no region', async () => {
+  it('ignores an empty text among its locations', async () => {
     expect(fates(await itemsOf({ locations: ['', 'ewr'] }))).toEqual(['offered']);
   });
 
-  it('is rejected in one region only when only that price is broken', async () => {
+  it('is rejected in only one region if only that price is broken', async () => {
     expect(await itemsOf({ location_cost: { ewr: { hourly_cost: 'much' } } })).toEqual([
       {
         kind: 'rejected',
@@ -94,7 +94,7 @@ describe('a plan of Vultr', () => {
     ]);
   });
 
-  it('is rejected for a region that is not listed, and offered in the others', async () => {
+  it('is rejected for an unlisted region, and offered in the others', async () => {
     const [offer, rejected, ...more] = await itemsOf({ locations: ['ewr', 'mars'] });
     expect(offer).toMatchObject({ kind: 'offer', offer: { regionCode: 'ewr' } });
     expect(rejected).toMatchObject({ kind: 'rejected', key: 'vc2-1c-1gb@mars', regionCode: 'mars' });
@@ -113,7 +113,7 @@ describe('the pages of Vultr', () => {
     return await readCatalogue(adapter, upstream.url).catch((error: unknown) => error);
   }
 
-  it('are given up when they lead in a circle', async () => {
+  it('are rejected if they lead in a circle', async () => {
     const error = await failureOf((page) => (page === 3 ? 'c1' : `c${page}`), 3);
     expect(error).toMatchObject({
       kind: 'invalid',
@@ -121,7 +121,7 @@ describe('the pages of Vultr', () => {
     });
   });
 
-  it('are given up when they do not come to an end', async () => {
+  it('are rejected if they do not end', async () => {
     let page = 0;
     const http = answersInMemory(() => {
       page += 1;

@@ -17,7 +17,7 @@ const file = (cubes: string, time = "time='2026-11-20'") => `<?xml version="1.0"
 const good = file("<Cube currency='USD' rate='1.1587'/>\n\t\t\t<Cube currency='JPY' rate='181.45'/>");
 
 describe('the file of the European Central Bank', () => {
-  it('gives the day and the units of each currency for one euro, as they stand there', async () => {
+  it('gives the day and the units of each currency for one euro, unchanged', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/eurofxref-daily.xml' }, { raw: good, headers: { 'content-type': 'text/xml' } });
     const http = openSourceHttp({
@@ -34,7 +34,7 @@ describe('the file of the European Central Bank', () => {
 
   it.each([
     ['HTML', '<html><body>Maintenance</body></html>', 'invalid', /names no day/],
-    ['no day', file("<Cube currency='USD' rate='1.1'/>", ''), 'invalid', /names no day/],
+    ['without a day', file("<Cube currency='USD' rate='1.1'/>", ''), 'invalid', /names no day/],
     ['half a file', good.slice(0, good.indexOf('JPY')), 'retry', /ends too early/],
     ['a negative rate', file("<Cube currency='USD' rate='-1.1'/>"), 'invalid', /no rate/],
     ['a zero rate', file("<Cube currency='USD' rate='0'/>"), 'invalid', /no rate/],
@@ -46,7 +46,7 @@ describe('the file of the European Central Bank', () => {
       /USD twice/,
     ],
     ['no rates', file(''), 'invalid', /holds no rate/],
-  ])('is refused when it is %s', (_name, xml, kind, message) => {
+  ])('is rejected if it is %s', (_name, xml, kind, message) => {
     expect(() => readRates(xml)).toThrow(
       expect.objectContaining({ kind, message: expect.stringMatching(message) }),
     );

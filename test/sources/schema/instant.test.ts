@@ -29,6 +29,6 @@ it.each([
   '2022-02-14T10:11:26+01:60',
   '0001-01-01T00:00:00+01:00',
   '9999-12-31T23:59:59-00:01',
-])('%j is no instant', (given) => {
+])('%j is not an instant', (given) => {
   expect(utcMicroseconds(given)).toBeUndefined();
 });

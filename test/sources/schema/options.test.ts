@@ -16,7 +16,7 @@ it.each([
   expect(environmentKey(adapter, name)).toBe(key);
 });
 
-it('options are taken from the variables of their adapter, unless these are empty', () => {
+it('options come from the variables of their adapter, unless these are empty', () => {
   const env = {
     SOME_CLOUD_PROVIDER: 'Acme',
     SOME_CLOUD_REGION_NAME: '',
@@ -26,14 +26,14 @@ it('options are taken from the variables of their adapter, unless these are empt
   expect(optionsInEnvironment('some-cloud', Options, env)).toEqual({ provider: 'Acme' });
 });
 
-it('good options are given as their schema reads them', () => {
+it('valid options have their schema’s type', () => {
   expect(readOptions(Options, { provider: 'Acme' }, String)).toEqual({
     options: { provider: 'Acme' },
     problems: [],
   });
 });
 
-it('every option that is wrong is named as the operator knows it, with its problem and its meaning', () => {
+it('each invalid option is named by its variable, with its problem and its meaning', () => {
   const { problems } = readOptions(Options, { regionName: 7, region: 'a' }, (name) => `options.${name}`);
   expect(problems).toEqual([
     'options.provider is missing; it must be text (who sells)',

@@ -4,7 +4,7 @@ import { readRow } from '../../../src/sources/schema/rows.ts';
 
 const Row = z.object({ name: z.string() });
 
-it('a row that cannot be used says the field, what it must be and what it is', () => {
+it('an unusable row states the field, the expected and the actual value', () => {
   expect(readRow(Row, { name: [1] }, ['rows', 3])).toEqual({
     reason: 'rows[3].name expected string, received array; it is [1]',
   });

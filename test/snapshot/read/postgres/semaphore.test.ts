@@ -3,17 +3,17 @@ import { Unavailable } from '../../../../src/snapshot/document/answer.ts';
 import { Breaker } from '../../../../src/snapshot/read/breaker.ts';
 import { Semaphore, SemaphoreFull } from '../../../../src/snapshot/read/postgres/semaphore.ts';
 
-/** A call that ends when the test says so. */
+/** A call that the test ends. */
 function openCall() {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const call = vi.fn(() => promise);
   return { call, end: () => resolve('done'), fail: () => reject(new Error('failed')) };
 }
 
-/** Lets everything run that waits for nothing outside. */
+/** Lets all work settle that does not wait for I/O. */
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
-describe('the gate before Postgres', () => {
+describe('the semaphore before Postgres', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -21,7 +21,7 @@ describe('the gate before Postgres', () => {
     vi.useRealTimers();
   });
 
-  it('lets so many calls through at once, and the next when one ends, in the order of their coming', async () => {
+  it('lets this many calls through at once, and the next after each end, in order of arrival', async () => {
     const gate = new Semaphore({ atOnce: 2, waitingAtMost: 10, deadlineMs: 1000 });
     const calls = Array.from({ length: 5 }, openCall);
     const results = calls.map(({ call }) => gate.run(call));
@@ -42,7 +42,7 @@ describe('the gate before Postgres', () => {
     expect(await Promise.all([0, 1, 3, 4].map((i) => results[i]))).toEqual(Array(4).fill('done'));
   });
 
-  it('refuses at once, with a time to come back, when too many wait', async () => {
+  it('rejects calls at once, with a retry time, if too many wait', async () => {
     const gate = new Semaphore({ atOnce: 1, waitingAtMost: 1, deadlineMs: 1000 });
     const [running, waiting] = [openCall(), openCall()];
     const results = [gate.run(running.call), gate.run(waiting.call)];
@@ -55,7 +55,7 @@ describe('the gate before Postgres', () => {
     expect(await Promise.all(results)).toEqual(['done', 'done']);
   });
 
-  it('tells a call that hangs, and one that waits behind it, after the deadline and not later', async () => {
+  it('rejects a hanging call, and one that waits behind it, after the deadline and not later', async () => {
     const gate = new Semaphore({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
     const hung = openCall();
     const behind = openCall();
@@ -69,7 +69,7 @@ describe('the gate before Postgres', () => {
     expect(behind.call).not.toHaveBeenCalled();
   });
 
-  it('keeps the place of a call that outlived its deadline until it ends, and then gives it to the next', async () => {
+  it('keeps the place of a call past its deadline until it ends, and then gives it to the next', async () => {
     const gate = new Semaphore({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
     const hung = openCall();
     const first = expect(gate.run(hung.call)).rejects.toThrow(Unavailable);
@@ -86,13 +86,13 @@ describe('the gate before Postgres', () => {
     expect(await second).toBe('done');
   });
 
-  it('loses no place to callers that gave up waiting, also when their turn came in that very moment', async () => {
+  it('loses no place to callers that stopped waiting, even at the moment of their turn', async () => {
     const gate = new Semaphore({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
     const running = openCall();
     const first = expect(gate.run(running.call)).rejects.toThrow(Unavailable);
     const late = openCall();
     const second = expect(gate.run(late.call)).rejects.toThrow(Unavailable);
-    // Both deadlines pass in one turn of the loop, and the place is handed on between them.
+    // Both deadlines pass in one turn of the loop, and the place passes from one to the other between them.
     setTimeout(running.end, 1000);
     await vi.advanceTimersByTimeAsync(1000);
     await Promise.all([first, second]);
@@ -111,7 +111,7 @@ describe('the breaker', () => {
     return { breaker, forward: (ms: number) => (now += ms) };
   };
 
-  it('opens after so many failures in a row', () => {
+  it('opens after this many failures in a row', () => {
     const { breaker } = make();
     breaker.failed();
     breaker.failed();
@@ -123,7 +123,7 @@ describe('the breaker', () => {
     expect(breaker.allows()).toBe(false);
   });
 
-  it('lets one call through after the pause, and no other until that one has told', () => {
+  it('lets one call through after the pause, and no other until that one has ended', () => {
     const { breaker, forward } = make();
     for (let i = 0; i < 3; i++) breaker.failed();
     forward(499);
@@ -139,7 +139,7 @@ describe('the breaker', () => {
     expect([breaker.allows(), breaker.allows()]).toEqual([true, true]);
   });
 
-  it('lets another one through when the first never tells', () => {
+  it('lets another one through if the first never ends', () => {
     const { breaker, forward } = make();
     for (let i = 0; i < 3; i++) breaker.failed();
     forward(500);

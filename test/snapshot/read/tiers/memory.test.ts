@@ -23,12 +23,12 @@ function memoryOf(memoryLimit: number) {
   return { memory, invalidated };
 }
 
-/** A region's document of so many bytes, whose codings are not made yet. */
+/** A region's document of this many bytes, not yet compressed. */
 function plainDocument(bytes: number, version = 1): Document {
   const content: DocumentContent = {
     name: { kind: 'region', regionId: 1 },
     version,
-    // Compresses to some three quarters.
+    // Compresses to about three quarters.
     body: Buffer.from(Array.from({ length: bytes }, () => 32 + Math.floor(Math.random() * 64))),
     index: new Map(),
     sources: [],
@@ -47,7 +47,7 @@ it('a document that becomes too large with its codings leaves memory, and is inv
   expect(invalidated).toEqual(['region:1']);
 });
 
-it('a document that grows and fits stays, is counted with its new size, and is not invalidated', async () => {
+it('a document that grows within the limit stays, is counted with its new size, and is not invalidated', async () => {
   const { memory, invalidated } = memoryOf(200_000);
   const document = plainDocument(40_000);
   memory.set('region:1', 'region', document, READ);
@@ -58,7 +58,7 @@ it('a document that grows and fits stays, is counted with its new size, and is n
   expect(invalidated).toEqual([]);
 });
 
-it('invalidates what is evicted, replaced and outdated, and nothing else', () => {
+it('invalidates only evicted, replaced and outdated documents', () => {
   const { memory, invalidated } = memoryOf(100_000);
   for (const id of ['region:1', 'region:2', 'region:3'])
     memory.set(id, 'region', plainDocument(40_000), READ);
