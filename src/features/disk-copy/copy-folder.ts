@@ -2,20 +2,18 @@
  * The files of a disk copy: one for each document, which a rename replaces. Several processes may share the folder. Every
  * file has a checksum and names its lineage.
  */
-import { close, closeSync, fsync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { close, fsync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   DamagedFile,
   decodeLine,
   encodeLine,
-  firstLine,
   isMissing,
-  readHead,
+  readFileOf,
   readIfExists,
-  readValue,
   replaceFile,
-} from './checksummed-file.ts';
+} from './files.ts';
 
 /** Raise it if another release would misread the files. Each format has its own folder. */
 const COPY_FORMAT = 2;
@@ -26,8 +24,6 @@ const BLOCK = 4096;
 /** Shares of the limit. Above `MOST` nothing is written. The oldest lists are removed until `FULL`. */
 const MOST = 0.9;
 const FULL = 0.8;
-/** The share that one document may take. */
-const LARGEST = 1 / 16;
 /** The share that is written before the next `tidy`: other processes write to the folder as well. */
 const UNMEASURED = 0.03;
 
@@ -92,7 +88,7 @@ export class CopyFolder {
 
   /** Returns the owner of the documents here; undefined for an empty copy. */
   async owner(): Promise<Owner | undefined> {
-    return readValue<Owner>(this.#path('lineage'));
+    return (await readFileOf<Owner>(this.#path('lineage')))?.head;
   }
 
   /**
@@ -102,11 +98,11 @@ export class CopyFolder {
   async claim(lineage: string, namedAt: number): Promise<'owned' | 'begun' | 'refused'> {
     if (this.#isFirst) await this.#removeOtherFormats();
     this.#isFirst = false;
-    const text = (await readIfExists(this.#path('lineage')))?.toString();
-    const owner = decodeLine<Owner>(text);
+    const file = await readFileOf<Owner>(this.#path('lineage'));
+    const owner = file?.head;
     const isOwned = owner?.lineage === lineage;
     if (owner && namedAt <= owner.namedAt) return isOwned ? 'owned' : 'refused';
-    if (!isOwned && text !== undefined) await rm(this.#folder, { recursive: true, force: true });
+    if (file && !isOwned) await rm(this.#folder, { recursive: true, force: true });
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await chmod(this.#folder, 0o700);
     await replaceFile(this.#path('lineage'), { lineage, namedAt } satisfies Owner);
@@ -119,47 +115,41 @@ export class CopyFolder {
    * @throws DamagedFile after removing it
    */
   async read(lineage: string, id: string) {
-    const file = await readIfExists(this.#path(fileOf(id)));
+    const file = await readFileOf<Head>(this.#path(fileOf(id)));
     if (!file) return undefined;
-    const line = firstLine(file);
-    const head = decodeLine<Head>(line);
+    const { head, rest: value } = file;
     if (head?.id !== id) {
       await this.remove(id);
       throw new DamagedFile('a file of the disk copy is damaged, and was removed');
     }
-    if (head.lineage !== lineage || (await this.#floorOf(lineage, id)) > head.version) return undefined;
-    const value = file.subarray(Buffer.byteLength(line));
     const { version, readAt, asOf } = head;
+    if (head.lineage !== lineage || (await this.#floorOf(lineage, id)) > version) return undefined;
     const { at = readAt, stamps } = (await this.#confirmationOf(head)) ?? {};
     return { version, value, asOf, knownAt: Math.max(readAt, at), stamps: new Map(stamps) };
   }
 
   /** Returns the newest version in the copy or in a tombstone; 0 for none. */
   async versionOf(lineage: string, id: string): Promise<number> {
-    const head = await readHead<Head>(this.#path(fileOf(id)));
-    return Math.max(head?.lineage === lineage ? head.version : 0, await this.#floorOf(lineage, id));
+    const head = await this.#headOf(lineage, id);
+    return Math.max(head?.version ?? 0, await this.#floorOf(lineage, id));
   }
 
   /** Writes a document, unless a newer version, or the same one read later, is here. Returns false if there is no room. */
   async write(head: Head, value: Buffer): Promise<boolean> {
     const bytes = roomOf(value.length);
-    const { bytes: limit } = this.#limits;
-    if (bytes > limit * LARGEST || this.#measured + this.#written + bytes > limit * MOST) return false;
-    const path = this.#path(fileOf(head.id));
-    const before = await readHead<Head>(path);
-    if (before?.lineage === head.lineage) {
-      if (before.version > head.version) return true;
-      if (before.version === head.version && before.readAt >= head.readAt) return true;
-    }
+    if (this.#measured + this.#written + bytes > this.#limits.bytes * MOST) return false;
+    const before = await this.#headOf(head.lineage, head.id);
+    if (before && before.version > head.version) return true;
+    if (before?.version === head.version && before.readAt >= head.readAt) return true;
     this.#written += bytes;
-    await replaceFile(path, head, value);
+    await replaceFile(this.#path(fileOf(head.id)), head, value);
     return true;
   }
 
   /** Removes a version that is older than this one. */
   async removeOlder(lineage: string, id: string, version: number): Promise<void> {
-    const head = await readHead<Head>(this.#path(fileOf(id)));
-    if (head?.lineage === lineage && head.version < version) await this.remove(id);
+    const head = await this.#headOf(lineage, id);
+    if (head && head.version < version) await this.remove(id);
   }
 
   async remove(id: string): Promise<void> {
@@ -168,7 +158,7 @@ export class CopyFolder {
 
   /**
    * Writes a tombstone before it returns: no older version of this token is ever read again, even if another process
-   * writes one later. It blocks for some microseconds. If the disk takes no tombstone, the token's file is removed instead.
+   * writes one later. If the disk takes no tombstone, the token's file is removed instead.
    * @throws if both fail
    */
   revoke(lineage: string, id: string, version: number): void {
@@ -176,12 +166,10 @@ export class CopyFolder {
       const file = openSync(this.#path(tombstoneOf(id)), 'a', 0o600);
       try {
         writeSync(file, encodeLine({ lineage, version }));
-      } catch (error) {
-        closeSync(file);
-        throw error;
+      } finally {
+        // A loss of power must not undo it either. The flush ends in the background.
+        fsync(file, () => close(file, () => {}));
       }
-      // A loss of power must not undo it either. The flush ends in the background.
-      fsync(file, () => close(file, () => {}));
     } catch {
       this.removeNow(id);
     }
@@ -212,7 +200,7 @@ export class CopyFolder {
   }
 
   /**
-   * Measures the folder, and removes what is too old to be given. Near the limit it removes the lists that were written
+   * Measures the folder, and removes what is too old to be served. Near the limit it removes the lists that were written
    * first. The list of providers and tokens stay: without them a reader answers nothing.
    */
   async tidy(now: number): Promise<{ readonly bytes: number; readonly documents: number }> {
@@ -247,35 +235,41 @@ export class CopyFolder {
     return join(this.#folder, name);
   }
 
-  /** A document stays an hour longer than it may be given: a clock may be wrong, and a machine may sleep. */
+  /** Returns the first line of a document of this lineage; undefined if it does not exist or is damaged. */
+  async #headOf(lineage: string, id: string): Promise<Head | undefined> {
+    const head = (await readFileOf<Head>(this.#path(fileOf(id))))?.head;
+    return head?.lineage === lineage ? head : undefined;
+  }
+
+  /** A document stays an hour longer than it may be served: a clock may be wrong, and a machine may sleep. */
   async #isTooOld(name: string, writtenAt: number, now: number): Promise<boolean> {
     const { staleLimitMs, tokenStaleLimitMs } = this.#limits;
     if (name.startsWith('tmp-')) return Date.now() - writtenAt > ABANDONED_MS;
     const isOfToken = /^(token|revoked)-/.test(name);
     const limitMs = HOUR_MS + (isOfToken ? tokenStaleLimitMs : Math.max(staleLimitMs, tokenStaleLimitMs));
     if (now - writtenAt <= limitMs || name === 'lineage') return false;
-    const head = isDocument(name) ? await readHead<Head>(this.#path(name)) : undefined;
+    const head = isDocument(name) ? (await readFileOf<Head>(this.#path(name)))?.head : undefined;
     if (!head) return true;
     const { at = 0 } = (await this.#confirmationOf(head)) ?? {};
     return now - Math.max(head.readAt, at) > limitMs;
   }
 
   async #confirmationOf({ lineage, stretch }: Head): Promise<Confirmation | undefined> {
-    const found = await readValue<Confirmation>(this.#path(`confirmed-${stretch}`));
+    const found = (await readFileOf<Confirmation>(this.#path(`confirmed-${stretch}`)))?.head;
     return found?.lineage === lineage && found.stretch === stretch ? found : undefined;
   }
 
-  /** Returns the oldest version of a token that may be given. A damaged tombstone refuses every version. */
+  /** Returns the oldest version of a token that may be served. A damaged tombstone refuses every version. */
   async #floorOf(lineage: string, id: string): Promise<number> {
-    const text = isToken(id) ? (await readIfExists(this.#path(tombstoneOf(id))))?.toString() : undefined;
-    if (text === undefined) return 0;
-    const lines = text.split('\n');
-    if (lines.length === 1 || lines.pop() !== '') return Number.POSITIVE_INFINITY;
-    const floors = lines.map((line) => {
-      const revoked = decodeLine<{ lineage: string; version: number }>(`${line}\n`);
-      if (!revoked) return Number.POSITIVE_INFINITY;
-      return revoked.lineage === lineage ? revoked.version : 0;
-    });
+    const file = isToken(id) ? await readIfExists(this.#path(tombstoneOf(id))) : undefined;
+    if (!file) return 0;
+    const floors = String(file)
+      .split(/(?<=\n)/)
+      .map((line) => {
+        const revoked = decodeLine<{ lineage: string; version: number }>(line);
+        if (!revoked) return Number.POSITIVE_INFINITY;
+        return revoked.lineage === lineage ? revoked.version : 0;
+      });
     return Math.max(...floors);
   }
 

@@ -1,15 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
-import { decodeDocument } from '../../snapshot/document/format.ts';
+import { decodeDocument, encodeLoaded } from '../../snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../snapshot/document/keys.ts';
-import type { CopyFeed, DocumentReadAt, DurableCopy } from '../../snapshot/read/durable-copy.ts';
+import type { CopyFeed, DocumentReadAt, DurableCopy, ReadAt } from '../../snapshot/read/durable-copy.ts';
 import { boundedBy, later, timeBy } from '../../snapshot/read/freshness.ts';
-import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
 import type { DocumentTier, TieredResult } from '../../snapshot/read/tiers/tier.ts';
-import { DamagedFile } from './checksummed-file.ts';
 import { CopyFolder, type CopyLimits, isDocumentId, isToken } from './copy-folder.ts';
-import { CopyWriter, limitOf } from './copy-writer.ts';
+import { DamagedFile } from './files.ts';
 import { CopyHealth } from './health.ts';
 
 export interface DiskCopyOptions {
@@ -18,29 +18,26 @@ export interface DiskCopyOptions {
   readonly limits: CopyLimits;
   readonly logger: Logger;
   readonly now?: () => number;
-  /** Milliseconds between two writes. */
+  /** Between two writes: half of the second that a restart may lose. */
   readonly everyMs?: number;
 }
 
-/** Half of the second that a restart may lose. */
-const EVERY_MS = 500;
-/** Milliseconds that a read may take if nothing else answers. */
-const READ_MS = 2000;
+/** Milliseconds that the last write may take when the process stops. */
+const LAST_WRITE_MS = 2000;
 /** Milliseconds that an answer waits for the version on disk. It does not wait for a slower disk. */
 const NEWEST_MS = 250;
-/** Reads at once: a disk that hangs must leave threads for the rest of the process. */
-const READS = 2;
-const WAITING_READS = 256;
+/** The share of the limit that documents may take while they wait, in memory. */
+const PENDING_AT_MOST = 1 / 16;
+/** A document that is read again and again is written this many times within its limit. */
+const TOUCHES = 30;
 /** A file may be from the future by this much (ms): clocks are set back. */
 const CLOCK_TOLERANCE_MS = 60_000;
-/** The epoch of a revocation on disk. */
-const REVOKED_AT = { epoch: -1, at: 0 };
 
 /**
  * A reader's own copy, on disk, of the documents that it serves. It answers if no other tier does, also after a restart.
  *
- * The background writes twice a second, so a restart loses at most one second. A revocation is the exception: its
- * tombstone is on disk before `published` or `given` returns.
+ * It is written twice a second in the background: removals first, then documents, and the confirmation last. A revocation
+ * does not wait: its tombstone is on disk before `published` or `given` returns.
  */
 export class DiskCopy implements DurableCopy, AsyncDisposable {
   readonly tier: DocumentTier = {
@@ -59,136 +56,245 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   readonly #limits: CopyLimits;
   readonly #now: () => number;
   readonly #folder: CopyFolder;
-  readonly #writer: CopyWriter;
-  readonly #reads = new Semaphore({ atOnce: READS, waitingAtMost: WAITING_READS, deadlineMs: READ_MS });
+  readonly #timer: NodeJS.Timeout;
+  /** Distinguishes the epochs of this process from those of others. */
+  readonly #run = randomUUID();
+  #feed: CopyFeed | undefined;
+  #lineage: string | undefined;
+  /** When Postgres named the lineage, in milliseconds; 0 if only the cache did. */
+  #namedAt = 0;
+  /** Id → the next write removes older versions than this one. */
+  readonly #removals = new Map<string, number>();
+  readonly #pending: LRUCache<string, { readonly document: Document; readonly read: DocumentReadAt }>;
+  /** Id → the version on disk, and when it was read. */
+  readonly #stored = new LRUCache<string, { readonly version: number; readonly read?: ReadAt }>({
+    max: 100_000,
+  });
+  /** The copy lacks documents that memory has. */
+  #isIncomplete = false;
+  #writing: Promise<boolean> | undefined;
 
-  constructor({ folder, limits, logger, now = Date.now, everyMs = EVERY_MS }: DiskCopyOptions) {
+  constructor({ folder, limits, logger, now = Date.now, everyMs = 500 }: DiskCopyOptions) {
     this.#limits = limits;
     this.#now = now;
     this.#folder = new CopyFolder(folder, limits);
     this.health = new CopyHealth(logger);
-    this.#writer = new CopyWriter({ folder: this.#folder, limits, health: this.health, now, everyMs });
+    this.#pending = new LRUCache({
+      maxSize: Math.ceil(limits.bytes * PENDING_AT_MOST),
+      sizeCalculation: ({ document }) => document.size,
+      dispose: (_entry, _id, reason) => {
+        if (reason !== 'evict') return;
+        // The disk is slower than the reads.
+        this.health.count('overflow');
+        this.#isIncomplete = true;
+      },
+    });
+    this.#timer = setInterval(() => void this.#write(), everyMs).unref();
   }
 
   feedFrom(feed: CopyFeed): void {
-    this.#writer.feed = feed;
+    this.#feed = feed;
   }
 
   follow(lineage: string, isSure: boolean): void {
-    this.#writer.follow(lineage, isSure ? Math.floor(this.#now()) : 0);
+    if (lineage !== this.#lineage) this.#forget();
+    this.#lineage = lineage;
+    this.#namedAt = isSure ? Math.floor(this.#now()) : 0;
   }
 
   async lineage(): Promise<string | undefined> {
-    return (await this.#read(() => this.#folder.owner()))?.lineage;
+    return (await this.health.run(() => this.#folder.owner()))?.lineage;
   }
 
   /** Removes versions that are older than this one: a token's at once, others with the next write. */
   published(id: string, version: number): void {
-    const { lineage } = this.#writer;
+    const lineage = this.#lineage;
     if (lineage === undefined || !(version > 1) || !isDocumentId(id)) return;
-    this.#writer.removeOlder(id, version);
-    if (isToken(id) && this.#isDone(() => this.#folder.revoke(lineage, id, version)))
-      this.#writer.setStored(id, version, REVOKED_AT);
+    this.#removeOlder(id, version);
+    if (isToken(id) && this.health.runNow(() => this.#folder.revoke(lineage, id, version)))
+      this.#stored.set(id, { version });
   }
 
   /** Removes what is older than the document that an answer is about to give, or everything if there is none. */
   given(id: string, document: Document | undefined): void {
-    const { lineage } = this.#writer;
     if (document) {
-      if (!this.#writer.isStored(id, document.version)) this.published(id, document.version);
+      if (this.#stored.peek(id)?.version !== document.version) this.published(id, document.version);
       return;
     }
-    if (lineage === undefined) return;
+    if (this.#lineage === undefined) return;
     // No tombstone: every guess of a token would leave one, and fill the disk.
-    const isRemoved = isToken(id) && this.#isDone(() => this.#folder.removeNow(id));
-    if (!isRemoved || this.#writer.pending(id)) this.#writer.removeOlder(id, Number.MAX_SAFE_INTEGER);
+    const isRemoved = isToken(id) && this.health.runNow(() => this.#folder.removeNow(id));
+    if (!isRemoved || this.#pending.has(id)) this.#removeOlder(id, Number.MAX_SAFE_INTEGER);
   }
 
-  /** Writes a document soon. */
   store(id: string, document: Document, read: DocumentReadAt): void {
-    this.#writer.store(id, document, read);
+    if (this.#lineage === undefined) return;
+    if (this.#isOutdated(id, document.version)) this.#isIncomplete = true;
+    else if (!this.#isStored(id, document, read)) this.#pending.set(id, { document, read });
   }
 
   /** Returns the document, if it is young enough and this process knows no newer version. */
   async read(name: DocumentName): Promise<TieredResult | undefined> {
-    const { lineage } = this.#writer;
+    const lineage = this.#lineage;
     if (lineage === undefined) return undefined;
     const id = documentId(name);
-    const { document: pending, read } = this.#writer.pending(id) ?? {};
-    if (pending && read) return this.#ifYoung(id, pending, read.at, read.asOf);
-    const found = await this.#read(() => this.#folder.read(lineage, id));
-    if (!found || lineage !== this.#writer.lineage || this.#writer.isOutdated(id, found.version))
-      return undefined;
+    const found = await this.health.run(() => this.#folder.read(lineage, id));
+    if (!found || lineage !== this.#lineage || this.#isOutdated(id, found.version)) return undefined;
     const document = decodeDocument(name, found.value);
     if (document?.version !== found.version) {
       this.health.failed(new DamagedFile(`a damaged document was removed: ${name.kind}`));
-      void this.#read(() => this.#folder.remove(id));
+      void this.health.run(() => this.#folder.remove(id));
       return undefined;
     }
+    const { knownAt } = found;
+    const age = this.#now() - knownAt;
+    if (age > this.#limitOf(id) || age < -CLOCK_TOLERANCE_MS) return undefined;
     const asOf = later(found.asOf, timeBy(found.stamps, id, document.sources));
-    return this.#ifYoung(id, document, found.knownAt, asOf);
+    return { document, tier: 'disk', knownAt, asOf: boundedBy(knownAt, asOf) };
   }
 
   async *machines(): AsyncGenerator<readonly [regionId: number, machineIds: Iterable<string>]> {
-    const { lineage } = this.#writer;
-    if (lineage === undefined) return;
-    for (const regionId of (await this.#read(() => this.#folder.regions())) ?? []) {
-      const name = { kind: 'region', regionId } as const;
-      const found = await this.#read(() => this.#folder.read(lineage, documentId(name)));
-      const document = found && decodeDocument(name, found.value);
-      if (document && lineage === this.#writer.lineage) yield [regionId, document.keys()];
+    for (const regionId of (await this.health.run(() => this.#folder.regions())) ?? []) {
+      const { document } = (await this.read({ kind: 'region', regionId })) ?? {};
+      if (document) yield [regionId, document.keys()];
     }
   }
 
   /** Writes everything that waits now. */
-  flush(): Promise<void> {
-    return this.#writer.flush();
+  async flush(): Promise<void> {
+    await this.#writing;
+    while ((await this.#write()) && (this.#pending.size > 0 || this.#isIncomplete));
   }
 
   /** Returns the newest version on disk, if that may be newer than this one and the disk answers in time; else 0. */
   async #newest(id: string, version: number): Promise<number> {
-    const { lineage } = this.#writer;
-    if (lineage === undefined || this.health.isSlow || this.#writer.isStored(id, version)) return 0;
+    const lineage = this.#lineage;
+    if (lineage === undefined || this.health.isSlow || this.#stored.peek(id)?.version === version) return 0;
     let newest = 0;
-    const reading = this.#read(() => this.#folder.versionOf(lineage, id)).then((found = 0) => {
-      newest = found;
-    });
+    const reading = this.health
+      .run(() => this.#folder.versionOf(lineage, id))
+      .then((found = 0) => {
+        newest = found;
+      });
     this.health.isSlow = !(await withTimeout(NEWEST_MS, reading));
     return newest;
   }
 
-  #ifYoung(id: string, document: Document, knownAt: number, asOf: string | undefined) {
-    const age = this.#now() - knownAt;
-    if (age > limitOf(this.#limits, id) || age < -CLOCK_TOLERANCE_MS) return undefined;
-    return { document, tier: 'disk', knownAt, asOf: boundedBy(knownAt, asOf) } as const;
+  #limitOf(id: string): number {
+    return isToken(id) ? this.#limits.tokenStaleLimitMs : this.#limits.staleLimitMs;
   }
 
-  /** Returns undefined if the disk fails, or does not answer in time. */
-  async #read<T>(work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      const found = await this.#reads.run(work);
-      this.health.isSlow = false;
-      return found;
-    } catch (error) {
-      this.health.failed(error);
-      return undefined;
+  /** Returns true if a newer version is on its way. */
+  #isOutdated(id: string, version: number): boolean {
+    return Math.max(this.#removals.get(id) ?? 0, this.#pending.peek(id)?.document.version ?? 0) > version;
+  }
+
+  #removeOlder(id: string, version: number): void {
+    this.#removals.set(id, Math.max(version, this.#removals.get(id) ?? 0));
+    if ((this.#pending.peek(id)?.document.version ?? version) < version) this.#pending.delete(id);
+    if ((this.#stored.peek(id)?.version ?? version) < version) this.#stored.delete(id);
+  }
+
+  #forget(): void {
+    this.#removals.clear();
+    this.#pending.clear();
+    this.#stored.clear();
+  }
+
+  /** Returns true if this version is on disk, and was written lately if the epoch needs no confirmation. */
+  #isStored(id: string, document: Document, { epoch, at }: ReadAt): boolean {
+    const { version, read } = this.#stored.get(id) ?? {};
+    if (version !== document.version || read?.epoch !== epoch) return false;
+    return at - read.at < this.#limitOf(id) / TOUCHES;
+  }
+
+  /** Returns false if the write failed, or had no folder to write to. */
+  #write(): Promise<boolean> {
+    this.#writing ??= this.#writeNow()
+      .catch((error: unknown) => {
+        this.health.failed(error);
+        return false;
+      })
+      .finally(() => {
+        this.#writing = undefined;
+      });
+    return this.#writing;
+  }
+
+  async #writeNow(): Promise<boolean> {
+    const lineage = this.#lineage;
+    if (lineage === undefined) return false;
+    // Taken before the removals: this process knows every version that was published until then, and removes what is older.
+    const confirmed = this.#feed?.confirmed();
+    const claimed = await this.#folder.claim(lineage, this.#namedAt);
+    if (claimed === 'begun') {
+      this.#stored.clear();
+      this.#isIncomplete = true;
     }
-  }
-
-  /** Does work that blocks, unless the disk is known to be slow. Returns false if it was not done. */
-  #isDone(work: () => void): boolean {
-    if (this.health.isSlow) return false;
-    try {
-      work();
-      return true;
-    } catch (error) {
-      this.health.failed(error);
+    if (claimed === 'refused') {
+      this.#forget();
       return false;
     }
+    await this.#removeAll(lineage);
+    await this.#writeDocuments(lineage);
+    if (lineage !== this.#lineage) return false;
+    if (confirmed) {
+      const { at, stamps } = confirmed;
+      await this.#folder.confirm({ lineage, stretch: this.#stretchOf(confirmed), at, stamps: [...stamps] });
+    }
+    await this.#tidyIfDue();
+    this.health.succeeded();
+    return true;
+  }
+
+  async #removeAll(lineage: string): Promise<void> {
+    for (const [id, version] of [...this.#removals]) {
+      await this.#folder.removeOlder(lineage, id, version);
+      if (this.#removals.get(id) === version) this.#removals.delete(id);
+    }
+  }
+
+  /** Writes the documents that wait, the oldest first. A removal does not wait for all of them. */
+  async #writeDocuments(lineage: string): Promise<void> {
+    this.#addMissing();
+    for (const [id, entry] of [...this.#pending.entries()].reverse()) {
+      await this.#removeAll(lineage);
+      if (lineage !== this.#lineage) return;
+      // A newer version was published since.
+      if (this.#pending.peek(id) !== entry) continue;
+      await this.#tidyIfDue();
+      const { document, read } = entry;
+      const { version } = document;
+      const head = { lineage, id, version, stretch: this.#stretchOf(read), readAt: Math.floor(read.at) };
+      if (await this.#folder.write({ ...head, asOf: read.asOf }, encodeLoaded(id, document)))
+        this.health.written.inc();
+      if (this.#pending.peek(id) !== entry) continue;
+      this.#stored.set(id, { version, read });
+      this.#pending.delete(id);
+    }
+  }
+
+  /** Adds the documents of memory that the copy lacks, as many as may wait. */
+  #addMissing(): void {
+    if (!this.#isIncomplete || this.#pending.size > 0) return;
+    this.#isIncomplete = false;
+    for (const { id, document, ...read } of this.#feed?.documents() ?? []) {
+      if (this.#pending.calculatedSize + document.size <= this.#pending.maxSize)
+        this.store(id, document, read);
+      else if (this.#pending.size > 0) this.#isIncomplete = true;
+    }
+  }
+
+  async #tidyIfDue(): Promise<void> {
+    if (this.#folder.isTidyDue(this.#now())) this.health.measured(await this.#folder.tidy(this.#now()));
+  }
+
+  #stretchOf({ epoch }: ReadAt): string {
+    return `${this.#run}-${epoch}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#writer[Symbol.dispose]();
-    await withTimeout(READ_MS, this.flush());
+    clearInterval(this.#timer);
+    await withTimeout(LAST_WRITE_MS, this.flush());
   }
 }

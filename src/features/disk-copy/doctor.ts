@@ -4,8 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { type Finding, ok, problem, warning } from '../../cli/doctor/finding.ts';
 import { type Configured, settingsOf } from '../../config/settings.ts';
 import { messageOf } from '../../domain/errors.ts';
-import { isMissing } from './checksummed-file.ts';
 import { copyFolder } from './copy-folder.ts';
+import { isMissing } from './files.ts';
 import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 
 const CHECK = 'copy on disk';

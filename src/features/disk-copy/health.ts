@@ -2,12 +2,19 @@ import type { Logger } from 'pino';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { messageOf } from '../../domain/errors.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
-import { DamagedFile } from './checksummed-file.ts';
+import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
+import { DamagedFile } from './files.ts';
 
 const FAILURES = ['damaged', 'failed', 'full', 'overflow', 'slow'] as const;
 type Failure = (typeof FAILURES)[number];
 
-/** Counts what a disk copy does. Logs its first failure, and when it works again. */
+/** Milliseconds that a read may take if nothing else answers. */
+const READ_MS = 2000;
+/** Reads at once: a disk that hangs must leave threads for the rest of the process. */
+const READS = 2;
+const WAITING_READS = 256;
+
+/** Limits and counts the work of a disk copy. Logs its first failure, and when it works again. */
 export class CopyHealth {
   readonly written = new Counter({
     name: 'fleetbook_disk_copy_written_total',
@@ -34,6 +41,7 @@ export class CopyHealth {
     aggregator: 'max',
   });
   readonly #logger: Logger;
+  readonly #reads = new Semaphore({ atOnce: READS, waitingAtMost: WAITING_READS, deadlineMs: READ_MS });
   #isReported = false;
   /** True from a read that takes too long until the disk answers again. */
   isSlow = false;
@@ -52,6 +60,30 @@ export class CopyHealth {
   measured({ bytes, documents }: { readonly bytes: number; readonly documents: number }): void {
     this.#bytes.set(bytes);
     this.#documents.set(documents);
+  }
+
+  /** Returns undefined if the disk fails, or does not answer in time. */
+  async run<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const found = await this.#reads.run(work);
+      this.isSlow = false;
+      return found;
+    } catch (error) {
+      this.failed(error);
+      return undefined;
+    }
+  }
+
+  /** Does work that blocks, unless the disk is known to be slow. Returns false if it was not done. */
+  runNow(work: () => void): boolean {
+    if (this.isSlow) return false;
+    try {
+      work();
+      return true;
+    } catch (error) {
+      this.failed(error);
+      return false;
+    }
   }
 
   count(reason: Failure): void {

@@ -13,8 +13,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DamagedFile } from '../../../src/features/disk-copy/checksummed-file.ts';
 import { CopyFolder, copyFolder } from '../../../src/features/disk-copy/copy-folder.ts';
+import { DamagedFile } from '../../../src/features/disk-copy/files.ts';
 import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { decodeDocument, encodeDocument } from '../../../src/snapshot/document/format.ts';
 
@@ -245,7 +245,7 @@ describe('the size limit', () => {
     expect(await read(copy, 'token:400')).toBeUndefined();
     expect((await read(copy, 'token:0'))?.version).toBe(1);
     // A document that is too large has no room in an empty folder either.
-    const empty = new CopyFolder(join(folder, 'empty'), { ...LIMITS, bytes: MB });
+    const empty = new CopyFolder(join(folder, 'empty'), { ...LIMITS, bytes: 100_000 });
     await empty.claim(LINEAGE, 1);
     expect(await write(empty, 'region:7', 1, value)).toBe(false);
   });
