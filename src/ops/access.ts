@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Decider, Role, Way } from '../domain/operator.ts';
 import { problemPage } from './pages.ts';
 
-/** The operator of a request. */
 export interface SignedIn {
   /** The name in the audit log; `OPS_TOKEN` for a program with that token. */
   readonly name: string;
@@ -34,7 +33,6 @@ export function neededRole({ method, routeOptions }: FastifyRequest): 'public' |
 
 export const isChanging = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(method);
 
-/** Returns the operator of a request. @throws Error on a public route */
 export function operatorOf({ signedIn }: FastifyRequest): SignedIn {
   if (signedIn === undefined) throw new Error('a public route has no operator');
   return signedIn;
@@ -46,7 +44,6 @@ export function deciderOf(request: FastifyRequest, reason?: string): Decider {
   return { by, how, tokenId, address: request.ip, reason };
 }
 
-/** Titles of error pages. */
 const TITLES: Readonly<Record<number, string>> = {
   401: 'Sign in first',
   403: 'Not allowed',
@@ -70,7 +67,6 @@ export function refuse(
   return reply.type('text/plain; charset=utf-8').send(`${error}\n`);
 }
 
-/** Returns true if the client prefers a page to data. */
 export const wantsPage = ({ headers }: FastifyRequest): boolean =>
   /\btext\/html\b/.test(headers.accept ?? '');
 

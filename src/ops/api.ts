@@ -1,4 +1,3 @@
-/** The API of the console below `/api`. */
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { Away, BadRequest } from './parameters.ts';
 import type { OpsPart } from './part.ts';

@@ -7,13 +7,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { includesRole } from '../domain/operator.ts';
 import { isChanging } from './access.ts';
 
-/** A function is called for each request. */
 export type ShownQueues = readonly Queue[] | (() => readonly Queue[]);
 
-/**
- * Adds the page of queues below `path`.
- * @param beforeChange called before a request that changes a queue or a job; if it fails, nothing changes
- */
+/** @param beforeChange called before a change of a queue or a job; if it fails, nothing changes */
 export async function addBoard(
   app: FastifyInstance,
   path: string,
@@ -74,7 +70,6 @@ const NOT_OFFERED = {
     'The board pauses queues, and retries, promotes and removes jobs. To run a source, use the console.',
 };
 
-/** Returns a function that creates one adapter for each queue. */
 function adapterMaker(readOnlyMode: boolean): (queue: Queue) => BullMQAdapter {
   const adapters = new WeakMap<Queue, BullMQAdapter>();
   return (queue) => {

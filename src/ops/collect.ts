@@ -1,7 +1,6 @@
 /** The metrics of several processes on one page. */
 import { AggregatorRegistry, type Registry } from 'prom-client';
 
-/** Returns the metrics of a process for another process. */
 export const exportMetrics = (registry: Registry): Promise<unknown> => registry.getMetricsAsJSON();
 
 interface Exported {
@@ -9,14 +8,10 @@ interface Exported {
   readonly values: readonly { readonly value: number }[];
 }
 
-/** Merges the exports of several processes into one export. */
 export const joinMetrics = (exported: readonly unknown[]): Promise<unknown> =>
   aggregated(exported).getMetricsAsJSON();
 
-/**
- * Returns the exports of several processes as Prometheus' text. Series of equal name and labels are added up, unless the metric
- * has another aggregator. A process that did not answer has no export, and is skipped.
- */
+/** Returns the exports as Prometheus text. Equal series are added up, unless the metric has another aggregator. */
 export const mergeMetrics = (exported: readonly unknown[]): Promise<string> => aggregated(exported).metrics();
 
 function aggregated(exported: readonly unknown[]): Registry {

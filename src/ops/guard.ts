@@ -14,14 +14,10 @@ import type { OpsPart, SignIn } from './part.ts';
 import { Refusals } from './refusals.ts';
 
 export interface Guarded {
-  /** OPS_TOKEN. */
   readonly token: string | undefined;
   readonly parts: readonly OpsPart[];
-  /** For the audit log's rows about refused sign-ins. */
   readonly db: Database | undefined;
-  /** For warnings about refused sign-ins. */
   readonly logger: Pick<Logger, 'warn'> | undefined;
-  /** Milliseconds. */
   readonly now: () => number;
 }
 
@@ -43,7 +39,6 @@ export async function addGuard(
   const [addSignIn] = parts.flatMap((part) => part.addSignIn ?? []);
   const signIn = await addSignIn?.(app, { isOpsToken, refusals });
 
-  /** Returns the operator of a request; undefined without a good token or session. */
   const operatorBy = async (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined> => {
     const { authorization } = request.headers;
     if (authorization === undefined) return signIn?.bySession(request, reply);

@@ -9,14 +9,10 @@ export const WAIT_MS = 1500;
 export interface Latest<T> {
   /** Returns the current value; without an answer in time, the last one. It never fails. */
   get(): Promise<T>;
-  /** True if the last read was answered in time. */
   readonly isAnswered: boolean;
 }
 
-/**
- * Shares one read between all callers, also later ones while it hangs.
- * @param initial the value before the first answer
- */
+/** Shares one read between all callers, also later ones while it hangs. @param initial the value before the first answer */
 export function latest<T>(read: () => Promise<T>, initial: T, waitMs = WAIT_MS): Latest<T> {
   let last = initial;
   let isAnswered = false;

@@ -18,23 +18,19 @@ export interface ApiMetrics {
 
 export interface WorkerMetrics {
   readonly registry: Registry;
-  /** Counts a run that has ended. */
   readonly observe: (sourceId: string, outcome: string, seconds: number) => void;
-  /** Counts a round of publishing. */
   readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
   readonly comparison: ReturnType<typeof cacheComparison>;
 }
 
 export interface PrimaryMetrics {
   readonly registry: Registry;
-  /** Counts a ready process that ended and is replaced. */
   readonly replaced: () => void;
 }
 
 /** Buckets of the lag: a publication takes milliseconds, and the cache is compared every five seconds. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-/** @param counts requests counted so far */
 export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
   addRequestSeries(registry, counts);
@@ -45,10 +41,7 @@ export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   };
 }
 
-/**
- * @param sql read at each scrape
- * @param configured the sources of this worker; `maxAge` in seconds
- */
+/** @param sql read at each scrape @param configured `maxAge` in seconds */
 export function workerMetrics(
   sql: Sql,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
@@ -165,7 +158,6 @@ export function cacheComparison(registry: Registry) {
   };
 }
 
-/** Counts values of the cache that a reader cannot use. */
 function unusableDocuments(registry: Registry) {
   const documents = seriesOf(registry).counter(
     'fleetbook_cache_unusable_documents_total',
@@ -176,7 +168,6 @@ function unusableDocuments(registry: Registry) {
   return (kind: string) => documents.inc({ kind });
 }
 
-/** Returns functions that add series to a registry. */
 function seriesOf(registry: Registry) {
   const registers = [registry];
   return {

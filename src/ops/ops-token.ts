@@ -1,4 +1,3 @@
-/** Checks OPS_TOKEN, and reads the token of a request. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 /** Returns the check of OPS_TOKEN. @throws Error for an empty OPS_TOKEN, which every request would match */

@@ -1,10 +1,7 @@
 /** Recognizes requests of other sites' pages, which could act with an operator's credentials. */
 import type { IncomingHttpHeaders } from 'node:http';
 
-/**
- * Returns false for a request of another site's page: the browser adds its credentials for this site. Programs send none of
- * these headers.
- */
+/** Returns false for a request of another page, which the browser sends with credentials. Programs send no such headers. */
 export function isOwnSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';

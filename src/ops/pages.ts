@@ -1,5 +1,3 @@
-/** Pages without scripts. */
-
 const STYLE = `
   :root { color-scheme: light dark }
   body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
@@ -30,15 +28,12 @@ ${body}
 `;
 }
 
-/** Returns a message that screen readers announce. */
 export const alert = (text: string) => `<p role="alert">${escaped(text)}</p>\n`;
 
-/** Returns an error page. */
 export function problemPage(title: string, error: string): string {
   return page(title, `<h1>${escaped(title)}</h1>\n${alert(error)}<p><a class="button" href="">Try again</a>`);
 }
 
-/** Returns metrics as a page. */
 export function metricsPage(metrics: string): string {
   return page(
     'Metrics',

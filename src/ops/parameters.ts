@@ -1,5 +1,3 @@
-/** Reads the parameters of routes from paths, queries and JSON bodies. */
-
 import { LONGEST_REASON } from '../domain/operator.ts';
 import { readName } from '../domain/text/names.ts';
 
@@ -39,14 +37,12 @@ export function textOf(query: Parameters, name: string): string | undefined {
   return value;
 }
 
-/** Returns a required parameter's text. @throws BadRequest */
 export function neededText(query: Parameters, name: string): string {
   const text = textOf(query, name);
   if (text === undefined) throw new BadRequest(name, 'is missing');
   return text;
 }
 
-/** Returns a number from `from` to `to`. @throws BadRequest */
 export function numberOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const text = textOf(query, name);
   if (text === undefined) return undefined;
@@ -55,7 +51,6 @@ export function numberOf(query: Parameters, name: string, from: number, to: numb
   throw new BadRequest(name, `must be a number from ${from} to ${to}; it is "${text}"`);
 }
 
-/** Returns a whole number from `from` to `to`. @throws BadRequest */
 export function integerOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const value = numberOf(query, name, from, to);
   if (value === undefined || Number.isInteger(value)) return value;
@@ -98,7 +93,6 @@ export function windowOf(query: Parameters): Window {
   };
 }
 
-/** Returns the `reason` of a body. @throws BadRequest if it is missing or longer than a line */
 export function reasonOf(body: unknown): string {
   const reason = anyFieldOf(body, 'reason');
   const text = typeof reason === 'string' ? reason.trim() : '';
@@ -116,19 +110,16 @@ export function fieldOf(body: unknown, name: string): string | undefined {
   return value.trim() === '' ? undefined : value.trim();
 }
 
-/** Returns a field of the body of any type. */
 export function anyFieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
 }
 
-/** Returns the optional `reason` of a body. @throws BadRequest if it is longer than a line */
 export function anyReasonOf(body: unknown): string | undefined {
   return fieldOf(body, 'reason') === undefined ? undefined : reasonOf(body);
 }
 
 const LONGEST_NAME = 200;
 
-/** Returns a name; undefined if absent. @throws BadRequest if it is longer than a line */
 export function nameOf(body: unknown, field: string): string | undefined {
   const text = fieldOf(body, field);
   if (text === undefined) return undefined;

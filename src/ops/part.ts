@@ -1,4 +1,3 @@
-/** The parts of the operators' server that features add. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { SignedIn } from './access.ts';
 import type { Refusals } from './refusals.ts';
@@ -6,9 +5,7 @@ import type { Refusals } from './refusals.ts';
 export interface OpsPart {
   /** Adds the routes for signing in. At most one part has it. Without it, only OPS_TOKEN opens the server. */
   readonly addSignIn?: (app: FastifyInstance, gate: Gate) => Promise<SignIn>;
-  /** Adds pages. Unless a part adds `/`, the server shows a page of links there. */
   readonly addPages?: (app: FastifyInstance) => void;
-  /** Adds routes below `/api`. */
   readonly addApi?: (api: FastifyInstance, shared: OpsApi) => void;
   /** Called after a route of any part has changed data. */
   readonly changed?: () => Promise<void>;
@@ -16,7 +13,6 @@ export interface OpsPart {
   readonly advice?: () => Promise<string | undefined>;
 }
 
-/** Checks that the routes for signing in share with the guard. */
 export interface Gate {
   isOpsToken(token: string): boolean;
   /** Counts failed sign-ins, and blocks an address with too many. */
@@ -25,7 +21,6 @@ export interface Gate {
 
 /** Finds the operator of a request. Its response is cut when the token or session ends. */
 export interface SignIn {
-  /** Path of the sign-in page. */
   readonly page: string;
   /** Returns undefined for a bad token, and adds it to the refusals. */
   byToken(token: string, request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined>;
@@ -33,8 +28,6 @@ export interface SignIn {
   bySession(request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined>;
 }
 
-/** Functions for the routes of all parts. */
 export interface OpsApi {
-  /** Notifies all parts of changed data. */
   changed(): Promise<void>;
 }

@@ -1,26 +1,17 @@
 import { joinMetrics } from './collect.ts';
 
-/** The answer of one of several processes to a request for its metrics. */
 export interface ProcessExport {
   readonly pid: number;
-  /** Of `exportMetrics`. */
   readonly metrics: unknown;
 }
 
-/**
- * Sums the metrics of processes that start and end. The last known counts of an ended process stay in the sums: Prometheus takes
- * a sum that falls for a restart, and would count the rest twice.
- */
+/** Sums the metrics of processes. Counts of ended processes stay: Prometheus takes a falling sum for a restart. */
 export class ProcessExports {
   readonly #last = new Map<number, unknown>();
   #ended: unknown = [];
   #turn: Promise<unknown> = Promise.resolve();
 
-  /**
-   * @param answers a process without an answer counts with its last one
-   * @param running pids of the current processes
-   * @returns exports for `mergeMetrics` and `joinMetrics`
-   */
+  /** @param answers a process without an answer counts with its last one @param running pids of the current processes */
   add(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
     // One call after the other: two scrapes at once must not both add the same process to the ended ones.
     const turn = this.#turn.then(() => this.#add(answers, running));

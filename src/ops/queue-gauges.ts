@@ -1,4 +1,3 @@
-/** Gauges of the queues. */
 import type { Job, Queue } from 'bullmq';
 import type { Registry } from 'prom-client';
 import { gaugesOf, latest, type Series, WAIT_MS } from './latest.ts';
@@ -15,9 +14,7 @@ interface QueueFacts {
 }
 
 export interface QueueGaugesOptions {
-  /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Milliseconds that a scrape waits for Redis. */
   readonly waitMs?: number;
 }
 
@@ -84,10 +81,7 @@ async function read(queue: Queue, since: (job: Job) => number, now: () => number
   };
 }
 
-/**
- * Returns since when the next job waits. BullMQ knows that only of a job that was never delayed. A retried job counts from the
- * first scrape that finds it waiting, so its time is a little too short.
- */
+/** Returns since when the next job waits; a retried job waits since the first scrape that found it waiting. */
 function sinceWhenWaiting(now: () => number): (job: Job) => number {
   let next:
     | { readonly id: string | undefined; readonly attempts: number; readonly since: number }

@@ -15,7 +15,6 @@ import { addressKey } from '../domain/servers/client-address.ts';
 /** Failures that block an address until its window ends. */
 const MOST = 30;
 const WINDOW_MS = 15 * 60_000;
-/** Most counted addresses. The least recently used one is evicted first. */
 const ADDRESSES = 20_000;
 /** Most records of one process: failures from many addresses must not fill the audit log, whose rows are never deleted. */
 const RECORDS_AN_HOUR = 60;
@@ -25,14 +24,12 @@ export interface Refusal extends Pick<Decider, 'how'> {
   readonly address: string;
   /** The failed token. It counts once in a window: a scraper with an old token must not block its address. */
   readonly token?: string;
-  /** The operator, if known. */
   readonly account?: string | undefined;
   /** Facts without the token. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
 interface Count {
-  /** Digests of the tokens that failed. */
   readonly failed: Set<string>;
   /** The end of the window (ms). */
   readonly until: number;
@@ -44,7 +41,6 @@ export class Refusals {
   readonly #now: () => number;
   readonly #counts = new LRUCache<string, Count>({ max: ADDRESSES });
   #hour = { until: 0, records: 0 };
-  /** Failures without a record since the last record. */
   #unrecorded = 0;
 
   /** @param db undefined in a reader, which only logs @param now milliseconds */
@@ -63,7 +59,6 @@ export class Refusals {
     return { seconds, problem: `Too many failed sign-ins from this address: try again in ${wait}.` };
   }
 
-  /** Counts a failure, and records it if it has details, is the first of its window, or blocks the address. */
   async add(refusal: Refusal): Promise<void> {
     const { address, token = randomUUID(), details } = refusal;
     const count = this.#of(address);

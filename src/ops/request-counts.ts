@@ -17,7 +17,6 @@ export interface RequestOutcome {
 /** Methods with their own counts. All others count as `other`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
 
-/** Upper bounds of the buckets of durations (s). */
 export const BOUNDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
@@ -47,7 +46,6 @@ export class Durations {
 }
 
 export class RouteCounts {
-  /** Method → status → count. */
   readonly counts = new Map<string, Float64Array>();
   readonly durations = new Durations(BOUNDS);
   /** Of streams, downloads and waiting requests; undefined while there were none. */
@@ -72,7 +70,6 @@ export class RouteCounts {
 
 export class RequestCounts {
   readonly routes = new Map<string, RouteCounts>();
-  /** Tier → answers. */
   readonly tiers = new Map<string, number>();
 
   readonly add = ({ route, method, status, seconds, tier, lasts }: RequestOutcome): void => {

@@ -14,7 +14,6 @@ import {
   type RouteCounts,
 } from './request-counts.ts';
 
-/** Adds the series of requests to a registry. */
 export function addRequestSeries(registry: Registry, { routes, tiers }: RequestCounts): void {
   const registers = [registry];
   new Counter({
@@ -61,7 +60,6 @@ const ORDINARY: DurationSeries = {
   of: ({ durations }) => durations,
 };
 
-/** The duration depends on the client and on the time of a change. */
 const LASTING: DurationSeries = {
   name: 'fleetbook_http_lasting_request_duration_seconds',
   help: 'The same for downloads and requests that waited for changes; for a stream, the time until it began',
@@ -73,7 +71,6 @@ const LASTING: DurationSeries = {
 class DurationHistogram extends Histogram<'route'> {
   readonly #routes: ReadonlyMap<string, RouteCounts>;
   readonly #series: DurationSeries;
-  /** Has the description of the metric. */
   readonly #empty: Histogram<'route'>;
 
   constructor(routes: ReadonlyMap<string, RouteCounts>, series: DurationSeries, registry: Registry) {

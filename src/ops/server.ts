@@ -13,9 +13,7 @@ import type { OpsPart } from './part.ts';
 export interface OpsDependencies {
   /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */
   readonly token: string | undefined;
-  /** Prometheus' text format, version 0.0.4. */
   metrics(): Promise<string>;
-  /** The queues to show. Without one, there is no page of queues. */
   readonly queues: ShownQueues;
   /** The parts of features. Without a part for signing in and without a token, only the health check is open. */
   readonly parts?: readonly OpsPart[];
@@ -23,9 +21,7 @@ export interface OpsDependencies {
   readonly db?: Database | undefined;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
   readonly trustProxy?: readonly string[] | undefined;
-  /** For warnings about refused sign-ins. */
   readonly logger?: Pick<Logger, 'warn'> | undefined;
-  /** Milliseconds; `Date.now` unless given. */
   readonly now?: () => number;
 }
 
@@ -56,7 +52,6 @@ const firstPage = (hasQueues: boolean, signedIn: SignedIn | undefined): string =
 </ul>${signedIn?.bySession ? SIGN_OUT : ''}`,
   );
 
-/** Builds the server. It does not listen yet. */
 export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> {
   const app = Fastify({
     logger: false,
@@ -104,9 +99,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   return app;
 }
 
-/**
- * Writes the row of the audit log before the change: queues are in Redis, where no transaction of PostgreSQL reaches.
- */
+/** Writes the row before the change: queues are in Redis, outside the transactions of PostgreSQL. */
 async function recordQueueChange(db: Database, request: FastifyRequest): Promise<void> {
   const { queueName } = request.params as { queueName?: string };
   const [path] = request.url.split('?');

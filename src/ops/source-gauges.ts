@@ -22,9 +22,7 @@ export interface SourceFacts
 }
 
 export interface SourceGaugesOptions {
-  /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Milliseconds that a scrape waits for the database. */
   readonly waitMs?: number;
   /** The maxAge of each configured source (s). Without this map, there are no gauges of the configuration. */
   readonly configured?: ReadonlyMap<string, number>;
@@ -60,7 +58,6 @@ export function addSourceGauges(
 
 type SourceGauges = ReturnType<typeof sourceGauges>;
 
-/** Returns functions that add gauges by source, and by source and reason. */
 function sourceGauges(gauge: ReturnType<typeof gaugesOf<readonly SourceFacts[]>>) {
   function ofReasons(
     name: string,
@@ -83,7 +80,6 @@ function sourceGauges(gauge: ReturnType<typeof gaugesOf<readonly SourceFacts[]>>
   return { gauge, ofSource, ofReasons };
 }
 
-/** Adds the ages of sources and regions. */
 function addFreshness({ gauge, ofSource }: SourceGauges, ageOf: (instant: string) => number): void {
   ofSource(
     'fleetbook_source_age_seconds',
@@ -117,7 +113,6 @@ function addFreshness({ gauge, ofSource }: SourceGauges, ageOf: (instant: string
   );
 }
 
-/** Adds the states that keep a source from being read: disabled, held, failing. */
 function addStates({ ofSource }: SourceGauges, ageOf: (instant: string) => number): void {
   ofSource(
     'fleetbook_source_disabled',
@@ -137,7 +132,6 @@ function addStates({ ofSource }: SourceGauges, ageOf: (instant: string) => numbe
   );
 }
 
-/** Adds the numbers of stored, published and rejected rows. */
 function addRows({ ofSource, ofReasons }: SourceGauges): void {
   ofSource(
     'fleetbook_source_known',
@@ -162,7 +156,6 @@ function addRows({ ofSource, ofReasons }: SourceGauges): void {
   );
 }
 
-/** Adds the freshness objective of each configured source, and whether a source is configured. */
 function addConfiguration({ gauge, ofSource }: SourceGauges, configured: ReadonlyMap<string, number>): void {
   gauge(
     'fleetbook_source_freshness_objective_seconds',

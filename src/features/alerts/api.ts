@@ -9,19 +9,16 @@ export interface ShownAlert extends AlertRecord {
 
 export interface ShownWebhook extends Pick<Webhook, 'id' | 'format'> {
   readonly isSigned: boolean;
-  /** Null for all. */
   readonly kinds: readonly string[] | null;
 }
 
 export interface AlertsAnswer {
   /** Each kind, and in words when its alert opens. */
   readonly rules: readonly { readonly kind: string; readonly opens: string }[];
-  /** Hours between reminders of an open alert. */
   readonly repeatHours: number;
   readonly webhooks: readonly ShownWebhook[];
   /** Open alerts, the newest first. */
   readonly firing: readonly ShownAlert[];
-  /** The last resolved alerts. */
   readonly over: readonly ShownAlert[];
 }
 
@@ -30,7 +27,6 @@ export interface ShownDelivery extends Omit<DeliveryRecord, 'body'> {
   readonly type: string;
   /** The summaries of the first alerts. */
   readonly summaries: readonly string[];
-  /** The number of all alerts. */
   readonly alerts: number;
 }
 

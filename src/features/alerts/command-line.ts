@@ -1,4 +1,3 @@
-/** Declares `fleetbook alert …`. */
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import { type PageOptions, readId } from '../../cli/terminal/arguments.ts';

@@ -32,7 +32,6 @@ export async function alertList(
   }
 }
 
-/** Prints the messages to webhooks, the newest first. */
 export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
@@ -91,7 +90,6 @@ export async function alertResend(
   else print(`a worker sends delivery ${deliveryId} to ${webhook} again within a minute`);
 }
 
-/** Acknowledges an open alert, with `for` only for that time. */
 export async function alertAcknowledge(
   env: Environment,
   alertId: number,

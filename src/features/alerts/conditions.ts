@@ -1,5 +1,3 @@
-/** Finds the conditions for which alerts open. */
-
 import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
@@ -16,13 +14,11 @@ import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 type PendingBatch = Awaited<ReturnType<typeof pendingBatches>>[number];
 
-/** A configured source. */
 export interface WatchedSource extends PricedSource {
   /** The largest allowed age of its data (seconds). */
   readonly maxAge: number;
 }
 
-/** Returns the conditions of the core at `now`. */
 export async function findConditions(
   sql: Sql,
   sources: readonly WatchedSource[],

@@ -30,9 +30,7 @@ import { rulesInWords } from './rules.ts';
 import { alertRules } from './settings.ts';
 import { sourceOfAlert } from './subject.ts';
 
-/** Resolved alerts that the console shows. */
 const RESOLVED = 50;
-/** Summaries that the console shows of each message. */
 const SUMMARIES = 3;
 const STATES = ['waiting', 'delivered', 'given up'] as const;
 

@@ -28,10 +28,7 @@ export interface DeliverOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Sends all waiting messages of a webhook. A failed message delays the later ones, so that they arrive in order.
- * @returns milliseconds until the next attempt is due; undefined if no message waits
- */
+/** Sends all waiting messages in order. @returns milliseconds until the next attempt; undefined if none waits */
 export async function deliver(options: DeliverOptions): Promise<number | undefined> {
   const { webhook, logger } = options;
   for (;;) {
@@ -52,10 +49,7 @@ interface FailedAttempt {
   readonly isLast: boolean;
 }
 
-/**
- * Sends the oldest waiting message, and stores the result. The transaction locks the row, so that no two workers send it.
- * @returns `none` if no message waits, or if another worker is sending it
- */
+/** Sends the oldest waiting message. A lock on its row keeps other workers from sending it too: `none` for them. */
 async function sendNext(options: DeliverOptions): Promise<'none' | 'delivered' | FailedAttempt> {
   const { db, webhook, now = Date.now, signal } = options;
   return db.transaction(async (tx) => {
@@ -95,11 +89,7 @@ async function sendNext(options: DeliverOptions): Promise<'none' | 'delivered' |
   });
 }
 
-/**
- * Sends one message.
- * @param now milliseconds since the epoch
- * @returns the error if the receiver does not answer with a status of 2xx
- */
+/** Sends one message. @param now milliseconds @returns the error unless the status is 2xx */
 export async function post(
   webhook: Webhook,
   messageId: string,
@@ -144,7 +134,7 @@ export async function testWebhook(
   return post(webhook, newMessageId(), testMessage(now), now.getTime());
 }
 
-/** Adds a copy of a message, which a worker sends. @returns its webhook; undefined without such a message */
+/** @returns the webhook of the copied message; undefined without such a message */
 export async function sendAgain(db: Database, id: number, decider: Decider): Promise<string | undefined> {
   return db.transaction(async (tx) => {
     const [row] = await tx.select().from(deliveries).where(eq(deliveries.id, id));
@@ -157,7 +147,6 @@ export async function sendAgain(db: Database, id: number, decider: Decider): Pro
   });
 }
 
-/** Returns the webhooks whose oldest waiting message is due. */
 export async function dueWebhooks(db: Database): Promise<string[]> {
   const next = db
     .selectDistinctOn([deliveries.webhook], { webhook: deliveries.webhook, at: deliveries.nextAttemptAt })
@@ -169,7 +158,6 @@ export async function dueWebhooks(db: Database): Promise<string[]> {
   return rows.map(({ webhook }) => webhook);
 }
 
-/** Deletes old resolved alerts and old finished messages. */
 export async function pruneAlerts(db: Database): Promise<void> {
   const isOld = (at: ReturnType<typeof nameOf>) => sql`${at} < now() - make_interval(days => ${STORED_DAYS})`;
   await db.delete(alerts).where(isOld(nameOf(alerts.resolvedAt)));

@@ -1,4 +1,3 @@
-/** Compares the conditions of now with the open alerts, and writes the messages to webhooks. */
 import type { ClientDatabase, Database } from '../../db/connection/database.ts';
 import { and, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
 import { nameOf } from '../../db/connection/statements.ts';
@@ -14,11 +13,7 @@ const EVALUATION_LOCK = 7_155_239;
 /** A large catalogue takes a minute to be published, so its backlog opens an alert only if it lasts. */
 const BACKLOG_LASTS_SECONDS = 300;
 
-/**
- * Opens and resolves alerts, and adds the messages about them in the same transaction.
- * @param findMore finds the conditions of features
- * @returns undefined if another worker evaluates at the same time
- */
+/** Opens and resolves alerts, and stores their messages, in one transaction. Undefined if another worker does that. */
 export async function evaluateAlerts(
   db: ClientDatabase,
   sources: readonly WatchedSource[],
@@ -45,11 +40,7 @@ export async function evaluateAlerts(
   });
 }
 
-/**
- * Brings the stored alerts in line with the conditions of now.
- * @param lasting conditions: an open alert without one resolves
- * @param events conditions whose alerts open and resolve at once
- */
+/** @param lasting an open alert without its condition resolves @param events their alerts open and resolve at once */
 async function reconcile(
   tx: Database,
   lasting: readonly Condition[],
@@ -121,7 +112,6 @@ async function insertEvents(tx: Database, events: readonly Condition[]): Promise
     .returning();
 }
 
-/** Opens the alerts whose conditions have lasted for long enough. */
 async function open(tx: Database, conditions: readonly Condition[]): Promise<AlertRow[]> {
   if (conditions.length === 0) return [];
   const lasts = sql`case ${alerts.kind} when 'publication_behind' then ${BACKLOG_LASTS_SECONDS} else 0 end`;

@@ -7,7 +7,6 @@ import { deliver, dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';
 import { alertRules } from './settings.ts';
 
-/** A job with a webhook sends its messages. A job without one evaluates. */
 interface AlertJob {
   readonly webhook?: string;
 }

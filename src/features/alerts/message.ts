@@ -1,4 +1,3 @@
-/** The messages to webhooks. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { alerts } from '../../db/schema.ts';
 import type { HeldSampleRow } from '../../domain/held-sample.ts';
@@ -33,7 +32,6 @@ export interface MessageAlert {
   readonly resolution: string | null;
   /** The alert's page in the console; null without OPS_URL. */
   readonly url: string | null;
-  /** The command that shows the subject of the alert. */
   readonly command: string;
 }
 
@@ -90,7 +88,6 @@ function messageAlert(
 
 const rfc3339 = (instant: string): string => new Date(instant).toISOString();
 
-/** Returns the text of the request's body. */
 export function bodyText(message: AlertMessage, format: Webhook['format']): string {
   if (format === 'slack') return JSON.stringify({ text: slackText(message) });
   return JSON.stringify({ ...message, data: { alerts: withRows(message.data.alerts, ROWS_IN_MESSAGE) } });
@@ -109,7 +106,6 @@ interface Rows {
   readonly more: number;
 }
 
-/** Most rows of all alerts of one message. */
 const ROWS_IN_MESSAGE = 100;
 const ROWS_IN_TEXT = 20;
 

@@ -21,10 +21,7 @@ interface MovedPrices {
 /** Largest accepted difference between the clocks of a worker and of the database. */
 const CLOCKS = '5 s';
 
-/**
- * Returns a condition for each run of the last hour that moved prices by more than the rules' factor and has no such alert.
- * Prices that an operator approved do not count.
- */
+/** Returns a condition for each run of the last hour that moved prices too far, unless an operator approved them. */
 export async function findPriceMoves(sql: Sql, { priceRatio }: AlertRules): Promise<Condition[]> {
   const moves = await sql<MovedPrices[]>`
     with moved as (

@@ -1,5 +1,3 @@
-/** Reads alerts and messages, and acknowledges alerts. */
-
 import { audit } from '../../db/audit.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/database.ts';
@@ -35,7 +33,6 @@ export async function alertRecords(
     order by resolved_at is not null, opened_at desc, id desc limit ${limit ?? null}`;
 }
 
-/** Returns resolved alerts, the last resolved first. */
 export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertRecord[]> {
   return sql<AlertRecord[]>`
     ${reportedAlerts(sql)} and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`;
@@ -48,7 +45,6 @@ export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]>
   return found.map((alert) => ({ ...alert, source: sourceOfAlert(alert) }));
 }
 
-/** Returns when the open alert of a kind opened (RFC 3339); null if none is open. */
 export async function openSince(sql: Sql, kind: string): Promise<string | null> {
   const [row] = await sql<{ at: string | null }[]>`
     select to_char(min(opened_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at
@@ -92,7 +88,6 @@ export interface DeliveryRecord {
   readonly body: unknown;
 }
 
-/** Returns messages, the newest first. @param limit undefined for all */
 export async function deliveryRecords(sql: Sql, limit: number | undefined): Promise<DeliveryRecord[]> {
   return sql<DeliveryRecord[]>`${deliveries(sql)} order by id desc limit ${limit ?? null}`;
 }
@@ -128,20 +123,14 @@ const deliveries = (sql: Sql) => sql`
 
 const LONGEST_SNOOZE_MS = 30 * 86_400_000;
 
-/** Accepted snoozes, for error messages. */
 export const SNOOZE_FORMS = 'a span such as 30m, 4h or 7d, at most 30d';
 
-/** Returns the milliseconds of a snooze; undefined for a text that is no span, and for more than 30 days. */
 export function snoozeSpan(text: string): number | undefined {
   const ms = readSpan(text);
   return ms !== undefined && ms <= LONGEST_SNOOZE_MS ? ms : undefined;
 }
 
-/**
- * Acknowledges an open alert. It replaces an earlier acknowledgement.
- * @param snoozeMs time without reminders; undefined for an acknowledgement until the alert ends
- * @returns `over` for a resolved alert, `unknown` without such an alert
- */
+/** @param snoozeMs undefined: until the alert ends @returns `over` for a resolved alert, `unknown` without such an alert */
 export async function acknowledgeAlert(
   db: Database,
   id: number,

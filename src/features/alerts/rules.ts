@@ -1,5 +1,3 @@
-/** The limits at which alerts open, and the webhooks that receive them. */
-
 /** Kinds of alerts of the core. Features add kinds. */
 export const ALERT_KINDS = [
   'batch_held',
@@ -23,19 +21,14 @@ export interface Webhook {
   /** The key of the signature; undefined for messages without one. */
   readonly secret: Buffer | undefined;
   readonly format: 'standard' | 'slack';
-  /** The kinds of alerts that it receives; undefined for all. */
   readonly kinds: readonly string[] | undefined;
 }
 
 export interface AlertRules {
   readonly webhooks: readonly Webhook[];
-  /** Failed runs in a row that open an alert. */
   readonly failuresInRow: number;
-  /** An alert opens if a price moves by more than this factor. */
   readonly priceRatio: number;
-  /** An alert opens if more documents than this wait to be published. */
   readonly backlog: number;
-  /** Hours between reminders of an open alert. */
   readonly repeatHours: number;
   /** The console's public address (OPS_URL); undefined for messages without links. */
   readonly opsUrl: string | undefined;
@@ -46,7 +39,6 @@ export const SOLD_OUT_SHARE = 0.5;
 /** A region with fewer sold-out machines opens no alert. */
 export const SOLD_OUT_AT_LEAST = 3;
 
-/** The default limits, without a webhook. */
 export const NO_ALERTS: AlertRules = {
   webhooks: [],
   failuresInRow: 3,

@@ -1,5 +1,3 @@
-/** Reads the rules and webhooks of alerts from the environment and the configuration file. */
-
 import { z } from 'zod';
 import type { FeatureSection } from '../../app/feature.ts';
 import type { Environment, WithSections } from '../../config/config.ts';
@@ -25,7 +23,6 @@ export const ALERT_SETTINGS = {
   ),
 } satisfies SettingDefinitions;
 
-/** The file names the variables of secrets and addresses, and never contains them. */
 const webhookShape = (kind: z.ZodType<string>) =>
   z.strictObject({
     id: z
@@ -79,10 +76,8 @@ export const ALERT_SECTION: FeatureSection = {
 /** Parses the section of a read configuration, whose kinds are checked already. */
 const checkedShape = alertShape(z.string());
 
-/** Returns the rules without webhooks that are configured wrongly. */
 export const alertRules = (config: WithSections): AlertRules => readAlertRules(config, []);
 
-/** Returns the problems of the rules, a line each. */
 export function alertProblems(config: WithSections): string[] {
   const problems: string[] = [];
   readAlertRules(config, problems);
@@ -140,7 +135,6 @@ function webhookOfTheEnvironment(env: Environment, problems: string[]): Webhook 
 
 const SECRET_REMEDY = `must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`;
 
-/** Returns the bytes of a secret; null for a text of another form. */
 function readSecret(text: string): Buffer | null {
   const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
   const bytes = Buffer.from(base64 ?? '', 'base64');

@@ -1,4 +1,3 @@
-/** The console's part of the operators' server: its page, and the API of the page. */
 import type { OpsContext } from '../../app/feature.ts';
 import { inPackage } from '../../config/package.ts';
 import { pricedSource } from '../../config/priced-source.ts';
@@ -50,7 +49,6 @@ const PAGES = [
   '/alerts',
   '/operators',
 ]);
-/** Runs of each source on the overview. */
 const STRIP = 24;
 /** Cache time of the overview (ms); any change invalidates it earlier. */
 const OVERVIEW_MS = 500;

@@ -27,11 +27,9 @@ const FULL = 0.8;
 /** The share that is written before the next `tidy`: other processes write to the folder as well. */
 const UNMEASURED = 0.03;
 
-/** Returns the folder of the copy. @param folder as SNAPSHOT_DIR names it */
 export const copyFolder = (folder: string): string => join(folder, `fleetbook-copy-${COPY_FORMAT}`);
 
 export interface CopyLimits {
-  /** Of all files together. */
   readonly bytes: number;
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -86,7 +84,6 @@ export class CopyFolder {
     this.#limits = limits;
   }
 
-  /** Returns the owner of the documents here; undefined for an empty copy. */
   async owner(): Promise<Owner | undefined> {
     return (await readFileOf<Owner>(this.#path('lineage')))?.head;
   }
@@ -146,7 +143,6 @@ export class CopyFolder {
     return true;
   }
 
-  /** Removes a version that is older than this one. */
   async removeOlder(lineage: string, id: string, version: number): Promise<void> {
     const head = await this.#headOf(lineage, id);
     if (head && head.version < version) await this.remove(id);
@@ -175,7 +171,6 @@ export class CopyFolder {
     }
   }
 
-  /** As `remove`, before it returns. */
   removeNow(id: string): void {
     try {
       unlinkSync(this.#path(fileOf(id)));
@@ -188,7 +183,6 @@ export class CopyFolder {
     await replaceFile(this.#path(`confirmed-${confirmation.stretch}`), confirmation);
   }
 
-  /** Returns the ids of the regions whose lists are here. */
   async regions(): Promise<number[]> {
     const names = await readdir(this.#folder);
     return names.flatMap((name) => /^region-(\d+)$/.exec(name)?.[1] ?? []).map(Number);
@@ -273,7 +267,6 @@ export class CopyFolder {
     return Math.max(...floors);
   }
 
-  /** Removes the folders of other formats. A release that still uses one starts with an empty copy. */
   async #removeOtherFormats(): Promise<void> {
     await mkdir(this.#parent, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#parent)) {

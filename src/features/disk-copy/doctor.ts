@@ -11,7 +11,6 @@ import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 const CHECK = 'copy on disk';
 const REMEDY = 'set SNAPSHOT_DIR to a folder on a local disk that the readers’ user may write to';
 
-/** Checks whether a reader on this machine could write its copy to SNAPSHOT_DIR. Creates nothing there. */
 export async function checkDiskCopy(config: Configured): Promise<Finding[]> {
   const { SNAPSHOT_DIR: folder } = settingsOf(config, DISK_COPY_SETTINGS);
   if (folder === undefined) return [];

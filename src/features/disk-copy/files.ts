@@ -6,7 +6,6 @@ import { crc32 } from 'node:zlib';
 /** A file does not hold what was written. */
 export class DamagedFile extends Error {}
 
-/** Returns undefined if the file does not exist. */
 export async function readIfExists(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
@@ -24,7 +23,6 @@ export async function readFileOf<T>(path: string) {
   return { head: decodeLine<T>(file.toString('utf8', 0, end)), rest: file.subarray(end) };
 }
 
-/** Writes a file under a temporary name, and renames it. */
 export async function replaceFile(
   path: string,
   head: unknown,

@@ -99,7 +99,6 @@ export class CopyHealth {
     this.#logger.warn({ reason, why }, 'the copy in SNAPSHOT_DIR cannot be used; serving goes on without it');
   }
 
-  /** Everything is written. */
   succeeded(): void {
     if (this.#isReported) this.#logger.info('the copy in SNAPSHOT_DIR is written again');
     this.#isReported = false;

@@ -3,7 +3,6 @@ import { settingsOf } from '../../config/settings.ts';
 import { DiskCopy } from './disk-copy.ts';
 import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 
-/** Opens the copy in SNAPSHOT_DIR. Undefined without that setting. */
 export function openDiskCopy({ config, logger, closing }: CopyContext): CopyPart | undefined {
   const { SNAPSHOT_DIR: folder } = settingsOf(config, DISK_COPY_SETTINGS);
   if (folder === undefined) return undefined;

@@ -5,7 +5,6 @@ import { span } from '../../domain/text/time-span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 
-/** Reports files that are too far behind the catalogue. */
 export async function findBehind(sql: Sql, config: Configured): Promise<Condition[]> {
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
   if (every === 0) return [];

@@ -5,7 +5,6 @@ import { span } from '../../domain/text/time-span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 
-/** Checks whether files of the catalogue are made, and are of its current state. */
 export async function checkExports(config: Configured): Promise<Finding[]> {
   const check = 'exports';
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);

@@ -15,11 +15,9 @@ export const EXPORT_FILES: readonly ExportFile[] = EXPORT_TABLES.flatMap((table)
 export const EXPORT_SCOPES = ['now', 'all'] as const;
 export type ExportScope = (typeof EXPORT_SCOPES)[number];
 
-/** Returns the name under which a file is stored. */
 export const storedName = (file: ExportFile, scope: ExportScope): StoredExport['file'] =>
   scope === 'all' ? `all-${file}` : file;
 
-/** The media type of each format. */
 export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson',
   csv: 'text/csv',
@@ -27,7 +25,6 @@ export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
   sqlite: 'application/vnd.sqlite3',
 };
 
-/** One stored file of a version, in one coding. */
 export type StoredExport = Readonly<Omit<typeof exports.$inferSelect, 'file'>> & {
   readonly file: ExportFile | `all-${ExportFile}`;
 };

@@ -1,4 +1,3 @@
-/** Makes files of the whole catalogue after it changes, and not too often. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -13,7 +12,6 @@ import { exportState } from './queries.ts';
 export type ExportObserver = (outcome: Made['outcome'] | 'failed', seconds: number) => void;
 
 export interface ExportsOptions {
-  /** Acts as the worker. */
   readonly sql: Sql;
   readonly url: string;
   readonly directUrl: string;
@@ -76,7 +74,6 @@ export function runExports(options: ExportsOptions): AsyncDisposable {
   };
 }
 
-/** Returns undefined if no files are due. */
 async function makeIfDue(
   { sql, url, directUrl, everyMs }: ExportsOptions,
   signal: AbortSignal,

@@ -7,11 +7,7 @@ import type { MakeThreadData, MakeThreadMessage } from './make-thread.ts';
 /** MiB of the thread's heap: it has a group of rows as strings and in columns. */
 const HEAP_MIB = 512;
 
-/**
- * Makes the files of the current catalogue in a thread, unless they exist.
- * @param signal ends the thread, which then stores nothing
- * @throws Error with the reason
- */
+/** @param signal ends the thread, which then stores nothing @throws Error with the reason */
 export async function makeInThread(data: MakeThreadData, signal: AbortSignal): Promise<Made> {
   const worker = new Worker(ownScript('src/features/exports/make-thread'), {
     workerData: data,

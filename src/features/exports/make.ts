@@ -32,10 +32,8 @@ export type Made =
   | { readonly outcome: 'made'; readonly version: string; readonly rows: number; readonly bytes: number }
   /** The newest files are of this state, or no catalogue was read yet. */
   | { readonly outcome: 'unchanged' }
-  /** Another process makes them. */
   | { readonly outcome: 'busy' };
 
-/** Rows that the writers get at a time. */
 const ROWS_AT_ONCE = 2000;
 /** Bytes of a chunk. A download has a few chunks in memory. */
 const CHUNK_BYTES = 256 * 1024;
@@ -84,7 +82,6 @@ async function writeFiles({ db, sql: client }: Connection, folder: string) {
 
 type ScopeWriter = ReturnType<typeof scopeWriter>;
 
-/** Writes a table of one scope in every format. */
 function scopeWriter(
   folder: string,
   table: ExportTable,
@@ -163,7 +160,6 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('base64url');
 }
 
-/** Reads a file in chunks of `CHUNK_BYTES`. The last one may be shorter. */
 async function* chunksOf(path: string): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0);
   for await (const part of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {

@@ -4,11 +4,7 @@ import { gaugesOf, latest, type Series } from '../../ops/latest.ts';
 import type { ExportObserver } from './job.ts';
 import { type ExportState, exportState } from './queries.ts';
 
-/**
- * Adds the series of exports to a registry.
- * @param everySeconds how often files are made; 0 for never
- * @returns the function that counts an attempt
- */
+/** @param everySeconds how often files are made; 0 for never @returns the function that counts an attempt */
 export function addExportSeries(registry: Registry, sql: Sql, everySeconds: number): ExportObserver {
   const registers = [registry];
   const attempts = new Counter({

@@ -17,7 +17,6 @@ export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
   api: exportsApi(exportReader({ reads: openReads(CONNECTIONS), now: Date.now })),
 });
 
-/** Makes files in a worker, unless EXPORT_EVERY is 0. */
 export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerContext): void {
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
   const observe = registry && addExportSeries(registry, sql, every);

@@ -1,4 +1,3 @@
-/** Statements of exports: the state of the catalogue, the rows of files, and the stored files. */
 import type { Sql } from '../../db/connection/client.ts';
 import type { Connection, Database } from '../../db/connection/connect.ts';
 import { notInArray, sql } from '../../db/connection/drizzle.ts';
@@ -9,17 +8,14 @@ import { type Row, statementOf } from './tables.ts';
 /** Part of every version. Raise it if the same rows make other files. */
 const FORMAT = 2;
 
-/** The state of the catalogue and the newest files. */
 export interface ExportState {
   /** Names the state; null before the first region is read. */
   readonly version: string | null;
   /** ISO 4217; null while it is unknown. */
   readonly currency: string | null;
-  /** RFC 3339. */
   readonly now: string;
   readonly made: {
     readonly version: string;
-    /** RFC 3339. */
     readonly createdAt: string;
     readonly ageSeconds: number;
   } | null;
@@ -55,7 +51,6 @@ export function exportsMayBeBehind(everySeconds: number): number {
   return 3600 + 2 * everySeconds;
 }
 
-/** Reads a table, sold-out machines included. */
 export async function readTable(
   sql: Sql,
   table: ExportTable,
@@ -67,7 +62,6 @@ export async function readTable(
   });
 }
 
-/** Reads all files of the newest version; empty before the first version. */
 export async function newestExports(sql: Sql): Promise<StoredExport[]> {
   return sql<StoredExport[]>`
     select id::float8 as id, version, file, coding, bytes::float8 as bytes, rows::float8 as rows, hash,
@@ -109,7 +103,6 @@ export async function storeExport(
   }
 }
 
-/** Deletes all but the newest versions. */
 export async function pruneExports(db: Database): Promise<void> {
   const newest = await db
     .select({ version: exports.version })

@@ -1,4 +1,3 @@
-/** Operations of the API: the list of files of the whole catalogue, and downloads of files or parts of them. */
 import { z } from 'zod';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
@@ -36,9 +35,7 @@ const EXAMPLE: ListedExport = {
   etag: '"9Xk2mVfQb0c1Zt4yLr7pAw8uTq3sEoG5hJ6nBvCdK0M"',
 };
 
-/** Seconds: a worker makes the first files soon after it has read a catalogue. */
 const FIRST_FILES_WITHIN_S = 30;
-/** Seconds after which another download may start. */
 const PLACE_WITHIN_S = 10;
 
 const NOT_MADE = new Problem(503, {
@@ -161,7 +158,6 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
   });
 }
 
-/** Returns the stored coding that the request prefers. */
 function chooseRepresentation(
   stored: readonly StoredExport[],
   { headers }: StreamRequest,

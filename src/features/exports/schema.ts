@@ -1,4 +1,3 @@
-/** The schema of the list of files. */
 import { z } from 'zod';
 import { named } from '../../http/openapi-schemas.ts';
 import { count, instant, text } from '../../http/schemas.ts';

@@ -8,7 +8,6 @@ const LIST_MS = 1000;
 export interface StoredExportsOptions {
   /** Uses its own connections, so that other answers do not wait for downloads. */
   readonly reads: Pick<PostgresReads, 'run'>;
-  /** Milliseconds. */
   readonly now: () => number;
 }
 
@@ -31,10 +30,7 @@ export function exportReader({ reads, now }: StoredExportsOptions) {
       return reading;
     },
 
-    /**
-     * Reads the bytes from `start` to before `end`, a chunk at a time.
-     * @throws Error if the file is no longer stored: then the earlier chunks are only a part of it
-     */
+    /** @throws Error if the file is no longer stored: the earlier chunks are only a part of it */
     async *read(
       { id, file, chunkBytes }: StoredExport,
       start: number,

@@ -15,7 +15,6 @@ export interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
-  /** The value as an SQL expression. */
   readonly value: string;
 }
 
@@ -93,7 +92,6 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
   },
 };
 
-/** 1, or 0 for a machine that is sold out. */
 const AVAILABLE = column('available', 'int32', '(m.excluded_reason is null)');
 
 /** Returns the columns of a table. With sold-out machines, the table of machines has one more. */

@@ -24,7 +24,6 @@ import {
 
 /** Lists that one transaction compares. Other workers wait for it. */
 const LISTS_AT_ONCE = 20;
-/** Most changes of one row. */
 const CHANGES_PER_ROW = 500;
 
 /** Published lists of one kind, and what the feed stores of them. */
@@ -138,9 +137,7 @@ const CLUSTERS: Lists = {
 };
 
 export interface Appended {
-  /** Of the newest change. */
   readonly position: number;
-  /** The number of new changes. */
   readonly changes: number;
 }
 
@@ -190,10 +187,7 @@ async function appendCurrency(db: ClientDatabase): Promise<void> {
   });
 }
 
-/**
- * Compares the next lists with the feed, and appends their changes.
- * @returns the id of the last compared list; null if no list behind `after` is due
- */
+/** @returns the id of the last compared list; null if no list behind `after` is due */
 async function appendLists(
   db: ClientDatabase,
   { table, version, isListed, diff, change, stated, insert }: Lists,

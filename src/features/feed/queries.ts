@@ -58,7 +58,6 @@ export interface FeedQuestion {
   readonly withOrganizations?: boolean;
 }
 
-/** The head as a statement returns it. */
 interface HeadRow {
   readonly lineage: string;
   readonly currency: string | null;
@@ -67,7 +66,6 @@ interface HeadRow {
   readonly cursorKey: string;
 }
 
-/** A row of a page: the head, and one change or none. */
 type PageRow = Omit<FeedRow, 'position'> &
   HeadRow & { readonly position: string | null; readonly organizations: readonly number[] | null };
 
@@ -85,7 +83,6 @@ export async function readFeedStart(sql: Sql, seconds: number): Promise<FeedHead
   return { ...head, start: Math.max(head.pruned, Number(rows[0]?.start)) };
 }
 
-/** Reads changes in their order, and the head, in one snapshot. */
 export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<FeedPage> {
   const { organizationId, after, upTo = Number.MAX_SAFE_INTEGER, limit, withOrganizations } = question;
   const [, found] = await sql.begin('read only', (tx) => [

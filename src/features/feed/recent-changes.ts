@@ -41,7 +41,6 @@ export class RecentChanges {
     this.#currency = currency;
   }
 
-  /** The newest position in memory. */
   get at(): Cursor {
     return this.#at;
   }
@@ -75,7 +74,6 @@ export class RecentChanges {
     return batch;
   }
 
-  /** @param organizations those with changed clusters */
   add(
     changes: readonly Change[],
     organizations: ReadonlySet<number>,

@@ -18,7 +18,6 @@ import { type ChangesPage, CursorGone, type FeedScope } from './feed-reads.ts';
 import type { FeedTail } from './feed-tail.ts';
 import { changesOperation, cursorGone, INVALID_LAST_EVENT_ID, NO_PLACE, parameters } from './operation.ts';
 
-/** Serves `/v1/changes`. */
 export const feedApi =
   (feed: FeedTail): ApiFeature =>
   () => ({

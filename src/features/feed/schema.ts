@@ -1,4 +1,3 @@
-/** The schema of `/v1/changes`. */
 import { z } from 'zod';
 import { named } from '../../http/openapi-schemas.ts';
 import {
@@ -14,7 +13,6 @@ import { CURSOR_TEXT } from './cursor.ts';
 
 const cursor = (description: string) => documented(z.string().regex(CURSOR_TEXT), { description });
 
-/** Returns the schema of a change of these types. @param subject its further members */
 const change = (types: readonly string[], subject: z.ZodRawShape) =>
   z.strictObject({
     id: cursor('The cursor of this change'),

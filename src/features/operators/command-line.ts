@@ -1,4 +1,3 @@
-/** Declares `fleetbook operator …`. */
 import type { Command } from 'commander';
 import { add, addChange, type Changing, type Env, type Json } from '../../cli/terminal/command-parts.ts';
 

@@ -1,5 +1,3 @@
-/** `fleetbook operator …`: operators of the console, their roles and their tokens. */
-
 import { type DeciderOptions, decider, readId } from '../../cli/terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
@@ -34,7 +32,6 @@ export interface TokenOptions extends Options {
   readonly expires?: string;
 }
 
-/** Makes a change in the name of the person who runs the command. */
 async function change<T>(
   env: Environment,
   options: Options,
@@ -65,7 +62,6 @@ export async function createOperatorCommand(
   printToken(issued, `operator ${name} is ${role}`);
 }
 
-/** Issues another token to an operator. */
 export async function issueTokenCommand(
   env: Environment,
   operator: string,
@@ -175,7 +171,6 @@ export async function setDisabledCommand(
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${state}`);
 }
 
-/** @throws UsageFailure always: this command was removed */
 export function setPasswordCommand(): never {
   throw new UsageFailure(
     'operators have no passwords any more; issue a token: fleetbook operator token <name>',

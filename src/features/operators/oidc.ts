@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
 
-/** How operators sign in by OpenID Connect. */
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
@@ -16,7 +15,6 @@ export interface OidcSettings {
   readonly roles: readonly RoleRule[];
 }
 
-/** Members of the group have the role. */
 export interface RoleRule {
   readonly role: Role;
   /** `*` for every person of the issuer. */
@@ -36,7 +34,6 @@ export function roleByClaims(
   return ROLES.findLast((role) => given.has(role));
 }
 
-/** Returns a claim by its name, or by its path through objects. */
 function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   return path.split('.').reduce<unknown>((value, name) => {
@@ -59,7 +56,6 @@ export interface OidcIdentity {
   readonly address: string | undefined;
 }
 
-/** Returns the name of a new account: the verified address if it can be an operator's name, else the neutral name. */
 export function nameOfPerson(person: OidcIdentity): string {
   const lower = person.address?.toLowerCase() ?? '';
   return OPERATOR_NAME.test(lower) ? lower : neutralName(person);

@@ -1,4 +1,3 @@
-/** The settings of OpenID Connect. */
 import { BadSetting, text } from '../../config/setting-values.ts';
 import {
   type Configured,
@@ -37,7 +36,6 @@ export const OPERATOR_SETTINGS = {
   ),
 } satisfies SettingDefinitions;
 
-/** How operators sign in by OpenID Connect; undefined without OPS_OIDC_ISSUER. */
 export function oidcSettings(config: Configured): OidcSettings | undefined {
   const {
     OPS_OIDC_ISSUER: issuer,

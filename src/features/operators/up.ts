@@ -1,4 +1,3 @@
-/** The operator of `fleetbook up`. */
 import type { UpContext } from '../../app/feature.ts';
 import { hashToken } from '../../domain/token.ts';
 import { createOperator, issueToken } from './db/operators.ts';

@@ -7,7 +7,6 @@ import { misfitOf, readReplicaState } from './state.ts';
 
 const CHECK = 'replica';
 
-/** Checks whether readers on a replica can read from its primary what the replica lacks. */
 export async function checkReplica(config: Configured): Promise<Finding[]> {
   if (config.settings.READER_DATABASE_URL === undefined) return [];
   const replica = await stateOf(readerDatabase(config));

@@ -1,7 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { FENCED_BECAUSE, type ReplicaReads } from './reads.ts';
 
-/** Adds the series of a replica to a registry. */
 export function addReplicaSeries(registry: Registry, replica: Pick<ReplicaReads, 'counts'>): void {
   const registers = [registry];
   new Gauge({

@@ -91,7 +91,6 @@ export class ReplicaReads implements Reads {
     return undefined;
   }
 
-  /** Counts a read that the primary must answer. */
   fenced(why: FencedBecause): void {
     this.#fenced.set(why, (this.#fenced.get(why) ?? 0) + 1);
   }

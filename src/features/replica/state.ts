@@ -1,6 +1,5 @@
 import type { Sql } from '../../db/connection/client.ts';
 
-/** The state of a server that readers read. */
 export interface ReplicaState {
   readonly lineage: string;
   /** False for a primary, such as a promoted replica. */

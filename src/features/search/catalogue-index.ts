@@ -4,16 +4,13 @@ import type { Place, RegionColumns } from '../../snapshot/document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
 
-/** A region of the index. */
 export interface IndexedRegion extends Place {
   readonly version: number;
-  /** Of the document's content. */
   readonly hash: string;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
 }
 
-/** A region that replaces its earlier version. */
 export interface RegionUpdate extends IndexedRegion {
   readonly columns: RegionColumns;
 }
@@ -55,7 +52,6 @@ const BYTES_PER_TYPE = 160;
 const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;
 
-/** Returns the bytes of an index. */
 export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: number): number {
   return (
     rows * BYTES_PER_ROW +

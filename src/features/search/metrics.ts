@@ -1,7 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { SearchCounts } from './searchable.ts';
 
-/** Adds the series of searches to a registry. */
 export function addSearchSeries(registry: Registry, counts: () => SearchCounts): void {
   const gauge = (name: string, help: string, value: (counts: SearchCounts) => number) =>
     new Gauge({

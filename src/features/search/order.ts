@@ -10,7 +10,6 @@ export interface Keyed {
   readonly kinds: readonly ProviderKind[];
 }
 
-/** Returns the function from a row to its key. */
 export function keyOf(by: Sort['by'], { prices, types, kindOf, kinds }: Keyed): (row: number) => number {
   if (by === 'price') return (row) => prices[row] as number;
   const isCpu = by === 'cpu' || by === 'price_per_cpu';

@@ -4,7 +4,6 @@ import { searchApi } from './routes.ts';
 import { searchReader } from './search-reader.ts';
 import { Searchable } from './searchable.ts';
 
-/** Serves searches from an index in memory. */
 export function readSearch({
   config: { settings },
   logger,

@@ -59,7 +59,6 @@ export interface Cursor {
 /** Characters of a version in a cursor: enough to distinguish successive versions. */
 const VERSION_LENGTH = 8;
 const HASH_LENGTH = 8;
-/** Bytes of a position. */
 const POSITION_LENGTH = 8 + 8 + 4;
 
 /** Returns a hash of the question. Equal filters have equal hashes in any order. */
@@ -72,7 +71,6 @@ export function questionHash(filters: Filters, sort: Sort): string {
   return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
 }
 
-/** Returns the text of a cursor, opaque to clients. */
 export function writeCursor(question: string, { after, version }: Cursor): string {
   const position = Buffer.alloc(POSITION_LENGTH);
   position.writeDoubleBE(after.key, 0);

@@ -1,4 +1,3 @@
-/** Reads the regions of an index from their documents. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import { readColumns } from '../../snapshot/document/columns.ts';
@@ -25,7 +24,6 @@ export class TooLarge extends SearchUnavailable {
 
 export interface MergeOptions {
   readonly documents: Documents;
-  /** Most bytes of the index. */
   readonly memoryLimit: number;
   /** True after a change of lineage: the index is of no use then. */
   readonly isOver: () => boolean;
@@ -47,14 +45,12 @@ export async function storedVersions(
   }
 }
 
-/** Returns every published region, with version 0. */
 export async function listedRegions(documents: Documents): Promise<Map<number, number>> {
   const { document } = await documents.get({ kind: 'providers' });
   const keys = [...(document?.keys() ?? [])];
   return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
 }
 
-/** Returns the index with newer versions of these regions. */
 export async function mergeRegions(
   before: CatalogueIndex,
   wanted: ReadonlyMap<number, number>,
@@ -99,12 +95,10 @@ export async function mergeRegions(
   return { index, ofDisk, knownSince, read };
 }
 
-/** Returns the bytes of an index, by its own count. */
 export function bytesOf({ rows, dictionary, regions }: CatalogueIndex): number {
   return indexBytes(rows.count, dictionary, regions.length);
 }
 
-/** Works in turns, so that other work does not wait long. */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const until = performance.now() + TURN_MS;

@@ -14,7 +14,6 @@ export function cheapestOfEach(index: CatalogueIndex, filters: Filters): number[
     found.push(row);
     const id = regions[region]?.provider.id ?? 0;
     providers.delete(id);
-    // The scan skips further machines of this provider.
     for (const [place, { provider }] of regions.entries()) if (provider.id === id) isRegion[place] = 0;
   }
   return found;

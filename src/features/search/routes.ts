@@ -1,5 +1,3 @@
-/** Searches over all machines, and what they recommend. */
-
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { ApiFeature } from '../../http/app.ts';
@@ -198,7 +196,6 @@ function searchOperations(reader: SearchReader): Operation[] {
   ];
 }
 
-/** Returns a 503 with the reason if machines cannot be searched. */
 async function orProblem(read: () => MaybePromise<Answer | Problem>): Promise<Answer | Problem> {
   try {
     return await read();
@@ -253,6 +250,5 @@ function sortOf(text: (typeof sorts)[number]): Sort {
   return { by: text.replace('-', '') as Sort['by'], descending };
 }
 
-/** Returns each field once, in the order of an answer. */
 const inOrder = (fields: readonly (typeof MACHINE_FIELDS)[number][]) =>
   MACHINE_FIELDS.filter((field) => fields.includes(field));

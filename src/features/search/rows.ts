@@ -71,12 +71,10 @@ export interface Change {
   readonly incoming: Columns;
   /** By region: 1 if its earlier rows are removed. */
   readonly isChanged: Uint8Array;
-  /** By type. */
   readonly kindOf: Uint32Array;
   readonly kinds: readonly ProviderKind[];
 }
 
-/** Returns the rows with those of the changed regions replaced. */
 export function* mergeRows(
   before: Rows,
   { incoming, isChanged, kindOf, kinds }: Change,
@@ -93,7 +91,6 @@ export function* mergeRows(
   const [ofType, ofRegion] = [spans(kindOf.length), spans(isChanged.length)];
   /** By earlier row: its new row. */
   const moved = new Uint32Array(before.count).fill(NO_ROW);
-  /** The new rows of `incoming`. */
   const added = new Uint32Array(sorted.length);
   let [old, next] = [0, 0];
   for (let row = 0; row < count; row++) {

@@ -1,4 +1,3 @@
-/** The schemas and types of search answers. */
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { documented, machineWithFactsSchema, object, orNull, text } from '../../http/schemas.ts';

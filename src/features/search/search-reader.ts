@@ -1,4 +1,3 @@
-/** Search answers as JSON. */
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { decimal, product } from '../../domain/price.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
@@ -25,14 +24,12 @@ export interface SearchQuestion {
   readonly sort: Sort;
   readonly limit: number;
   readonly cursor: string | undefined;
-  /** Undefined for all. */
   readonly fields: readonly MachineField[] | undefined;
 }
 
 export interface RecommendQuestion {
   readonly filters: Filters;
   readonly ramUnit: RamUnit;
-  /** A decimal. */
   readonly hours: string;
 }
 
@@ -97,7 +94,6 @@ function answer(state: SearchState, filters: Filters, document: unknown): Answer
   return { body, tier, asOf, currency: index.regions[0]?.currency };
 }
 
-/** Returns the places of the searched regions. */
 function placesOf({ regions, regionOf }: CatalogueIndex, filters: Filters): number[] {
   const regional = filters.regions?.flatMap((id) => regionOf.get(id) ?? []) ?? [...regions.keys()];
   const { providers } = filters;

@@ -6,11 +6,9 @@ import type { Rows } from './rows.ts';
 import { type Selection, select } from './select.ts';
 
 export interface SearchResult {
-  /** Row numbers, in the order of the sort. */
   readonly rows: readonly number[];
   /** The position of the last row; undefined if no further row fits. */
   readonly next: Position | undefined;
-  /** Rows that were tested to fill the page. */
   readonly tested: number;
 }
 

@@ -15,7 +15,6 @@ import {
   TooLarge,
 } from './read-regions.ts';
 
-/** The state that answers a search. */
 export interface SearchState {
   readonly index: CatalogueIndex;
   readonly tier: Tier;
@@ -37,11 +36,9 @@ export interface SearchableOptions {
   readonly now?: (() => number) | undefined;
   /** Most bytes of the index, a part of the memory for documents. */
   readonly memoryLimit: number;
-  /** Milliseconds for which an unconfirmed index answers. */
   readonly staleLimitMs: number;
 }
 
-/** Milliseconds that a search waits for the first index. */
 const FIRST_WAIT_MS = 1000;
 /** Milliseconds that a search waits for the comparison of an older index. */
 const WAIT_MS = 250;
@@ -49,7 +46,6 @@ const WAIT_MS = 250;
 const BEHIND_MS = 1000;
 /** Milliseconds until the next attempt after an index that is too large. */
 const TOO_LARGE_MS = 60_000;
-/** The epoch of an index that nothing confirms. */
 const NO_EPOCH = -1;
 
 /**
@@ -186,7 +182,6 @@ export class Searchable {
     this.#options.documents.reserve(0);
   }
 
-  /** Never fails. The error is in `#failure`. */
   #refresh(): Promise<void> {
     if (this.#now() < this.#retryAt) return Promise.resolve();
     this.#refreshing ??= this.#read()
@@ -198,7 +193,6 @@ export class Searchable {
       )
       .finally(() => {
         this.#refreshing = undefined;
-        // Versions that were published during the read.
         if (this.#published.size > 0) void this.#refresh();
       });
     return this.#refreshing;

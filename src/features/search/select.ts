@@ -64,7 +64,6 @@ export function select(index: CatalogueIndex, filters: Filters): Selection {
   };
 }
 
-/** Returns the providers whose machines may fit; undefined for all. */
 function providersOf(
   { regions }: CatalogueIndex,
   filters: Filters,
@@ -76,7 +75,6 @@ function providersOf(
   return providers ? providers.intersection(there) : there;
 }
 
-/** Returns a function that returns 1 for a kind that meets the filters, else 0. */
 function kindFits(filters: Filters, providers: ReadonlySet<number> | undefined) {
   const { minCpu = 0, maxCpu = Infinity, minRam = 0, maxRam = Infinity } = filters;
   const { minRamPerCpu = 0, maxRamPerCpu = Infinity, architecture, cpuKind, minDisk, withSoldOut } = filters;

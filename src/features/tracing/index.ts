@@ -8,13 +8,7 @@ export const tracingFeature: Feature = { name: 'tracing', trace };
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
-/**
- * Starts tracing if OTEL_EXPORTER_OTLP_ENDPOINT names a collector. The packages of OpenTelemetry read its other settings:
- * service name, headers, sampler.
- * @param program names the service unless OTEL_SERVICE_NAME does
- * @returns undefined without an endpoint, or if OTEL_SDK_DISABLED is `true`
- * @throws BadSetting for another protocol, or an endpoint that is no URL
- */
+/** Starts tracing if OTEL_EXPORTER_OTLP_ENDPOINT names a collector, else returns undefined. OpenTelemetry reads other settings. */
 async function trace(env: Environment, program: TracedProgram): Promise<Tracing | undefined> {
   const endpoint = ENDPOINTS.find((name) => env[name]);
   if (endpoint === undefined || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;

@@ -20,7 +20,6 @@ import { VERSION } from '../../config/package.ts';
 import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../domain/tracer.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
 
-/** Monitors request these every few seconds. */
 const HEALTH_PATHS = ['/healthz', '/readyz'];
 /** The last spans are lost after this time (ms): a collector that is away must not delay the end of a process. */
 const SEND_WITHIN_MS = 3000;
@@ -51,7 +50,6 @@ export function startTracing(service: string): Tracing {
   };
 }
 
-/** The trace that a line of the log belongs to. */
 function logFields(): Record<string, string> {
   const active = trace.getActiveSpan()?.spanContext();
   return active && trace.isSpanContextValid(active)

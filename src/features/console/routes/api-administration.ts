@@ -1,5 +1,3 @@
-/** The answers of the routes of organizations, tokens, clusters and the audit log. See api.ts. */
-
 import type { AuditRecord } from '../../../db/audit.ts';
 import type { ClusterDetails } from '../../../db/clusters.ts';
 import type { ClusterHistoryEntry } from '../../../db/runs/cluster-changes.ts';
@@ -30,7 +28,6 @@ export interface UsersAnswer {
 }
 
 export interface OperatorsAnswer {
-  /** By name. */
   readonly rows: readonly OperatorSummary[];
 }
 
@@ -50,7 +47,6 @@ export interface MadeToken {
 
 export interface RevokedToken {
   readonly id: number;
-  /** True if the token was revoked before. */
   readonly wasRevoked: boolean;
 }
 
@@ -59,7 +55,6 @@ export type ChangedUser = ReplacedUser & UserName;
 
 export interface ClusterAnswer {
   readonly cluster: ClusterDetails;
-  /** A page of changes, the newest first. */
   readonly history: readonly ClusterHistoryEntry[];
   readonly hasOlder: boolean;
 }
@@ -70,7 +65,6 @@ export interface AuditEntry extends AuditRecord {
 }
 
 export interface AuditAnswer {
-  /** The newest first. */
   readonly rows: readonly AuditEntry[];
   readonly hasOlder: boolean;
 }

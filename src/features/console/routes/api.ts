@@ -41,15 +41,12 @@ export interface Problem {
   readonly source: string;
   /** One sentence, without a full stop. */
   readonly text: string;
-  /** The start of the problem; null if unknown. */
   readonly since: string | null;
-  /** The held batch of a problem `held`. */
   readonly batch?: number;
   /** The acknowledgement of the alert about the same problem. */
   readonly acknowledgement?: Acknowledgement;
 }
 
-/** Freshness of a source against its objective. */
 export interface Freshness {
   /** Seconds since the last good read; null without one. */
   readonly ageSeconds: number | null;
@@ -66,7 +63,6 @@ export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'not-needed' | 'ok';
   readonly regionCount: number;
   readonly unreadRegions: number;
-  /** Oldest first. */
   readonly runs: readonly StripRun[];
   /** The start of the last run that stored a change. */
   readonly changedAt: string | null;
@@ -83,7 +79,6 @@ export interface QueueDepth {
 
 export interface Overview {
   readonly now: string;
-  /** The most urgent first. */
   readonly problems: readonly Problem[];
   readonly sources: readonly ShownSource[];
   /** Null while the queues' Redis does not answer; empty in a process without queues. */
@@ -97,17 +92,14 @@ export interface ShownRegion extends RegionStatus, Freshness {}
 export interface SourceAnswer {
   readonly source: ShownSource;
   readonly problems: readonly Problem[];
-  /** The regions of a catalogue, by code. */
   readonly regions: readonly ShownRegion[];
   /** E.g. `every hour at minute 17 UTC`; null for a source that is not configured. */
   readonly scheduleInWords: string | null;
   /** Empty for a source that is not configured or is disabled. */
   readonly nextSlots: readonly string[];
-  /** False for a source that is not configured. */
   readonly canRun: boolean;
 }
 
-/** One setting of a source: its value and origin. */
 export type { SourceSetting as ShownSetting } from '../../../domain/source.ts';
 
 export interface Switched {
@@ -120,13 +112,10 @@ export interface CancelledRun {
   readonly run: number;
 }
 
-/** The data that a retirement unpublishes. */
 export interface RetirementAnswer extends Retirement {
-  /** False while it is configured. */
   readonly canRetire: boolean;
 }
 
-/** The unpublished data. */
 export interface Retired extends Pick<Retirement, 'places' | 'rates'> {
   readonly source: string;
   /** False if the cache is down, and is updated later. */
@@ -134,7 +123,6 @@ export interface Retired extends Pick<Retirement, 'places' | 'rates'> {
 }
 
 export interface TimelineAnswer {
-  /** The newest first. */
   readonly entries: readonly TimelineEntry[];
   readonly hasOlder: boolean;
 }
@@ -142,9 +130,7 @@ export interface TimelineAnswer {
 /** One page of `fleetbook rejected --json`. */
 export interface RejectedAnswer {
   readonly source: string;
-  /** Rows that match the search. */
   readonly total: number;
-  /** The reasons of all rows. */
   readonly reasons: readonly ReasonGroup[];
   readonly rows: readonly QuarantinedRow[];
 }
@@ -155,22 +141,18 @@ export interface ExcludedAnswer extends Pick<ExcludedMachines, 'total' | 'rows'>
   readonly reasons: readonly (ExcludedMachines['reasons'][number] & { readonly meaning: string })[];
 }
 
-/** The changes of a held batch, as in `hold show --json`. */
 export type HeldPreview = {
-  /** The reasons of rejected rows. */
   readonly reasons: readonly ReasonGroup[];
 } & (
   | ({
       readonly kind: 'catalogue';
       readonly currency: string;
       readonly diff: CatalogueDiff;
-      /** Names of the batch's regions by code. */
       readonly regions: Readonly<Record<string, string>>;
     } & CataloguePreview)
   | ({ readonly kind: 'clusters'; readonly diff: ClusterDiff } & ClusterPreview)
 );
 
-/** A row of a batch: a machine, or a cluster with its changed fields. */
 export type HeldRow = PreviewRow | ClusterPreviewRow;
 
 /** A batch with a page of its changes. `changes` is null unless the batch waits. */
@@ -181,7 +163,6 @@ export interface ShownBatch extends BatchRecord {
 
 export interface HeldChanges {
   readonly kind: 'catalogue' | 'clusters';
-  /** Null for clusters. */
   readonly currency: string | null;
   readonly diff: CatalogueDiff | ClusterDiff;
   readonly reasons: readonly ReasonGroup[];
@@ -206,7 +187,6 @@ export interface ReadersAnswer {
 }
 
 export interface MachinesAnswer extends FoundMachines {
-  /** The currency of all prices; null before the first run. */
   readonly currency: string | null;
 }
 
@@ -218,12 +198,10 @@ export interface PlacesAnswer {
   readonly providers: readonly CataloguePlace[];
 }
 
-/** One machine with its prices and changes. */
 export interface MachineAnswer extends MachineDetail {
   readonly currency: string | null;
 }
 
-/** One run with a page of its changes. */
 export interface RunAnswer extends RunNeighbours {
   readonly run: RunRecord;
   /** Null for a run without requests, a running one, or one of an earlier release. */
@@ -235,14 +213,12 @@ export interface RunAnswer extends RunNeighbours {
   readonly diff: RunDiff;
 }
 
-/** A page of the changes since a time. */
 export interface ChangesAnswer {
   readonly since: string;
   /** Changes before this time are deleted. */
   readonly keptSince: string;
   /** False if `since` is before `keptSince`. */
   readonly isComplete: boolean;
-  /** The provider's name; null for all. */
   readonly provider: string | null;
   readonly diff: Exclude<RunDiff, { of: 'rates' }>;
   /** Counts of the other kind of objects: clusters if `diff` is of machines. */
@@ -251,33 +227,27 @@ export interface ChangesAnswer {
 
 /** The charts: a day in equal steps. Each line has one value for each step. */
 export interface ChartsAnswer {
-  /** Start of each step, seconds since 1970. */
   readonly times: readonly number[];
   /** Ended runs by outcome. `failed` includes interrupted runs. */
   readonly runs: Readonly<Record<'changed' | 'unchanged' | 'held' | 'failed', readonly number[]>>;
   /** Durations of runs that read their source (seconds); null for a step without one. */
   readonly seconds: Readonly<Record<'median' | 'longest', readonly (number | null)[]>>;
-  /** Stored rows. */
   readonly rows: Readonly<Record<'added' | 'changed' | 'retired', readonly number[]>>;
   /** Null if the queues' Redis does not answer. */
   readonly jobs: JobLines | null;
   readonly publication: {
-    /** Documents that wait for publication. */
     readonly documents: number;
     /** The opening of the alert `publication_behind`; null while it is not open. */
     readonly behindSince: string | null;
   };
-  /** Batches that wait for a decision. */
   readonly held: { readonly batches: number; readonly oldest: string | null };
 }
 
-/** Ended jobs by queue. */
 export interface JobLines {
   readonly completed: Readonly<Record<string, readonly number[]>>;
   readonly failed: Readonly<Record<string, readonly number[]>>;
 }
 
-/** The result of a decision. */
 export interface Decided {
   readonly batch: number;
   readonly decision: 'approved' | 'rejected' | 'undone';
@@ -287,10 +257,8 @@ export interface Decided {
   readonly published: boolean | null;
 }
 
-/** The answer of a failed request. */
 export interface Failure {
   /** The problem and the remedy. */
   readonly error: string;
-  /** The wrong parameter or field. */
   readonly field?: string;
 }

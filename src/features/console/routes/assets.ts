@@ -42,10 +42,6 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
-/**
- * Serves the console's page at each of `paths`, and its files below `/assets`.
- * @param folder of the build; checked at each request until it exists
- */
 export function addAssets(app: FastifyInstance, folder: string, paths: readonly string[]): void {
   let built: ReadonlyMap<string, Asset> | undefined;
   const assets = () => {

@@ -1,4 +1,3 @@
-/** The routes of the audit log. Viewers may not read it. */
 import type { FastifyInstance } from 'fastify';
 import {
   type AuditQuery,
@@ -27,7 +26,6 @@ export function addAudit(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(sql));
 }
 
-/** @throws BadRequest that names the parameter */
 function auditQuery(query: Parameters, now: Date): AuditQuery {
   const [kind, id] = [textOf(query, 'kind'), textOf(query, 'id')];
   if (kind === undefined && id !== undefined)

@@ -1,4 +1,3 @@
-/** The routes of changes: of one run, or since a time. */
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
@@ -90,7 +89,6 @@ async function pageOf(
   return { of, ...(await clusterChanges(sql, scope, page, kind && [kind])) };
 }
 
-/** Returns the parameter `since` in RFC 3339. @throws BadRequest */
 function sinceIn(query: Parameters, now: Date): string {
   const text = textOf(query, 'since') ?? SINCE;
   const since = sinceOf(text, now);
@@ -100,7 +98,6 @@ function sinceIn(query: Parameters, now: Date): string {
   return since.toISOString();
 }
 
-/** Returns the name of the provider that the parameter `provider` names by name or id. @throws BadRequest */
 async function providerIn(sql: Sql, query: Parameters): Promise<string | undefined> {
   const text = textOf(query, 'provider');
   if (text === undefined) return undefined;

@@ -12,7 +12,6 @@ const STEP_S = 1800;
 /** Cache time of the charts (ms). */
 const CHARTS_MS = 2000;
 
-/** Adds the charts of the overview: runs from PostgreSQL, jobs from BullMQ. */
 export function addCharts(api: FastifyInstance, { sql, queues, openAlerts }: ConsoleContext): void {
   const read = shared(async (): Promise<ChartsAnswer> => {
     // The last step ends with the minute under way, so that all steps are equally long.

@@ -1,4 +1,3 @@
-/** The routes of clusters of all organizations. */
 import type { FastifyInstance } from 'fastify';
 import {
   CLUSTER_SORTS,

@@ -1,7 +1,6 @@
 /** Notifies open pages of changes by server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Milliseconds between two checks, while a page is open. */
 const CHECK_EVERY_MS = 2000;
 /** Proxies and browsers close a connection that is silent for longer. */
 const BEAT_EVERY_MS = 15_000;
@@ -9,15 +8,10 @@ const BEAT_EVERY_MS = 15_000;
 export interface ChangeFeed extends Disposable {
   /** Answers with events until the page closes: `change` at once and after each change of the mark. */
   open(request: FastifyRequest, reply: FastifyReply): void;
-  /** Checks now, e.g. after an action of this process. */
   check(): Promise<void>;
 }
 
-/**
- * @param mark returns a text that differs after each change
- * @param onChange called after a change, before the pages are notified
- * @param everyMs milliseconds between two checks while a page is open
- */
+/** @param mark returns a text that differs after each change @param onChange called before the pages are notified */
 export function changeFeed(
   mark: () => Promise<string>,
   onChange: () => void,

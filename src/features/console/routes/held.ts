@@ -1,4 +1,3 @@
-/** The routes of held batches: lists, previews and decisions. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../app/actions/batch.ts';
 import { heldDocument } from '../../../app/actions/held-document.ts';
@@ -20,7 +19,6 @@ import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBa
 import type { ConsoleContext } from './context.ts';
 import { type Shared, shared } from './shared.ts';
 
-/** Batches of the list. */
 const LISTED = 200;
 /** Rows of each kind of change that an operator can search. A batch may have millions. */
 const SEARCHED = 20_000;

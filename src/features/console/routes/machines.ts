@@ -1,4 +1,3 @@
-/** The routes of machines. */
 import type { FastifyInstance } from 'fastify';
 import { storedCurrency } from '../../../db/currency.ts';
 import {
@@ -47,7 +46,6 @@ export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void
   });
 }
 
-/** @throws BadRequest that names the parameter */
 function machineSearch(query: Parameters): MachineSearch {
   const { limit } = windowOf(query);
   return {

@@ -11,11 +11,9 @@ import { nextSlot } from '../../../domain/schedule.ts';
 import { span } from '../../../domain/text/time-span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
-/** The configuration of a source. */
 export interface ConsoleSource extends PricedSource {
   /** Five cron fields, UTC. */
   readonly schedule: string;
-  /** The largest allowed age of its data (seconds). */
   readonly objectiveSeconds: number;
 }
 
@@ -23,7 +21,6 @@ export interface Stored {
   readonly status: readonly SourceStatus[];
   readonly strips: readonly SourceStrip[];
   readonly pending: readonly BatchRecord[];
-  /** Open alerts that an operator has acknowledged. */
   readonly acknowledged: readonly AcknowledgedAlert[];
   /** Why sources publish nothing: the most frequent reasons first. */
   readonly hidden: readonly HiddenReason[];
@@ -36,10 +33,7 @@ interface Judged {
   readonly sources: readonly ShownSource[];
 }
 
-/**
- * Returns all configured and stored sources with their states and problems. Only a source without a problem is `ok`: it was
- * read, is young enough and publishes data.
- */
+/** Only a source without a problem is `ok`: it was read, is young enough and publishes data. */
 export function judgeSources(configured: readonly ConsoleSource[], stored: Stored, now: Date): Judged {
   const status = new Map(stored.status.map((each) => [each.id, each]));
   const strips = new Map(stored.strips.map((each) => [each.id, each]));
@@ -94,7 +88,6 @@ function withAcknowledgement(problem: Problem, acknowledged: readonly Acknowledg
   return alert ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
 }
 
-/** Returns the age of data that was read at `verifiedAt`, and its largest allowed age (seconds). */
 export function freshness(verifiedAt: string | null, config: ConsoleSource | undefined, now: Date) {
   return {
     ageSeconds:
@@ -171,10 +164,8 @@ function problemsOf(
   return problems;
 }
 
-/** Most reasons of each kind that a text names. */
 const REASONS_NAMED = 3;
 
-/** Returns why a source publishes nothing, and the remedy. */
 function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readonly HiddenReason[]): string {
   const named = (of: HiddenReason['of'], words: (reason: string) => string) =>
     hidden

@@ -7,7 +7,6 @@ import type { JobLines, QueueDepth } from './api.ts';
 const TIMEOUT_MS = 1000;
 const MINUTE_S = 60;
 
-/** Returns the number of jobs of each queue by state. */
 export const queueDepths = (queues: readonly Queue[]): Promise<QueueDepth[] | null> =>
   inTime(TIMEOUT_MS, () =>
     Promise.all(
@@ -53,7 +52,6 @@ async function line(
   return counts;
 }
 
-/** Returns null if the read fails or takes longer than `ms`. */
 async function inTime<T>(ms: number, read: () => Promise<T>): Promise<T | null> {
   let value: T | null = null;
   const reading = read().then((found) => {

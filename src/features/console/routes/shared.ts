@@ -4,11 +4,7 @@ export interface Shared<T> {
   invalidate(): void;
 }
 
-/**
- * Shares one read between all callers at the same time, and for some time after it: every open page requests its data again
- * after a change.
- * @param ttlMs milliseconds for which a value is returned again
- */
+/** Shares one read between all callers, also for `ttlMs` after it: every open page requests its data after a change. */
 export function shared<T>(read: () => Promise<T>, ttlMs: number, now = () => performance.now()): Shared<T> {
   let current: Promise<T> | undefined;
   let expiresAt = 0;

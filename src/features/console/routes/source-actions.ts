@@ -1,4 +1,3 @@
-/** The actions on a source: disable, enable, cancel its run, retire. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { disableSource, retireSource } from '../../../app/actions/source.ts';
 import { inspectConfig } from '../../../config/config.ts';

@@ -1,4 +1,3 @@
-/** The routes of one source: state, timeline, rejected rows, excluded machines, and a run. */
 import type { FastifyInstance } from 'fastify';
 import { requestRun } from '../../../app/actions/source.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
@@ -20,7 +19,6 @@ import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } fro
 import type { ConsoleContext } from './context.ts';
 import { freshness, judgeSources } from './overview.ts';
 
-/** Future slots that a source shows. */
 const SLOTS = 5;
 
 export function addSources(api: FastifyInstance, context: ConsoleContext): void {

@@ -72,7 +72,6 @@ export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
 
 const noToken = (id: number) => new NotFound(`there is no token ${id}`);
 
-/** Returns the `scopes`, at least one. @throws BadRequest */
 function scopesOf(body: unknown): readonly Scope[] {
   const given = anyFieldOf(body, 'scopes');
   const scopes = SCOPES.filter((scope) => Array.isArray(given) && given.includes(scope));
@@ -91,7 +90,6 @@ function expiryOf(body: unknown, now: Date): Date | undefined {
   return at;
 }
 
-/** Returns the milliseconds of `grace`, 0 unless given. @throws BadRequest */
 function graceOf(body: unknown): number {
   const text = fieldOf(body, 'grace');
   if (text === undefined) return 0;

@@ -16,10 +16,7 @@ const TYPES: Readonly<Record<ColumnType, Pick<SchemaElement, 'type' | 'converted
   },
 };
 
-/**
- * Apache Parquet with Snappy, one row group at a time. Instants are timestamps in UTC, in microseconds.
- * @param metadata for the file's footer
- */
+/** Apache Parquet with Snappy, one row group at a time. @param metadata for the footer */
 export function parquetWriter(
   path: string,
   columns: readonly Column[],

@@ -18,7 +18,6 @@ const INDEXES: Readonly<Record<ExportTable, readonly (readonly string[])[]>> = {
   prices: [],
 };
 
-/** An SQLite database with one strict table and its indexes. */
 export function sqliteWriter(path: string, table: ExportTable, columns: readonly Column[]): TableWriter {
   const database = new DatabaseSync(path);
   const definitions = columns.map(

@@ -1,4 +1,3 @@
-/** The formats of lines: CSV and NDJSON. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Column, Row, TableWriter } from '../tables.ts';
 

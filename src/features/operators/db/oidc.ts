@@ -9,23 +9,17 @@ import { nameOfPerson, neutralName, type OidcIdentity } from '../oidc.ts';
 import { endSessionsOf } from './sessions.ts';
 
 export interface OidcPerson extends OidcIdentity {
-  /** Undefined if no group of the person gives a role. */
   readonly role: Role | undefined;
 }
 
 export type OidcSignIn =
   | { readonly outcome: 'account'; readonly id: number; readonly name: string }
-  /** `account` is the person's account, if there is one. */
   | { readonly outcome: 'no-role'; readonly account: string | undefined }
   /** The name belongs to an operator with tokens, or to another person. */
   | { readonly outcome: 'taken'; readonly account: string }
   | { readonly outcome: 'disabled'; readonly account: string };
 
-/**
- * Signs a person in, in one transaction: finds or creates the account by issuer and subject, sets its role, and records the
- * sign-in. Ends all sessions of a person without a role.
- * @param address of the request
- */
+/** Signs a person in, in one transaction. Ends all sessions of a person without a role. */
 export async function signInByOidc(db: Database, person: OidcPerson, address: string): Promise<OidcSignIn> {
   const { issuer, subject, role } = person;
   const isPerson = and(eq(operators.oidcIssuer, issuer), eq(operators.oidcSubject, subject));
@@ -63,10 +57,7 @@ export async function signInByOidc(db: Database, person: OidcPerson, address: st
 
 type Recorder = (by: string, action: string, details?: Record<string, unknown>) => Promise<void>;
 
-/**
- * Creates an account. If an admin has handed over the account of that name, the person gets that one, if the issuer has
- * verified the name as the person's address.
- */
+/** Creates an account. A person gets a handed-over account if the issuer has verified its name as the address. */
 async function createOrClaim(tx: Database, person: OidcPerson, role: Role, record: Recorder): Promise<void> {
   const name = nameOfPerson(person);
   const bound = {
@@ -87,11 +78,7 @@ async function createOrClaim(tx: Database, person: OidcPerson, role: Role, recor
     .where(and(eq(operators.name, name), isFree));
 }
 
-/**
- * Renames an account whose name of an earlier release is not verified. The audit log has the old name, so a disabled account
- * reserves it.
- * @returns the new name; undefined if the name is verified
- */
+/** Renames an account with an unverified name. A disabled account reserves the old name, which the audit log has. */
 async function renameUnverified(
   tx: Database,
   person: OidcPerson,

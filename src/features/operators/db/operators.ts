@@ -13,7 +13,6 @@ import { type IssuedToken, insertToken, recordToken, type TokenTerms } from './t
 /** The result of a change. `unchanged` adds no row to the audit log. */
 export type OperatorChange = 'changed' | 'unchanged' | 'unknown';
 
-/** Creates an operator and a first token. Returns undefined if the name is taken, also by a disabled operator. */
 export async function createOperator(
   db: Database,
   decider: Decider,
@@ -28,10 +27,7 @@ export async function createOperator(
   });
 }
 
-/**
- * Issues a token to an operator. An operator who signed in by OpenID Connect signs in with tokens from now on.
- * @returns undefined without such an operator
- */
+/** @returns undefined without such an operator */
 export async function issueToken(
   db: Database,
   decider: Decider,
@@ -55,7 +51,6 @@ export async function issueToken(
   });
 }
 
-/** Changes the role of an operator from the next request on. */
 export async function setOperatorRole(
   db: Database,
   decider: Decider,
@@ -67,10 +62,7 @@ export async function setOperatorRole(
   );
 }
 
-/**
- * Hands an account over to the person whose verified address is its name, at the next sign-in by OpenID Connect. Revokes its
- * tokens and ends its sessions.
- */
+/** Hands an account over to the person whose verified address is its name, and ends its tokens and sessions. */
 export async function setOperatorByOidc(
   db: Database,
   decider: Decider,
@@ -101,7 +93,6 @@ export async function setOperatorDisabled(
   });
 }
 
-/** Ends all sessions of an operator, e.g. because a computer was lost. */
 export async function endOperatorSessions(
   db: Database,
   decider: Decider,

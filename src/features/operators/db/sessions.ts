@@ -25,7 +25,6 @@ export async function beginSession(
   await db.insert(operatorSessions).values({ ...session, digest: bytesOf(key), beganAt: now, seenAt: now });
 }
 
-/** Returns the live sessions with these keys. A disabled operator and a bad token end their sessions. */
 export async function liveSessions(
   db: Database,
   keys: readonly string[],
@@ -56,7 +55,6 @@ export async function liveSessions(
   return rows.map((row) => ({ ...row, seenAt: new Date(row.seenAt) }));
 }
 
-/** Stores a use, so that the session does not become idle. */
 export async function storeSessionUse(db: Database, key: string, at: Date): Promise<void> {
   await db
     .update(operatorSessions)
@@ -68,7 +66,6 @@ export async function endSession(db: Database, key: string): Promise<void> {
   await db.delete(operatorSessions).where(eq(operatorSessions.digest, bytesOf(key)));
 }
 
-/** Ends all sessions of an operator. */
 export async function endSessionsOf(db: Database, operatorId: number): Promise<void> {
   await db.delete(operatorSessions).where(eq(operatorSessions.operatorId, operatorId));
 }

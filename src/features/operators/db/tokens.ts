@@ -23,7 +23,6 @@ export interface IssuedToken extends TokenTerms {
   readonly token: string;
 }
 
-/** Creates a token of an operator. @param tx the transaction that records it in the audit log */
 export async function insertToken(
   tx: Database,
   { id: operatorId, name: operator }: { readonly id: number; readonly name: string },
@@ -38,7 +37,6 @@ export async function insertToken(
   return { ...terms, id: row.id, operator, token };
 }
 
-/** Revokes a token, which ends its sessions. Returns undefined without such a token. */
 export async function revokeOperatorToken(
   db: Database,
   decider: Decider,
@@ -53,10 +51,7 @@ export async function revokeOperatorToken(
   });
 }
 
-/**
- * Issues a token with the operator, name and expiry of another one. The old token is revoked, or expires after `graceMs`.
- * @returns why not if the old token is not good; `oldExpiresAt` is RFC 3339, or null if the old token is revoked
- */
+/** @returns the state of a token that is not good; else the new token. `oldExpiresAt` is null if the old one is revoked */
 export async function rotateOperatorToken(db: Database, decider: Decider, id: number, graceMs: number) {
   return db.transaction(async (tx) => {
     const old = await lockToken(tx, id);
@@ -108,7 +103,6 @@ export function recordToken(
   });
 }
 
-/** Returns the tokens of all operators, or of one, by id. Times are RFC 3339; the last use is stored to the minute. */
 export async function listOperatorTokens(db: Database, operator: string | undefined) {
   const { id, name, expiresAt, createdAt, lastUsedAt } = operatorTokens;
   return db
@@ -154,5 +148,4 @@ export async function storeTokenUse(db: Database, id: number): Promise<void> {
   await db.update(operatorTokens).set({ lastUsedAt: sql`now()` }).where(eq(operatorTokens.id, id));
 }
 
-/** Returns the stored form of a SHA-256 in hexadecimal. */
 export const bytesOf = (key: string): Buffer => Buffer.from(key, 'hex');

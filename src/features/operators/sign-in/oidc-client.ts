@@ -5,17 +5,14 @@
 import * as client from 'openid-client';
 import { type Claims, type OidcSettings, verifiedAddress } from '../oidc.ts';
 
-/** Secrets that the browser stores while the person signs in at the issuer. */
 export interface Flow {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** A person that the issuer has authenticated. */
 export interface Person {
   readonly subject: string;
-  /** The email address that the issuer has verified. */
   readonly address: string | undefined;
   readonly claims: Claims;
 }
@@ -25,12 +22,10 @@ export class IssuerAway extends Error {}
 /** The issuer's answer is an error or fails a check. `message` is the code of the problem, without secrets. */
 export class SignInRefused extends Error {}
 
-/** Timeout of one request to the issuer (s). */
 const TIMEOUT_S = 10;
 /** Cache time of the issuer's metadata (ms). */
 const METADATA_MS = 3_600_000;
 
-/** @param callback the address to which the issuer redirects people @param now milliseconds */
 export function openOidc(settings: OidcSettings, callback: string, now: () => number) {
   let known: { readonly found: Promise<client.Configuration>; readonly until: number } | undefined;
   /** Drops the issuer's metadata after a failure: the issuer may have new keys, which the next sign-in reads. */
@@ -104,7 +99,6 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
   return config;
 }
 
-/** @throws IssuerAway @throws SignInRefused */
 async function understood<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -1,4 +1,3 @@
-/** The routes for signing in by OpenID Connect: the redirect to the issuer, and the callback. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../../../db/connection/connect.ts';
@@ -14,7 +13,6 @@ import { cookieName, cookieOptions, type Sessions } from './sessions.ts';
 const START = '/login/oidc';
 const CALLBACK = '/login/oidc/callback';
 const COOKIE = 'fleetbook-oidc';
-/** Longest time of a sign-in at the issuer (s). */
 const FLOW_S = 600;
 /** Most simultaneous requests of sign-ins to the issuer. */
 const AT_ONCE = 8;
@@ -24,7 +22,6 @@ export interface OidcRoutes {
   readonly sessions: Sessions;
   readonly db: Database;
   readonly refusals: Refusals;
-  /** Milliseconds. */
   readonly now: () => number;
 }
 
@@ -41,7 +38,6 @@ const FLOW_COOKIE = z.object({
 });
 type FlowCookie = z.infer<typeof FLOW_COOKIE>;
 
-/** A failed sign-in. The login page shows the message. */
 class Refused extends Error {
   readonly status: number;
   /** For the audit log; undefined for a problem of a server. */
@@ -56,7 +52,6 @@ class Refused extends Error {
   }
 }
 
-/** @returns the link of the login page */
 export function addOidcRoutes(
   app: FastifyInstance,
   { oidc, sessions, db, refusals, now }: OidcRoutes,

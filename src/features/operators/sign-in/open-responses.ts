@@ -1,15 +1,12 @@
 /** Cuts open responses, e.g. event streams, within a second after their session or token has ended. */
 import type { ServerResponse } from 'node:http';
 
-/** Milliseconds between two checks. */
 const CHECK_EVERY_MS = 400;
 
 export interface OpenResponses extends Disposable {
-  /** @param key of the session or token */
   add(key: string, response: ServerResponse): void;
 }
 
-/** @param live returns the keys of live sessions and good tokens */
 export function openResponses(
   live: (keys: readonly string[]) => Promise<ReadonlySet<string>>,
 ): OpenResponses {

@@ -1,12 +1,8 @@
-/** Checks paths for redirects. */
 const HERE = 'http://here.invalid';
 /** Browsers read a backslash as a slash, and drop some control characters. */
 const AMBIGUOUS = /[\p{Cc}\\]/u;
 
-/**
- * Returns a path of this origin with its query; `/` for any other text and for the sign-in page. Parsing resolves `.` and `..`,
- * so the parsed path is checked again: `/.//host` becomes `//host`, which is another origin.
- */
+/** Returns a path of this origin; `/` for other texts. The parsed path is checked again: `/.//host` becomes `//host`. */
 export function ownPath(text: string | undefined): string {
   if (text === undefined || !isPath(text)) return '/';
   const url = URL.parse(text, HERE);

@@ -3,11 +3,8 @@ import { alert, escaped, page } from '../../../ops/pages.ts';
 import { ownPath } from './own-path.ts';
 
 export interface LoginPage {
-  /** The path of this site to open after the sign-in. */
   readonly next: string;
-  /** The error of the last attempt. */
   readonly problem?: string | undefined;
-  /** The start of the sign-in by OpenID Connect, and the host of its issuer. */
   readonly oidc?: { readonly start: string; readonly issuer: string } | undefined;
 }
 

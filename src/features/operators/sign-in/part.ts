@@ -15,9 +15,7 @@ import { tokenCheck } from './tokens.ts';
 export interface Operators {
   /** In the worker's role: the reader's role may not read operators. */
   readonly store: Pick<Store, 'db'>;
-  /** Settings of the sign-in by OpenID Connect, if it is configured. */
   readonly oidc?: OidcSettings | undefined;
-  /** Milliseconds; `Date.now` unless given. */
   readonly now?: () => number;
 }
 

@@ -19,7 +19,6 @@ export interface SignInRoutes extends Gate {
   readonly sessions: Sessions;
   readonly db: Database;
   readonly check: CheckToken;
-  /** The start of OpenID Connect, if it is configured. */
   readonly oidc: LoginPage['oidc'];
 }
 

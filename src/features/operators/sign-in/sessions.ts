@@ -14,15 +14,12 @@ const COOKIE = 'fleetbook-operator';
 /** A use is stored if the last stored use is older than this. */
 const SEEN_EVERY_MS = 60_000;
 
-/** @param now milliseconds */
 export function openSessions(db: Database, now: () => number) {
   const ago = (seconds: number) => new Date(now() - seconds * 1000);
   const live = (keys: readonly string[]) =>
     liveSessions(db, keys, { beganAfter: ago(LIFETIME), seenAfter: ago(IDLE) });
   return {
-    /** Returns the live sessions with these keys. */
     live,
-    /** Begins a session with a new id, and ends the browser's previous session. */
     async begin(request: FastifyRequest, reply: FastifyReply, operatorId: number, tokenId: number | null) {
       const before = keyOf(request);
       if (before !== undefined) await endSession(db, before);
@@ -38,7 +35,6 @@ export function openSessions(db: Database, now: () => number) {
       if (found && now() - found.seenAt.getTime() >= SEEN_EVERY_MS) await storeSessionUse(db, key, ago(0));
       return found;
     },
-    /** Ends the request's session, also for copies of its cookie. */
     async end(request: FastifyRequest, reply: FastifyReply) {
       const key = keyOf(request);
       if (key !== undefined) await endSession(db, key);
