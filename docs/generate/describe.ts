@@ -1,5 +1,5 @@
 import type { SourceMemoryUnit } from '../../src/domain/machine.ts';
-import { FACT_FIELDS, FACT_NAMES } from '../../src/domain/machine-facts.ts';
+import { FACT_FIELDS, MACHINE_FACTS } from '../../src/domain/machine-facts.ts';
 import { environmentKey } from '../../src/sources/schema/options.ts';
 import type {
   AnyCatalogueAdapter,
@@ -114,7 +114,7 @@ function overview(catalogues: readonly AnyCatalogueAdapter[]): string {
       memoryOf(adapter),
       adapter.currency ?? adapter.currencyFrom,
       FACT_FIELDS.filter((fact) => adapter.facts?.includes(fact))
-        .map((fact) => FACT_NAMES[fact])
+        .map((fact) => MACHINE_FACTS[fact].name)
         .join(', '),
       `\`${adapter.schedule}\``,
     ]),

@@ -3,6 +3,7 @@ import type postgres from 'postgres';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { Sql } from './connection/client.ts';
 import { instant } from './connection/statements.ts';
+import { factPairs } from './machine-facts.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 import { type MachineChange, machineHistory } from './runs/machine-changes.ts';
 
@@ -172,8 +173,7 @@ export async function machineDetail(sql: Sql, machineId: number): Promise<Machin
     sql<Omit<MachineDetail, keyof PriceHistory | 'changes'>[]>`
       select p.id as "providerId", r.id as "regionId", r.name as "regionName", m.source_id as source, m.cpu,
         m.ram::float as ram, m.ram_unit as "ramUnit",
-        json_build_object('architecture', m.architecture, 'generation', m.generation, 'cpuKind', m.cpu_kind,
-          'localDisk', m.local_disk, 'network', m.network) as facts,
+        json_build_object(${sql.unsafe(factPairs('m', 'fields'))}) as facts,
         ${instant(sql, 'm.created_at')} as "createdAt",
         (select n.id::float from sync_runs n where n.id = m.added_by) as "addedBy",
         ${instant(sql, 'm.retired_at')} as "retiredAt",

@@ -2,14 +2,14 @@
  * SQL for machines and clusters as readers see them, in lists and in the changes feed. The feed compares hashes of it, so that it
  * finds every visible change.
  */
+import { factPairs } from './machine-facts.ts';
 
 /** A published machine `m` in the region `r` of the provider `p`, as JSON. */
 export const MACHINE_JSON = `json_build_object(
   'id', m.id, 'name', m.name, 'ram', m.ram::integer, 'cpu', m.cpu, 'price', m.price, 'ram_unit', m.ram_unit,
   'provider', json_build_object('id', p.id, 'name', p.name),
   'region', json_build_object('id', r.id, 'name', r.name, 'code', r.code),
-  'architecture', m.architecture, 'generation', m.generation, 'cpu_kind', m.cpu_kind, 'local_disk', m.local_disk,
-  'network', m.network)`;
+  ${factPairs('m', 'columns')})`;
 
 /** Machines `m` in the lists. */
 export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';

@@ -15,14 +15,79 @@ export interface MachineFacts {
   readonly network: number | null;
 }
 
-/** All facts, in the order of every display. */
-export const FACT_FIELDS = [
-  'architecture',
-  'generation',
-  'cpuKind',
-  'localDisk',
-  'network',
-] as const satisfies readonly (keyof MachineFacts)[];
+interface Fact {
+  /** Its column in the database, and its field in the API. */
+  readonly column: string;
+  readonly type: 'text' | 'number';
+  /** All values, if they are few. */
+  readonly values?: readonly string[];
+  readonly name: string;
+  /** A known fact as text; % is its value. */
+  readonly inWords: string;
+  /** For the description of the API. */
+  readonly describe: string;
+  readonly example: string | number | null;
+}
+
+/** All facts, in the order of every display. Add a new one at the end: stored bodies have them in this order. */
+export const MACHINE_FACTS = {
+  architecture: {
+    column: 'architecture',
+    type: 'text',
+    name: 'architecture',
+    inWords: '%',
+    describe: '`x86_64`, `arm64` or another architecture in lower case; null: unknown',
+    example: 'arm64',
+  },
+  generation: {
+    column: 'generation',
+    type: 'text',
+    name: 'generation',
+    inWords: 'generation %',
+    describe: 'As the provider states it; null: unknown',
+    example: null,
+  },
+  cpuKind: {
+    column: 'cpu_kind',
+    type: 'text',
+    values: CPU_KINDS,
+    name: 'kind of cpu',
+    inWords: '% cpu',
+    describe: 'Dedicated or shared CPU; null: unknown',
+    example: 'shared',
+  },
+  localDisk: {
+    column: 'local_disk',
+    type: 'number',
+    name: 'local disk',
+    inWords: '% GB local disk',
+    describe: 'GB of local disk; 0 for none, null: unknown',
+    example: 40,
+  },
+  network: {
+    column: 'network',
+    type: 'number',
+    name: 'network',
+    inWords: '% Mbit/s',
+    describe: 'Mbit/s; null: unknown',
+    example: null,
+  },
+} as const satisfies Readonly<Record<keyof MachineFacts, Fact>>;
+
+export const FACT_FIELDS = Object.keys(MACHINE_FACTS) as (keyof MachineFacts)[];
+
+/** The facts of a machine in the API. */
+export type FactsDocument = {
+  -readonly [Field in keyof MachineFacts as (typeof MACHINE_FACTS)[Field]['column']]: MachineFacts[Field];
+};
+
+/** Returns an object with one property for each fact, by the name in the API. */
+export function byColumn<T>(of: (field: keyof MachineFacts) => T): Record<keyof FactsDocument, T> {
+  return Object.fromEntries(FACT_FIELDS.map((field) => [MACHINE_FACTS[field].column, of(field)])) as Record<
+    keyof FactsDocument,
+    T
+  >;
+}
 
 type Known = Readonly<Partial<MachineFacts>> | null;
 
@@ -41,27 +106,7 @@ export function factsChange(before: Known, after: Known): string {
 
 /** Returns one fact as text: `generation 3`, or `network unknown`. */
 export function factInWords(field: keyof MachineFacts, facts: Known): string {
+  const { name, inWords } = MACHINE_FACTS[field];
   const value = facts?.[field] ?? null;
-  if (value === null) return `${FACT_NAMES[field]} unknown`;
-  switch (field) {
-    case 'architecture':
-      return String(value);
-    case 'generation':
-      return `generation ${value}`;
-    case 'cpuKind':
-      return `${value} cpu`;
-    case 'localDisk':
-      return `${value} GB local disk`;
-    case 'network':
-      return `${value} Mbit/s`;
-  }
+  return value === null ? `${name} unknown` : inWords.replace('%', () => String(value));
 }
-
-/** Names in messages. */
-export const FACT_NAMES: Readonly<Record<keyof MachineFacts, string>> = {
-  architecture: 'architecture',
-  generation: 'generation',
-  cpuKind: 'kind of cpu',
-  localDisk: 'local disk',
-  network: 'network',
-};

@@ -1,5 +1,5 @@
 import type { ExclusionReason } from './exclusion.ts';
-import type { MachineFacts } from './machine-facts.ts';
+import type { FactsDocument, MachineFacts } from './machine-facts.ts';
 import type { SourcePrice } from './price.ts';
 
 /** `Binary` counts GiB (2^30 bytes), `Decimal` counts GB (10^9 bytes). */
@@ -35,14 +35,7 @@ export interface MachineDocument {
 }
 
 /** A machine of the HTTP contract with its facts. */
-export interface MachineFactsDocument extends MachineDocument {
-  architecture: string | null;
-  generation: string | null;
-  cpu_kind: MachineFacts['cpuKind'];
-  /** GB (10^9 bytes). */
-  local_disk: number | null;
-  /** Mbit/s. */
-  network: number | null;
+export interface MachineFactsDocument extends MachineDocument, FactsDocument {
   /** False for a sold-out machine; absent for all others. */
   available?: false;
 }

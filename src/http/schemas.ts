@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument, MachineFactsDocument } from '../domain/machine.ts';
+import { byColumn, type FactsDocument, MACHINE_FACTS, type MachineFacts } from '../domain/machine-facts.ts';
 import type { ProviderListing } from '../snapshot/document/build.ts';
 import { named } from './openapi-schemas.ts';
 
@@ -50,17 +51,17 @@ const contractMachine: Shape<MachineDocument> = {
 };
 export const machineSchema = named('Machine', object<MachineDocument>(contractMachine));
 
+function factSchema(field: keyof MachineFacts) {
+  const { describe: description, type, ...fact } = MACHINE_FACTS[field];
+  if ('values' in fact)
+    return documented(z.literal([...fact.values, null]), { type: ['string', 'null'], description });
+  return type === 'text' ? orNull(z.string(), description) : orNull(z.number(), description);
+}
+
 /** A machine in searches, recommendations and changes. */
 export const machineWithFactsSchema = object<MachineFactsDocument>({
   ...contractMachine,
-  architecture: orNull(z.string(), '`x86_64`, `arm64` or another architecture in lower case; null: unknown'),
-  generation: orNull(z.string(), 'As the provider states it; null: unknown'),
-  cpu_kind: documented(z.literal(['dedicated', 'shared', null]), {
-    type: ['string', 'null'],
-    description: 'Dedicated or shared CPU; null: unknown',
-  }),
-  local_disk: orNull(z.number(), 'GB of local disk; 0 for none, null: unknown'),
-  network: orNull(z.number(), 'Mbit/s; null: unknown'),
+  ...(byColumn(factSchema) as Shape<FactsDocument>),
   available: documented(z.literal(false).exactOptional(), {
     description: 'False: sold out. The field is absent if the machine can be ordered',
   }),

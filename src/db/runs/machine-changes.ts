@@ -6,6 +6,7 @@ import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
 import { sql } from '../connection/drizzle.ts';
 import { instant, nameOf } from '../connection/statements.ts';
+import { factPairs } from '../machine-facts.ts';
 import {
   lineage,
   clusterChanges as storedClusterChanges,
@@ -234,8 +235,7 @@ const STATES = {
   stored: stateOf(
     'a.',
     'a.source_',
-    `nullif(jsonb_strip_nulls(jsonb_build_object('architecture', a.architecture, 'generation', a.generation,
-      'cpuKind', a.cpu_kind, 'localDisk', a.local_disk, 'network', a.network)), '{}')`,
+    `nullif(jsonb_strip_nulls(jsonb_build_object(${factPairs('a', 'fields')})), '{}')`,
   ),
 };
 

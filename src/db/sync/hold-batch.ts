@@ -3,8 +3,8 @@ import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf } from '../connection/statements.ts';
+import { factsJson } from '../machine-facts.ts';
 import { heldBatches, heldItems } from '../schema.ts';
-import { factsJson } from './catalogue/machine-facts.ts';
 import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 

@@ -2,8 +2,8 @@
 import type { ConnectionDatabase, Database } from '../connection/connect.ts';
 import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf, notRetired } from '../connection/statements.ts';
+import { factsOf } from '../machine-facts.ts';
 import { clusters, machines, regions, sourceValidators } from '../schema.ts';
-import { factsOf } from './catalogue/machine-facts.ts';
 import { stagedOffers } from './staged.ts';
 
 /** See `Validator` in sources/source.ts. */

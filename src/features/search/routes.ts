@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
+import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
@@ -25,11 +26,7 @@ import { MACHINE_FIELDS } from './shown.ts';
 
 const MACHINE: MachineFactsDocument = {
   ...MACHINE_EXAMPLE,
-  architecture: 'arm64',
-  generation: null,
-  cpu_kind: 'shared',
-  local_disk: 40,
-  network: null,
+  ...(byColumn((field) => MACHINE_FACTS[field].example) as FactsDocument),
 };
 const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 

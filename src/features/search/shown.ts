@@ -1,5 +1,6 @@
 /** Machines in search answers: the fields of the contract, and facts. */
 import type { MachineFactsDocument } from '../../domain/machine.ts';
+import { byColumn, type FactsDocument } from '../../domain/machine-facts.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
 
@@ -13,8 +14,10 @@ interface Row {
   readonly region: IndexedRegion;
 }
 
+type Fields<Field extends MachineField> = { readonly [K in Field]-?: (row: Row) => MachineFactsDocument[K] };
+
 /** In the order of the answer. */
-const FIELDS: { readonly [K in MachineField]-?: (row: Row) => MachineFactsDocument[K] } = {
+const FIELDS: Fields<MachineField> = {
   id: ({ id }) => id,
   name: ({ name }) => name,
   ram: ({ kind }) => kind.ram,
@@ -23,11 +26,11 @@ const FIELDS: { readonly [K in MachineField]-?: (row: Row) => MachineFactsDocume
   ram_unit: ({ kind }) => kind.ramUnit,
   provider: ({ region }) => region.provider,
   region: ({ region }) => region.region,
-  architecture: ({ kind }) => kind.architecture,
-  generation: ({ kind }) => kind.generation,
-  cpu_kind: ({ kind }) => kind.cpuKind,
-  local_disk: ({ kind }) => kind.localDisk,
-  network: ({ kind }) => kind.network,
+  ...(byColumn(
+    (field) =>
+      ({ kind }: Row) =>
+        kind[field],
+  ) as Fields<keyof FactsDocument>),
   available: ({ kind }) => (kind.isSoldOut ? false : undefined),
 };
 

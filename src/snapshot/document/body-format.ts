@@ -1,5 +1,6 @@
 /** Detects a release that builds other bodies than the one before it. */
 import { CLUSTER_JSON } from '../../db/shown-rows.ts';
+import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { hashOf } from './body.ts';
 import { type MachineRow, providersContent, regionContent, tokenContent } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
@@ -7,7 +8,7 @@ import { PROVIDER_JSON } from './load.ts';
 
 const REGION = { id: 1, code: 'c', name: 'n', version: 1, provider: { id: 1, name: 'p' } };
 const MACHINE: MachineRow = { id: 1, name: 'm', ram: 1, cpu: 1, price: 1, ramUnit: 'Binary' };
-const FACTS = { architecture: 'a', generation: 'g', cpuKind: 'shared', localDisk: 1, network: 1 } as const;
+const FACTS = Object.fromEntries(FACT_FIELDS.map((field) => [field, 1])) as unknown as MachineFacts;
 
 function exampleColumns() {
   const columns = new ColumnsBuilder(REGION);

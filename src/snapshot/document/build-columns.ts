@@ -1,14 +1,7 @@
 /** Builds the columns of a region. The same rows give the same bytes in the publisher and in the reader. */
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MachineRow, RegionHead } from './build.ts';
-import {
-  BYTES_PER_ROW,
-  HEADER_LENGTH,
-  type KindTuple,
-  MAGIC,
-  type Place,
-  type SoldOutRow,
-} from './columns.ts';
+import { BYTES_PER_ROW, HEADER_LENGTH, MAGIC, type Place, type SoldOutRow, tupleOf } from './columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 
@@ -31,9 +24,7 @@ export class ColumnsBuilder {
   }
 
   add({ id, name, cpu, ram, ramUnit, price, facts, soldOut }: MachineWithFacts): void {
-    const { architecture, generation, cpuKind, localDisk, network } = facts;
-    const tuple: KindTuple = [cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network];
-    const key = JSON.stringify(tuple);
+    const key = JSON.stringify(tupleOf({ cpu, ram, ramUnit }, facts));
     const kind = this.#kinds.get(key) ?? this.#kinds.size;
     if (kind === this.#kinds.size) this.#kinds.set(key, kind);
     if (soldOut) {

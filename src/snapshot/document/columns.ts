@@ -8,7 +8,7 @@
  */
 
 import type { MemoryUnit } from '../../domain/machine.ts';
-import type { MachineFacts } from '../../domain/machine-facts.ts';
+import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 
 /** The size and facts that machines with different names may share. */
 export interface MachineKind extends MachineFacts {
@@ -44,11 +44,8 @@ export type KindTuple = [
   cpu: number,
   ram: number,
   ramUnit: MemoryUnit,
-  architecture: string | null,
-  generation: string | null,
-  cpuKind: MachineFacts['cpuKind'],
-  localDisk: number | null,
-  network: number | null,
+  /** In the order of `FACT_FIELDS`. */
+  ...facts: MachineFacts[keyof MachineFacts][],
 ];
 
 /** A sold-out machine in the head. */
@@ -94,8 +91,16 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
   return { region, provider, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds] };
 }
 
-function kindOfTuple([cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network]: KindTuple) {
-  return { cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network };
+export function tupleOf(
+  { cpu, ram, ramUnit }: Omit<MachineKind, keyof MachineFacts>,
+  facts: MachineFacts,
+): KindTuple {
+  return [cpu, ram, ramUnit, ...FACT_FIELDS.map((field) => facts[field])];
+}
+
+function kindOfTuple([cpu, ram, ramUnit, ...values]: KindTuple): MachineKind {
+  const facts = Object.fromEntries(FACT_FIELDS.map((field, i) => [field, values[i] ?? null]));
+  return { cpu, ram, ramUnit, ...(facts as unknown as MachineFacts) };
 }
 
 function readHead(text: string): Head | undefined {

@@ -1,5 +1,6 @@
 /** Reads the machines of a region from Postgres in one statement, and builds the region's documents. */
 import type { Sql } from '../../db/connection/connect.ts';
+import { selectedFacts } from '../../db/machine-facts.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
@@ -65,7 +66,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
           '[]'),
         'currency', (select currency from lineage)) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
-      m.architecture, m.generation, m.cpu_kind as "cpuKind", m.local_disk::float8 as "localDisk", m.network,
+      ${sql.unsafe(selectedFacts('m'))},
       m.excluded_reason is not null as "soldOut"
     from regions r
     join providers p on p.id = r.provider_id

@@ -3,10 +3,10 @@ import type { RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, createTemporary, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
+import { factsDiffer, factsJson } from '../../machine-facts.ts';
 import { amount, minutePrice } from '../../schema/shared-columns.ts';
 import { machines, regions } from '../../schema.ts';
 import { offerColumns, stagedOffers } from '../staged.ts';
-import { factsDiffer, factsJson } from './machine-facts.ts';
 
 /** New and changed machines, with their old and new state. */
 export const catalogueDiff = pgTable('catalogue_diff', (c) => ({

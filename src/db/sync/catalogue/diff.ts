@@ -6,10 +6,10 @@ import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../do
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, type Column, count, desc, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../../connection/statements.ts';
+import { factsJson } from '../../machine-facts.ts';
 import { machines } from '../../schema.ts';
 import { stagedOffers } from '../staged.ts';
 import { catalogueDiff, catalogueMissing, compare, moveMissing } from './compare.ts';
-import { factsJson } from './machine-facts.ts';
 import { markJumps } from './price-jumps.ts';
 import { type Bounds, type Repeated, rejectUnusable } from './reject.ts';
 

@@ -2,10 +2,10 @@
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto, nameOf } from '../../connection/statements.ts';
+import { factsJson } from '../../machine-facts.ts';
 import { machineChanges, machinePrices, machines } from '../../schema.ts';
 import type { ChangedBy } from '../run.ts';
 import { catalogueDiff as d } from './compare.ts';
-import { factsJson } from './machine-facts.ts';
 
 const KIND = sql`case
   when ${d.wasRetired} then 'returned'

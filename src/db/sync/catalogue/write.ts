@@ -15,13 +15,13 @@ import {
   unionAll,
 } from '../../connection/drizzle.ts';
 import { array, increment, insertInto } from '../../connection/statements.ts';
+import { factsOf } from '../../machine-facts.ts';
 import { lockOrganizations } from '../../organizations.ts';
 import { clusters, machinePrices, machines, organizations, providers, regions } from '../../schema.ts';
 import { RAISE } from '../../versions.ts';
 import type { ChangedBy } from '../run.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
 import { REGIONS_OF_RETIRED, recordChanges, retiring } from './machine-change-log.ts';
-import { factsOf } from './machine-facts.ts';
 
 export interface CatalogueSource {
   readonly id: string;
