@@ -31,7 +31,7 @@ describe('OpenID Connect', () => {
   });
 
   it.each([
-    [{ OPS_OIDC_CLIENT_ID: 'x' }, 'OPS_OIDC_CLIENT_ID has no use without OPS_OIDC_ISSUER; set both'],
+    [{ OPS_OIDC_CLIENT_ID: 'x' }, 'OPS_OIDC_CLIENT_ID has no effect without OPS_OIDC_ISSUER; set both'],
     [{ ...WHOLE, OPS_URL: '' }, 'OPS_URL is not set; OPS_OIDC_ISSUER needs it'],
     [{ ...WHOLE, OPS_OIDC_ROLES: '' }, 'OPS_OIDC_ROLES is not set; OPS_OIDC_ISSUER needs it'],
     [{ ...WHOLE, OPS_OIDC_ROLES: 'king=x' }, 'OPS_OIDC_ROLES must be a list such as admin=fleet-admins'],
