@@ -99,7 +99,7 @@ async function factsOf(sql: Sql): Promise<Facts> {
   };
 }
 
-/** @throws Error for an answer that is not what a page would show */
+/** @throws Error for an answer other than a page's */
 async function measureRoute(origin: string, { what, path, limit }: Address): Promise<Bar> {
   const times: number[] = [];
   // The first request finds nothing prepared; the maximum includes it.
@@ -119,7 +119,7 @@ async function measureScript(origin: string): Promise<Bar[]> {
   const page = await (await fetch(`${origin}/`, { headers })).text();
   let bytes = 0;
   for (const [, path] of page.matchAll(/(?:src|href)="(\/assets\/[^"]+\.(?:js|css))"/g)) {
-    // Not by fetch, which takes the coding away.
+    // Not with fetch, which decompresses.
     const sent = await fetch(`${origin}${path}`, { headers: { ...headers, 'accept-encoding': 'gzip' } });
     const length = Number(sent.headers.get('content-length'));
     if (!(length > 0)) throw new Error(`${path} has no length; is the console built?`);

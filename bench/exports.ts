@@ -1,6 +1,6 @@
 /**
- * `npm run bench:exports`: what it takes to make the files of a large catalogue: time, memory of the worker's process
- * in addition to its memory before, and the size of each file. `--machines 1000000` unless given, each with two prices.
+ * `npm run bench:exports`: the time to make the files of a large catalogue, the additional memory of the worker's
+ * process, and the size of each file. `--machines 1000000` by default, each with two prices.
  */
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';

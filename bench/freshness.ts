@@ -1,7 +1,7 @@
 /**
- * `npm run bench:freshness`: how long a change in a control plane takes to be readable through the API of a real
- * `serve`, with a real worker, PostgreSQL and Redis between. Takes about a minute; `--json` for machines. The exit code
- * is 1 when a bar is missed.
+ * `npm run bench:freshness`: the time from a change in a control plane to its answer in the API of a real `serve`,
+ * with a real worker, PostgreSQL and Redis between. Takes about a minute; `--json` prints JSON. The exit code is 1 if
+ * a bar is missed.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -29,10 +29,10 @@ const CLUSTERS = 100;
 const CHANGES = 120;
 const WITHIN_MS = 20_000;
 const BAR_MS = 2000;
-/** A change that is not seen by then will never be. */
+/** A change that is not visible by then counts as lost. */
 const LOST_MS = 30_000;
 const YEARLY = '0 0 1 1 *';
-/** Of the schedule of a source that is read every five minutes, which is what sources of clusters have by default. */
+/** The schedule of a source that is read every five minutes, the default for clusters. */
 const INTERVAL_MS = 300_000;
 
 const DEFAULTS = {
@@ -42,7 +42,7 @@ const DEFAULTS = {
 };
 
 interface Freshness {
-  /** Milliseconds, one a change, from the change on; of a polled source from the slot that follows it. */
+  /** Milliseconds of each change, from the change on; of a polled source from the slot that follows it. */
   readonly watched: readonly number[];
   readonly polled: readonly number[];
 }
@@ -114,7 +114,7 @@ async function measure(): Promise<Freshness> {
   const polled = await changes(async (size) => {
     feed.replicas = size;
     const began = performance.now();
-    // As a slot of its schedule does it, see workers/main.ts.
+    // Like a slot of its schedule, see workers/main.ts.
     await queues.sync.add('sync', { sourceId: 'polled', slot: new Date().toISOString() });
     await seen(() => replicas('polled-0'), size);
     return performance.now() - began;
@@ -122,7 +122,7 @@ async function measure(): Promise<Freshness> {
   return { watched, polled };
 }
 
-/** Makes changes one after the other, at moments that nothing else of the service keeps step with. */
+/** Makes changes one after the other, at moments that are independent of all periodic work. */
 async function changes(change: (size: number) => Promise<number>): Promise<number[]> {
   const times: number[] = [];
   const end = performance.now() + WITHIN_MS;
@@ -133,7 +133,7 @@ async function changes(change: (size: number) => Promise<number>): Promise<numbe
   return times;
 }
 
-/** @throws Error when it is not seen at all */
+/** @throws Error if the change never becomes visible */
 async function seen(look: () => Promise<number | undefined>, wanted: number): Promise<void> {
   const end = performance.now() + LOST_MS;
   while ((await look()) !== wanted) {
@@ -142,7 +142,7 @@ async function seen(look: () => Promise<number | undefined>, wanted: number): Pr
   }
 }
 
-/** How many replicas the cluster of that slug has, as the API says. */
+/** The number of replicas of the cluster with that slug, from the API. */
 function readerOf(url: string, token: string) {
   return async (slug: string): Promise<number | undefined> => {
     const response = await fetch(`${url}/v1/clusters/${slug}`, {

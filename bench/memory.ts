@@ -1,7 +1,7 @@
 /**
- * `npm run bench:memory`: what an entry of each kind costs a reader in addition to its bytes, and the constant that
- * accounts for it (src/snapshot/document/memory-costs.ts). The exit code is 1 when a constant is too small, or counts
- * more than half again as much as is there.
+ * `npm run bench:memory`: the memory of an entry of each kind in addition to its bytes, and the constant that
+ * accounts for it (src/snapshot/document/memory-costs.ts). The exit code is 1 if a constant is too small or more than
+ * half too large.
  */
 
 import { type IncomingMessage, ServerResponse } from 'node:http';
@@ -28,7 +28,7 @@ import { DocumentMemory } from '../src/snapshot/read/tiers/memory.ts';
 import { tokenVerifier } from '../src/snapshot/read/tokens.ts';
 
 const COUNT = 20_000;
-/** A constant may count so many times what was measured. */
+/** Largest accepted ratio of a constant to the measured value. */
 const SLACK = 1.5;
 
 const subscription = {
@@ -38,7 +38,7 @@ const subscription = {
   ask: async () => '7',
 } as Partial<CacheSubscription> as CacheSubscription;
 
-/** Bytes of this process after everything that can be collected was. */
+/** Bytes of this process after garbage collection. */
 async function used(): Promise<number> {
   for (let i = 0; i < 6; i++) {
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
@@ -48,7 +48,7 @@ async function used(): Promise<number> {
   return heapUsed + external;
 }
 
-/** @param fill makes the entries, and returns what keeps them and how many bytes they hold themselves */
+/** @param fill makes the entries, and returns their holder and the bytes that they contain themselves */
 async function perEntry(
   count: number,
   fill: () => Promise<{ kept: unknown; held: number }>,

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:read`: what readers get, side by side in one run with servers that do less. Standard output is the
- * result's, progress goes to standard error; the exit code is 1 when a bar is missed. See docs/performance.md.
+ * `npm run bench:read`: reads of Fleetbook next to simpler servers, in one run. Standard output has the result,
+ * standard error the progress; the exit code is 1 if a bar is missed. See docs/performance.md.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ const say = (line: string) => void process.stderr.write(`${line}\n`);
 const results = await measure();
 const bars = barsOf(results);
 const picture = join(import.meta.dirname, 'results/read.svg');
-// One round is a look, not a result.
+// One round is a first impression, not a result.
 if (!values.quick) {
   await mkdir(join(import.meta.dirname, 'results'), { recursive: true });
   await writeFile(picture, chart(results));

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:search`: the same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to DuckDB, side
- * by side in each round; what the index takes, and how long a publication takes to be put in. A million machines of 200
- * regions; `--quick` takes a tenth, `--json` is for machines. The exit code is 1 when a bar is missed.
+ * `npm run bench:search`: the same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to
+ * DuckDB, side by side in each round; also the index's memory, and the time to index a publication. A million
+ * machines of 200 regions; `--quick` uses a tenth, `--json` prints JSON. The exit code is 1 if a bar is missed.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -38,7 +38,7 @@ const { values } = parseArgs({
 const machines = values.quick ? 100_000 : 1_000_000;
 const rounds = Number(values.rounds);
 const perRegion = machines / REGIONS;
-/** Searches of the index in one round: one alone is shorter than the clock is fine. */
+/** Searches of the index in one round: a single one is too short for the clock. */
 const REPEATS = 50;
 const COLUMNS =
   'id integer, provider integer, region integer, name text, cpu integer, ram integer, price double precision, architecture text, cpu_kind text';
@@ -54,7 +54,7 @@ process.stdout.write(
 );
 process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
 
-/** @returns what the work gives, seconds in all, and the longest turn in milliseconds */
+/** @returns the result of the work, the seconds in total, and the longest turn in milliseconds */
 function timed<T>(work: Generator<void, T>): { result: T; seconds: number; longest: number } {
   const started = performance.now();
   let longest = 0;

@@ -1,8 +1,8 @@
 /**
- * `npm run bench:streams`: what streams of `/v1/changes` that nothing happens on cost one process of `serve`: memory, and
- * the rate of the hot path. The rate is compared with that of a process without streams, in turn, a pair every few seconds: a
- * shared machine changes its speed more often than streams can be opened and closed. Needs wrk, dist (`npm run build`), and
- * files for two descriptors a stream (`ulimit -n`).
+ * `npm run bench:streams`: the cost of idle streams of `/v1/changes` for one process of `serve`: memory, and the rate
+ * of the hot path. The rate is compared with that of a process without streams, in turn, a pair every few seconds: a
+ * shared machine changes its speed more often than streams can be opened and closed. Needs wrk, dist (`npm run
+ * build`), and two file descriptors a stream (`ulimit -n`).
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
@@ -57,7 +57,7 @@ const serve = async (name: string) =>
 const [api, without] = [await serve('with'), await serve('without')];
 const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
 const headers = { authorization: `Bearer ${filled.token}` };
-/** Answers a second, and how many one second of the server's CPU time makes. */
+/** Answers a second, and answers for each second of the server's CPU time. */
 const rate = async ({ port, pid }: { readonly port: number; readonly pid: number }) => {
   const before = cpuSeconds(pid);
   const { perSecond, answers } = await runWrk({ port, path, headers, seconds });
@@ -85,7 +85,7 @@ for (let round = 1; round <= rounds; round++) {
   ratios.push(...found);
   told = Math.max(told, await tell(sockets));
   await Promise.all(sockets.map(close));
-  // To take leave of them all keeps the server busy for a moment.
+  // Closing all of them occupies the server for a moment.
   await rate(api).catch(() => 0);
   const sorted = found.toSorted((a, b) => a - b);
   const shown = `${sorted[0]?.toFixed(2)} to ${sorted.at(-1)?.toFixed(2)}`;
@@ -103,7 +103,7 @@ const bars: Bar[] = [
     limit: 0.95,
     bound: 'least',
   },
-  // The other process shares its core with the streams, so that this is a little better than it is.
+  // The other process shares its core with the streams, so that this value is a little too good.
   { what: 'hot path with them, of what it is without, in the same time', found: median(ratios), unit: '' },
   { what: 'one change reaches all of them', found: told, unit: 's' },
 ];
@@ -146,7 +146,7 @@ function openStream(token: string): Promise<Socket> {
   });
 }
 
-/** @returns seconds until a change of price has reached every stream */
+/** @returns seconds until a price change has reached every stream */
 async function tell(sockets: readonly Socket[]): Promise<number> {
   const heard = sockets.map(
     (socket) =>

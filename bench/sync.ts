@@ -1,7 +1,6 @@
 /**
- * `npm run bench:sync`: a million offers through the real job, store and publisher, against what PostgreSQL itself
- * does with the same rows in the same run; with `--clusters`, the clusters of many organizations. See
- * docs/performance.md.
+ * `npm run bench:sync`: a million offers through the real job, store and publisher, compared with PostgreSQL's time
+ * for the same rows in the same run; with `--clusters`, the clusters of many organizations. See docs/performance.md.
  */
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
@@ -26,7 +25,7 @@ const { values } = parseArgs({
 });
 const offers = count('offers', values.offers, REGIONS * 10, REGIONS);
 const rounds = count('rounds', values.rounds, 1);
-// Standard output is the result's.
+// Standard output has only the result.
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 const { bars, results } = values.clusters ? await measureClusters() : await measureCatalogue();

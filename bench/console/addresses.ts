@@ -1,6 +1,6 @@
 /** Addresses that the console requests, each with its bar. Add those of a new page here. */
 
-/** What addresses are made of. */
+/** The parts of addresses. */
 export interface Facts {
   /** A held batch, a machine with a price history, a source with rejected rows. */
   readonly batch: number;
@@ -15,7 +15,7 @@ export interface Facts {
 export interface Address {
   readonly what: string;
   readonly path: string;
-  /** Milliseconds that the median may take. */
+  /** Largest accepted median in milliseconds. */
   readonly limit: number;
 }
 

@@ -1,8 +1,8 @@
-/** A large database as a day of syncs would leave it, written in a few statements: what the console has to show. */
+/** A large database as after a day of syncs, written in a few statements, for the console. */
 import type { Sql } from '../../src/db/connection/connect.ts';
 
 export interface ConsoleSize {
-  /** About so many: of the largest provider a fifth, of eight more a third. */
+  /** Approximate: the largest provider has a fifth, eight more have a third. */
   readonly machines: number;
   /** Ten of these are control planes. */
   readonly sources: number;
@@ -22,7 +22,7 @@ interface ProviderSize {
   readonly types: number;
 }
 
-/** How many regions, and types in each, the n-th catalogue has, from 0. */
+/** The number of regions, and of types in each, of the n-th catalogue, from 0. */
 function sizeOf(n: number, { machines, sources }: ConsoleSize): ProviderSize {
   const split = (count: number, regions: number) => ({
     regions,
@@ -78,7 +78,7 @@ async function addCatalogue(sql: Sql, size: ConsoleSize): Promise<void> {
     insert into region_freshness (source_id, region_id, verified_at)
     select 'source-' || lpad((provider_id - ${FIRST_PROVIDER - 1})::text, 3, '0'), id, now() - interval '10 minutes'
     from regions where organization_id is null`;
-  // One list of types a provider, priced by place; what is too large for the cost-optimized limits is excluded.
+  // One list of types a provider, priced by place; types beyond the cost-optimized limits are excluded.
   await sql`
     insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
       excluded_reason, source_id)
@@ -96,7 +96,7 @@ async function addCatalogue(sql: Sql, size: ConsoleSize): Promise<void> {
       lateral (select cpu * factor as ram,
         round((cpu * 0.0113 + cpu * factor * 0.0021) * (1 + (n * 37 % 50) / 40.0) * (1 + (r.id % 23) / 60.0)
           + t * 0.00001, 5) as hourly) priced`;
-  // A day's move of one price in a hundred.
+  // A day's change of one price in a hundred.
   await sql`
     insert into machine_prices (machine_id, valid_from, valid_to, price, source_amount, source_per, source_currency)
     select id, now() - interval '30 days', case when id % 100 = 0 then now() - interval '5 hours' end, price,

@@ -1,4 +1,4 @@
-/** What was measured, against what was asked for. */
+/** Compares measured values with their goals. */
 import { type Bar, median } from '../support/bar.ts';
 import type { Coherence } from './coherence.ts';
 import type { Hot, HotTarget } from './hot.ts';
@@ -16,7 +16,7 @@ export interface Results {
     readonly node: string;
     readonly rounds: number;
     readonly seconds: number;
-    /** When it began, RFC 3339. */
+    /** Start of the run, RFC 3339. */
     readonly at: string;
   };
   readonly hot: Hot;
@@ -25,14 +25,14 @@ export interface Results {
   readonly starts: Starts;
   readonly processes: Processes | { readonly why: string };
   readonly coherence: Coherence;
-  /** Only where asked for. */
+  /** Only on request. */
   readonly scale: Scale | undefined;
 }
 
 interface Peer {
   readonly server: Server;
   readonly name: string;
-  /** Absent for what is only told. */
+  /** Absent for values without a goal. */
   readonly limit?: number;
   readonly goal?: number;
 }
@@ -44,7 +44,7 @@ const PEERS: readonly Peer[] = [
   { server: 'nginx', name: 'nginx', limit: 0.65, goal: 0.75 },
 ];
 
-/** Of the answers that were to miss memory: fewer from the tier in question, and another thing was measured. */
+/** Minimum share of answers that missed memory: below it, the value measures something else. */
 const MISSES_AT_LEAST = 0.95;
 const MEGABYTE = 1_000_000;
 
@@ -71,7 +71,7 @@ export function barsOf(results: Results): Bar[] {
   ];
 }
 
-/** In each round both were measured within seconds of each other, so that it is their ratio that is comparable. */
+/** Both values of a round were measured within seconds of each other, so their ratio is comparable. */
 export function ratios(mine: readonly number[], theirs: readonly number[]): number[] {
   return mine.map((figure, round) => figure / (theirs[round] ?? Number.NaN));
 }
@@ -89,29 +89,29 @@ function hotBars({ what, perSecond, cpu }: HotTarget): Bar[] {
       ...(goal === undefined ? {} : { goal }),
     };
     if (theirs) return [{ ...bar, ...ratioOf(mine, theirs) }];
-    // Whoever has no figure at a 304 was not asked for one.
+    // A server without a value at a 304 was not measured there.
     return server === 'nginx' && perSecond.redis ? [{ ...bar, note: NGINX_MISSING }] : [];
   });
   return [own, ...others, ...platformBar(what, perSecond), cpuBar(what, perSecond, cpu)];
 }
 
-/** Only told: how far Node itself gets, which is about as far as anything that runs on it can. */
+/** Without a goal: the rate of Node itself, about the maximum of any server on it. */
 function platformBar(what: string, { bare, nginx }: HotTarget['perSecond']): Bar[] {
   return bare && nginx
     ? [{ what: `${what}: bare node:http / nginx`, unit: '×', ...ratioOf(bare, nginx) }]
     : [];
 }
 
-/** The least that memory's answers may reach of a bare server, by what each costs: wall time is told beside it. */
+/** The minimum of memory's answers relative to a bare server, by CPU time. The wall time has no goal. */
 const CPU_AT_LEAST = 0.95;
 
-/** CPU time instead of answers a second: of all figures the one in which the rest of the machine shows least. */
+/** CPU time instead of answers a second: of all values, it depends least on the rest of the machine. */
 function cpuBar(
   what: string,
   perSecond: HotTarget['perSecond'],
   { fleetbook = [], bare = [] }: HotTarget['cpu'],
 ): Bar {
-  // Far below all of it, the load or the rest of the machine was what set the pace.
+  // If the server's share is far below all of it, the load or the rest of the machine was the bottleneck.
   const used = (cpu: readonly number[], figures: readonly number[] = []) =>
     percent(median(cpu.map((micros, round) => (micros * (figures[round] ?? 0)) / 1e6)));
   const shares = `${used(fleetbook, perSecond.fleetbook)} and ${used(bare, perSecond.bare)} of the core`;
@@ -223,7 +223,7 @@ function scaleBars({
       note: `${(redisBytes / MEGABYTE).toFixed(0)} MB in Redis`,
     },
     {
-      what: 'reader memory beside the program itself',
+      what: 'reader memory without the program itself',
       found: (most - before) / MEGABYTE,
       unit: 'MB',
       limit: memoryLimit / MEGABYTE,

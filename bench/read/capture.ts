@@ -1,9 +1,9 @@
-/** One real answer, kept so that others can give the same bytes. */
+/** Captures one real answer, so that other servers can send the same bytes. */
 import { request } from 'node:http';
 
 export interface Answer {
   readonly status: number;
-  /** In the order and spelling of the wire, without what Node's server adds by itself. */
+  /** In the order and spelling as sent, without the headers that Node's server adds. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
   /** From its `Keep-Alive` field. */

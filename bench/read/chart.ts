@@ -1,4 +1,4 @@
-/** Answers a second as bars, a row for each kind of request, as SVG that reads well on light and on dark. */
+/** Answers a second as bars, a row for each kind of request, as SVG that is readable on light and on dark. */
 import { median } from '../support/bar.ts';
 import type { Results } from './bars.ts';
 import type { Server } from './targets.ts';
@@ -27,7 +27,7 @@ export function chart({ hot, machine }: Pick<Results, 'hot' | 'machine'>): strin
       const figures = perSecond[server];
       return figures ? [{ server, name, figures, value: median(figures) }] : [];
     });
-    // Each row has a scale of its own: lists of 100 KB are not to be compared with 304s.
+    // Each row has a separate scale, since lists of 100 KB and 304s are not comparable.
     const most = Math.max(...found.flatMap(({ figures }) => figures));
     const x = (value: number) => round((value / most) * (WIDTH - LEFT - RIGHT));
     lines.push(`<text class="what" x="20" y="${y + 11}">${escaped(what)}</text>`);
@@ -72,7 +72,7 @@ ${footer(machine)
 `;
 }
 
-/** Where and how it was measured, in two lines. */
+/** The machine and the method of the run, in two lines. */
 export function footer({ cores, pinned, node, rounds, seconds, at }: Results['machine']): string[] {
   const where = pinned ? 'server and load pinned to one each' : 'nothing pinned';
   const took = rounds === 1 ? 'one round' : `medians of ${rounds} interleaved rounds`;

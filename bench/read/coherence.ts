@@ -1,4 +1,4 @@
-/** From a commit in Postgres until every reader shows what was committed. */
+/** The time from a commit in Postgres until each reader returns the committed data. */
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -11,18 +11,18 @@ import type { Scene } from './scene.ts';
 
 export interface Coherence {
   readonly readers: number;
-  /** Milliseconds from the commit to the last of the readers, one figure a change. */
+  /** Milliseconds of each change, from the commit to the last of the readers. */
   readonly told: readonly number[];
-  /** The same where every message about it was lost. */
+  /** The same with all its messages lost. */
   readonly untold: readonly number[];
   /** Messages that were lost on the way to readers. */
   readonly lost: number;
-  /** Answers, on one connection, that were older than one before. */
+  /** Answers, on one connection, that were older than an earlier one. */
   readonly older: number;
 }
 
 const READERS = 3;
-/** Milliseconds between two looks of one connection. */
+/** Milliseconds between two reads of one connection. */
 const EVERY_MS = 2;
 const PATIENCE_MS = 10_000;
 
@@ -65,7 +65,7 @@ export async function measureCoherence(
   say(`coherence: ${changes.untold} changes whose messages are lost`);
   way.deaf = true;
   for (let i = 0; i < changes.untold; i++) {
-    // At any moment between two looks of the readers at the revision.
+    // At a random moment between two checks of the revision by the readers.
     await sleep((i * 137) % 1000);
     untold.push(await change());
   }
@@ -75,7 +75,7 @@ export async function measureCoherence(
 
 let repriced = 0;
 
-/** As a sync does it: the row and the version in one statement. Prices only rise, so that an older answer shows. */
+/** Like a sync: the row and the version in one statement. Prices only rise, so that an older answer is detectable. */
 async function reprice(sql: Sql, regionId: number, machineId: number): Promise<number> {
   repriced += 1;
   const price = 1 + repriced / 1000;
@@ -85,7 +85,7 @@ async function reprice(sql: Sql, regionId: number, machineId: number): Promise<n
   return price;
 }
 
-/** Looks at one reader over one connection. */
+/** Reads from one reader over one connection. */
 class Watcher {
   readonly #port: number;
   readonly #path: string;
@@ -100,7 +100,7 @@ class Watcher {
     this.#headers = { authorization: `Bearer ${token}` };
   }
 
-  /** Resolves with when (ms) a price of this height was first answered. @throws Error when it never is */
+  /** Resolves with the time (ms) of the first answer with this price. @throws Error if there is none */
   async until(price: number): Promise<number> {
     const started = performance.now();
     while (performance.now() - started < PATIENCE_MS) {
@@ -111,7 +111,7 @@ class Watcher {
     throw new Error(`a reader did not show a change within ${PATIENCE_MS} ms`);
   }
 
-  /** Resolves when memory answers. */
+  /** Resolves once memory answers. */
   async memory(): Promise<void> {
     for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(EVERY_MS)) {
       if ((await this.#look()).tier === 'memory') return;

@@ -1,16 +1,16 @@
-/** The way to Redis, on which what was published can get lost while everything else passes. */
+/** A proxy to Redis that can lose published messages and passes all else. */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface DeafRedis extends AsyncDisposable {
-  /** The server's URL, by way of this one. */
+  /** The server's URL, through the proxy. */
   readonly url: string;
-  /** While true, subscribers hear nothing of what is published; their connections stay. */
+  /** While true, subscribers receive no published message; their connections stay open. */
   deaf: boolean;
   /** Chunks that were lost. */
   readonly lost: number;
 }
 
-/** A published message as RESP2 writes it, and no other answer: subscribers also get answers to their pings. */
+/** A published message in RESP2, and no other answer: subscribers also get answers to their pings. */
 const MESSAGE = '$7\r\nmessage\r\n';
 
 export async function deafRedis(redisUrl: string): Promise<DeafRedis> {

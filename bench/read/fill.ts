@@ -1,4 +1,4 @@
-/** A database as syncs would leave it, written in a few statements, and published by the real publisher. */
+/** A database as after syncs, written in a few statements and published by the real publisher. */
 
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
@@ -13,7 +13,7 @@ import { startPulse } from '../../src/snapshot/publish/pulse.ts';
 export const PROVIDER = 900;
 
 export interface Size {
-  /** Regions that are alike, beside the two whose lists have a size of their own. */
+  /** Number of equal regions, without the two with special list sizes. */
   readonly regions: number;
   readonly machinesPerRegion: number;
   readonly organizations: number;
@@ -25,7 +25,7 @@ const SMALL = 16;
 const LARGE = 510;
 
 export interface Filled {
-  /** A list of 3 KB, one of 100 KB, and those that are alike. */
+  /** A list of 3 KB, one of 100 KB, and the equal ones. */
   readonly small: number;
   readonly large: number;
   readonly regions: readonly number[];
@@ -33,7 +33,7 @@ export interface Filled {
   readonly machine: number;
   readonly slug: string;
   readonly organization: number;
-  /** Good for reading everything of `organization`, then one for each of the other organizations. */
+  /** A token with all rights of `organization`, then one for each of the other organizations. */
   readonly token: string;
   readonly tokens: readonly string[];
 }
@@ -125,7 +125,7 @@ async function addTokens(sql: Sql, organizations: readonly number[]): Promise<st
 }
 
 export interface BenchPublisher extends AsyncDisposable {
-  /** As a sync does after its commit. @returns the number of documents */
+  /** Publishes as a sync does after its commit. @returns the number of documents */
   publish(): Promise<number>;
 }
 

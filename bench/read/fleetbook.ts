@@ -1,4 +1,4 @@
-/** The real `serve`, from dist, with metrics on and its log going to a file. */
+/** The real `serve`, from dist, with metrics and with its log in a file. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
@@ -8,18 +8,18 @@ export const CLI = join(ROOT, 'dist/src/cli.js');
 
 export interface Fleetbook extends Program {
   readonly port: number;
-  /** Answers so far by the tier that gave them. */
+  /** Answers so far by tier. */
   tiers(): Promise<Readonly<Record<string, number>>>;
 }
 
 const OPS_TOKEN = 'the-operators-token-of-the-benchmark';
 
-/** @throws Error when dist is not there, or `serve` does not start. */
+/** @throws Error if dist is missing or `serve` does not start */
 export async function startFleetbook(options: {
   readonly env: Readonly<Record<string, string>>;
   readonly logFile: string;
   readonly core?: 'server' | 'any';
-  /** As for `--processes`. */
+  /** The value of `--processes`. */
   readonly processes?: number;
 }): Promise<Fleetbook> {
   if (!existsSync(CLI)) throw new Error('dist is not there; run: npm run build');
@@ -38,7 +38,7 @@ export async function startFleetbook(options: {
   };
 }
 
-/** What `serve` is given everywhere here: nothing that is not a setting of its own. */
+/** The environment of `serve` in each benchmark, without special settings. */
 export function serveEnvironment(
   env: Readonly<Record<string, string>>,
   opsPort: number,
@@ -59,7 +59,7 @@ async function readTiers(opsPort: number): Promise<Record<string, number>> {
   return found;
 }
 
-/** The share of answers since `before` that came from this tier. */
+/** The share of answers since `before` from this tier. */
 export function shareOf(
   tier: string,
   before: Readonly<Record<string, number>>,

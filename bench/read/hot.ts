@@ -1,4 +1,4 @@
-/** What memory answers, side by side with servers that do less, or what one would write first. */
+/** Measures answers from memory next to simpler servers and next to naive implementations. */
 import { join } from 'node:path';
 import { startFleetbook } from './fleetbook.ts';
 import { type Paced, paceRounds } from './paced.ts';
@@ -14,9 +14,9 @@ export interface HotTarget {
   readonly what: string;
   /** Bytes. */
   readonly body: number;
-  /** Answers a second, one figure a round. */
+  /** Answers a second, one value a round. */
   readonly perSecond: Readonly<Partial<Record<Server, readonly number[]>>>;
-  /** Microseconds of CPU time an answer, likewise: what else the machine does shows less in it. */
+  /** Microseconds of CPU time an answer, one value a round: it depends less on the rest of the machine. */
   readonly cpu: Readonly<Partial<Record<Server, readonly number[]>>>;
 }
 
@@ -25,10 +25,10 @@ export interface Hot {
   readonly halfLoad: Paced;
 }
 
-/** Of what `quick` asks for. */
+/** The targets of `quick`. */
 const QUICK = new Set(['list', 'machine', 'unchanged']);
 
-/** How many times as long as a measurement the warming up takes. */
+/** The length of the warm-up in measurements. */
 const WARM_UP = 3;
 
 type Figures = Partial<Record<Server, number[]>>;
@@ -61,7 +61,7 @@ export async function measureHot(scene: Scene): Promise<Hot> {
       const none = (): Figures => Object.fromEntries(servers.map((server) => [server, []]));
       return { target, servers, perSecond: none(), cpu: none() };
     });
-  // Round 0 warms up, for longer than it is measured: its figures are of code that is not compiled yet.
+  // Round 0 is a longer warm-up: its values are of code that is not compiled yet.
   for (let round = 0; round <= rounds; round++) {
     say(round === 0 ? 'hot answers: warming up' : `hot answers: round ${round} of ${rounds}`);
     for (const { target, servers, perSecond, cpu } of all) {
@@ -104,7 +104,7 @@ export async function measureHot(scene: Scene): Promise<Hot> {
   };
 }
 
-/** The two that are closest are asked one right after the other, each first in every other round. */
+/** The two closest servers are measured directly after each other, each first in every other round. */
 function inTurn([mine, bare, ...rest]: readonly Server[], round: number): Server[] {
   const pair = [mine, bare].filter((server) => server !== undefined);
   if (round % 2 === 1) pair.reverse();
@@ -112,7 +112,7 @@ function inTurn([mine, bare, ...rest]: readonly Server[], round: number): Server
   return [...pair, ...rest.slice(start), ...rest.slice(0, start)];
 }
 
-/** Of those whose time is worth comparing; the others' is NaN. */
+/** Compares servers with comparable times; NaN for the others. */
 function pidOf(server: Server, fleetbook: number, { barePid }: Peers): number {
   if (server === 'fleetbook') return fleetbook;
   return server === 'bare' ? barePid : -1;

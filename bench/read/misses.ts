@@ -1,4 +1,6 @@
-/** What is not in memory: readers with room for next to nothing, asked for more keys than they can hold, in turn. */
+/**
+ * Measures misses of memory: readers with almost no memory get requests for more keys than they can store, in turn.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
@@ -10,25 +12,25 @@ import type { Scene } from './scene.ts';
 import { cycleScript, runWrk } from './wrk.ts';
 
 export interface Miss {
-  /** Answers a second, one figure a round. */
+  /** Answers a second, one value a round. */
   readonly fleetbook: readonly number[];
   readonly peer: readonly number[];
-  /** Fleetbook's answers that came from the tier in question: the rest came out of memory after all. */
+  /** Fleetbook's answers from the measured tier: the others came from memory after all. */
   readonly share: number;
 }
 
 export interface Misses {
-  /** Lists of regions, memory useless. */
+  /** Lists of regions, without hits in memory. */
   readonly redis: Miss;
   /** The same with the cache's Redis away. */
   readonly postgres: Miss;
-  /** Organizations' clusters, each asked for with a token of its own, with the cache's Redis away. */
+  /** Organizations' clusters, each with a different token, with the cache's Redis away. */
   readonly postgresClusters: Miss;
 }
 
 /**
- * Room for the token, the list of providers and some eighty regions, of a thousand that are asked for in turn: with
- * still less, 64 requests at once drive out what each of them needs before its own list is read.
+ * Room for the token, the list of providers and about eighty of a thousand regions. With less, 64 concurrent requests
+ * would evict each other's inputs before they are used.
  */
 const LITTLE_MEMORY = '2500000';
 

@@ -17,7 +17,7 @@ export function findNginx(): string | undefined {
   return onPath('nginx');
 }
 
-/** @throws Error when it does not listen within five seconds. */
+/** @throws Error if it does not listen within five seconds */
 export async function startNginx(
   binary: string,
   folder: string,
@@ -44,7 +44,7 @@ export async function startNginx(
   return { ports, [Symbol.asyncDispose]: () => stop(child) };
 }
 
-/** Its own by itself: these stay away from `add_header`. */
+/** Headers that nginx sets itself, so `add_header` must not. */
 const WRITTEN_BY_NGINX = new Set(['content-length', 'content-type']);
 
 function configuration(
@@ -65,7 +65,7 @@ ${headers
     }
   }`,
   );
-  // Started by root its workers would be somebody who may not look into the folder.
+  // Started by root, its workers would run as a user who may not read the folder.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   return `
 ${user}

@@ -12,7 +12,7 @@ export interface PaceTask {
   readonly seconds: number;
 }
 
-/** Milliseconds from when a request was due, not from when it could be sent: waiting for the server counts. */
+/** Milliseconds from the request's due time, not from its sending: waiting for the server counts. */
 export interface PacedRun {
   readonly p50: number;
   readonly p99: number;
@@ -20,7 +20,7 @@ export interface PacedRun {
   readonly answered: number;
 }
 
-/** Runs the client in a process of its own, on the load's core. @throws Error when an answer was not as expected */
+/** Runs the client in a separate process on the load's core. @throws Error for an unexpected answer */
 export async function runPace(task: PaceTask, logFile: string): Promise<PacedRun> {
   const script = join(import.meta.dirname, 'programs/pace.ts');
   const log = openSync(logFile, 'a');
@@ -36,7 +36,7 @@ export async function runPace(task: PaceTask, logFile: string): Promise<PacedRun
     child.once('close', resolve);
   });
   if (code !== 0) {
-    // The log goes with the bench's folder.
+    // The log is removed with the bench's folder.
     const why = /^\w*Error: .*/m.exec(readFileSync(logFile, 'utf8'))?.[0] ?? 'it said nothing';
     throw new Error(`the paced client ended with code ${code}: ${why}`);
   }

@@ -1,4 +1,4 @@
-/** How long answers take while a server is asked at a fixed rate: half of what Fleetbook can do, for both. */
+/** Measures latency at a fixed rate: half of Fleetbook's maximum, for both servers. */
 
 import { join } from 'node:path';
 import { median } from '../support/bar.ts';
@@ -15,7 +15,7 @@ export interface Paced {
 export async function paceRounds(options: {
   readonly rounds: number;
   readonly seconds: number;
-  /** Answers a second that Fleetbook gave at most, one figure a round. */
+  /** Fleetbook's maximum rate in answers a second, one value a round. */
   readonly most: readonly number[];
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

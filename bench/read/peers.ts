@@ -1,4 +1,4 @@
-/** The servers beside which Fleetbook is measured, each a process of its own. */
+/** The compared servers, each in a separate process. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Answer, stored } from './capture.ts';
@@ -9,11 +9,11 @@ import type { Server } from './targets.ts';
 
 export interface Peers extends AsyncDisposable {
   readonly barePid: number;
-  /** Undefined where there is no such server. */
+  /** Undefined if there is no such server. */
   portOf(server: Exclude<Server, 'fleetbook'>, targetId: string): number | undefined;
 }
 
-/** @param answers what Fleetbook answered, by the target's id */
+/** @param answers Fleetbook's answers, by the target's id */
 export async function startPeers(scene: Scene, answers: Readonly<Record<string, Answer>>): Promise<Peers> {
   const { databaseUrl, redisUrl, filled, folder } = scene;
   await using opened = new AsyncDisposableStack();

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Of the clock that /proc counts in: the same on every Linux that Node runs on. */
+/** Ticks a second of the clock in /proc: the same on every Linux that Node runs on. */
 const TICKS_A_SECOND = 100;
 
-/** Seconds of CPU time, user and system, that a process has had; NaN where the system does not tell in Linux's way. */
+/** Returns seconds of CPU time, user and system, of a process; NaN outside of Linux. */
 export function cpuSeconds(pid: number): number {
   const fields = procFile(pid, 'stat')
     ?.replace(/^.*\) /, '')
@@ -11,7 +11,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields?.[11]) + Number(fields?.[12])) / TICKS_A_SECOND;
 }
 
-/** Bytes of memory that a process has; NaN likewise. */
+/** Returns bytes of memory of a process; NaN outside of Linux. */
 export function residentBytes(pid: number): number {
   const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(procFile(pid, 'status') ?? '') ?? [];
   return Number(kib) * 1024;

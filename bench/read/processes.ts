@@ -1,4 +1,4 @@
-/** `serve --processes N` beside one process, where there are cores for both of them and for the load. */
+/** Compares `serve --processes N` with one process, if there are cores for both of them and for the load. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { ask } from './capture.ts';
@@ -10,12 +10,12 @@ import { runWrk } from './wrk.ts';
 
 export interface Processes {
   readonly processes: number;
-  /** Answers a second, one figure a round. */
+  /** Answers a second, one value a round. */
   readonly one: readonly number[];
   readonly all: readonly number[];
 }
 
-/** Why it cannot be measured here, or how many processes are. */
+/** The number of processes, or the reason why it cannot be measured here. */
 export function processesToMeasure(): { readonly count: number } | { readonly why: string } {
   const { stdout } = spawnSync(process.execPath, [CLI, 'serve', '--help'], { encoding: 'utf8' });
   if (!stdout.includes('--processes')) return { why: 'serve has no --processes' };

@@ -1,4 +1,4 @@
-/** Starts the servers that are measured, each as a process of its own on the core that is kept for servers. */
+/** Starts the measured servers, each in a separate process on the servers' core. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -12,10 +12,10 @@ export const ROOT = join(import.meta.dirname, '../..');
 export const CORES = availableParallelism();
 
 const taskset = onPath('taskset');
-/** Without two cores, or taskset(1), whoever measures says that nothing was pinned. */
+/** Undefined without two cores or taskset(1); then the result states that nothing was pinned. */
 export const PINNED = taskset !== undefined && CORES >= 2;
 
-/** The command that runs `command` on the servers' or the load's core, where cores can be chosen. */
+/** The command that runs `command` on the servers' or the load's core, if cores can be chosen. */
 export function pinned(
   core: 'server' | 'load' | 'any',
   command: string,
@@ -31,10 +31,10 @@ export interface Program extends AsyncDisposable {
 }
 
 export interface ProgramOptions {
-  /** Of Node itself: its flags, the script, and what it is given. */
+  /** Arguments of Node: its flags, the script, and the script's arguments. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** File that takes its standard error, as a service manager would. */
+  /** File of its standard error, as with a service manager. */
   readonly logFile: string;
   readonly core?: 'server' | 'any';
 }
@@ -42,7 +42,7 @@ export interface ProgramOptions {
 const START_MS = 30_000;
 const STOP_MS = 15_000;
 
-/** @throws Error when it ends before it says that it is ready, or is not ready in time; its log says more. */
+/** @throws Error if it ends before it reports that it is ready, or is not ready in time; its log has the reason */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const child = spawnProgram(options);
   const ready = Promise.withResolvers<ReadyDetails>();

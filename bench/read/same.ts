@@ -1,13 +1,13 @@
-/** Whether those who are compared give the same answer. */
+/** Checks that the compared servers give the same answer. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Answer, ask } from './capture.ts';
 import type { Peers } from './peers.ts';
 import type { Target } from './targets.ts';
 
 /**
- * The bare server has to give the very same header fields and bytes, nginx the same bytes, whoever reads a database the
- * same JSON.
- * @throws Error naming who does not.
+ * The bare server must send the same header fields and bytes, nginx the same bytes, a server with a database the same
+ * JSON.
+ * @throws Error that names the differing server
  */
 export async function checkPeers(
   peers: Peers,

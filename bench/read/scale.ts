@@ -1,4 +1,7 @@
-/** A large catalogue: whether a reader's memory keeps its bound, and whether its size shows at the start. */
+/**
+ * A large catalogue: checks that a reader's memory stays within its limit, and that its size does not delay the
+ * start.
+ */
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { startServers } from '../support/servers.ts';
@@ -14,13 +17,13 @@ export interface Scale {
   /** Seconds of filling the tables and of publishing everything. */
   readonly filling: number;
   readonly publishing: number;
-  /** Bytes that Redis holds. */
+  /** Bytes that Redis stores. */
   readonly redisBytes: number;
-  /** Lists that were asked for, of regions and of organizations, and single machines and clusters. */
+  /** Number of read lists, of regions and of organizations, and of single machines and clusters. */
   readonly asked: number;
   /** Of these: 503, since neither Redis nor PostgreSQL answered in time. */
   readonly unavailable: number;
-  /** Bytes: a reader that has answered once, and the most that it had while everything was asked for. */
+  /** Bytes of a reader after its first answer, and its maximum while everything is read. */
   readonly before: number;
   readonly most: number;
   readonly memoryLimit: number;
@@ -67,7 +70,7 @@ export async function measureScale(options: {
     if (status === 503) unavailable += 1;
     else if (status !== 200) throw new Error(`${path} was answered ${status}`);
   };
-  // So often that what the program itself needs is there.
+  // Often enough to load all of the program's code.
   for (let i = 0; i < WARMING; i++) await get(`/v1/machines?provider=${PROVIDER}&region=${filled.small}`);
   const before = residentBytes(fleetbook.pid);
   const machineIds = await database.sql<{ id: number }[]>`

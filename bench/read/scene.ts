@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Filled } from './fill.ts';
 
-/** What every measurement starts from: servers that run, with data in them. */
+/** The start of each measurement: running servers with data. */
 export interface Scene {
   readonly databaseUrl: string;
   readonly redisUrl: string;
@@ -10,9 +10,9 @@ export interface Scene {
   /** For logs and files. */
   readonly folder: string;
   readonly rounds: number;
-  /** Of one stretch of load; whole ones. */
+  /** Seconds of one stretch of load, a whole number. */
   readonly seconds: number;
-  /** Leaves out what is most alike. */
+  /** Omits the most similar measurements. */
   readonly quick: boolean;
   readonly say: (line: string) => void;
 }

@@ -1,4 +1,4 @@
-/** A thousand callers who all want, at the same moment, what is not in memory. */
+/** A thousand clients that request the same uncached document at the same moment. */
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Sql } from '../../src/db/connection/connect.ts';
@@ -12,15 +12,15 @@ export interface SingleFlight {
   readonly callers: number;
   /** Answers with the list. */
   readonly answered: number;
-  /** Statements that PostgreSQL executed meanwhile in the reader's role. */
+  /** Statements that PostgreSQL executed in the reader's role during this time. */
   readonly queries: number;
 }
 
 const CALLERS = 1000;
 
 /**
- * The cache's Redis is away, the token and the list of providers are known already, so that what is counted is the
- * reading of one region. `sql` is the owner's, on a server that has pg_stat_statements.
+ * The cache's Redis is away, but the token and the list of providers are already known, so that only the read of one
+ * region is counted. `sql` is the owner's, on a server that has pg_stat_statements.
  */
 export async function measureSingleFlight(
   { databaseUrl, folder, filled }: Scene,
@@ -64,7 +64,7 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-/** @returns the status of the answer, when all of it has come */
+/** @returns the status of the answer once it is complete */
 function exchange(socket: Socket, request: string): Promise<number> {
   return new Promise((resolve, reject) => {
     let head = '';

@@ -1,4 +1,4 @@
-/** From starting the process to its first answer. */
+/** Measures the time from the start of the process to its first answer. */
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -10,12 +10,12 @@ import { type ProgramOptions, spawnProgram, stop } from './program.ts';
 import type { Scene } from './scene.ts';
 
 export interface Starts {
-  /** Milliseconds, one figure a start. */
+  /** Milliseconds, one value a start. */
   readonly fleetbook: readonly number[];
   readonly fastify: readonly number[];
 }
 
-/** All that a program with Fastify has to do before it can answer. */
+/** The minimum work of a program with Fastify before it can answer. */
 const FASTIFY = `
 import Fastify from 'fastify';
 const app = Fastify();
@@ -36,7 +36,7 @@ export async function measureStarts(
   const found = { fleetbook: [] as number[], fastify: [] as number[] };
   const logFile = join(folder, 'starts.log');
   const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
-  // The first of each reads the files from the disk.
+  // The first start of each reads the files from the disk.
   for (let start = 0; start <= times; start++) {
     say(`starts: ${start === 0 ? 'warming up' : `${start} of ${times}`}`);
     for (const server of ['fleetbook', 'fastify'] as const) {

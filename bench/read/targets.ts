@@ -1,4 +1,4 @@
-/** What is asked for, and Fleetbook's own answers to it, which the others then give. */
+/** The requests, and Fleetbook's answers, which the other servers then give. */
 import { type Answer, ask } from './capture.ts';
 import { type Filled, PROVIDER } from './fill.ts';
 
@@ -9,11 +9,11 @@ export interface Target {
   readonly what: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Who is asked for it beside Fleetbook. */
+  /** The other servers of this request. */
   readonly peers: readonly Server[];
 }
 
-/** @throws Error when memory did not answer as it should. */
+/** @throws Error if memory did not answer as expected */
 export async function captureAnswers(
   port: number,
   filled: Filled,

@@ -1,4 +1,4 @@
-/** wrk(1), on the core that is kept for the load. */
+/** wrk(1), on the load's core. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { onPath } from '../../src/processes/on-path.ts';
@@ -6,13 +6,13 @@ import { pinned } from './program.ts';
 
 export interface Load {
   readonly port: number;
-  /** Without a script: the one path that is asked for. */
+  /** The path of all requests, unless a script chooses them. */
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly seconds: number;
-  /** 64 unless given. */
+  /** Default: 64. */
   readonly connections?: number;
-  /** More than one are on no core of their own. 1 unless given. */
+  /** With more than one, threads share cores. Default: 1. */
   readonly threads?: number;
   /** A Lua file that makes the requests. */
   readonly script?: string;
@@ -24,13 +24,12 @@ export function findWrk(): string | undefined {
 
 export interface Answered {
   readonly perSecond: number;
-  /** In all. */
+  /** In total. */
   readonly answers: number;
 }
 
 /**
- * @throws Error when any answer was none or had a status of 400 or more, or a connection failed: such a figure would
- * be of something else.
+ * @throws Error for a missing answer, a status of 400 or more, or a failed connection: the result would be invalid
  */
 export async function runWrk(load: Load): Promise<Answered> {
   const { port, path = '/', headers = {}, seconds, connections = 64, threads = 1, script } = load;
@@ -46,7 +45,7 @@ export async function runWrk(load: Load): Promise<Answered> {
   return readWrk(stdout);
 }
 
-/** Reads what wrk prints. @throws Error as `runWrk` does */
+/** Reads the output of wrk. @throws Error as `runWrk` does */
 export function readWrk(output: string): Answered {
   const [, perSecond] = /^Requests\/sec:\s+([\d.]+)/m.exec(output) ?? [];
   const trouble = /^\s*(?:Non-2xx or 3xx responses|Socket errors):.*$/m.exec(output)?.[0].trim();
@@ -58,7 +57,7 @@ export function readWrk(output: string): Answered {
   return { perSecond: Number(perSecond), answers: Number(answers) };
 }
 
-/** A wrk script that asks for one request after the other, around and around. */
+/** A wrk script that sends the requests in turn, repeatedly. */
 export function cycleScript(
   requests: readonly { readonly path: string; readonly headers: Readonly<Record<string, string>> }[],
 ): string {

@@ -1,4 +1,4 @@
-/** The catalogue that is searched, made on the fly and the same every time. */
+/** The searched catalogue, generated on demand and the same every time. */
 
 import type { RegionUpdate } from '../../src/features/search/catalogue-index.ts';
 import { ColumnsBuilder, type MachineWithFacts } from '../../src/snapshot/document/build-columns.ts';
@@ -13,7 +13,7 @@ const ARCHITECTURES = ['x86_64', 'x86_64', 'arm64'];
 
 export const providerOf = (region: number): number => (region % PROVIDERS) + 1;
 
-/** The machines of one region, the cheapest first. @param factor of its prices */
+/** The machines of one region, cheapest first. @param factor of its prices */
 export function machinesOf(region: number, perRegion: number, factor = 1): MachineWithFacts[] {
   return Array.from({ length: perRegion }, (_, type): MachineWithFacts => {
     const cpu = CPUS[type % CPUS.length] ?? 1;
@@ -37,7 +37,7 @@ export function machinesOf(region: number, perRegion: number, factor = 1): Machi
   }).sort((a, b) => a.price - b.price || a.id - b.id);
 }
 
-/** As a reader gets it. */
+/** In the reader's format. */
 export function updateOf(region: number, machines: readonly MachineWithFacts[], version = 1): RegionUpdate {
   const provider = { id: providerOf(region), name: `Provider ${providerOf(region)}` };
   const place = { id: region, name: `Region ${region}`, code: `zone-${region}` };

@@ -1,10 +1,10 @@
-/** What is asked: ordinary questions, and those that cost the most. The same as a search and as SQL. */
+/** The searches: ordinary ones and the most expensive ones, both as a search and as SQL. */
 import { GIGABYTE } from '../../src/features/search/dictionary.ts';
 import type { Filters, Sort } from '../../src/features/search/question.ts';
 
 export interface Question {
   readonly what: string;
-  /** As the API takes it. */
+  /** In the API's format. */
   readonly query: string;
   readonly filters: Filters;
   readonly sort: Sort;

@@ -1,14 +1,14 @@
 /** A measured value and its goal. */
 export interface Bar {
   readonly what: string;
-  /** Absent where it could not be measured; `note` says why. */
+  /** Absent if it could not be measured; `note` states the reason. */
   readonly found?: number;
   readonly unit: string;
-  /** Absent for what is only told. */
+  /** Absent for values without a goal. */
   readonly limit?: number;
-  /** How `found` is to be to the limit: `most` unless given. */
+  /** How `found` compares with the limit; default: `most`. */
   readonly bound?: 'most' | 'least' | 'exactly';
-  /** What is hoped for beyond the limit. */
+  /** The desired value beyond the limit. */
   readonly goal?: number;
   readonly note?: string;
 }
@@ -42,7 +42,7 @@ export function shown(value: number): string {
   return Number.isInteger(value) ? String(value) : value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
-/** NaN for none. */
+/** NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -50,7 +50,7 @@ export function median(values: readonly number[]): number {
   return Number.isInteger(middle) ? ((sorted[middle - 1] ?? Number.NaN) + upper) / 2 : upper;
 }
 
-/** The least value that this share of them does not exceed; NaN for none. */
+/** The least value that at least this share of them does not exceed; NaN for an empty list. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;

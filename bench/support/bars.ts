@@ -10,7 +10,7 @@ export interface Results {
   /** The same with a tenth of the offers. */
   readonly small: Syncs;
   readonly afterFlush: AfterFlush;
-  /** Seconds of a COPY into tables that have the schema's foreign keys as well. */
+  /** Seconds of a COPY into tables with the schema's foreign keys. */
   readonly copyWithForeignKeys: number;
 }
 
@@ -44,7 +44,7 @@ export function barsOf({ rounds, small, afterFlush, copyWithForeignKeys }: Resul
     effect('unchanged: versions bumped', rounds, 'unchanged', 'versions', 0),
     effect('unchanged: documents published', rounds, 'unchanged', 'documents', 0),
     effect('1 % changed: regions bumped', rounds, 'changed', 'versions', CHANGED_REGIONS),
-    // The list of each, and the columns that searches are made of.
+    // The list of each, and the columns for searches.
     effect('1 % changed: documents published', rounds, 'changed', 'documents', 2 * CHANGED_REGIONS),
   );
   for (const [when, figure] of MEMORY) {
@@ -106,7 +106,7 @@ const sum = (steps: readonly Step[], figure: (step: Step) => number): number =>
 const highest = (syncs: Syncs, figure: (step: Step) => number): number =>
   Math.max(...KINDS.map((kind) => figure(syncs[kind])));
 
-/** The round that is farthest from what it should be. */
+/** The round with the largest deviation from its goal. */
 function effect(
   what: string,
   rounds: readonly Round[],

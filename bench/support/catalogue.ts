@@ -1,8 +1,13 @@
-/** The catalogue that the benchmark syncs: made on the fly and the same every time, so that nothing of it is kept. */
+/**
+ * The catalogue that the benchmark syncs: generated on demand and the same every time, so that it needs no memory.
+ */
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 
 export const REGIONS = 200;
-/** Every so many-th region changes, and in it every so many-th machine: a hundredth of the offers, a tenth of the regions. */
+/**
+ * The step between changed regions, and between changed machines in them: a hundredth of the offers, a tenth of the
+ * regions.
+ */
 const CHANGED_REGION = 10;
 const CHANGED_MACHINE = 10;
 /** Regions that a changed catalogue touches. */
@@ -29,7 +34,7 @@ export const SIZES = [
 const PLACES = 25;
 const FAMILIES = ['general', 'compute', 'memory', 'storage', 'burst', 'dense', 'edge'] as const;
 
-/** A source as any other, but for its offers, which are made here and parsed from nowhere. */
+/** An ordinary source whose offers are generated here instead of parsed. */
 export function benchAdapter(shape: CatalogueShape): CatalogueAdapter {
   return {
     id: 'bench',
@@ -48,7 +53,7 @@ async function* items({ offers, edition }: CatalogueShape): AsyncGenerator<Catal
   for (let region = 0; region < REGIONS; region++) {
     yield { kind: 'region', code: regionCode(region), name: `Region ${region + 1}` };
   }
-  // The parsed answer of the upstream is there already, except for the part that grows with the regions.
+  // The upstream's parsed answer already exists, except for the part that grows with the regions.
   const types = Array.from({ length: offers / REGIONS }, (_, type) => machineType(type));
   for (let region = 0; region < REGIONS; region++) {
     const code = regionCode(region);
@@ -76,7 +81,7 @@ interface MachineType {
 function machineType(type: number): MachineType {
   const { cpu, ram } = SIZES[type % SIZES.length] ?? SIZES[0];
   const hourly = cpu * 0.0113 + (type % 997) * 0.00031;
-  // As providers price: one list, and a factor for each place, rounded to the last digit that they print.
+  // Like providers: one list, and a factor for each place, rounded to their last digit.
   const amounts = (more: number) =>
     Array.from({ length: PLACES }, (_, place) => (hourly * (1 + place / 50) + more).toFixed(5));
   return {

@@ -1,4 +1,6 @@
-/** `npm run bench:sync -- --clusters`: many organizations' clusters, first, unchanged, 1 % changed and one changed. */
+/**
+ * `npm run bench:sync -- --clusters`: many organizations' clusters: first, unchanged, 1 % changed and one changed.
+ */
 import type { Redis } from 'ioredis';
 import type { Bar } from './bar.ts';
 import { REGIONS } from './catalogue.ts';
@@ -8,7 +10,7 @@ import { watchEffects } from './effects.ts';
 import type { Step } from './rounds.ts';
 import type { Database } from './servers.ts';
 
-/** Offers of the catalogue that the clusters' machines are found in. */
+/** Offers of the catalogue that has the clusters' machines. */
 const OFFERS = REGIONS * 1000;
 const MEGABYTE = 1_000_000;
 const STEPS = ['first', 'unchanged', 'hundredth', 'one'] as const;

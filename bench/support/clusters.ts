@@ -1,9 +1,12 @@
-/** The control plane that the benchmark syncs: made on the fly and the same every time, so that nothing of it is kept. */
+/**
+ * The control plane that the benchmark syncs: generated on demand and the same every time, so that it needs no
+ * memory.
+ */
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterAdapter, ClusterItem } from '../../src/sources/source.ts';
 import { REGIONS, regionCode, SIZES } from './catalogue.ts';
 
-/** Every so many-th cluster changes with `hundredth`: all the clusters of every so many-th organization. */
+/** The step between changed clusters with `hundredth`: all the clusters of each such organization. */
 const HUNDREDTH = 100;
 
 export interface ClustersShape {
@@ -15,14 +18,14 @@ export interface ClustersShape {
   readonly changed: 'nothing' | 'hundredth' | 'one';
 }
 
-/** Organizations that the change of a hundredth touches. */
+/** Organizations that `hundredth` changes. */
 export function changedOrganizations({ organizations }: ClustersShape): number {
   return organizations / HUNDREDTH;
 }
 
 export const organizationSlug = (organization: number): string => `org-${organization + 1}`;
 
-/** A source as any other, but for its clusters, which are made here and parsed from nowhere. */
+/** An ordinary source whose clusters are generated here instead of parsed. */
 export function benchControlPlane(shape: ClustersShape): ClusterAdapter {
   return {
     id: 'bench-clusters',

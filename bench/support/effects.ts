@@ -1,4 +1,4 @@
-/** What a sync left behind, as the servers themselves count it. */
+/** The effects of a sync, as counted by the servers themselves. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Sql } from '../../src/db/connection/connect.ts';
@@ -6,11 +6,11 @@ import { readLineage } from '../../src/db/lineage.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 
 export interface Effects {
-  /** Rows of the data's own tables that were written, also by transactions that were rolled back. */
+  /** Written rows of the data tables, also by transactions that were rolled back. */
   readonly rowsWritten: number;
-  /** Sum of the versions of all documents but tokens. */
+  /** Sum of the versions of all documents except tokens. */
   readonly versions: number;
-  /** Documents that were set in the cache. */
+  /** Documents that were written to the cache. */
   readonly documents: number;
 }
 
@@ -28,7 +28,7 @@ const TABLES = {
   ],
 } as const;
 
-/** Counts from now on; the function returned says what was added since. */
+/** Starts counting; the returned function gives the additions since. */
 export async function watchEffects(
   sql: Sql,
   redis: Redis,
@@ -61,7 +61,7 @@ async function count(sql: Sql, redis: Redis, tables: readonly string[]): Promise
   };
 }
 
-/** A connection tells what it has counted when it ends, which is a moment after its process has. */
+/** A connection reports its counts when it ends, a moment after its process. */
 async function everybodyLeft(sql: Sql): Promise<void> {
   for (;;) {
     const others = await sql`

@@ -1,4 +1,4 @@
-/** Republishing everything after a loss of the cache, under load. */
+/** Republishes everything after a loss of the cache, under load. */
 import type { Redis } from 'ioredis';
 import { runWorker } from './child.ts';
 import { type Reading, readDuring } from './reading.ts';
@@ -8,7 +8,7 @@ import type { Measured } from './worker.ts';
 export interface AfterFlush {
   readonly measured: Measured;
   readonly reading: Reading;
-  /** Bytes that the cache holds for it. */
+  /** Bytes that the cache stores for it. */
   readonly redisBytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** A reader that asks without a pause, as the API does, while something else happens. */
+/** A reader that reads continuously, like the API, while something else happens. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -9,7 +9,7 @@ import { type Tier, Unavailable } from '../../src/snapshot/document/answer.ts';
 export interface Reading {
   readonly asked: number;
   readonly answered: Readonly<Record<Tier, number>>;
-  /** Answers that there is none: 503 over HTTP. */
+  /** Answers without data: 503 over HTTP. */
   readonly unavailable: number;
   /** Answers with other bytes than before. */
   readonly wrong: number;
@@ -26,12 +26,12 @@ export interface Asked {
   readonly regionIds: readonly number[];
 }
 
-/** Milliseconds between two questions: few enough to ask for every region, many enough to leave the processor alone. */
+/** Milliseconds between two reads: short enough to read every region, long enough to leave the processor idle. */
 const EVERY_MS = 5;
 
 /**
- * Asks for the list of one region after the other until `work` is done. The reader has room
- * in memory for a few regions only, so that most questions reach Redis, or PostgreSQL behind it.
+ * Reads the lists of the regions in turn until `work` is done. The reader has memory for only a few regions, so that
+ * most reads reach Redis, or PostgreSQL behind it.
  */
 export async function readDuring(asked: Asked, work: () => Promise<unknown>): Promise<Reading> {
   const settings = readSettings({

@@ -20,7 +20,7 @@ export interface Syncs {
 }
 
 export interface Round extends Syncs {
-  /** Seconds of the bare COPY: the mean of one before and one after the two syncs of what is there already. */
+  /** Seconds of the bare COPY: the mean of one before and one after the two syncs of stored data. */
   readonly copy: number;
 }
 
@@ -29,12 +29,12 @@ export interface RoundOptions {
   readonly redis: Redis;
   readonly redisUrl: string;
   readonly offers: number;
-  /** Which hundredth changes. */
+  /** The number of the changed hundredth. */
   readonly edition: number;
   readonly say: (line: string) => void;
 }
 
-/** @param keep whether the rows for the yardstick have to be written first */
+/** @param keep whether the rows for the yardstick must be written first */
 export async function runRound(options: RoundOptions, keep: boolean): Promise<Round> {
   const { sql } = options.database;
   const copies: number[] = [];
@@ -51,7 +51,7 @@ export async function runRound(options: RoundOptions, keep: boolean): Promise<Ro
   return { ...syncs, copy: copies.reduce((sum, seconds) => sum + seconds, 0) / copies.length };
 }
 
-/** @param afterFirst what is done between the first sync and the next one */
+/** @param afterFirst runs between the first sync and the next one */
 export async function runSyncs(
   options: RoundOptions,
   afterFirst: () => Promise<void> = async () => {},

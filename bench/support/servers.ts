@@ -1,4 +1,4 @@
-/** Real servers of the benchmark's own, in a temporary folder that goes with them. */
+/** The benchmark's real servers, in a temporary folder that is removed with them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { startRedis } from '../../src/dev/redis.ts';
 export interface Servers extends AsyncDisposable {
   readonly redisUrl: string;
   lastLines(): Promise<string>;
-  /** A migrated database with nothing in it. */
+  /** An empty migrated database. */
   database(name: string): Promise<Database>;
 }
 
@@ -23,9 +23,8 @@ export interface Database extends AsyncDisposable {
 }
 
 /**
- * PostgreSQL as `fleetbook up` starts it, safe against power failures; its statistics and vacuum come when the
- * benchmark says so, between the steps that it measures and never in one of them. `countStatements` makes the extension
- * pg_stat_statements available.
+ * PostgreSQL as `fleetbook up` starts it, durable. The benchmark runs statistics and vacuum between the measured
+ * steps, never during one. `countStatements` adds the extension pg_stat_statements.
  */
 export async function startServers(options: { readonly countStatements?: boolean } = {}): Promise<Servers> {
   await using opened = new AsyncDisposableStack();
@@ -48,7 +47,7 @@ export async function startServers(options: { readonly countStatements?: boolean
       await admin`create database ${admin(name)} template template`;
       const url = urlOf(server.url, name);
       const sql = connect(url);
-      // As for any copy of a database: two with one lineage would take each other's snapshots for their own.
+      // Two databases with one lineage would share snapshots.
       await sql`update lineage set id = gen_random_uuid()`;
       return {
         url,
@@ -63,7 +62,7 @@ export async function startServers(options: { readonly countStatements?: boolean
   };
 }
 
-/** What has to be there from the server's start on. */
+/** Settings from the server's start on. */
 async function preload(embedded: { dataDir: string; database: string }, library: string): Promise<void> {
   await using server = await startEmbeddedPostgres(embedded);
   const sql = connect(server.url);

@@ -1,6 +1,6 @@
 /**
- * The process that is measured: a worker as in production, with one job. Its argument is a `Task` as JSON; what it
- * measured is the one line that it writes.
+ * The measured process: a worker as in production, with one job. Its argument is a `Task` as JSON; its result is the
+ * one line that it writes.
  */
 
 import { readFileSync } from 'node:fs';
@@ -30,23 +30,23 @@ export interface Task {
 /** One stretch of work in the measured process. */
 export interface Stretch {
   readonly seconds: number;
-  /** Of the process' own, user and system. */
+  /** CPU time of the process, user and system. */
   readonly cpuSeconds: number;
   /** Event loop delay in milliseconds: 99.9th percentile and maximum. */
   readonly loopP999: number;
   readonly loopMax: number;
-  /** The most memory that the process had by its end, in bytes. */
+  /** The peak memory of the process, in bytes. */
   readonly rssPeak: number;
 }
 
 export interface Measured {
-  /** Fetch, stage, diff, guard and write: up to the commit. Absent when only published. */
+  /** Fetch, stage, diff, guard and write: up to the commit. Absent if the task only publishes. */
   readonly sync: Stretch | undefined;
   readonly publish: Stretch;
   readonly outcome: string;
   /** Bytes. */
   readonly rssBefore: number;
-  /** How often BullMQ said that a lock was lost or could not be renewed, or took the job up again. */
+  /** How often BullMQ reported a lost or expired lock, or restarted the job. */
   readonly locksLost: number;
 }
 
@@ -161,7 +161,7 @@ async function syncAsJob(
   return { sync, publish, outcome, rssBefore, locksLost };
 }
 
-/** Starts measuring; the function returned ends it. */
+/** Starts measuring; the returned function ends it. */
 function stretch(): () => Stretch {
   const loop = monitorEventLoopDelay({ resolution: 1 });
   const started = performance.now();
@@ -181,7 +181,10 @@ function stretch(): () => Stretch {
   };
 }
 
-/** Linux counts what a process was before it ran this program into `maxRSS`: its parent. The mark below is its own. */
+/**
+ * Linux includes the memory of the process before this program, its parent's, in `maxRSS`. The mark below excludes
+ * it.
+ */
 function peakRss(): number {
   try {
     const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];

@@ -1,10 +1,10 @@
-/** What PostgreSQL itself does with the same rows: one COPY a table, from its own file, with the same indexes. */
+/** PostgreSQL's time for the same rows: one COPY a table, from a server-side file, with the same indexes. */
 import { performance } from 'node:perf_hooks';
 import type { Sql } from '../../src/db/connection/connect.ts';
 
 const TABLES = ['machines', 'machine_prices'] as const;
 
-/** Writes the rows that a first sync has stored into the server's own folder, in the order of their ids. */
+/** Writes the rows of a first sync into the server's folder, in the order of their ids. */
 export async function keepRows(sql: Sql): Promise<void> {
   for (const table of TABLES) {
     const order = table === 'machines' ? 'id' : 'machine_id';
@@ -13,9 +13,8 @@ export async function keepRows(sql: Sql): Promise<void> {
 }
 
 /**
- * Seconds that COPY takes to bring both files into empty tables with the same columns and indexes. Those of the schema
- * have foreign keys as well, which cost a look-up and a row lock each: they are no part of the yardstick unless asked
- * for.
+ * Seconds of COPY for both files into empty tables with the same columns and indexes. The schema's foreign keys cost
+ * a look-up and a row lock each: the yardstick includes them only on request.
  */
 export async function bareCopy(sql: Sql, foreignKeys = false): Promise<number> {
   for (const table of TABLES) {

@@ -8,7 +8,7 @@ import { FakeKubernetes } from '../support/fake-kubernetes.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
-it('a run that is aborted lets go of an API server that is silent, and is recorded for what it is', async () => {
+it('an aborted run closes its connection to a silent API server, and is recorded with its reason', async () => {
   await using kube = await FakeKubernetes.start({ installed: BOTH });
   await using database = await createDatabase();
   const config = readConfig({

@@ -27,7 +27,7 @@ describe('an operator who approves a held batch', () => {
       ({ status }) => status,
     );
 
-  it('has it stored, and it is held no more', async () => {
+  it('stores it, and it is no longer held', async () => {
     const batch = await heldBatch();
     expect(await approve(batch)).toMatchObject({ outcome: 'changed', counts: { seen: 5, retired: 5 } });
     expect([await known(), await statuses()]).toEqual([5, ['approved']]);
@@ -41,7 +41,7 @@ describe('an operator who approves a held batch', () => {
     from region_freshness f join regions r on r.id = f.region_id
     union all select id, verified_at::text from sources order by 1`;
 
-  it('makes its data no younger than its reading, and unread regions no younger at all', async () => {
+  it('gives its data the time of the batch’s read, and unread regions their former time', async () => {
     const whole = ['a', 'b'].flatMap((code) => [region(code), ...offers(code, 10)]);
     await scene.catalogue(whole, LINODE);
     const unread = { kind: 'unread', regionCode: 'b', reason: 'b answers 500' } as const;
@@ -61,7 +61,7 @@ describe('an operator who approves a held batch', () => {
     ]);
   });
 
-  it('stamps a region that had not changed, as the held batch had found', async () => {
+  it('updates the time of an unchanged region, as the held batch read it', async () => {
     const validator = { url: 'http://upstream/a', etag: '"1"' };
     await scene.catalogue([region('a'), ...offers('a', 3), region('b'), ...offers('b', 10)], LINODE);
     await scene.catalogue(
@@ -75,7 +75,7 @@ describe('an operator who approves a held batch', () => {
     );
   });
 
-  it('does not take back what is younger by now', async () => {
+  it('does not move a newer time back', async () => {
     const batch = await heldBatch();
     const later = '2026-01-01 05:00:00+00';
     await scene.sql`update sources set verified_at = ${later}`;
@@ -84,7 +84,7 @@ describe('an operator who approves a held batch', () => {
     expect(await ages()).toEqual(['linode', 'linode a'].map((of) => ({ of, at: later })));
   });
 
-  it('makes clusters no younger than their reading', async () => {
+  it('gives clusters the time of the batch’s read', async () => {
     await scene.organization('org');
     const source = { source: 'clusters' };
     const all = Array.from({ length: 10 }, (_, i) => cluster(`c${i}`));
@@ -98,7 +98,7 @@ describe('an operator who approves a held batch', () => {
     expect(await ages()).toEqual([{ of: 'clusters', at: '2026-01-01 02:00:00+00' }]);
   });
 
-  it('changes nothing when a concurrent sync replaces it', async () => {
+  it('changes nothing if a concurrent sync replaces it', async () => {
     const batch = await heldBatch();
     await using sync = scene.store.connection();
     await sync.sql`begin`;
@@ -111,7 +111,7 @@ describe('an operator who approves a held batch', () => {
     expect([await known(), await statuses()]).toEqual([10, ['superseded']]);
   });
 
-  it('changes nothing when another operator rejects it first', async () => {
+  it('changes nothing if another operator rejects it first', async () => {
     const batch = await heldBatch();
     await using other = scene.store.connection();
     await other.sql`begin`;

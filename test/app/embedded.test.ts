@@ -1,4 +1,4 @@
-/** The reader in a host that means it ill: its answers are those of `serve`, and the host's own stay the host's. */
+/** The reader in a hostile host: its answers equal those of `serve`, and the host's answers stay unchanged. */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { pino } from 'pino';
@@ -44,11 +44,11 @@ interface Host extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly reader: EmbeddedReader;
   readonly port: number;
-  /** Paths whose answers its `onSend` hook has seen. */
+  /** Paths whose answers reached its `onSend` hook. */
   readonly sent: readonly string[];
 }
 
-/** A host whose hooks, parsers and handlers would spoil every answer that passes by them. */
+/** A host whose hooks, parsers and handlers would corrupt each answer that passes through them. */
 async function host(prefix: string): Promise<Host> {
   const app = Fastify({ routerOptions: { maxParamLength: 10 } });
   const sent: string[] = [];
@@ -73,7 +73,7 @@ async function host(prefix: string): Promise<Host> {
   return { app, reader, port, sent, [Symbol.asyncDispose]: () => app.close() };
 }
 
-/** The whole answer, but for what differs from one request to the next. */
+/** The whole answer without the parts that differ between requests. */
 async function answerOf(port: number, head: string, body = '') {
   const request = `${head}\r\nHost: x\r\nX-Request-Id: same\r\nConnection: close\r\n\r\n${body}`;
   const [answer] = await exchange(port, request);
@@ -111,7 +111,7 @@ function requests(): { line: (prefix: string) => string; more?: string; body?: s
 }
 
 describe.each(['/catalogue', ''])('a reader in a host below "%s"', (prefix) => {
-  it('answers byte for byte as serve does, twice, and leaves the rest to the host', async () => {
+  it('answers byte for byte as serve does, twice, and leaves other paths to the host', async () => {
     await using there = await host(prefix);
     for (const { line, more, body } of requests()) {
       const ask = (port: number, below: string) =>
@@ -120,7 +120,7 @@ describe.each(['/catalogue', ''])('a reader in a host below "%s"', (prefix) => {
       const tier = { 'fleetbook-tier': expect.stringMatching(/^(memory|redis|postgres)$/) };
       const headers = { ...expected.headers, ...('fleetbook-tier' in expected.headers && tier) };
       expect(first, line('')).toEqual({ ...expected, headers });
-      // The second answer is out of the response cache, of either.
+      // The second answer comes from the response cache of both.
       expect(await ask(there.port, prefix), line('')).toEqual(await ask(serve, ''));
     }
     expect(there.sent).toEqual([]);
@@ -131,12 +131,12 @@ describe.each(['/catalogue', ''])('a reader in a host below "%s"', (prefix) => {
     expect(there.sent).toEqual(['/failing', '/nowhere']);
   });
 
-  it('describes itself with the paths under which it is found', async () => {
+  it('describes itself with its prefixed paths', async () => {
     await using there = await host(prefix);
     const url = `http://127.0.0.1:${there.port}${prefix}`;
     const { servers } = (await (await fetch(`${url}/openapi.json`)).json()) as { servers: unknown };
     expect(servers).toEqual([{ url: prefix || '/' }]);
-    // Health of the process is the host's business, unless it is asked below the prefix.
+    // The host reports the process' health, except below the prefix.
     expect((await fetch(`${url}/readyz`)).status).toBe(prefix ? 200 : 404);
     // It answers before it is linked to the cache.
     await until(async () => (await there.reader.readiness()).checks.cache === 'ok');
@@ -148,7 +148,7 @@ describe.each(['/catalogue', ''])('a reader in a host below "%s"', (prefix) => {
 });
 
 describe('the prefix', () => {
-  it('is taken off in whatever spelling the host has matched', async () => {
+  it('is removed in any spelling that the host matched', async () => {
     await using there = await host('/catalogue');
     const headers = { authorization: `Bearer ${published.token}` };
     for (const spelling of ['/catalogue', '/%63atalogue']) {
@@ -161,7 +161,7 @@ describe('the prefix', () => {
 });
 
 describe('a reader whose servers are down', () => {
-  it('starts, says what is missing, and closes with its host', async () => {
+  it('starts, names the missing servers, and closes with its host', async () => {
     const nobody = await freePort();
     const reader = createReader({
       databaseUrl: `postgres://u:p@127.0.0.1:${nobody}/d`,
@@ -181,8 +181,8 @@ describe('a reader whose servers are down', () => {
   });
 });
 
-describe('a host that closes', () => {
-  it('lets the answer under way arrive, tells the connection to close, and closes the reader', async () => {
+describe('a closing host', () => {
+  it('completes the active answer, announces the end of the connection, and closes the reader', async () => {
     const there = await host('/catalogue');
     const request = `GET /catalogue${published.list} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${published.token}\r\n\r\n`;
     let closing: Promise<unknown> | undefined;
@@ -197,7 +197,7 @@ describe('a host that closes', () => {
 });
 
 describe('the options', () => {
-  it('are refused by their own names, all at once, and without their values', () => {
+  it('are rejected by name, all at once, and without their values', () => {
     const wrong = {
       databaseUrl: 'mysql://user:geheim@host/db',
       limits: { memoryBytes: -1, speed: 3 },
@@ -217,7 +217,7 @@ describe('the options', () => {
     expect(failure).not.toContain('geheim');
   });
 
-  it('let pages of other origins read the answers, as those of serve', async () => {
+  it('permit pages of other origins to read the answers, like those of serve', async () => {
     const origin = 'https://app.example.com';
     await using app = Fastify();
     await app.register(createReader({ ...options, corsOrigins: [origin] }).plugin, { prefix: '/a' });

@@ -49,7 +49,7 @@ async function run(id: string, ...lines: string[]): Promise<unknown> {
 
 const providers = () => worker.store.sql`select id, name, listed from providers where id >= 1000 order by id`;
 
-it('a provider that only the configuration names is made with its first run, and found again by every other', async () => {
+it('a provider that only the configuration names is created by its first run, and reused by later ones', async () => {
   expect(await run('acme-dc1', 'dc1,Hall 1,m.small,2,4,GiB,0.06,hour,CHF')).toEqual({
     outcome: 'changed',
     seen: 1,
@@ -67,7 +67,7 @@ it('a provider that only the configuration names is made with its first run, and
   expect(await providers()).toEqual(made);
 });
 
-it('two sources fill one provider, each its own regions, however they spell its name', async () => {
+it('two sources fill one provider, each with separate regions, in any spelling of its name', async () => {
   expect(await run('acme-dc2', 'dc2,Hall 2,m.small,2,4,GiB,0.09,hour,CHF')).toMatchObject({ added: 1 });
   expect(await run('acme-dc1', 'dc1,Hall 1,m.small,2,4,GiB,0.06,hour,CHF')).toMatchObject({
     outcome: 'unchanged',
@@ -83,7 +83,7 @@ it('two sources fill one provider, each its own regions, however they spell its 
   ]);
 });
 
-it('a row that cannot be used keeps the machine that it names, and its reason is there to be listed', async () => {
+it('an unusable row keeps the machine that it names, and its reason is listed', async () => {
   expect(
     await run(
       'acme-dc1',
@@ -101,7 +101,7 @@ it('a row that cannot be used keeps the machine that it names, and its reason is
   ).toEqual([{ price: '0.001200000000000000', missed_runs: 0 }]);
 });
 
-it('a new name is one provider, however many ask for it at once, and one that is there takes no id', async () => {
+it('a new name is one provider for concurrent runs, and an existing one uses no id', async () => {
   const asked = await Promise.all(Array.from({ length: 8 }, () => providerNamed(worker.store.db, 'Umbra')));
   expect(new Set(asked.map(({ id }) => id)).size).toBe(1);
   const [before] = await worker.store.sql`select last_value from providers_id_seq`;

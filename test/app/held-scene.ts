@@ -7,11 +7,11 @@ import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
 export const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
 
-/** A scene of syncs whose sources `linode` and `clusters` are configured, for an operator to decide about batches. */
+/** A scene with the configured sources `linode` and `clusters`, for an operator's decisions about batches. */
 export interface HeldScene extends Scene {
   readonly config: Config;
   configured(id: string): SourceConfig;
-  /** The one batch that waits. */
+  /** The only pending batch. */
   onlyPending(): Promise<BatchRecord>;
   approve(id: string, batch: number): Promise<SyncResult>;
 }

@@ -10,7 +10,7 @@ const ENTRY = { time: '2026-11-21T16:13:30.222Z', pid: 29452, name: 'serve' };
 const line = (fields: object, style = PLAIN) => readableLine(JSON.stringify({ ...ENTRY, ...fields }), style);
 
 describe('a log entry on a terminal', () => {
-  it('is one line: the time of day there, which process, level, message and fields', () => {
+  it('is one line: the local time of day, process, level, message and fields', () => {
     vi.stubEnv('TZ', 'Asia/Kolkata');
     const told = line({ level: 40, why: 'the subscription was cut', tries: 3, msg: 'the link is down' });
     vi.unstubAllEnvs();
@@ -19,7 +19,7 @@ describe('a log entry on a terminal', () => {
     );
   });
 
-  it('says what an error says, once, without its stack', () => {
+  it('states an error once, without its stack', () => {
     const err = {
       type: 'Error',
       message: 'connect ECONNREFUSED',
@@ -33,7 +33,7 @@ describe('a log entry on a terminal', () => {
     expect(line({ level: 50, err: 'no error', msg: 'it failed' })).toMatch(/error it failed: no error\n$/);
   });
 
-  it('says where an error comes from when it is a mistake in the program, or when it is asked to', () => {
+  it('states the place of an error if it is a defect, or on request', () => {
     const stack = 'TypeError: x is not a function\n    at one (a.ts:1:2)\n    at two (b.ts:3:4)';
     const err = { type: 'TypeError', message: 'x is not a function', stack };
     const places = /: x is not a function\n {2}at one \(a\.ts:1:2\)\n {2}at two \(b\.ts:3:4\)\n$/;
@@ -45,7 +45,7 @@ describe('a log entry on a terminal', () => {
     expect(line(other, { ...PLAIN, stacks: true })).toMatch(places);
   });
 
-  it('shows broken guards by their sentences, and other values as JavaScript would', () => {
+  it('shows broken guards by their sentences, and other values in JavaScript’s format', () => {
     const broken = [
       { guard: 'removed', limit: 0.2, found: 0.5, detail: '5 of 10 machines would be removed' },
       { guard: 'priced', limit: 3, found: 9, detail: 'a price would rise 9-fold' },
@@ -58,7 +58,7 @@ describe('a log entry on a terminal', () => {
     );
   });
 
-  it('cannot steer the terminal nor feign another line, whatever an upstream or a caller wrote', () => {
+  it('cannot control the terminal nor fake another line, for any text of an upstream or a caller', () => {
     const evil = 'a\u001b[2J\u009b1mb\r\n16:00:00 up[1] error  all is lost\u202e\u2028c\u0007';
     const err = { type: 'TypeError', message: evil, stack: `TypeError: ${evil}` };
     for (const fields of [
@@ -74,7 +74,7 @@ describe('a log entry on a terminal', () => {
     expect(readableLine('no \u001b[2J entry', PLAIN)).toBe('no \\u{1b}[2J entry\n');
   });
 
-  it('has its level in colour where the terminal has colours', () => {
+  it('has its level in colour if the terminal has colours', () => {
     expect(line({ level: 50, msg: 'm' }, { ...PLAIN, colours: true })).toContain(
       '\u001b[31merror\u001b[39m m',
     );
@@ -88,7 +88,7 @@ const LOG = new URL('../../src/app/logger.ts', import.meta.url).pathname;
 const WARNS = `import { openLogger } from "${LOG}"; openLogger({ LOG_LEVEL: "warn" }, "work").warn({ use: "reader" }, "Redis is away");`;
 
 describe('the log', () => {
-  it('is JSON where standard error is no terminal', () => {
+  it('is JSON if standard error is not a terminal', () => {
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', WARNS], {
       encoding: 'utf8',
     });
@@ -101,7 +101,7 @@ describe('the log', () => {
   });
 
   it(
-    'is to be read where standard error is a terminal',
+    'is readable text if standard error is a terminal',
     needs(process.platform === 'linux' && TERMINAL !== undefined, 'Linux, and the program script'),
     () => {
       const command = `'${process.execPath}' --input-type=module -e '${WARNS}'`;

@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** Scaleway's answers, the same two types in every zone; a zone in `down` answers 500. */
+/** Scaleway's answers, the same two types in each zone; a zone in `down` answers 500. */
 async function scaleway(down: ReadonlySet<string>): Promise<{ url: string } & AsyncDisposable> {
   const type = { ncpus: 2, ram: 4_294_967_296, end_of_service: false, hourly_price: 0.02 };
   const products = ZONES.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
@@ -98,7 +98,7 @@ async function get(url: string) {
 
 type Listing = { id: number; regions: { id: number; code: string }[] }[];
 
-/** Code → id, of the zones that `/v1/providers` lists. */
+/** Code → id of the zones in `/v1/providers`. */
 async function zones(): Promise<Map<string, number>> {
   const { body } = await get('/v1/providers');
   const [provider] = body as Listing;
@@ -114,7 +114,7 @@ async function zone(code: string) {
   return { machines: list.body.length, asOf: list.asOf };
 }
 
-it('zones that could not be read are not listed, and each is once it was read', async () => {
+it('unread zones are not listed, and each is once it was read', async () => {
   expect(await sync()).toEqual({ outcome: 'changed', rejected: 2 });
   const first = await zones();
   expect(first.has('fr-par-1')).toBe(true);
@@ -129,7 +129,7 @@ it('zones that could not be read are not listed, and each is once it was read', 
   expect(await zone('nl-ams-2')).toEqual({ machines: 2, asOf: expect.stringMatching(/^2.*Z$/) });
 });
 
-it('the age of a zone that answers 500 stands still while the others’ moves on', async () => {
+it('the age of a zone that answers 500 grows while the others are refreshed', async () => {
   const before = await zone('nl-ams-2');
   down.add('nl-ams-2');
   expect(await sync()).toEqual({ outcome: 'unchanged', rejected: 2 });

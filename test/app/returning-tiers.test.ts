@@ -1,4 +1,4 @@
-/** Readers that start while any of their servers is away, which then come back one after the other, in every order. */
+/** Readers that start while some of their servers are away, which return one after the other, in each order. */
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { composeReader, type Reader } from '../../src/app/reader.ts';
@@ -18,7 +18,7 @@ const silent = pino({ level: 'silent' });
 const TIERS = ['cache', 'queue', 'database'] as const;
 type TierName = (typeof TIERS)[number];
 
-/** Every order of some of these. */
+/** Returns each order of some of these. */
 function orders(left: readonly TierName[]): TierName[][] {
   return [
     [],
@@ -35,7 +35,7 @@ interface World {
 
 let token: string;
 
-/** Everything that there is to ask for; each is the truth or Unavailable. @returns how many were answered, of how many */
+/** Reads everything; each answer must be correct or Unavailable. @returns the number of answers and of reads */
 async function ask({ reader }: World, truth: readonly string[]): Promise<[answered: number, asked: number]> {
   const { provider, region, small, a } = scene.sample;
   const text = async (answer: Promise<Answer | undefined> | Answer | undefined) =>
@@ -61,7 +61,7 @@ async function ask({ reader }: World, truth: readonly string[]): Promise<[answer
   return [answered, questions.length];
 }
 
-it('a reader that starts without any of them answers what the others have, is ready only then, and needs no restart', {
+it('a reader that starts without any of them answers with the others’ data, is ready only then, and needs no restart', {
   timeout: 240_000,
 }, async () => {
   ({ token } = await createToken(scene.store.db, {

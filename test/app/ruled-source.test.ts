@@ -38,12 +38,12 @@ async function scene() {
   return {
     upstream,
     sql: worker.store.sql,
-    /** A run of the feed under these rules. */
+    /** Runs the feed under these rules. */
     run: (rules: z.input<typeof ClusterRules>) => {
       const ruled: SourceConfig = { ...source, rules: ClusterRules.parse(rules) };
       return worker.runSource(ruled);
     },
-    /** The next request for the feed, by this ETag. */
+    /** Answers the next request for the feed, with this ETag. */
     asked: (ifNoneMatch: string | null, answer: { rows: readonly object[]; etag: string } | 304) =>
       upstream.expect(
         { path: '/clusters', headers: { 'if-none-match': ifNoneMatch } },
@@ -59,7 +59,7 @@ const DEFAULTS = {
   machine: { cpu: 4, ram: 16, ram_unit: 'Binary' },
 } as const;
 
-describe('a feed that says no more than it must', () => {
+describe('a feed with the fewest fields', () => {
   it('is stored with the defaults of its source’s entry, and read again when the entry changes', async () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
@@ -90,7 +90,7 @@ describe('a feed that says no more than it must', () => {
     expect(await stored()).toEqual([{ ...whole, first_name: 'Platform' }]);
   });
 
-  it('waits in quarantine while its entry lacks something, breaks no guard by that, and is read again', async () => {
+  it('is quarantined while its entry lacks a default, breaks no guard, and is read again', async () => {
     await using feed = await scene();
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...ROW, name: `c${index}` }));
     feed.asked(null, { rows, etag: '"1"' });
@@ -107,7 +107,7 @@ describe('a feed that says no more than it must', () => {
     expect(await feed.sql`select from quarantined_rows`).toHaveLength(0);
   });
 
-  it('keeps its clusters when the upstream names another organization than the entry', async () => {
+  it('keeps its clusters if the upstream names another organization than the entry', async () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...ROW, name: `c${index}` }));

@@ -1,4 +1,4 @@
-/** The requests of a run are stored with its end, however it ends. */
+/** The requests of a run are stored at its end, successful or not. */
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -44,7 +44,7 @@ const run = async () => {
   const source = readConfig(env).sources.find(({ id }) => id === 'hetzner');
   return worker.runSource(source ?? expect.unreachable('it is configured'));
 };
-/** Of the last run: how it ended, and each request. */
+/** The outcome of the last run, and each of its requests. */
 async function last() {
   const { sql } = worker.store;
   const [row] = (await sourceRuns(sql, 'hetzner', { limit: 1 })).rows;
@@ -82,7 +82,7 @@ it('of a run are stored in the order of their start, and the command shows them'
   expect(json.requests).toEqual(requests);
 });
 
-it('of a run that failed, with what the request failed with', async () => {
+it('of a failed run, with each request’s error', async () => {
   upstream.expect({ path: '/v1/locations', query: { page: '1', per_page: '50' } }, { status: 500 });
   await expect(run()).rejects.toThrow('500');
   const { outcome, rows, requests } = await last();
@@ -90,7 +90,7 @@ it('of a run that failed, with what the request failed with', async () => {
   expect(requests).toMatchObject({ failed: 1, kept: [{ error: expect.stringContaining('500') }] });
 });
 
-it('of a run that an operator cancelled: the one that hung is shown', async () => {
+it('of a run that an operator cancelled include the hanging one', async () => {
   const { arrived } = upstream.expect(
     { path: '/v1/locations', query: { page: '1', per_page: '50' } },
     { after: new Promise(() => {}) },

@@ -8,7 +8,7 @@ import { fixture } from '../conformance/catalogue-case.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 
-it('a run whose statement takes too long is recorded with the statement, what it waited for and the setting', async () => {
+it('a run whose statement takes too long is recorded with the statement, its wait and the setting', async () => {
   await using database = await createDatabase();
   await using upstream = await fakeUpstream();
   const clusters = fixture('clusters/clusters.json') as { organization: string }[];
@@ -37,7 +37,7 @@ it('a run whose statement takes too long is recorded with the statement, what it
   ]);
 });
 
-it('a statement that an operator cancels is no timeout', async () => {
+it('a statement that an operator cancels is not a timeout', async () => {
   await using database = await createDatabase();
   const config = readConfig({ DATABASE_URL: database.url, REDIS_URL: 'redis://127.0.0.1:1' });
   await using worker = composeWorker(config, pino({ level: 'silent' }));

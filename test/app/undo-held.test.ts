@@ -20,7 +20,7 @@ const approve = (id: string, batch: number) => scene.approve(id, batch);
 const undo = (id: string, batch: number) =>
   undoApproval(scene.config, scene.store, scene.configured(id), batch, BOB);
 
-describe('an approval that was a mistake', () => {
+describe('a mistaken approval', () => {
   const machines = () => scene.sql`
     select r.code, r.name as region, m.id, m.name, m.cpu, m.ram, m.price::float, m.source_amount, m.excluded_reason
     from machines m join regions r on r.id = m.region_id where m.retired_at is null order by m.id`;
@@ -32,7 +32,7 @@ describe('an approval that was a mistake', () => {
     rejected('q', { name: 'q', regionCode: 'a' }),
   ];
 
-  it('of machines is taken back: readers have again what there was, with its ids and its age', async () => {
+  it('of machines is undone: readers get the former data, with its ids and its age', async () => {
     await scene.catalogue([...whole, rejected('p', { name: 'p', regionCode: 'a' })], LINODE);
     const about = async () => [
       await machines(),
@@ -62,14 +62,14 @@ describe('an approval that was a mistake', () => {
       items: 0,
     });
     expect(await undo('linode', id)).toMatchObject({ outcome: 'superseded' });
-    // The source says it again, and is held since it was first.
+    // The source reports it again, and it is held since the first time.
     await scene.catalogue(other, LINODE);
     const again = await onlyPending();
     expect(again.id).not.toBe(id);
     expect(again.heldSince).toBe((await batchRecord(scene.store.sql, id))?.heldSince);
   });
 
-  it('is not taken back once a run has stored or held something: it would undo more than itself', async () => {
+  it('is not undone once a run has stored or held something, which would also be undone', async () => {
     for (const next of [other, [region('a'), offer('a', 'm1', { amount: '0.6' })]]) {
       await scene.reset();
       await scene.catalogue(whole, LINODE);
@@ -84,7 +84,7 @@ describe('an approval that was a mistake', () => {
     }
   });
 
-  it('of clusters is undone: each is as before, and its source finds no change', async () => {
+  it('of clusters is undone: each has its former fields, and its source finds no change', async () => {
     await scene.organization('org');
     await scene.catalogue([region('a'), offer('a', 'small')]);
     const all = Array.from({ length: 6 }, (_, index) =>
@@ -106,7 +106,7 @@ describe('an approval that was a mistake', () => {
     expect(await approve('clusters', id)).toMatchObject({ counts: { retired: 5 } });
     expect(await shown()).toHaveLength(2);
     expect(await undo('clusters', id)).toMatchObject({ outcome: 'changed', counts: { added: 5 } });
-    // Rows of before the approval stay: it only approved the removal.
+    // Rows from before the approval stay: it only approved the removal.
     const [first, ...others] = await shown();
     expect(first).toMatchObject({ name: 'other', status: 'Stopped' });
     expect(others.slice(0, 5)).toEqual(before.slice(1));
@@ -117,7 +117,7 @@ describe('an approval that was a mistake', () => {
 });
 
 describe('a rejection', () => {
-  it('is taken back until the next run: the same batch waits again', async () => {
+  it('is undone until the next run: the same batch is pending again', async () => {
     const { db, sql } = scene.store;
     await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
@@ -132,7 +132,7 @@ describe('a rejection', () => {
     ]);
   });
 
-  it('stays when a run has come since', async () => {
+  it('stays after a later run', async () => {
     const { db } = scene.store;
     await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
@@ -144,8 +144,8 @@ describe('a rejection', () => {
   });
 });
 
-describe('what a held batch would change', () => {
-  it('is shown of machines by kind, so many rows of each and how many there are', async () => {
+describe('the changes of a held batch', () => {
+  it('are shown for machines by kind, with some rows and the total of each', async () => {
     await scene.catalogue(
       [region('a'), ...offers('a', 10), offer('a', 'gpu', { excluded: 'accelerated' })],
       LINODE,
@@ -167,7 +167,7 @@ describe('what a held batch would change', () => {
     expect(all.rows).toHaveLength(10);
   });
 
-  it('is shown of clusters by organization, each changed field before and after', async () => {
+  it('are shown for clusters by organization, each changed field before and after', async () => {
     for (const slug of ['org', 'other']) await scene.organization(slug);
     await scene.catalogue([region('a'), offer('a', 'small'), offer('a', 'large', { cpu: 4 })]);
     const names = ['a', 'b', 'c', 'd'];

@@ -10,7 +10,7 @@ import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { OPERATOR } from '../sync/scene.ts';
 
-/** A database and an upstream for every source. A run reads the current environment. */
+/** A database and an upstream for each source. A run reads the current environment. */
 async function scene() {
   await using undo = new AsyncDisposableStack();
   const database = undo.use(await createDatabase());
@@ -37,7 +37,7 @@ async function scene() {
     const { outcome, counts } = await over.runSource(named(id));
     return { outcome, ...counts };
   };
-  /** The next request for a document; `given` is the ETag that it is to be asked by. */
+  /** Answers the next request for a document; the request must send `given` as its ETag. */
   const answer = (
     path: string,
     given: string | null,
@@ -87,7 +87,7 @@ const list = (...rows: string[]) =>
 const machine = (name: string, price = '0.06') => `a,Hall,${name},2,4,GiB,${price},hour,EUR`;
 const ten = Array.from({ length: 10 }, (_, index) => machine(`m${index}`));
 
-describe('a price list that has not changed', () => {
+describe('an unchanged price list', () => {
   it('is not sent again: the run ends unchanged, nothing is written and the source is verified', async () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten) });
@@ -109,7 +109,7 @@ describe('a price list that has not changed', () => {
     expect(await here.kept()).toEqual(['"1"']);
   });
 
-  it('is read again after its exchange rate has changed, or the currency or the options', async () => {
+  it('is read again after its exchange rate, the currency or the options changed', async () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"1"', raw: list(machine('m')) });
     await here.run('price-list');
@@ -128,7 +128,7 @@ describe('a price list that has not changed', () => {
     await here.run('price-list');
   });
 
-  it('is read again while a row of it is rejected or a machine is missed, until that is retired', async () => {
+  it('is read again while a row is rejected or a machine is missed, until that is retired', async () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten, machine('bad', 'x')) });
     expect(await here.run('price-list')).toMatchObject({ rejected: 1 });
@@ -143,8 +143,8 @@ describe('a price list that has not changed', () => {
   });
 });
 
-describe('a list that is held', () => {
-  it('is not hidden by its version: it is sent and held again, until the old one comes back', async () => {
+describe('a held list', () => {
+  it('is not hidden by its version: it is sent and held again, until the old one returns', async () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"good"', raw: list(...ten) });
     await here.run('price-list');
@@ -158,7 +158,7 @@ describe('a list that is held', () => {
     expect(await pendingBatches(here.sql)).toEqual([]);
   });
 
-  it('takes the version of the list before it with it when it is approved', async () => {
+  it('restores the version of the former list when it is approved', async () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"good"', raw: list(...ten) });
     await here.run('price-list');
@@ -169,7 +169,7 @@ describe('a list that is held', () => {
     expect(await here.run('price-list')).toMatchObject({ outcome: 'changed', added: 5 });
   });
 
-  it('leaves the stored version alone when its run fails or is superseded', async () => {
+  it('leaves the stored version unchanged if its run fails or is superseded', async () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten) });
     await here.run('price-list');
@@ -193,7 +193,7 @@ describe('a list that is held', () => {
   });
 });
 
-describe('one region of many that has not changed', () => {
+describe('one unchanged region of many', () => {
   const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
   const index = (...files: string[]) => ({
     raw: JSON.stringify({
@@ -247,7 +247,7 @@ describe('one region of many that has not changed', () => {
   });
   const five = ['a1', 'a2', 'a3', 'a4', 'a5'];
 
-  it('keeps its machines through the diff, also where another one changes, fails or is new', async () => {
+  it('keeps its machines through the diff, also if another one changes, fails or is new', async () => {
     await using here = await scene();
     here.answer(INDEX, null, index('a/1', 'b/1'));
     here.answer('/a/1', null, file('"a1"', 'a', five));
@@ -267,13 +267,13 @@ describe('one region of many that has not changed', () => {
     here.answer('/b/2', null, file('"b2"', 'b', ['m1', 'm2']));
     here.answer('/c/1', null, { raw: '{}' });
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', seen: 8, added: 1, rejected: 1 });
-    // The address of b's first file is forgotten: should it come back, the stored machines are another file's.
+    // The address of b's first file is deleted: the stored machines belong to another file.
     expect(await here.kept()).toEqual(['"a1"', '"b2"']);
     expect(await here.machines()).toHaveLength(7);
     expect((await here.machines()).filter((row) => row.missed_runs > 0 || row.retired)).toEqual([]);
   });
 
-  it('does not hide a batch of the others that is held, and is part of it when that is approved', async () => {
+  it('does not hide a held batch of the others, and is part of it when that is approved', async () => {
     await using here = await scene();
     here.answer(INDEX, null, index('a/1', 'b/1'));
     here.answer('/a/1', null, file('"a1"', 'a', five));
@@ -288,7 +288,7 @@ describe('one region of many that has not changed', () => {
     expect(await here.kept()).toEqual([]);
   });
 
-  it('is read again while one of its terms is yet to come', async () => {
+  it('is read again while one of its terms is in the future', async () => {
     await using here = await scene();
     here.answer(INDEX, null, index('a/1'));
     here.answer('/a/1', null, file('"a1"', 'a', five, '2999-01-01T00:00:00Z'));
@@ -297,8 +297,8 @@ describe('one region of many that has not changed', () => {
   });
 });
 
-describe('a file of exchange rates that has not changed', () => {
-  it('is not sent again, and is verified all the same', async () => {
+describe('an unchanged file of exchange rates', () => {
+  it('is not sent again, and is still verified', async () => {
     await using here = await scene();
     const day = new Date().toISOString().slice(0, 10);
     const raw = `<gesmes:Envelope><Cube><Cube time='${day}'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
@@ -312,7 +312,7 @@ describe('a file of exchange rates that has not changed', () => {
   });
 });
 
-describe('a list of clusters that has not changed', () => {
+describe('an unchanged list of clusters', () => {
   const clusters = (organization: string, machineName = 'm0') =>
     JSON.stringify([
       {
@@ -329,7 +329,7 @@ describe('a list of clusters that has not changed', () => {
       },
     ]);
 
-  it('is not sent again once every cluster has its organization and its machine', async () => {
+  it('is not sent again once each cluster has its organization and its machine', async () => {
     await using here = await scene();
     here.answer('/clusters', null, { etag: '"c"', raw: clusters('org') });
     expect(await here.run('clusters')).toMatchObject({ rejected: 1 });
@@ -337,7 +337,7 @@ describe('a list of clusters that has not changed', () => {
     here.answer('/clusters', null, { etag: '"c"', raw: clusters('org') });
     expect(await here.run('clusters')).toMatchObject({ outcome: 'changed', added: 1 });
 
-    // Its machine is none of a catalogue's yet: whether there is one by now shows only in the list itself.
+    // Its machine is in no catalogue yet: only the list itself shows whether it is now.
     here.answer('/list.csv', null, { raw: list(machine('m0')) });
     await here.run('price-list');
     here.answer('/clusters', null, { etag: '"c"', raw: clusters('org') });

@@ -33,12 +33,12 @@ it('a table has a line for each bar, in aligned columns, with goal and verdict',
   );
 });
 
-it('a median is the middle, or the mean of the two in the middle, whatever the order', () => {
+it('a median is the middle value, or the mean of the two in the middle, for any order', () => {
   expect(median([9, 1, 5])).toBe(5);
   expect(median([4, 1, 3, 2])).toBe(2.5);
   expect(median([])).toBeNaN();
 });
 
-it('figures are shown with three digits, whole ones whole', () => {
+it('values are shown with three digits, whole ones whole', () => {
   expect([7, 0.12345, 99.94, 100.4, 25000].map(shown)).toEqual(['7', '0.123', '99.9', '100', '25000']);
 });

@@ -4,7 +4,7 @@ import { deafRedis } from '../../bench/read/deaf-redis.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-it('a deaf way to Redis loses what is published, and nothing else', async () => {
+it('a proxy to Redis loses only published messages', async () => {
   await using server = await startTestRedis();
   await using way = await deafRedis(server.url);
   const publisher = new Redis(server.url);

@@ -63,7 +63,7 @@ const barNamed = (what: string, of = results()) => {
 };
 
 describe('the bars of reading', () => {
-  it('compare what was measured in the same round', () => {
+  it('compare values of the same round', () => {
     expect(barNamed('machines <3 KB> / bare node:http')).toMatchObject({ found: 0.95, verdict: '' });
     const cpu = (what: string) => barNamed(`${what}: CPU time of bare node:http / fleetbook`);
     expect(cpu('machines <3 KB>')).toMatchObject({ found: 0.96, verdict: 'PASS' });
@@ -73,7 +73,7 @@ describe('the bars of reading', () => {
     expect(barNamed('p99 at half load / bare node:http')).toMatchObject({ found: 1.4, verdict: 'PASS' });
   });
 
-  it('do not count misses that memory answered after all', () => {
+  it('do not count misses that memory answered', () => {
     expect(barNamed('misses, Redis / Fastify + Redis')).toMatchObject({ found: 0.925, verdict: 'PASS' });
     expect(barNamed('misses, PostgreSQL, lists / Fastify + Drizzle')).toMatchObject({
       found: undefined,
@@ -81,11 +81,11 @@ describe('the bars of reading', () => {
     });
   });
 
-  it('take a second query for a miss of the bar', () => {
+  it('use a second query for a miss of the bar', () => {
     expect(barNamed('their queries').verdict).toBe('MISSED');
   });
 
-  it('say what could not be measured, and why', () => {
+  it('name each unmeasured value and the reason', () => {
     expect(barNamed('--processes N / N × one')).toEqual({
       found: undefined,
       verdict: 'not measured',
@@ -107,13 +107,13 @@ describe('the bars of reading', () => {
   });
 });
 
-it('a percentile is one of the figures', () => {
+it('a percentile is one of the values', () => {
   expect(percentile([3, 1, 2], 0.5)).toBe(2);
   expect(percentile([3, 1, 2], 1)).toBe(3);
   expect(percentile([], 0.5)).toBeNaN();
 });
 
-it('the chart has a bar for each server of each target, and tells where it was drawn', () => {
+it('the chart has a bar for each server of each target, and names the machine', () => {
   const svg = chart(results());
   expect(svg.match(/<rect class="fleetbook" x="150"/g)).toHaveLength(2);
   expect(svg.match(/<rect class="nginx" x="150"/g)).toHaveLength(1);

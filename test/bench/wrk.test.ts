@@ -11,24 +11,24 @@ Requests/sec:  29989.87
 Transfer/sec:     98.30MB
 `;
 
-describe('what wrk prints', () => {
-  it('gives the answers a second and in all', () => {
+describe('the output of wrk', () => {
+  it('has the answers a second and the total', () => {
     expect(readWrk(OUTPUT)).toEqual({ perSecond: 29989.87, answers: 32988 });
   });
 
   it.each([
     ['  Non-2xx or 3xx responses: 12', 'Non-2xx or 3xx responses: 12'],
     ['  Socket errors: connect 0, read 3, write 0, timeout 0', 'read 3'],
-  ])('is refused with %j in it', (line, told) => {
+  ])('is rejected if it has %j', (line, told) => {
     expect(() => readWrk(OUTPUT.replace('Requests/sec', `${line}\nRequests/sec`))).toThrow(told);
   });
 
-  it('is refused where there is no result', () => {
+  it('is rejected without a result', () => {
     expect(() => readWrk('unable to connect to 127.0.0.1:1 Connection refused\n')).toThrow('no result');
   });
 });
 
-it('a script sends each request with its own header fields, and then repeats', () => {
+it('a script sends each request with its header fields, and then repeats', () => {
   const script = cycleScript([
     { path: '/a?x=1', headers: { authorization: 'Bearer "quoted"' } },
     { path: '/b', headers: {} },

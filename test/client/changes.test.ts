@@ -47,7 +47,7 @@ async function scene(options: ChangesOptions = {}, streams: FakeExtensions['stre
 }
 
 describe('changes', () => {
-  it('come as they happen, each once and in their order, through connections that break', async () => {
+  it('arrive when they happen, each once and in order, through broken connections', async () => {
     await using given = await scene();
     given.follow();
     await until(() => given.fake.listeners === 1);
@@ -75,7 +75,7 @@ describe('changes', () => {
     ]);
   });
 
-  it('begin behind the one that is known', async () => {
+  it('begin after the known place', async () => {
     await using given = await scene({ after: 'at-1' });
     given.fake.happens(deleted('a'), deleted('b'), deleted('c'));
     given.follow();
@@ -83,7 +83,7 @@ describe('changes', () => {
     expect(given.ids()).toEqual(['at-2', 'at-3']);
   });
 
-  it('are not lost between the first question and the first connection', async () => {
+  it('are not lost between the first request and the first connection', async () => {
     await using given = await scene();
     // The first connection of the stream fails, and a change happens before the second.
     const away = (_: unknown, response: { destroy(): void }) => {
@@ -98,26 +98,21 @@ describe('changes', () => {
     expect(given.ids()).toEqual(['at-1']);
   });
 
-  it.each(['refused', 'silent'] as const)(
-    'are asked for by long polls where a stream is %s',
-    async (streams) => {
-      await using given = await scene({ silenceMs: 50 }, streams);
-      given.follow();
-      await until(() => given.fake.asked.some(({ query }) => query.wait === '25'));
-      given.fake.happens(deleted('a'), deleted('b'));
-      await until(() => given.heard.length === 2);
-      await until(() => given.fake.asked.at(-1)?.query.after === 'at-2');
-      given.fake.happens(deleted('c'));
-      await until(() => given.heard.length === 3);
-      expect(given.ids()).toEqual(['at-1', 'at-2', 'at-3']);
-      expect(given.interruptions).toEqual([]);
-      expect(given.fake.asked.filter(({ headers }) => headers.accept === 'text/event-stream')).toHaveLength(
-        1,
-      );
-    },
-  );
+  it.each(['refused', 'silent'] as const)('come from long polls if a stream is %s', async (streams) => {
+    await using given = await scene({ silenceMs: 50 }, streams);
+    given.follow();
+    await until(() => given.fake.asked.some(({ query }) => query.wait === '25'));
+    given.fake.happens(deleted('a'), deleted('b'));
+    await until(() => given.heard.length === 2);
+    await until(() => given.fake.asked.at(-1)?.query.after === 'at-2');
+    given.fake.happens(deleted('c'));
+    await until(() => given.heard.length === 3);
+    expect(given.ids()).toEqual(['at-1', 'at-2', 'at-3']);
+    expect(given.interruptions).toEqual([]);
+    expect(given.fake.asked.filter(({ headers }) => headers.accept === 'text/event-stream')).toHaveLength(1);
+  });
 
-  it('come again over a new connection when the old one falls silent', async () => {
+  it('resume over a new connection when the old one is silent', async () => {
     await using given = await scene({ silenceMs: 60 });
     given.follow();
     await until(() => given.interruptions.length >= 1);
@@ -126,7 +121,7 @@ describe('changes', () => {
     expect(String(given.interruptions[0])).toContain('nothing more within 60 ms');
   });
 
-  it('end with the fresh place where the one that is known is gone', async () => {
+  it('end with the present place if the known one is gone', async () => {
     await using given = await scene();
     given.fake.happens(deleted('a'), deleted('b'));
     given.fake.forget();
@@ -137,7 +132,7 @@ describe('changes', () => {
     await expect(given.client.changePage({ after: 'at-1' })).rejects.toBeInstanceOf(CursorGone);
   });
 
-  it('end when the token is revoked', async () => {
+  it('end if the token is revoked', async () => {
     await using given = await scene();
     const { ended } = given.follow();
     await until(() => given.fake.listeners === 1);
@@ -154,7 +149,7 @@ describe('changes', () => {
     await until(() => given.fake.listeners === 0);
   });
 
-  it('leave no connection when the loop is left', async () => {
+  it('leave no connection if the loop ends early', async () => {
     await using given = await scene();
     given.fake.happens(deleted('a'));
     for await (const change of given.client.changes({ after: 'at-0' })) {
@@ -196,7 +191,7 @@ describe('an event stream', () => {
     { id: '', type: 'message', data: ' z' },
   ];
 
-  it('says the same however it is cut into pieces', () => {
+  it('is the same for any split into pieces', () => {
     for (let size = 1; size <= STREAM.length; size += 1) {
       const parser = new EventParser();
       const events = [];

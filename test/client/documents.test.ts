@@ -1,4 +1,4 @@
-/** The types of the client are those of the answers: a drift does not compile, or fails here. */
+/** The types of the client equal those of the answers: a difference does not compile, or fails here. */
 import { describe, expect, it } from 'vitest';
 import type {
   Cluster,
@@ -15,7 +15,7 @@ import type { RecommendDocument, SearchDocument } from '../../src/features/searc
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
 import type { ProviderListing } from '../../src/snapshot/document/build.ts';
 
-/** Without `readonly`, which is of no matter on the wire. */
+/** Without `readonly`, which does not matter for JSON. */
 type Plain<T> = { -readonly [K in keyof T]: Plain<T[K]> };
 type Identical<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 type Same<A, B> = Identical<Plain<A>, Plain<B>>;
@@ -29,7 +29,7 @@ const SAME: [
   Same<Recommendations, RecommendDocument>,
 ] = [true, true, true, true, true, true];
 
-/** Every field of a type, or this does not compile. */
+/** All fields of a type, or this does not compile. */
 type Fields<T> = Readonly<Record<keyof T, true>>;
 
 const MACHINE: Fields<Machine> = {
@@ -64,11 +64,11 @@ describe('the types of the client', () => {
     ['Cluster', CLUSTER, clusterSchema],
     ['Provider', PROVIDER, providerSchema],
     ['Price', PRICE, priceSchema],
-  ])('%s has the fields that the schema has', (_, fields, schema) => {
+  ])('%s has the fields of the schema', (_, fields, schema) => {
     expect(Object.keys(schema.shape)).toEqual(Object.keys(fields));
   });
 
-  it('are those that the domain has', () => {
+  it('equal those of the domain', () => {
     expect(SAME).not.toContain(false);
   });
 });

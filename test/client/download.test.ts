@@ -14,7 +14,7 @@ async function bytesOf(body: ReadableStream<Uint8Array>): Promise<Buffer> {
 }
 
 describe('a download', () => {
-  it('is of a file that is listed', async () => {
+  it('is of a listed file', async () => {
     await using given = await scene();
     const [listed] = (await given.client.exports()).data;
     const found = await given.client.download('machines.parquet');
@@ -27,7 +27,7 @@ describe('a download', () => {
     expect((await bytesOf(found.body)).equals(FILE)).toBe(true);
   });
 
-  it('goes on where its connection broke, as often as it takes', async () => {
+  it('continues after each broken connection', async () => {
     await using given = await scene();
     given.fake.first(breakFileAfter(1000), (_, response) => void response.destroy());
     const found = await given.client.download('machines.parquet');
@@ -49,7 +49,7 @@ describe('a download', () => {
     await expect(bytesOf(body)).rejects.toThrow(/the file has changed; download it again/);
   });
 
-  it('that is compressed on the way is whole or fails', async () => {
+  it('that is compressed in transit is whole or fails', async () => {
     await using given = await scene();
     const found = await given.client.download('machines.ndjson');
     expect(found.bytes).toBeUndefined();
@@ -62,7 +62,7 @@ describe('a download', () => {
     await expect(bytesOf(body)).rejects.toBeInstanceOf(FleetbookUnreachable);
   });
 
-  it('returns its connection when the caller cancels the rest', async () => {
+  it('returns its connection if the caller cancels the rest', async () => {
     await using given = await scene();
     given.fake.first((_, response) => {
       response.writeHead(200, { etag: '"file-1"', 'content-length': FILE.length });
@@ -75,7 +75,7 @@ describe('a download', () => {
     expect(given.fake.asked).toHaveLength(1);
   });
 
-  it('ends with its signal, and is tried again when it falls silent', async () => {
+  it('ends with its signal, and is retried when it is silent', async () => {
     await using given = await scene();
     const silent = (_: unknown, response: ServerResponse) => {
       response.writeHead(200, { etag: '"file-1"', 'content-length': FILE.length });
@@ -92,7 +92,7 @@ describe('a download', () => {
     await expect(reading).rejects.toThrow('enough');
   });
 
-  it('of a file that is not there is a problem', async () => {
+  it('of a missing file is a problem', async () => {
     await using given = await scene();
     await expect(given.client.download('prices.csv')).rejects.toMatchObject({ status: 404 });
   });

@@ -10,7 +10,7 @@ import { FakeExtensions } from '../support/fake-extensions.ts';
 
 const run = promisify(execFile);
 
-/** What each prints, in the order of the page. */
+/** The output of each, in the order of the page. */
 const PRINTED = [
   /^cax11 costs 0\.000103791666666667 USD a minute, as of 2026-11-20T12:00:00Z$/,
   /^true$/,
@@ -28,7 +28,7 @@ describe('the examples of the guide', () => {
     const guide = await readFile(inPackage('docs/client.md'), 'utf8');
     const examples = [...guide.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text = '']) => text);
     expect(examples).toHaveLength(PRINTED.length);
-    // Inside the package: Node takes types out of files anywhere, the compiler finds Node's own types from here only.
+    // Inside the package: the compiler finds Node's types only from here.
     await using folder = await mkdtempDisposable(inPackage('test/client/guide-'));
     const files = examples.map((_, i) => `example-${i + 1}.ts`);
     for (const [i, file] of files.entries()) {
@@ -49,7 +49,7 @@ describe('the examples of the guide', () => {
     for (const [i, file] of files.entries()) {
       const program = run(process.execPath, [file], options);
       if (examples[i]?.includes('fleetbook.changes(')) {
-        // It follows the feed: this is what it waits for.
+        // The example follows the feed and waits for this.
         await fake.isFollowed();
         fake.happens({ type: 'catalogue.changed' }, { type: 'cluster.deleted', slug: 'groesse-sued' });
       }

@@ -1,4 +1,4 @@
-/** The client against a real reader: in Node, with nothing but web globals, and in a browser from another origin. */
+/** The client against a real reader: in Node, with only web globals, and in a browser from another origin. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
@@ -46,7 +46,7 @@ const sendPage = (request: IncomingMessage, response: ServerResponse) => {
 };
 
 describe('in Node', () => {
-  it('every operation returns what the reader answers', async () => {
+  it('every operation returns the reader’s answer', async () => {
     await addMachines(scene.sql, scene.sample.region, 3);
     await using api = await served();
     const { token } = await api.token();
@@ -71,7 +71,7 @@ describe('in Node', () => {
     expect((await client.machines(provider, 999_999)).data).toEqual([]);
   });
 
-  it('every refusal of the reader is a problem with what it says', async () => {
+  it('every rejection of the reader is a problem with its members', async () => {
     await using api = await served();
     const good = await api.token(['clusters:read']);
     const client = new FleetbookClient({ url: api.url, token: good.token });
@@ -103,7 +103,7 @@ describe('the bundle', () => {
     expect(gzipSync(bundle.module).length).toBeLessThan(6_000);
   });
 
-  it('needs nothing but web globals, and no code from strings, as edge runtimes have it', async () => {
+  it('needs only web globals, and no code from strings, as on edge runtimes', async () => {
     await using api = await served();
     await using fake = await FakeExtensions.start();
     const { fetch, Headers, Response, URL, AbortController, ReadableStream, TextDecoder } = globalThis;
@@ -132,7 +132,7 @@ describe('the bundle', () => {
 });
 
 describe('in a browser', needs(hasChromium, CHROMIUM), () => {
-  it('a page of an origin that may reads answers, headers and problems; another one nothing', async () => {
+  it('a page of a permitted origin reads answers, headers and problems; another one nothing', async () => {
     await using ours = await FakeExtensions.start(sendPage);
     await using theirs = await FakeExtensions.start(sendPage);
     await using api = await served([ours.url]);

@@ -32,7 +32,7 @@ const cut = (_: unknown, response: ServerResponse) => void response.destroy();
 const hang = () => {};
 
 describe('a search', () => {
-  it('is asked with every parameter as the API reads it', async () => {
+  it('sends every parameter in the API’s format', async () => {
     await using given = await scene();
     const { data, currency, asOf } = await given.client.search({
       min_cpu: 4,
@@ -99,8 +99,8 @@ describe('a search', () => {
   });
 });
 
-describe('an answer that is kept', () => {
-  it('is given again where the API confirms it, with what is new of its age', async () => {
+describe('a cached answer', () => {
+  it('is returned again if the API confirms it, with its new age', async () => {
     await using given = await scene();
     const before = await given.client.search();
     const after = await given.client.search();
@@ -110,7 +110,7 @@ describe('an answer that is kept', () => {
     expect(after.data).not.toBe(before.data);
   });
 
-  it('is not asked for where there is no store, and a broken store costs no answer', async () => {
+  it('is not requested without a store, and a broken store costs no answer', async () => {
     const broken: AnswerStore = {
       get: () => Promise.reject(new Error('no get')),
       set: () => {
@@ -125,7 +125,7 @@ describe('an answer that is kept', () => {
     }
   });
 
-  it('leaves the memory that it is given for what was used later', () => {
+  it('evicts the least recently used answer at its size limit', () => {
     const store = new MemoryStore(10);
     const answer = (body: string) => ({ etag: '"1"', body });
     store.set('a', answer('1234'));
@@ -139,8 +139,8 @@ describe('an answer that is kept', () => {
   });
 });
 
-describe('what passes', () => {
-  it.each([429, 502, 503, 504])('is asked again after status %s', async (status) => {
+describe('a temporary failure', () => {
+  it.each([429, 502, 503, 504])('is retried after status %s', async (status) => {
     await using given = await scene();
     given.fake.first(failure(status), failure(status));
     expect((await given.client.search()).data.machines).toHaveLength(7);
@@ -156,14 +156,14 @@ describe('what passes', () => {
     expect(given.fake.asked).toHaveLength(4);
   });
 
-  it('ends with the problem after as many attempts as are allowed', async () => {
+  it('ends with the problem after the last allowed attempt', async () => {
     await using given = await scene({ attempts: 2 });
     given.fake.first(failure(503), failure(503));
     await expect(given.client.search()).rejects.toMatchObject({ name: 'FleetbookProblem', status: 503 });
     expect(given.fake.asked).toHaveLength(2);
   });
 
-  it('waits for as long as Retry-After says, and not at all where the deadline comes first', async () => {
+  it('waits as long as Retry-After says, and not at all if the deadline comes first', async () => {
     await using given = await scene({ deadlineMs: 5000 });
     given.fake.first(failure(503, { 'retry-after': '60' }));
     const started = performance.now();
@@ -175,7 +175,7 @@ describe('what passes', () => {
     expect(performance.now() - again).toBeGreaterThan(990);
   });
 
-  it('is told as unreachable where there is no whole answer before the deadline', async () => {
+  it('is reported as unreachable if there is no whole answer before the deadline', async () => {
     await using given = await scene({ deadlineMs: 150, attemptTimeoutMs: 60 });
     given.fake.first(hang, hang, hang, hang, hang);
     const error = await given.client.search().catch((reason: unknown) => reason);
@@ -188,7 +188,7 @@ describe('what passes', () => {
 });
 
 describe('an error', () => {
-  it('of a server that is away names the host and the cause', async () => {
+  it('of an unreachable server names the host and the cause', async () => {
     const client = new FleetbookClient({ url: 'http://127.0.0.1:1', token: 'fb_test', attempts: 1 });
     const error: unknown = await client.providers().catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FleetbookUnreachable);
@@ -240,7 +240,7 @@ describe('a problem', () => {
     });
   });
 
-  it('of a gateway, which is no problem of the API, has its status', async () => {
+  it('of a gateway, which is not a problem of the API, has its status', async () => {
     await using given = await scene({ attempts: 1 });
     given.fake.first((_, response) => void response.writeHead(502).end('<html>'));
     await expect(given.client.search()).rejects.toMatchObject({
@@ -253,7 +253,7 @@ describe('a problem', () => {
 });
 
 describe('a call', () => {
-  it('ends with its signal, whatever it waits for', async () => {
+  it('ends with its signal at any wait', async () => {
     await using given = await scene({ pauseMs: 60_000 });
     const reason = new Error('enough');
     given.fake.first(hang);
@@ -273,7 +273,7 @@ describe('a call', () => {
     expect(given.fake.asked).toHaveLength(2);
   });
 
-  it('asks for the token each time where a function gives it, and keeps a path of the address', async () => {
+  it('requests the token each time if a function supplies it, and keeps a path of the address', async () => {
     await using given = await scene();
     const tokens = ['wrong', given.fake.token];
     const client = new FleetbookClient({

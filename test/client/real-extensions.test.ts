@@ -1,4 +1,4 @@
-/** The client's extensions against a real reader, PostgreSQL and Redis: what the other tests' fake says is what the API says. */
+/** The client's extensions against a real reader, PostgreSQL and Redis: the API behaves as the other tests' fake. */
 import { expect, it } from 'vitest';
 import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken } from '../../src/db/tokens.ts';
@@ -36,7 +36,7 @@ async function serve() {
   };
 }
 
-it('searches page by page what the list of the region has', async () => {
+it('searches page by page the machines of the region’s list', async () => {
   await using given = await serve();
   const { sample } = scene;
   const { data: listed } = await given.client.machines(sample.provider, sample.region);
@@ -52,7 +52,7 @@ it('searches page by page what the list of the region has', async () => {
   expect(names.machines).toEqual(listed.slice(0, 2).map(({ name }) => ({ name })));
 });
 
-it('recommends the cheapest that fits, with what it costs', async () => {
+it('recommends the cheapest matching machine, with its cost', async () => {
   await using given = await serve();
   const { sample } = scene;
   const { data: listed } = await given.client.machines(sample.provider, sample.region);
@@ -63,7 +63,7 @@ it('recommends the cheapest that fits, with what it costs', async () => {
   expect(data.recommendations[0]?.total).toBeCloseTo((cheapest?.price ?? 0) * 600, 12);
 });
 
-it('follows changes of machines and clusters, and goes on behind the last one', async () => {
+it('follows changes of machines and clusters, and continues after the last one', async () => {
   await using given = await serve();
   const { sample, sql } = scene;
   const stop = new AbortController();

@@ -7,7 +7,7 @@ import { inPackage } from '../../src/config/package.ts';
 import { BadSetting } from '../../src/config/settings.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 
-/** The configuration with these entries of `clusters`. */
+/** Reads a configuration with these entries of `clusters`. */
 function read(...entries: readonly object[]) {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-config-'));
   const path = join(folder.path, 'sources.json');
@@ -32,14 +32,14 @@ function problems(...entries: readonly object[]): string[] {
 const FEED = { id: 'feed', adapter: 'json', url: './clusters.json' };
 
 describe('a source of clusters', () => {
-  it('without rules is as it always was', () => {
+  it('without rules behaves as before', () => {
     const [inFile] = read(FEED).sources;
     expect(inFile).toMatchObject({ kind: 'clusters', id: 'feed', rules: NO_RULES });
     const [inEnvironment] = readConfig({ CLUSTERS_URL: './clusters.json' }).sources;
     expect(inEnvironment).toMatchObject({ kind: 'clusters', id: 'clusters', rules: NO_RULES });
   });
 
-  it('is told whose its clusters are and what they do not say, in the form of the contract', () => {
+  it('has an organization and defaults for missing fields, as the contract requires', () => {
     const entry = {
       ...FEED,
       organizations: { team: 'acme' },
@@ -66,7 +66,7 @@ describe('a source of clusters', () => {
     });
   });
 
-  it('has options where its adapter has some, a token by name, and an address unless there is one for everybody', async () => {
+  it('has its adapter’s options, a token by name, and an address unless there is a public one', async () => {
     const { sources } = read({ id: 'a', adapter: 'aiven', tokenEnv: 'TOKEN', options: { projects: 'one' } });
     expect(sources[0]).toMatchObject({
       url: 'https://api.aiven.io',
@@ -88,12 +88,12 @@ describe('a source of clusters', () => {
     ['an unknown setting', { tenants: {} }, /clusters\.0: has no setting "tenants"; leave it out/],
     ['an unknown default', { defaults: { shards: 1 } }, /clusters\.0\.defaults: has no setting "shards"/],
     [
-      'an organization that is no slug',
+      'an organization that is not a slug',
       { organization: 'a/b' },
       /clusters\.0\.organization: must be made of/,
     ],
     [
-      'an organization twice',
+      'a repeated organization',
       { organization: 'a', organizations: {} },
       /organization names the owner of every cluster; remove it, or organizations/,
     ],
@@ -127,7 +127,7 @@ describe('a source of clusters', () => {
     expect(problems({ ...FEED, ...change }).join('\n')).toMatch(says);
   });
 
-  it('of the documentation is one that can be used', () => {
+  it('of the documentation is valid', () => {
     const page = readFileSync(inPackage('docs/adapters.md'), 'utf8');
     const [, example = ''] = /## Clusters\n.*?```json\n(.*?)```/s.exec(page) ?? [];
     const { clusters } = JSON.parse(example) as { clusters: object[] };
@@ -138,7 +138,7 @@ describe('a source of clusters', () => {
     });
   });
 
-  it('asks for reference rates when its disks are priced in a currency that is not configured', () => {
+  it('requires reference rates if its disks have an unconfigured currency', () => {
     const price = { amount: '1', per: 'hour', currency: 'SEK' };
     const kinds = (entry: object) => read(entry).sources.map(({ kind }) => kind);
     expect(kinds({ ...FEED, diskTypes: { a: { price, unit: 'Binary' } } })).toEqual(['clusters', 'rates']);

@@ -1,4 +1,4 @@
-/** What docker-compose.yml gives to the containers, without a Docker engine; test/containers asks Compose itself. */
+/** Checks docker-compose.yml without a Docker engine; test/containers checks Compose itself. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ALL_SETTINGS } from '../../src/app/features.ts';
@@ -7,24 +7,24 @@ import { readSettings } from '../../src/config/settings.ts';
 import { redisAddress } from '../../src/domain/servers/redis-address.ts';
 
 const FILE = readFileSync(inPackage('docker-compose.yml'), 'utf8');
-/** The lines below a key, one level in, e.g. those of a service. */
+/** Returns the lines below a key, one level in, e.g. of a service. */
 function below(text: string, key: string): string {
   return new RegExp(`^( *)${key}:.*\\n((?:\\1 +.*\\n|\\n)*)`, 'm').exec(text)?.[2] ?? '';
 }
 const services = below(FILE, 'services');
 const FIXED = ['DATABASE_URL', 'QUEUE_REDIS_URL', 'CACHE_REDIS_URL', 'HOST', 'PORT', 'OPS_HOST', 'OPS_PORT'];
 
-it('every container of Fleetbook gets all of .env, whatever a setting or a source’s variable is called', () => {
+it('each container of Fleetbook gets all of .env, with any name of a setting or a source’s variable', () => {
   expect(below(FILE, 'x-fleetbook')).toMatch(/^ {2}env_file: \[\.env\]$/m);
   for (const name of ['migrate', 'api', 'worker']) {
     const service = below(services, name);
     expect(service, name).toMatch(/^ {4}<<: \*fleetbook$/m);
-    // What a service says itself would take the place of what all of them have.
+    // A service's own `environment` would replace the shared one.
     expect(service, name).not.toContain('env_file');
   }
 });
 
-it('only where containers find each other goes before .env: no other setting is withheld', () => {
+it('only the addresses of containers override .env', () => {
   const fixed = [...below(FILE, 'x-environment').matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name);
   expect(fixed).toEqual(FIXED);
   expect(Object.keys(ALL_SETTINGS)).toEqual(expect.arrayContaining(FIXED));
@@ -45,7 +45,7 @@ describe('a profile', () => {
     return /^ +profiles: \[(\w+)\]$/m.exec(text)?.[1];
   };
 
-  it('brings its own services, and the others start as if there were none', () => {
+  it('starts its services, and the others start without them', () => {
     const inProfile = new Map(all.map((name) => [name, profileOf(name)]));
     expect(inProfile).toEqual(
       new Map<string, string | undefined>([
@@ -70,7 +70,7 @@ describe('a profile', () => {
     }
   });
 
-  it('is led to by lines of .env that the head of the file shows', () => {
+  it('is documented by lines of .env in the head of the file', () => {
     const shown = Object.fromEntries(
       [...FILE.matchAll(/^# {3}((?:CACHE|QUEUE)_REDIS_URL|READER_DATABASE_URL)=(\S+)$/gm)].map(
         ([, name, value]) => [name, value],

@@ -26,7 +26,7 @@ const problems = (env: Record<string, string>): string[] => {
 };
 
 describe('the configuration', () => {
-  it('has no source unless one is named, and then that one alone', () => {
+  it('has only the sources that are configured', () => {
     expect(ids({})).toEqual([]);
     expect(ids({ LINODE_URL: 'http://127.0.0.1:1' })).toEqual(['linode']);
     expect(ids({ CLUSTERS_URL: './clusters.json' })).toEqual(['clusters']);
@@ -36,13 +36,13 @@ describe('the configuration', () => {
     expect(namesASource({ FLEETBOOK_CONFIG: 'x' })).toBe(true);
   });
 
-  it('takes a token alone for the provider’s public address', async () => {
+  it('accepts only a token for the provider’s public address', async () => {
     const [source] = readConfig({ HETZNER_TOKEN: 'secret', CATALOGUE_RATES: 'EUR:1.1' }).sources;
     expect(source).toMatchObject({ id: 'hetzner', url: 'https://api.hetzner.cloud' });
     expect(await source?.credentials.token()).toBe('secret');
   });
 
-  it('reads with --live whoever needs no credentials and is not too large to be read unasked', () => {
+  it('with --live reads each source without credentials and of moderate size', () => {
     const live = Object.keys(liveEnvironment({ LINODE_URL: 'http://mine' }));
     expect(live).toEqual(expect.arrayContaining(['VULTR_URL', 'OVH_URL']));
     expect(live).not.toContain('LINODE_URL');
@@ -50,7 +50,7 @@ describe('the configuration', () => {
     expect(live).not.toContain('HETZNER_URL');
   });
 
-  it('names every setting that is wrong at once, and never a secret’s value', () => {
+  it('names all wrong settings at once, and never a secret’s value', () => {
     const found = problems({
       PORT: '70000',
       LOG_LEVEL: 'loud',
@@ -71,7 +71,7 @@ describe('the configuration', () => {
     expect(problems({ CATALOGUE_CURRENCY: 'usd' })[0]).toContain('three-letter');
   });
 
-  it('names a removed setting, and what takes its place', () => {
+  it('names a removed setting and its replacement', () => {
     expect(removedSettings({ COMPARE_EVERY: '5', STREAMS_LIMIT: '', PORT: '1' })).toEqual([
       'COMPARE_EVERY is no longer a setting: workers compare the cache with PostgreSQL every 5 seconds',
     ]);
@@ -80,7 +80,7 @@ describe('the configuration', () => {
     expect(Object.keys(ALL_SETTINGS).filter((name) => removed.includes(name))).toEqual([]);
   });
 
-  it('lists sources in a file, with tokens by the name of their variable and limits of their own', async () => {
+  it('lists sources in a file, with tokens by the name of their variable and separate limits', async () => {
     const path = file({
       catalogues: [
         { id: 'one', adapter: 'linode', limits: { removedShare: 0.5 } },
@@ -102,21 +102,21 @@ describe('the configuration', () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ['is no JSON', '{', /must name a readable JSON file/],
+    ['is not JSON', '{', /must name a readable JSON file/],
     ['has an unknown key', { catalogs: [] }, /catalogs/],
     [
       'holds a token',
       { catalogues: [{ id: 'a', adapter: 'linode', token: 'secret' }] },
       /catalogues\.0: .*token/,
     ],
-    ['names no adapter', { catalogues: [{ id: 'a', adapter: 'lynode' }] }, /"a".*lynode|lynode/],
+    ['names an unknown adapter', { catalogues: [{ id: 'a', adapter: 'lynode' }] }, /"a".*lynode|lynode/],
     [
       'names an unset token',
       { catalogues: [{ id: 'a', adapter: 'linode', tokenEnv: 'NOBODY' }] },
       /NOBODY, which is not set/,
     ],
     [
-      'has an id twice',
+      'repeats an id',
       {
         catalogues: [
           { id: 'a', adapter: 'linode' },
@@ -131,7 +131,7 @@ describe('the configuration', () => {
       /must have five cron fields/,
     ],
     [
-      'has a share that is none',
+      'has an invalid share',
       { catalogues: [{ id: 'a', adapter: 'linode', limits: { removedShare: -1 } }] },
       /removedShare/,
     ],
@@ -154,13 +154,13 @@ describe('the configuration', () => {
       { clusters: [{ id: 'a', adapter: 'json' }] },
       /url is missing/,
     ],
-  ])('refuses a file that %s', (_, content, message) => {
+  ])('rejects a file that %s', (_, content, message) => {
     const found = problems({ FLEETBOOK_CONFIG: file(content) });
     expect(found.join('\n')).toMatch(message);
     expect(found.join('\n')).not.toContain('secret');
   });
 
-  it('reports every problem of the file at once, with the name that was probably meant', () => {
+  it('reports all problems of the file at once, with the probably intended name', () => {
     const content = {
       catalogues: [
         { id: 'a', adapter: 'linodee' },
@@ -193,12 +193,12 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('accepts an addedShare above 1, since more machines may come than are known', () => {
+  it('accepts an addedShare above 1, since more machines may be added than are known', () => {
     const catalogues = [{ id: 'a', adapter: 'linode', limits: { addedShare: 3, removedShare: 1 } }];
     expect(problems({ FLEETBOOK_CONFIG: file({ catalogues }) })).toEqual([]);
   });
 
-  it('refuses a file that is not there', () => {
+  it('rejects a missing file', () => {
     expect(problems({ FLEETBOOK_CONFIG: '/nowhere.json' })[0]).toContain('/nowhere.json');
   });
 });

@@ -8,7 +8,7 @@ import { tokenServer } from '../support/token-server.ts';
 const SECRET = 'tok-8c1e-secret';
 const AZURE = 'https://management.azure.com/subscriptions/one';
 
-/** The configuration with these entries in the file. */
+/** Reads a configuration with these entries in the file. */
 function read(env: Environment, catalogues: readonly object[] = []) {
   if (catalogues.length === 0) return readConfig(env);
   using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-config-'));
@@ -31,8 +31,8 @@ function problemsOf(env: Environment, catalogues: readonly object[] = []): strin
 }
 const issuing = () => tokenServer(() => ({ json: { access_token: 'issued', expires_in: 3599 } }));
 
-describe('credentials that renew themselves', () => {
-  it('are said by the environment: an application of Azure', async () => {
+describe('renewable credentials', () => {
+  it('come from the environment: an application of Azure', async () => {
     await using server = await issuing();
     const { sources } = read({
       AZURE_URL: AZURE,
@@ -45,7 +45,7 @@ describe('credentials that renew themselves', () => {
     expect(server.calls).toMatchObject([{ form: { client_id: 'app', client_secret: SECRET } }]);
   });
 
-  it('are said by the file, the secret by the name of its variable', async () => {
+  it('come from the file, the secret by the name of its variable', async () => {
     await using server = await issuing();
     const credentials = {
       type: 'client-credentials',
@@ -64,7 +64,7 @@ describe('credentials that renew themselves', () => {
     ['words', `${process.execPath} -p 40+2`],
     ['a JSON list', JSON.stringify([process.execPath, '-p', '"4" + "2"'])],
   ])(
-    'are printed by a command, which the environment gives as %s; it makes a source by itself',
+    'come from a command, which the environment gives as %s and which configures a source',
     async (_, command) => {
       const env = { HETZNER_TOKEN_COMMAND: command, CATALOGUE_RATES: 'EUR:1.1' };
       expect(namesASource(env)).toBe(true);
@@ -74,20 +74,20 @@ describe('credentials that renew themselves', () => {
     },
   );
 
-  it('are printed by a command that the file gives', async () => {
+  it('come from a command in the file', async () => {
     const entry = { id: 'h', adapter: 'hetzner', tokenCommand: [process.execPath, '-p', '42'] };
     const [source] = read({ CATALOGUE_RATES: 'EUR:1' }, [entry]).sources;
     expect(await source?.credentials.token()).toBe('42');
   });
 
-  it('are not taken from the variables of a vendor unless a type is given', async () => {
+  it('are not taken from a vendor’s variables unless a type is given', async () => {
     const vendor = { AZURE_TENANT_ID: 't', AZURE_CLIENT_ID: 'c', AZURE_CLIENT_SECRET: SECRET };
     expect(read(vendor).sources).toEqual([]);
     const [source] = read({ ...vendor, AZURE_URL: AZURE, AZURE_TOKEN: 'mine' }).sources;
     expect(await source?.credentials.token()).toBe('mine');
   });
 
-  it('may come with an API key, where the adapter has a use for one', () => {
+  it('may come with an API key if the adapter uses one', () => {
     const gcp = { GCP_URL: 'https://compute.googleapis.com/compute/v1/projects/p', GCP_TOKEN: 'x' };
     expect(read({ ...gcp, GCP_API_KEY: SECRET }).sources).toMatchObject([{ id: 'gcp', apiKey: SECRET }]);
     const entry = { id: 'g', adapter: 'gcp', url: gcp.GCP_URL, tokenEnv: 'T', apiKeyEnv: 'K' };
@@ -119,27 +119,27 @@ describe('credentials that renew themselves', () => {
       'AZURE_CREDENTIAL_TYPE metadata-server does not exist for the adapter azure; use client-credentials or managed-identity or AZURE_TOKEN_COMMAND instead',
     ],
     [
-      'two ways at once',
+      'two kinds at once',
       { AZURE_TOKEN: SECRET, AZURE_CREDENTIAL_TYPE: 'managed-identity' },
       'AZURE_TOKEN and AZURE_CREDENTIAL_TYPE contradict each other; keep one of them',
     ],
     [
-      'a command that only a shell could read',
+      'a command that needs a shell',
       { AZURE_TOKEN_COMMAND: `echo ${SECRET} | cut -c1-` },
       'AZURE_TOKEN_COMMAND must be a program and its arguments, as a JSON list such as ["gcloud","auth"] or plain words',
     ],
     [
-      'an address that is none',
+      'an invalid address',
       { AZURE_CREDENTIAL_TYPE: 'managed-identity', AZURE_METADATA_URL: 'metadata' },
       'AZURE_METADATA_URL must be a URL that starts with https:// or http:// (address of the metadata service; `http://169.254.169.254` when absent)',
     ],
-  ])('stop the start by the name of the variable: %s', (_, env, says) => {
+  ])('stop the start with the name of the variable: %s', (_, env, says) => {
     expect(problemsOf({ AZURE_URL: AZURE, ...env })).toEqual([says]);
   });
 
   it.each<[string, object, RegExp]>([
     [
-      'two ways at once',
+      'two kinds at once',
       { tokenEnv: 'A', tokenCommand: ['x'] },
       /tokenEnv and tokenCommand contradict each other/,
     ],
@@ -168,11 +168,11 @@ describe('credentials that renew themselves', () => {
       /credentials\.type managed-identity does not exist for the adapter hetzner; use client-credentials or tokenCommand/,
     ],
     [
-      'a token in place of its variable',
+      'a token instead of its variable',
       { tokenEnv: 'not-a-name' },
       /tokenEnv: must be the name of an environment variable/,
     ],
-  ])('stop the start by the path in the file: %s', (_, entry, says) => {
+  ])('stop the start with the path in the file: %s', (_, entry, says) => {
     const found = problemsOf({ A: 'a', CATALOGUE_RATES: 'EUR:1' }, [
       { id: 'h', adapter: 'hetzner', ...entry },
     ]);

@@ -23,11 +23,11 @@ describe('the longest interval of a schedule', () => {
   });
 });
 
-describe('how old the data of a source may be', () => {
+describe('the largest age of a source’s data', () => {
   const maxAges = (env: Record<string, string>) =>
     Object.fromEntries(readConfig(env).sources.map(({ id, maxAge }) => [id, maxAge]));
 
-  it('is three intervals of its schedule, or what its variable says', async () => {
+  it('is three intervals of its schedule by default, else its variable’s value', async () => {
     const env = {
       HETZNER_TOKEN: 'x',
       LINODE_URL: 'http://127.0.0.1:1',
@@ -42,7 +42,7 @@ describe('how old the data of a source may be', () => {
     expect(Object.fromEntries(named)).toEqual(expected);
   });
 
-  it('is what its entry says, and is not said twice', () => {
+  it('is its entry’s value, and is not stated twice', () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-config-'));
     const FLEETBOOK_CONFIG = join(folder.path, 'sources.json');
     const write = (entry: object) => writeFileSync(FLEETBOOK_CONFIG, JSON.stringify({ catalogues: [entry] }));
@@ -55,7 +55,7 @@ describe('how old the data of a source may be', () => {
     expect(() => maxAges({ FLEETBOOK_CONFIG })).toThrow(/catalogues\.0\.maxAge: .*1/);
   });
 
-  it('is refused by the name of its variable when it is no number of seconds', () => {
+  it('is rejected with the name of its variable if it is not a number of seconds', () => {
     for (const LINODE_MAX_AGE of ['3h', '0', '-1', '1.5', '99999999999'])
       expect(() => maxAges({ LINODE_URL: 'http://127.0.0.1:1', LINODE_MAX_AGE })).toThrow(
         `LINODE_MAX_AGE must be seconds from 1 to 316224000; it is "${LINODE_MAX_AGE}"`,

@@ -21,7 +21,7 @@ function problemOf(env: Environment): string {
   return expect.unreachable('the configuration was taken');
 }
 
-/** Reads a configuration file of such catalogues. */
+/** Reads a configuration file with these catalogues. */
 async function inFile(catalogues: object[], env: Environment = {}): Promise<Config> {
   await using at = await mkdtempDisposable(join(tmpdir(), 'fleetbook-config-'));
   const path = join(at.path, 'sources.json');
@@ -54,7 +54,7 @@ describe('a source of the environment whose adapter has options', () => {
     expect(await sources[0]?.credentials.token()).toBe('secret-token');
   });
 
-  it('stops the start when one is missing, naming the variable and what it means', () => {
+  it('stops the start if one is missing, and names the variable and its meaning', () => {
     const { OPENSTACK_REGION: _, OPENSTACK_PRICES: __, ...less } = OPENSTACK;
     expect(problemOf(less).split('\n')).toEqual([
       'OPENSTACK_REGION is missing; it must be text (code of the region)',
@@ -62,7 +62,7 @@ describe('a source of the environment whose adapter has options', () => {
     ]);
   });
 
-  it('may have a path for its URL only where the adapter reads files', () => {
+  it('may have a path as URL only if the adapter reads files', () => {
     const list = readConfig({ PRICE_LIST_URL: './machines.csv', PRICE_LIST_PROVIDER: 'Acme' });
     expect(list.sources[0]).toMatchObject({ id: 'price-list', url: './machines.csv' });
     expect(problemOf({ ...OPENSTACK, OPENSTACK_URL: './flavors.json' })).toBe(
@@ -70,7 +70,7 @@ describe('a source of the environment whose adapter has options', () => {
     );
   });
 
-  it('has no address of its own: a token alone is no source', () => {
+  it('has no public address: a token alone configures no source', () => {
     const { OPENSTACK_URL: _, ...less } = OPENSTACK;
     expect(problemOf(less)).toContain('OPENSTACK_URL must be a URL');
     expect(problemOf({ PRICE_LIST_TOKEN: 'x', PRICE_LIST_PROVIDER: 'Acme' })).toContain(
@@ -78,7 +78,7 @@ describe('a source of the environment whose adapter has options', () => {
     );
   });
 
-  it('keeps the sample away, and is no part of --live', () => {
+  it('replaces the sample, and is not part of --live', () => {
     expect(namesASource({ PRICE_LIST_URL: './machines.csv' })).toBe(true);
     expect(Object.keys(liveEnvironment({}))).toContain('LINODE_URL');
     expect(
@@ -95,7 +95,7 @@ describe('a source of the configuration file', () => {
     options: { provider: 'Acme', region: 'dc1', prices: './prices.csv' },
   };
 
-  it('has options of its own, so that two of one adapter differ', async () => {
+  it('has separate options, so that two of one adapter differ', async () => {
     const bern = { ...basel, id: 'acme-bern', options: { ...basel.options, region: 'dc2' } };
     const { sources } = await inFile([basel, bern]);
     const catalogues = sources.filter((source) => source.kind === 'catalogue');
@@ -105,7 +105,7 @@ describe('a source of the configuration file', () => {
     ]);
   });
 
-  it('stops the start with the path of every option that is wrong', async () => {
+  it('stops the start with the path of each wrong option', async () => {
     const wrong = { ...basel, options: { provider: '', region: 7, price: './prices.csv' } };
     await expect(inFile([wrong])).rejects.toThrow(
       new BadSetting(
@@ -119,7 +119,7 @@ describe('a source of the configuration file', () => {
     );
   });
 
-  it('has no options where its adapter has none, and no URL but the one that it is given', async () => {
+  it('has no options if its adapter has none, and no URL but the given one', async () => {
     await expect(inFile([{ id: 'a', adapter: 'linode', options: { provider: 'Acme' } }])).rejects.toThrow(
       'source "a": options must be left out; the adapter linode has none',
     );

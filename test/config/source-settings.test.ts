@@ -9,7 +9,7 @@ import type { SourceSetting } from '../../src/domain/source.ts';
 import { CREDENTIAL_TYPES } from '../../src/sources/credentials/types.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 
-/** What no setting may show, in whole or in part. */
+/** Secrets, which no setting may show in whole or in part. */
 const SECRET = 'hunter2-of-the-test';
 
 async function settingsOf(id: string, env: Record<string, string>): Promise<readonly SourceSetting[]> {
@@ -23,7 +23,7 @@ const withoutLimits = (settings: readonly SourceSetting[]) =>
   settings.filter(({ name }) => !name.startsWith('limits.'));
 
 describe('the settings of a source of the environment', () => {
-  it('name their variables, and what holds by default', async () => {
+  it('name their variables and the defaults', async () => {
     const env = { HETZNER_TOKEN: SECRET, HETZNER_SCHEDULE: '5 * * * *', HETZNER_MAX_AGE: '7200' };
     const settings = await settingsOf('hetzner', env);
     expect(withoutLimits(settings)).toEqual([
@@ -37,7 +37,7 @@ describe('the settings of a source of the environment', () => {
     );
   });
 
-  it('show what is lacking, options, and an address without its password', async () => {
+  it('show missing values, options, and an address without its password', async () => {
     const env = {
       OPENSTACK_URL: `https://ada:${SECRET}@cloud.example:8774/v2.1?key=${SECRET}&page=1`,
       OPENSTACK_PROVIDER: 'Acme',
@@ -60,7 +60,7 @@ describe('the settings of a source of the environment', () => {
     ]);
   });
 
-  it('show of credentials that renew themselves everything but the secret, and of a command the program', async () => {
+  it('show renewable credentials without the secret, and only the program of a command', async () => {
     const azure = await settingsOf('azure', {
       AZURE_CREDENTIAL_TYPE: 'client-credentials',
       AZURE_TENANT_ID: 'tenant',
@@ -84,7 +84,7 @@ describe('the settings of a source of the environment', () => {
     });
   });
 
-  it('are told of clusters and of exchange rates too', async () => {
+  it('include those of clusters and of exchange rates', async () => {
     const env = { CLUSTERS_URL: '/etc/clusters.json', HETZNER_URL: 'http://x' };
     expect(withoutLimits(await settingsOf('clusters', env))).toEqual([
       { name: 'url', value: '/etc/clusters.json', from: 'environment', variable: 'CLUSTERS_URL' },
@@ -101,7 +101,7 @@ describe('the settings of a source of the environment', () => {
 });
 
 describe('the settings of a source of the file', () => {
-  it('name the file, the variables that it names, and what holds by default', async () => {
+  it('name the file, its variables and the defaults', async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-settings-'));
     const file = join(folder.path, 'sources.json');
     writeFileSync(
@@ -163,13 +163,13 @@ describe('the settings of a source of the file', () => {
   });
 });
 
-it('every field of credentials is known', () => {
+it('each field of credentials is known', () => {
   const fields = Object.values(CREDENTIAL_TYPES).flatMap((type) => Object.keys(type.shape));
   const told = new Set(fields.filter((name) => name !== 'type').map((name) => name.replace(/Env$/, '')));
   expect([...told].sort()).toEqual([...CREDENTIAL_FIELDS].sort());
 });
 
-describe('what is masked', () => {
+describe('masked values', () => {
   it.each([
     ['https://api.example', 'https://api.example'],
     ['https://api.example/', 'https://api.example/'],

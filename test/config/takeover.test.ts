@@ -25,7 +25,7 @@ const MINE = { ...HETZNER, tokenEnv: 'HETZNER_TOKEN', schedule: '1 2 * * *' };
 const FEED = { id: 'clusters', adapter: 'json', url: './clusters.json' };
 
 describe('an entry of the file with the id and the adapter of a source of the environment', () => {
-  it('takes its place, and its token where the entry names no other', async () => {
+  it('replaces it, and keeps its token unless the entry names another', async () => {
     for (const entry of [MINE, { ...MINE, tokenEnv: undefined }]) {
       const sources = read({ catalogues: [entry] }, { HETZNER_TOKEN: 'secret' });
       expect(sources).toMatchObject([{ id: 'hetzner', schedule: '1 2 * * *' }]);
@@ -33,7 +33,7 @@ describe('an entry of the file with the id and the adapter of a source of the en
     }
   });
 
-  it('takes the place of the source of clusters as well', async () => {
+  it('replaces the source of clusters too', async () => {
     const sources = read({ clusters: [FEED] }, { CLUSTERS_TOKEN: 'secret' });
     expect(sources).toMatchObject([{ id: 'clusters', url: './clusters.json' }]);
     expect(await sources[0]?.credentials.token()).toBe('secret');
@@ -47,7 +47,7 @@ describe('an entry of the file with the id and the adapter of a source of the en
       'source "hetzner" is configured by HETZNER_URL and HETZNER_SCHEDULE too; leave HETZNER_URL and HETZNER_SCHEDULE out, or give the entry another id',
     ],
     [
-      'a token that is not the one the entry names',
+      'a token that differs from the entry’s',
       { catalogues: [{ ...HETZNER, tokenEnv: 'OTHER' }] },
       { HETZNER_TOKEN: 'x', OTHER: 'y' },
       'source "hetzner" is configured by HETZNER_TOKEN too; leave HETZNER_TOKEN out, or give the entry another id',
@@ -70,7 +70,7 @@ describe('an entry of the file with the id and the adapter of a source of the en
     expect(() => read(entries, env)).toThrow(`sources.json: ${says}`);
   });
 
-  it('is another source where its adapter is another one, and then its id is taken', () => {
+  it('is another source if its adapter differs, and then its id is already used', () => {
     const entry = { id: 'hetzner', adapter: 'linode' };
     expect(() => read({ catalogues: [entry] }, { HETZNER_TOKEN: 'x' })).toThrow(
       'source "hetzner" is configured twice; give one of them another id',
@@ -79,15 +79,15 @@ describe('an entry of the file with the id and the adapter of a source of the en
   });
 });
 
-describe('a variable that an entry of the file names', () => {
-  it('makes no source of the environment by itself', () => {
+describe('a variable that the file names', () => {
+  it('configures no source of the environment', () => {
     const entry = { ...MINE, id: 'hetzner-eu' };
     expect(read({ catalogues: [entry] }, { HETZNER_TOKEN: 'x' }).map(({ id }) => id)).toEqual(['hetzner-eu']);
     const both = read({ catalogues: [entry] }, { HETZNER_TOKEN: 'x', HETZNER_URL: 'https://h' });
     expect(both.map(({ id }) => id)).toEqual(['hetzner', 'hetzner-eu']);
   });
 
-  it('leaves the sources of the environment that nothing in the file concerns', () => {
+  it('leaves the other sources of the environment unchanged', () => {
     const sources = read({ catalogues: [MINE] }, { HETZNER_TOKEN: 'x', LINODE_URL: 'https://l' });
     expect(sources.map(({ id }) => id)).toEqual(['linode', 'hetzner']);
   });

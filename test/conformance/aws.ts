@@ -88,13 +88,13 @@ export const catalogueCase: CatalogueCase = {
   uncounted: [INDEX, FILE],
   regions: { [OHIO]: 'US East (Ohio)', [LOS_ANGELES]: 'US West (Los Angeles)' },
   offers: [
-    // Neither Windows, dedicated, with SQL Server, reserved, a capacity that is unused, nor the price of April.
+    // Windows, dedicated, SQL Server, reserved and unused capacity, and April's price are not read.
     offer('t3.medium', OHIO, 2, 4, '0.0416'),
     // Listed once more at zero dollars.
     offer('r6i.4xlarge', OHIO, 16, 128, '1.008'),
     offer('t3.nano', OHIO, 2, 0.5, '0.0052'),
     offer('x1.32xlarge', OHIO, 128, 1952, '13.338'),
-    // Bare metal, of a file that knows no `marketoption`.
+    // Bare metal, in a file without `marketoption`.
     offer('a1.metal', OHIO, 16, 32, '0.408'),
     offer('m3.large', OHIO, 2, 7.5, '0.133', 'deprecated'),
     offer('g4dn.xlarge', OHIO, 4, 16, '0.526', 'accelerated'),

@@ -100,20 +100,20 @@ export const catalogueCase: CatalogueCase = {
   omitsNext: [SKUS],
   regions: { [VIRGINIA]: 'US East', [NETHERLANDS]: 'EU West', [IRELAND]: 'EU North' },
   offers: [
-    // Neither Windows, Spot, Low Priority, DevTest, a reservation, nor what it cost once or will.
+    // Windows, Spot, Low Priority, DevTest, reservations, and past or future prices are not read.
     offer('Standard_D2s_v5', VIRGINIA, 2, 8, '0.096'),
-    // Billed as four, two of them to be had.
+    // Billed as four, two of them available.
     offer('Standard_E4-2as_v5', VIRGINIA, 2, 32, '0.226'),
     offer('Standard_NC4as_T4_v3', VIRGINIA, 4, 28, '0.526', 'accelerated'),
     offer('Standard_NP10s', VIRGINIA, 10, 168, '1.65', 'accelerated'),
     offer('Standard_D1', VIRGINIA, 1, 3.5, '0.077', 'deprecated'),
-    // One zone of three does not have it.
+    // One zone of three lacks it.
     offer('Standard_B2s', VIRGINIA, 2, 4, '0.0416'),
     offer('Standard_B1ls', VIRGINIA, 1, 0.5, '0', 'zero_price'),
     offer('Standard_D2s_v5', NETHERLANDS, 2, 8, '0.115'),
     // Without Windows it has no price there.
     offer('Standard_B2s', NETHERLANDS, 2, 4, '0.0528', 'licensed'),
-    // Priced there, and not among what the region sells.
+    // Priced there, but not in the region's list.
     offer('Standard_E4-2as_v5', NETHERLANDS, 2, 32, '0.27', 'unavailable'),
     offer('Standard_E4-2as_v5', IRELAND, 2, 32, '0.25'),
     offer('Standard_F2s_v2', NETHERLANDS, 2, 4, '0.097', 'unavailable'),

@@ -9,57 +9,59 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 /** One answer of a provider, written by this project's authors from the facts of its format. */
 export interface FixturePage {
   readonly path: string;
-  /** Which of the adapter's endpoints it is, where that has a `{name}` in place of what the path holds. Default: the path. */
+  /** The adapter's endpoint, if it contains a `{name}` for a part of the path. Default: the path. */
   readonly endpoint?: string;
-  /** The whole query with which the adapter must ask for it. */
+  /** The whole query that the adapter must send. */
   readonly query: Readonly<Record<string, string>>;
   readonly json: Json;
-  /** Headers that say something of the answer; it has them whatever a test does to the document. */
+  /** Headers with data; tests that change the document keep them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** True for one that must be asked for without credentials, whatever the adapter has. */
+  /** Whether it must be requested without credentials, even if the adapter has some. */
   readonly anonymous?: boolean;
-  /** The field that holds the rows: an array, or a map by name. `''` where the document is the list itself. */
+  /** The field that contains the rows: an array, or a map by name. `''` if the document is the list itself. */
   readonly list: string;
-  /** JSON pointers, `*` for any name, to objects whose fields are rows by name, so that one more would be a row. */
+  /**
+   * JSON pointers, `*` for any name, to objects whose fields are rows by name: an additional field would be a row.
+   */
   readonly maps?: readonly string[];
-  /** When this page alone cannot be read, only this region is held, by a rejected row of that region's code. */
+  /** If this page cannot be read, only this region is held, by a rejected row with that region's code. */
   readonly region?: string;
-  /** JSON pointers to fields of this page without any of which the answer, or its row, cannot be used. */
+  /** JSON pointers to required fields of this page: without one, the answer or its row is unusable. */
   readonly required: readonly string[];
-  /** JSON pointers to prices here of offers that nothing excludes. */
+  /** JSON pointers to prices of published offers. */
   readonly prices: readonly string[];
 }
 
-/** What `test/conformance/<id>.ts` exports as `catalogueCase` for the adapter of that id. */
+/** The export `catalogueCase` of `test/conformance/<id>.ts` for the adapter of that id. */
 export interface CatalogueCase {
-  /** Today, for the adapter. */
+  /** The present date, for the adapter. */
   readonly now: Date;
-  /** What the source's URL has behind the host; the paths of the pages are whole all the same. */
+  /** Path of the source's URL; the pages have complete paths all the same. */
   readonly basePath?: string;
-  /** The options of a source whose adapter has some; `upstream` is the URL of the one that serves the pages. */
+  /** The options of a source whose adapter has some; `upstream` is the URL of the server of the pages. */
   readonly options?: (upstream: string) => Readonly<Record<string, string>>;
   readonly pages: readonly FixturePage[];
-  /** For each endpoint an answer without any row, otherwise well formed. */
+  /** For each endpoint a well-formed answer without rows. */
   readonly empty: Readonly<Record<string, Json>>;
-  /** Endpoints whose answers do not say how many rows there are. */
+  /** Endpoints whose answers do not state their number of rows. */
   readonly uncounted?: readonly string[];
   /** Those of them whose last page omits the field of the next page, by the API's documentation. */
   readonly omitsNext?: readonly string[];
   /** Region codes and names. */
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];
-  /** Facts of the offers, by the machine's name, or by `name@region` where they differ; none unless given. */
+  /** Facts of the offers, by the machine's name, or by `name@region` if they differ; default: none. */
   readonly facts?: Readonly<Record<string, Partial<MachineFacts>>>;
   readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
 }
 
 interface OfferRest {
   readonly excluded?: ExclusionReason;
-  /** `hour` unless given. */
+  /** Default: `hour`. */
   readonly per?: BillingPeriod;
 }
 
-/** Makes the offers of a case: of a machine in a region, with its price and, where there is one, why it is excluded. */
+/** Returns the offers of a case: machine, region, price, and optionally the exclusion's reason. */
 export function offersIn(currency: string, ramUnit: Offer['ramUnit'] = 'Binary') {
   return (
     name: string,
@@ -80,19 +82,19 @@ export function listPointer({ list }: FixturePage): string {
   return list === '' ? '' : `/${list}`;
 }
 
-/** Which of the adapter's endpoints a page is. */
+/** The adapter's endpoint of a page. */
 export function endpointOf(page: FixturePage): string {
   return page.endpoint ?? page.path;
 }
 
-/** A file of `test/fixtures`. */
+/** Reads a file of `test/fixtures`. */
 export function fixture(path: string): Json {
   return JSON.parse(readFileSync(new URL(`../fixtures/${path}`, import.meta.url), 'utf8')) as Json;
 }
 
 /**
- * The case of an adapter.
- * @throws Error when it has none: an adapter that no case covers is not done
+ * Returns the case of an adapter.
+ * @throws Error if there is none: each adapter needs a case
  */
 export async function caseOf(id: string): Promise<CatalogueCase> {
   const file = `${id}.ts`;

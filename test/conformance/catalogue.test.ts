@@ -26,13 +26,13 @@ import { changed, everyObject, fieldsBeside, reversed, without, withoutFirst } f
 interface Catalogue {
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];
-  /** Unread regions among them: they stand for their machines as a rejected row does. */
+  /** With unread regions, which excuse their machines as a rejected row does. */
   readonly rejected: readonly RejectedRow[];
   readonly unread: readonly string[];
   readonly totals: readonly Extract<CatalogueItem, { kind: 'total' }>[];
 }
 
-/** Reads the case's pages, some of them answered otherwise; with `all`, each must be asked for exactly once. */
+/** Reads the case's pages, some with other answers; with `all`, each must be requested exactly once. */
 async function read(
   adapter: AnyCatalogueAdapter,
   { pages, now, basePath = '', options }: CatalogueCase,
@@ -92,7 +92,7 @@ function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): s
   return `${name}@${regionCode}`;
 }
 
-/** What was offered before is offered as it was, or a new rejected row speaks for it and says `field`. */
+/** Each earlier offer is unchanged, or a new rejected row excuses it and names `field`. */
 function expectNothingLost(before: Catalogue, after: Catalogue, field: string): void {
   const fresh = after.rejected.filter((row) => !before.rejected.some((old) => old.key === row.key));
   expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
@@ -118,8 +118,8 @@ const HTML: FakeAnswer = {
 const REFUSED: FakeAnswer = { status: 401, json: { error: 'token' } };
 const nameOfPage = ({ path, query }: FixturePage) => `${path}?${new URLSearchParams(query)}`;
 
-describe('every adapter', () => {
-  it('has an id, a provider id and a provider name of its own', () => {
+describe('each adapter', () => {
+  it('has a unique id, provider id and provider name', () => {
     for (const values of [
       catalogueAdapters.map((adapter) => adapter.id),
       catalogueAdapters.flatMap(({ provider }) => provider?.id ?? []).map(String),
@@ -146,12 +146,12 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const fields = (of: 'required' | 'prices') =>
     own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
 
-  it('describes itself completely', () => {
+  it('has a complete description', () => {
     expect(adapter.id).toMatch(/^[a-z0-9-]+$/);
     if (adapter.provider) {
       const { id, name } = adapter.provider;
       expect(name).not.toBe('');
-      // From 1000 on, ids are given to providers that no adapter names.
+      // Ids from 1000 on belong to providers without an adapter.
       expect(Number.isInteger(id) && id > 0 && id < 1000).toBe(true);
       expect(new URL(adapter.baseUrl).protocol).toBe('https:');
       expect(adapter.currency).toMatch(/^[A-Z]{3}$/);
@@ -166,7 +166,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       expect(options.provider).not.toBe('');
       for (const [name, option] of Object.entries(adapter.options.shape)) {
         expect(descriptionOf(option), `the option ${name} needs a description`).not.toBe('');
-        // Those stand for other things in the environment; see also the settings that begin with FLEETBOOK_.
+        // These names have other meanings in the environment; see also the settings that begin with FLEETBOOK_.
         const credentials = ['token', 'tokenCommand', 'credentialType', 'apiKey', 'clientId', 'clientSecret'];
         expect(['url', 'schedule', ...credentials, 'tokenUrl', 'scope', 'tenantId']).not.toContain(name);
         expect(Object.keys(ALL_SETTINGS)).not.toContain(environmentKey(adapter.id, name));
@@ -177,7 +177,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     expect(new Set(own.pages.map(endpointOf))).toEqual(new Set(adapter.endpoints));
   });
 
-  it('reads regions, offers, reasons and totals, asking for every page once', async () => {
+  it('reads regions, offers, reasons and totals, with one request for each page', async () => {
     const found = await read(adapter, own, undefined, 'all');
     expect(found.regions).toEqual(own.regions);
     expect(found.offers).toEqual(sorted(own.offers.map((offer) => withFacts(offer, own))));
@@ -195,7 +195,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     }
   });
 
-  it('does not care for fields that it does not know', async () => {
+  it('ignores unknown fields', async () => {
     const found = await read(
       adapter,
       own,
@@ -205,7 +205,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     expect(found).toEqual(await read(adapter, own));
   });
 
-  it('does not care for the order of rows', async () => {
+  it('ignores the order of rows', async () => {
     const [found, before] = [
       await read(adapter, own, (page) => ({ json: changed(page.json, listPointer(page), reversed) })),
       await read(adapter, own),
@@ -218,7 +218,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(fields('required'))(
-    'never loses a machine silently when %s is missing or of another type',
+    'never loses a machine silently if %s is missing or of another type',
     async ([pointer, page]) => {
       const before = await read(adapter, own);
       const field = pointer.split('/').at(-1) ?? '';
@@ -237,7 +237,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   );
 
   it.for(fields('prices'))(
-    'rejects the row when %s is negative, absurd or no number',
+    'rejects the row if %s is negative, absurd or not a number',
     async ([pointer, page]) => {
       const before = await read(adapter, own);
       for (const wrong of [-0.01, 1e30, 'free', '', true, '0x10', 'Infinity']) {
@@ -250,7 +250,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     },
   );
 
-  it.for(fields('prices'))('does not publish a machine for nothing: %s of zero', async ([pointer, page]) => {
+  it.for(fields('prices'))('does not publish a machine at a price of zero: %s', async ([pointer, page]) => {
     const before = await read(adapter, own);
     const json = changed(page.json, pointer, (value) => (typeof value === 'string' ? '0.0000000000' : 0));
     const after = await read(adapter, own, instead(page, { json }));
@@ -271,28 +271,28 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const common = pages.filter(([, page]) => page.region === undefined);
   const regional = pages.filter(([, page]) => page.region !== undefined);
 
-  it.for(pages)('leaves its source alone for as long as %s asks', async ([, page]) => {
+  it.for(pages)('leaves its source alone for as long as %s requires', async ([, page]) => {
     const limited = instead(page, { status: 429, headers: { 'retry-after': '7' } });
     expect(await failure(read(adapter, own, limited), 'retry')).toMatchObject({ retryAfterMs: 7_000 });
   });
 
-  it.for(pages)('reads all the same when %s fails once, asking for no other page again', async ([, page]) => {
+  it.for(pages)('reads everything if %s fails once, with no other repeated request', async ([, page]) => {
     const before = await read(adapter, own);
     for (const answer of PASSING)
       expect(await read(adapter, own, undefined, 'all', { page, answer })).toEqual(before);
   });
 
-  it.for(common)('fails with retry when %s fails', async ([, page]) => {
+  it.for(common)('fails with retry if %s fails', async ([, page]) => {
     for (const answer of unwell(page)) await failure(read(adapter, own, instead(page, answer)), 'retry');
   });
 
-  it.for(common)('fails with the right meaning when %s is HTML, refused or gone', async ([, page]) => {
+  it.for(common)('fails with the right meaning if %s is HTML, rejected or gone', async ([, page]) => {
     await failure(read(adapter, own, instead(page, HTML)), 'invalid');
     await failure(read(adapter, own, instead(page, REFUSED)), 'misconfigured');
     await failure(read(adapter, own, instead(page, { status: 404 })), 'gone');
   });
 
-  it.for(regional)('holds one region, and no other, when %s fails in any way', async ([, page]) => {
+  it.for(regional)('holds one region, and no other, if %s fails in any way', async ([, page]) => {
     const before = await read(adapter, own);
     for (const answer of [...unwell(page), HTML, REFUSED, { status: 404 }]) {
       const after = await read(adapter, own, instead(page, answer));
@@ -304,14 +304,14 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     }
   });
 
-  it.for(regional.slice(0, 1))('fails when %s and every other region cannot be read', async () => {
+  it.for(regional.slice(0, 1))('fails if %s and all other regions cannot be read', async () => {
     const down = (answer: FakeAnswer) => (page: FixturePage) =>
       page.region === undefined ? undefined : answer;
     await failure(read(adapter, own, down({ status: 500 })), 'retry');
     await failure(read(adapter, own, down({ status: 404 })), 'gone');
   });
 
-  it.for(Object.entries(own.empty))('never takes an empty %s for "all gone"', async ([path, json]) => {
+  it.for(Object.entries(own.empty))('never treats an empty %s as "all gone"', async ([path, json]) => {
     const emptied = read(adapter, own, (page) => (endpointOf(page) === path ? { json } : undefined));
     expect((await failure(emptied, 'invalid')).message).toContain('lists nothing');
   });
@@ -321,7 +321,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(pages.filter(([, page]) => !own.uncounted?.includes(endpointOf(page))))(
-    'tells when %s has lost a row',
+    'reports a lost row of %s',
     async ([, page]) => {
       const json = changed(page.json, listPointer(page), withoutFirst);
       const { totals } = await read(adapter, own, instead(page, { json }));
@@ -334,7 +334,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     !own.omitsNext?.includes(endpointOf(page)) &&
     own.pages.some((other) => other !== page && other.path === page.path);
   it.for(pages.filter(([, page]) => isPaged(page)))(
-    'does not end the list at %s when a field beside the rows is missing',
+    'does not end the list at %s if a field next to the rows is missing',
     async ([, page]) => {
       const before = await read(adapter, own);
       for (const pointer of fieldsBeside(page.json, listPointer(page))) {
@@ -350,7 +350,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const siblings = (page: FixturePage) =>
     own.pages.filter((other) => other !== page && other.path === page.path && other.query.page !== undefined);
   it.for(pages.filter(([, page]) => siblings(page).length > 0))(
-    'does not take another page for %s',
+    'does not accept another page for %s',
     async ([, page]) => {
       for (const { json } of siblings(page)) {
         const reading = read(adapter, own, instead(page, { json }));

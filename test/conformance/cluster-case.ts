@@ -5,40 +5,40 @@ import type { Json } from './catalogue-case.ts';
 /** One answer of a control plane, written by this project's authors from the facts of its format. */
 export interface ClusterPage {
   readonly path: string;
-  /** Which of the adapter's endpoints it is, where that is not its path. */
+  /** The adapter's endpoint, if it is not the path. */
   readonly endpoint?: string;
-  /** The whole query with which the adapter must ask for it. */
+  /** The whole query that the adapter must send. */
   readonly query: Readonly<Record<string, string>>;
   readonly json: Json;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The field that holds the rows; `''` where the document is the list itself. */
+  /** The field that contains the rows; `''` if the document is the list itself. */
   readonly list: string;
-  /** JSON pointers, `*` for any name, to objects whose names are data, so that one more would be a label or the like. */
+  /**
+   * JSON pointers, `*` for any name, to objects whose names are data: an additional field would be a label or
+   * similar.
+   */
   readonly maps?: readonly string[];
-  /** JSON pointers to fields of this page without any of which the answer, or its row, cannot be used. */
+  /** JSON pointers to required fields of this page: without one, the answer or its row is unusable. */
   readonly required: readonly string[];
-  /** JSON pointers to fields that may be missing: the row is still a cluster, with the same key. */
+  /** JSON pointers to optional fields: without one, the row is still a cluster with the same key. */
   readonly optional: readonly string[];
-  /** What it means when the list is empty: so many clusters are left, or the reading fails. */
+  /** The meaning of an empty list: this many clusters remain, or the read fails. */
   readonly empty: { readonly clusters: number } | { readonly fails: SourceFailureKind };
 }
 
-/** What `test/conformance/clusters-<id>.ts` exports as `clusterCase` for the adapter of that id. */
+/** The export `clusterCase` of `test/conformance/clusters-<id>.ts` for the adapter of that id. */
 export interface ClusterCase {
-  /** What the source's URL has behind the host; the paths of the pages are whole all the same. */
+  /** Path of the source's URL; the pages have complete paths all the same. */
   readonly basePath?: string;
   readonly options?: Readonly<Record<string, string>>;
   readonly pages: readonly ClusterPage[];
-  /** What the adapter may ask for besides, once a page was refused. */
+  /** Additional allowed requests after a rejected page. */
   readonly afterRefusal?: readonly { readonly path: string; readonly json: Json }[];
-  /**
-   * True where the adapter asks through a client of its own: what silence, a missing page and one that has expired mean
-   * to that, its own tests say.
-   */
+  /** Whether the adapter has a special client: its tests cover silence, missing and expired pages. */
   readonly ownClient?: boolean;
-  /** True where a list that has not changed is not read again; it has one page then. */
+  /** Whether an unchanged list is not read again; it has one page then. */
   readonly conditional?: boolean;
-  /** Text inside the pages that must never be handed on. */
+  /** Secrets in the pages that must never be passed on. */
   readonly secrets?: readonly string[];
   readonly clusters: readonly DescribedCluster[];
   readonly rejected: readonly {
@@ -49,8 +49,8 @@ export interface ClusterCase {
 }
 
 /**
- * The case of an adapter.
- * @throws Error when it has none: an adapter that no case covers is not done
+ * Returns the case of an adapter.
+ * @throws Error if there is none: each adapter needs a case
  */
 export async function clusterCaseOf(id: string): Promise<ClusterCase> {
   const file = `clusters-${id}.ts`;

@@ -3,7 +3,7 @@ import type { ClusterCase } from './cluster-case.ts';
 
 const DATABASE = ['id', 'name', 'engine', 'status', 'num_nodes', 'size', 'region', 'created_at'];
 
-/** After the schemas and examples of digitalocean/openapi, specification/resources/databases. */
+/** From the schemas and examples of digitalocean/openapi, specification/resources/databases. */
 export const clusterCase: ClusterCase = {
   pages: [
     {

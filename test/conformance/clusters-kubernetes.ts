@@ -1,7 +1,7 @@
 import { fixture, type Json } from './catalogue-case.ts';
 import type { ClusterCase } from './cluster-case.ts';
 
-/** A list as an API server answers it. */
+/** A list in the format of an API server. */
 function list(apiVersion: string, kind: string, ...items: Json[]): Json {
   return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '812400' }, items };
 }
@@ -10,7 +10,7 @@ const METADATA = ['name', 'namespace', 'uid', 'creationTimestamp'].map(
   (field) => `/items/0/metadata/${field}`,
 );
 
-/** What an API server says that it knows of one API. */
+/** An API server's description of one API. */
 function discovered(apiVersion: string, ...names: string[]): { readonly path: string; readonly json: Json } {
   const resources = names.map((name) => ({ name, namespaced: true }));
   const json = { kind: 'APIResourceList', groupVersion: apiVersion, resources };

@@ -7,7 +7,7 @@ const DATABASE = `/v1/cloud/project/${PROJECT}/database`;
 
 const IDS = ['1', '2', '3'].map((last) => `b1c2d3e4-0000-4000-8000-00000000000${last}`);
 
-/** The page of one service, which is no list: what an empty one means, its required fields say. */
+/** The page of one service, which is not a list: its required fields define an empty one. */
 function service(index: 1 | 2 | 3, fields: Pick<ClusterPage, 'required' | 'optional'>): ClusterPage {
   return {
     path: `${DATABASE}/service/${IDS[index - 1]}`,
@@ -20,7 +20,7 @@ function service(index: 1 | 2 | 3, fields: Pick<ClusterPage, 'required' | 'optio
   };
 }
 
-/** After the schema of ovh/ovhcloud-cli, internal/assets/api-schemas/cloud.json. */
+/** From the schema of ovh/ovhcloud-cli, internal/assets/api-schemas/cloud.json. */
 export const clusterCase: ClusterCase = {
   pages: [
     {

@@ -5,7 +5,7 @@ const PROJECT = '105a0b1c-4f0e-4a53-9d55-8a1c7d9e4b10';
 const COMMON = ['id', 'name', 'status', 'node_type', 'created_at', 'project_id'];
 const page = (number: string) => ({ page: number, page_size: '100' });
 
-/** After the types of scaleway/scaleway-sdk-go: api/rdb/v1, api/mongodb/v1 and api/redis/v1. */
+/** From the types of scaleway/scaleway-sdk-go: api/rdb/v1, api/mongodb/v1 and api/redis/v1. */
 export const clusterCase: ClusterCase = {
   options: { rdb: 'fr-par', mongodb: 'fr-par', redis: 'fr-par-1' },
   pages: [

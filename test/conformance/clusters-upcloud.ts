@@ -4,7 +4,7 @@ import type { ClusterCase } from './cluster-case.ts';
 const DATABASE = ['uuid', 'name', 'type', 'state', 'node_count', 'plan', 'zone', 'create_time'];
 const headers = { 'upcloud-total-count': '5' };
 
-/** After the types and the recorded answers of UpCloudLtd/upcloud-go-api and UpCloudLtd/upcloud-cli. */
+/** From the types and the recorded answers of UpCloudLtd/upcloud-go-api and UpCloudLtd/upcloud-cli. */
 export const clusterCase: ClusterCase = {
   options: { organizationLabel: 'team' },
   pages: [

@@ -26,20 +26,20 @@ interface Reading {
 
 interface Circumstances {
   readonly otherwise?: (page: ClusterPage) => FakeAnswer | undefined;
-  /** Each page must be asked for exactly once. */
+  /** Each page must be requested exactly once. */
   readonly whole?: boolean;
-  /** The validator of each page that is stored already. */
+  /** The stored validator of each page. */
   readonly stored?: string;
-  /** What each request must say of that validator. */
+  /** The expected header of each request for that validator. */
   readonly ifNoneMatch?: string | null;
   readonly deadlineMs?: number;
-  /** Of the run that reads. */
+  /** The signal of the run. */
   readonly signal?: AbortSignal;
-  /** A page that is answered otherwise once. */
+  /** A page that gets another answer once. */
   readonly failsOnce?: { readonly page: ClusterPage; readonly answer: FakeAnswer };
 }
 
-/** Reads the case's pages, some of them answered otherwise. */
+/** Reads the case's pages, some with other answers. */
 async function read(
   adapter: ClusterAdapter,
   { pages, afterRefusal = [], basePath = '', options }: ClusterCase,
@@ -92,7 +92,7 @@ const sorted = (clusters: readonly DescribedCluster[]) =>
   clusters.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 const keysOf = (rows: readonly { key: string }[]) => rows.map(({ key }) => key).toSorted();
 
-/** What was described before is described as it was, or a new rejected row speaks for it and says `field`. */
+/** Each earlier cluster is unchanged, or a new rejected row excuses it and names `field`. */
 function expectNothingLost(before: Reading, after: Reading, field: string): void {
   const known = keysOf(before.rejected);
   const fresh = after.rejected.filter((row) => !known.includes(row.key));
@@ -106,13 +106,13 @@ function expectNothingLost(before: Reading, after: Reading, field: string): void
   expect(kept.size).toBe(before.clusters.length - lost.length);
 }
 
-describe('every cluster adapter', () => {
+describe('each cluster adapter', () => {
   it('must have a conformance case', async () => {
     await expect(clusterCaseOf('nowhere')).rejects.toThrow('write test/conformance/clusters-nowhere.ts');
   });
 
   it.for(clusterAdapters.map((adapter) => [adapter.id, adapter] as const))(
-    'describes itself: %s',
+    'has a complete description: %s',
     ([, adapter]) => {
       expect(adapter.id).toMatch(/^[a-z0-9-]+$/);
       expect(adapter.endpoints.length).toBeGreaterThan(0);
@@ -121,7 +121,7 @@ describe('every cluster adapter', () => {
       if (adapter.baseUrl !== undefined) expect(new URL(adapter.baseUrl).protocol).toBe('https:');
       for (const [name, option] of Object.entries(adapter.options?.shape ?? {})) {
         expect(descriptionOf(option), `the option ${name} needs a description`).not.toBe('');
-        // Those stand for other things in the environment; see also the settings that begin with FLEETBOOK_.
+        // These names have other meanings in the environment; see also the settings that begin with FLEETBOOK_.
         expect(['url', 'token', 'schedule']).not.toContain(name);
         expect(Object.keys(ALL_SETTINGS)).not.toContain(environmentKey(adapter.id, name));
       }
@@ -143,13 +143,13 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const fields = (of: 'required' | 'optional') =>
     own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
 
-  it('asks for nothing but the endpoints that it names, with options that its schema knows', () => {
+  it('requests only its named endpoints, with options of its schema', () => {
     expect(new Set(own.pages.map((page) => page.endpoint ?? page.path))).toEqual(new Set(adapter.endpoints));
     if (adapter.options === undefined) expect(own.options).toBeUndefined();
     else expect(readOptions(adapter.options, own.options ?? {}, String).problems).toEqual([]);
   });
 
-  it('reads clusters and reasons, asking for every page once and with its credentials', async () => {
+  it('reads clusters and reasons, with one request for each page and with its credentials', async () => {
     const found = await read(adapter, own, { whole: true });
     expect(found.clusters).toEqual(sorted(own.clusters));
     const reasons = own.rejected.map((row) =>
@@ -160,7 +160,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     expect(found.documents).toEqual([]);
   });
 
-  it('hands on no secret that the answers hold', async () => {
+  it('passes no secret of the answers on', async () => {
     const told = JSON.stringify(await read(adapter, own));
     const sent = JSON.stringify(own.pages.map((page) => page.json));
     for (const secret of own.secrets ?? []) {
@@ -170,14 +170,14 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     expect(told).not.toContain(TOKEN);
   });
 
-  it('does not care for fields that it does not know', async () => {
+  it('ignores unknown fields', async () => {
     const otherwise = ({ json, maps }: ClusterPage) => ({
       json: everyObject(json, 'unheard_of', { deep: [1] }, maps),
     });
     expect(await read(adapter, own, { otherwise, whole: true })).toEqual(await read(adapter, own));
   });
 
-  it('does not care for the order of rows', async () => {
+  it('ignores the order of rows', async () => {
     const otherwise = ({ json, list }: ClusterPage) => ({
       json: changed(json, list === '' ? '' : `/${list}`, reversed),
     });
@@ -187,7 +187,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(fields('required'))(
-    'never loses a cluster silently when %s is missing or of another type',
+    'never loses a cluster silently if %s is missing or of another type',
     async ([pointer, page]) => {
       const before = await read(adapter, own);
       const field = pointer.split('/').at(-1) ?? '';
@@ -205,7 +205,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     },
   );
 
-  it.for(fields('optional'))('describes the same clusters when %s is missing', async ([pointer, page]) => {
+  it.for(fields('optional'))('yields the same clusters if %s is missing', async ([pointer, page]) => {
     const [before, after] = [
       await read(adapter, own),
       await reading(page, { json: without(page.json, pointer) }),
@@ -214,25 +214,25 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     expect(after.rejected).toEqual(before.rejected);
   });
 
-  it.for(pages)('takes an empty list for what it is: %s', async ([, page]) => {
+  it.for(pages)('reads an empty list with its meaning: %s', async ([, page]) => {
     const json = changed(page.json, page.list === '' ? '' : `/${page.list}`, () => []);
     const empty = reading(page, { json });
     if ('clusters' in page.empty) expect((await empty).clusters).toHaveLength(page.empty.clusters);
     else expect((await failure(empty, page.empty.fails)).message).toContain('lists nothing');
   });
 
-  it.for(pages)('leaves its source alone for as long as %s asks', async ([, page]) => {
+  it.for(pages)('leaves its source alone for as long as %s requires', async ([, page]) => {
     const limited = reading(page, { status: 429, headers: { 'retry-after': '7' } });
     expect(await failure(limited, 'retry')).toMatchObject({ retryAfterMs: 7_000 });
   });
 
-  it.for(pages)('reads all the same when %s fails once, asking for no other page again', async ([, page]) => {
+  it.for(pages)('reads everything if %s fails once, with no other repeated request', async ([, page]) => {
     const before = await read(adapter, own);
     for (const answer of PASSING)
       expect(await read(adapter, own, { whole: true, failsOnce: { page, answer } })).toEqual(before);
   });
 
-  it.for(pages)('fails with retry when %s fails, breaks off or does not come', async ([, page]) => {
+  it.for(pages)('fails with retry if %s fails, breaks off or does not arrive', async ([, page]) => {
     const cutAfter = Math.floor(JSON.stringify(page.json).length / 2);
     for (const status of [500, 502, 503, 504]) await failure(reading(page, { status }), 'retry');
     for (const framing of ['length', 'chunked', 'close'] as const)
@@ -243,7 +243,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(pages)(
-    'fails with the right meaning when %s is refused or gone, or is no JSON',
+    'fails with the right meaning if %s is rejected or gone, or is not JSON',
     async ([, page]) => {
       const html = { raw: '<html>Down</html>', headers: { 'content-type': 'text/html' } };
       for (const status of [401, 403])
@@ -252,24 +252,24 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
         for (const status of [404, 410]) await failure(reading(page, { status, json: {} }), 'gone');
       for (const answer of [html, { json: 'all well' }, { json: null }, { status: 204 }])
         await failure(reading(page, answer), 'invalid');
-      // Cut before it began.
+      // Cut before its first byte.
       await failure(reading(page, { raw: '' }), 'retry');
     },
   );
 
-  it('reads nothing for a run that is cancelled, and fails with the reason of that', async () => {
+  it('reads nothing for a cancelled run, and fails with its reason', async () => {
     const reason = new Error('the worker stops');
     await expect(read(adapter, own, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
-  it('fails with gone when nothing is there any more: never an empty list', async () => {
+  it('fails with gone if nothing exists any more: never an empty list', async () => {
     const gone = () => ({ status: 404, json: {} });
     const error = await failure(read(adapter, own, { otherwise: gone }), 'gone');
     expect(error.message).not.toBe('');
   });
 
   if (own.conditional) {
-    it('reads a list that has not changed no second time', async () => {
+    it('does not read an unchanged list again', async () => {
       const etag = '"1"';
       const changing = ({ json }: ClusterPage) => ({ json, headers: { etag } });
       const first = await read(adapter, own, { otherwise: changing });
@@ -279,7 +279,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       expect(again).toMatchObject({ clusters: [], rejected: [], documents: [{ kind: 'unmodified' }] });
     });
   } else {
-    it('asks for every page whatever validators are stored', async () => {
+    it('requests each page with any stored validators', async () => {
       const otherwise = ({ json }: ClusterPage) => ({ json, headers: { etag: '"1"' } });
       const again = await read(adapter, own, { otherwise, whole: true, stored: '"1"' });
       expect(again).toEqual(await read(adapter, own));

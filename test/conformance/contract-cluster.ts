@@ -1,11 +1,11 @@
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
 
-/** JSON pointers to what a disk consists of, in the first cluster of a list. */
+/** JSON pointers to the parts of a disk, in the first cluster of a list. */
 export const DISK_FIELDS = ['type/name', 'type/price', 'type/unit', 'size', 'unit', 'autoscaling'].map(
   (field) => `/0/disks/0/${field}`,
 );
 
-/** The cluster of the contract's example, but for where it runs and who made it; `currency` is that of its disk. */
+/** The contract's example cluster with other regions and creators; `currency` is that of its disk. */
 export function contractCluster(currency: string) {
   return {
     key: 'cluster-test',

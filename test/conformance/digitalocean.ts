@@ -56,12 +56,12 @@ export const catalogueCase: CatalogueCase = {
   },
   regions: { nyc3: 'New York 3', sfo1: 'San Francisco 1', ams3: 'Amsterdam 3' },
   offers: [
-    // A float of 32 bits: what the source says is kept, to the last digit.
+    // A float of 32 bits: the source's value is kept to the last digit.
     offer('s-1vcpu-1gb', 'nyc3', 1, 1, '0.007439999841153622'),
     offer('s-1vcpu-1gb', 'ams3', 1, 1, '0.007439999841153622'),
-    // The region takes no new Droplets.
+    // The region accepts no new Droplets.
     offer('s-1vcpu-1gb', 'sfo1', 1, 1, '0.007439999841153622', unavailable),
-    // Sold out everywhere, or off.
+    // Sold out everywhere, or switched off.
     ...everywhere.map((region) => offer('s-2vcpu-2gb', region, 2, 2, '0.02232000045478344', unavailable)),
     ...everywhere.map((region) => offer('c-2', region, 2, 4, '0.0625', unavailable)),
     ...everywhere.map((region) =>

@@ -6,7 +6,7 @@ const PRICES = '/api/pricing/opencompute';
 
 const offer = offersIn('EUR');
 
-/** Zones and types by the API's OpenAPI document, prices in the form of the public list. */
+/** Zones and types from the API's OpenAPI document, prices in the format of the public list. */
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-11-23T00:00:00Z'),
   pages: [
@@ -50,7 +50,7 @@ export const catalogueCase: CatalogueCase = {
     offer('standard.medium', 'de-fra-1', 2, 4, '0.04666'),
     offer('standard.extra-large', 'de-fra-1', 4, 16, '0.18667'),
     offer('cpu.extra-large', 'ch-gva-2', 8, 16, '0.23333'),
-    // For accounts that have a permission.
+    // For accounts with a permission.
     offer('storage.jumbo', 'ch-gva-2', 24, 225, '1.86667', 'unavailable'),
     offer('gpu3.small', 'de-fra-1', 12, 56, '1.0453', 'accelerated'),
     offer('gpua5000.small', 'de-fra-1', 12, 56, '1.4', 'accelerated'),

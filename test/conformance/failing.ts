@@ -5,10 +5,10 @@ import { SourceError, type SourceFailureKind } from '../../src/sources/source.ts
 import { fakeClock } from '../support/fake-clock.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
 
-/** The token of every source; no failure may repeat it. */
+/** The token of each source; no failure may repeat it. */
 export const TOKEN = 'conformance:token';
 
-/** Headers that a request must have with it, or must not (`null`). */
+/** Headers that each request must (`null`: must not) have besides the token. */
 export const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp | null>> = {
   none: { authorization: null, 'x-auth-token': null },
   bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
@@ -24,19 +24,19 @@ export const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp 
   'x-goog-api-key': { authorization: null, 'x-goog-api-key': TOKEN },
 };
 
-/** Answers of an upstream that is unwell for a moment: no byte of a body comes. */
+/** Answers of a temporarily failing upstream: no byte of a body arrives. */
 export const PASSING: readonly FakeAnswer[] = [
   { status: 503 },
   { status: 429, headers: { 'retry-after': '7' } },
   { json: [], cutAfter: 0 },
 ];
 
-/** As a run has them, without its pauses. */
+/** Retries of a run, without its pauses. */
 export function retriesOfARun(): RequestRetries {
   return new RequestRetries(REQUEST_RETRIES, undefined, fakeClock());
 }
 
-/** The failure of a reading that must fail with this meaning. */
+/** Returns the failure of a read that must fail with this meaning. */
 export async function failure(reading: Promise<unknown>, kind: SourceFailureKind): Promise<SourceError> {
   const error = await reading.then(
     () => expect.unreachable('it was read as if nothing was wrong'),

@@ -11,7 +11,7 @@ function offer(
   return { regionCode, name, cpu, ram, ramUnit, price: { amount, per: 'minute', currency: 'GBP' } };
 }
 
-/** Another Fleetbook says how old its data is. */
+/** The answer's header with the age of the other instance's data. */
 const AS_OF = { 'fleetbook-as-of': '2026-02-28T23:59:00.000Z' };
 
 function machines(region: string, id: number, rest: Pick<FixturePage, 'required' | 'prices'>): FixturePage {
@@ -54,7 +54,7 @@ export const catalogueCase: CatalogueCase = {
       prices: ['/0/price', '/2/price'],
     }),
     machines('dc2', 12, { required: ['/0/price'], prices: ['/0/price'] }),
-    // Nothing there is within the limits.
+    // No machine there is within the limits.
     machines('dc4', 14, { required: [], prices: [] }),
   ],
   empty: { '/v1/providers': [], '/v1/machines': [] },

@@ -79,14 +79,14 @@ export const catalogueCase: CatalogueCase = {
   regions: { [IOWA]: IOWA, [FRANKFURT]: FRANKFURT },
   offers: [
     offer('e2-standard-2', IOWA, 2, 8, '0.06701142'),
-    // Two cores to the machine, of which a quarter of one, and one, are billed.
+    // The machine has two cores; a quarter of one, and one, are billed.
     offer('e2-micro', IOWA, 2, 1, '0.0083764275'),
     offer('e2-medium', IOWA, 2, 4, '0.03350571'),
     offer('n1-standard-1', IOWA, 1, 3.75, '0.04749975'),
     offer('n1-highcpu-2-d', IOWA, 2, 1843 / 1024, '0.0708477724609375', 'deprecated'),
-    // Deprecated in one zone, in another one not.
+    // Deprecated in only one of two zones.
     offer('n1-highmem-2', IOWA, 2, 13, '0.118303'),
-    // Billed whole, above a tier that is free.
+    // Billed as a whole, above a free tier.
     offer('f1-micro', IOWA, 1, 614 / 1024, '0.0076'),
     offer('c2-standard-4', IOWA, 4, 16, '0.20872'),
     offer('a2-highgpu-1g', IOWA, 12, 85, '0.739477', 'accelerated'),

@@ -59,15 +59,15 @@ export const catalogueCase: CatalogueCase = {
   offers: [
     offer('cx22', 'fsn1', 2, 4, '0.006'),
     offer('cx22', 'hel1', 2, 4, '0.0062'),
-    // `deprecated: false` beside a filled `deprecation`.
+    // `deprecated: false` next to a filled `deprecation`.
     offer('cx11', 'fsn1', 1, 2, '0.0052', 'deprecated'),
-    // Announced there although it can be ordered until 2027; not sold in hel1 any more; as ever in ash.
+    // Announced there although it can be ordered until 2027; no longer sold in hel1; unchanged in ash.
     offer('cpx11', 'fsn1', 2, 2, '0.007', 'deprecated'),
     offer('cpx11', 'hel1', 2, 2, '0.007', 'unavailable'),
     offer('cpx11', 'ash', 2, 2, '0.008'),
     offer('cax11', 'fsn1', 2, 4, '0.0064', 'sold_out'),
     offer('cax11', 'hel1', 2, 4, '0.0064'),
-    // The limits are the sync's business.
+    // The sync applies the limits.
     offer('ccx63', 'ash', 48, 192, '0.465'),
     offer('cpx21', 'fsn1', 3, 4, '0.0118'),
     // To be announced in December.
@@ -80,7 +80,7 @@ export const catalogueCase: CatalogueCase = {
     cax11: { architecture: 'arm64', cpuKind: 'shared', localDisk: 40 },
     ccx63: { architecture: 'x86_64', cpuKind: 'dedicated', localDisk: 960 },
     cpx21: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
-    // Its disk is not the host's.
+    // Its disk is network storage.
     cpx31: { architecture: 'x86_64', cpuKind: 'shared' },
   },
   rejected: [

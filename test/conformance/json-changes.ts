@@ -1,8 +1,7 @@
 import type { Json } from './catalogue-case.ts';
 
 /**
- * A copy with the value at a JSON pointer (`''`: all of it) replaced. Throws when there is none: the case's pointer is
- * wrong.
+ * Returns a copy with another value at a JSON pointer (`''`: all of it). Throws if the case's pointer does not exist.
  */
 export function changed(document: Json, pointer: string, change: (value: Json) => Json): Json {
   if (pointer === '') return change(structuredClone(document));
@@ -12,7 +11,7 @@ export function changed(document: Json, pointer: string, change: (value: Json) =
   });
 }
 
-/** A copy without the field at a JSON pointer. */
+/** Returns a copy without the field at a JSON pointer. */
 export function without(document: Json, pointer: string): Json {
   return at(document, pointer, (holder, key) => {
     if (Array.isArray(holder)) holder.splice(Number(key), 1);
@@ -20,7 +19,7 @@ export function without(document: Json, pointer: string): Json {
   });
 }
 
-/** JSON pointers to the fields of a page that are neither the rows nor part of them, and to the fields of these. */
+/** Returns JSON pointers to the fields of a page outside of the rows, and to the fields of these. */
 export function fieldsBeside(document: Json, list: string, at = ''): string[] {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return [];
   return Object.entries(document).flatMap(([key, value]) => {
@@ -29,7 +28,10 @@ export function fieldsBeside(document: Json, list: string, at = ''): string[] {
   });
 }
 
-/** A copy in which every object has a field more, but for those at the JSON pointers of `maps` (`*`: any name). */
+/**
+ * Returns a copy with an additional field in each object, except those at the JSON pointers of `maps` (`*`: any
+ * name).
+ */
 export function everyObject(
   document: Json,
   field: string,
@@ -48,13 +50,13 @@ export function everyObject(
   return maps.some((pattern) => fits(pattern, at)) ? copy : { ...copy, [field]: value };
 }
 
-/** The same rows, of an array or of a map, the other way round. */
+/** Returns the rows of an array or a map in reverse order. */
 export function reversed(rows: Json): Json {
   if (Array.isArray(rows)) return rows.toReversed();
   return Object.fromEntries(Object.entries(rows ?? {}).reverse()) as { [key: string]: Json };
 }
 
-/** The same rows, of an array or of a map, but for the first. */
+/** Returns the rows of an array or a map without the first. */
 export function withoutFirst(rows: Json): Json {
   if (Array.isArray(rows)) return rows.slice(1);
   return Object.fromEntries(Object.entries(rows ?? {}).slice(1)) as { [key: string]: Json };

@@ -83,10 +83,10 @@ export const catalogueCase: CatalogueCase = {
   offers: [
     offer('g6-nanode-1', 'us-east', 1, 1, '0.0075'),
     offer('g6-nanode-1', 'id-cgk', 1, 1, '0.009'),
-    // A region that is out of order sells nothing today.
+    // A region with an outage sells nothing today.
     offer('g6-nanode-1', 'us-iad', 1, 1, '0.0075', soldOut),
     offer('g6-standard-2', 'us-east', 2, 4, '0.036', soldOut),
-    // Its override prices months only.
+    // Its override has only monthly prices.
     offer('g6-standard-2', 'id-cgk', 2, 4, '28.8', { per: 'month' }),
     offer('g6-standard-2', 'us-iad', 2, 4, '0.036', soldOut),
     offer('g5-standard-2', 'us-east', 2, 4, '0.03', deprecated),

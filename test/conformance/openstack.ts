@@ -41,7 +41,7 @@ export const catalogueCase: CatalogueCase = {
     },
     {
       path: '/v2.1/flavors/detail',
-      // As the first page's link has it, whose host is another.
+      // The first page's link names another host.
       query: { limit: '6', marker: '6' },
       json: fixture('openstack/flavors-2.json'),
       list: 'flavors',

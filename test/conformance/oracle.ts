@@ -6,7 +6,7 @@ const PRODUCTS = '/pls/apex/cetools/api/v1/products/';
 
 const offer = offersIn('USD', 'Decimal');
 
-/** Shapes and products in the form that public clients of both lists read; see the adapter. */
+/** Shapes and products in the format that public clients of both lists read; see the adapter. */
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-09-20T00:00:00Z'),
   basePath: DATA,

@@ -56,12 +56,12 @@ export const catalogueCase: CatalogueCase = {
     'EU-SOUTH-MIL': 'EU-SOUTH-MIL',
   },
   offers: [
-    // Regions stand in the addon of the month, prices are units of 10^-8.
+    // The addon of the month lists regions, and prices are units of 10^-8.
     offer('b3-8', 'BHS5', 2, 8, '0.0508'),
     offer('b3-8', 'GRA9', 2, 8, '0.0508'),
-    // A region of three zones has a price of its own.
+    // A region of three zones has a different price.
     offer('b3-8', 'EU-WEST-PAR', 2, 8, '0.061'),
-    // No addon says where these two are sold: the rules of availability do.
+    // Only the availability rules state where these two are sold.
     offer('b3-8', 'EU-WEST-LZ-BRU-A', 2, 8, '0.093'),
     offer('c3-8', 'GRA9', 4, 8, '0.0907'),
     offer('c3-8', 'EU-SOUTH-MIL', 4, 8, '0.0997'),

@@ -35,7 +35,7 @@ export const catalogueCase: CatalogueCase = {
   ],
   empty: { '{url}': [] },
   uncounted: ['{url}'],
-  // No row of dc2 names it; those of dc3 do not agree.
+  // No row of dc2 names it; those of dc3 differ.
   regions: { dc1: 'Hall 1, Basel', dc2: 'dc2' },
   offers: [
     offer('m.small', 'dc1', 2, [4, 'Binary'], { amount: '0.021' }),

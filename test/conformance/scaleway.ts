@@ -3,7 +3,7 @@ import { type CatalogueCase, type FixturePage, fixture, offersIn } from './catal
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
 const PRODUCTS = '/product-catalog/v2alpha1/public-catalog/products';
-// Milan is in no list of this project's code.
+// Milan is in none of this project's lists.
 const OTHER_ZONES = [
   'it-mil-1',
   'fr-par-2',
@@ -41,7 +41,7 @@ function page(
   };
 }
 
-/** The relations that the API gives on one of two pages, paths without their beginning included. */
+/** The relations of one of two pages, with paths relative as in the API. */
 function linkOf(current: 1 | 2): string {
   const to = (page: number, rel: string) => `</products/servers?page=${page}&per_page=100&>; rel="${rel}"`;
   return (
@@ -49,7 +49,7 @@ function linkOf(current: 1 | 2): string {
   ).join(',');
 }
 
-/** A full page of the product catalogue, where a product is of one zone: many of one, and the last page. */
+/** A full page of products of one zone, and the last page. */
 const product = (zone: string, number: number) => ({
   sku: `/compute/type_${number}/run_${zone}`,
   service_category: 'Compute',
@@ -138,7 +138,7 @@ export const catalogueCase: CatalogueCase = {
     offer('L4-1-24G', 'fr-par-1', 8, 48, '0.7875', { excluded: 'accelerated' }),
     offer('POP2-2C-8G-WIN', 'fr-par-1', 2, 8, '0.1823', { excluded: 'licensed' }),
     offer('STARDUST1-S', 'fr-par-1', 1, 1, '0', { excluded: 'zero_price' }),
-    // Scarce is still for sale.
+    // Scarce machines are still for sale.
     offer('PLAY2-PICO', 'fr-par-1', 1, 2, '0.014'),
     offer('BASIC2-A2C-4G', 'fr-par-1', 2, 4, '16.79', { per: 'month' }),
     ...OTHER_ZONES.map((zone) => offer('PLAY2-NANO', zone, 2, 4, '0.02754')),

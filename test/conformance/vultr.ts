@@ -56,9 +56,9 @@ export const catalogueCase: CatalogueCase = {
   offers: [
     offer('vc2-1c-1gb', 'ams', 1, 1, '0.007', unavailable),
     offer('vc2-1c-1gb', 'ewr', 1, 1, '0.007'),
-    // Its own price there.
+    // A special price there.
     offer('vc2-1c-1gb', 'sao', 1, 1, '0.01'),
-    // The old form: months only, nothing said of on demand.
+    // The old format: only monthly prices, and on demand is not mentioned.
     offer('vhf-2c-4gb', 'ams', 2, 4, '24', { per: 'month' }),
     offer('vhf-2c-4gb', 'ewr', 2, 4, '24', { per: 'month' }),
     offer('vhf-2c-4gb', 'sao', 2, 4, '24', { per: 'month', excluded: 'unavailable' }),
@@ -68,11 +68,11 @@ export const catalogueCase: CatalogueCase = {
     offer('vc2-1c-0.5gb-free', 'ams', 1, 0.5, '0', { excluded: 'zero_price' }),
     offer('vc2-1c-0.5gb-free', 'ewr', 1, 0.5, '0', unavailable),
     offer('vc2-1c-0.5gb-free', 'sao', 1, 0.5, '0', unavailable),
-    // Dedicated metal, whose GPU no field but the brand names.
+    // Dedicated metal, whose GPU only the brand field names.
     ...['ams', 'ewr', 'sao'].map((region) =>
       offer('vcg-a40-24c-120g-48vram', region, 24, 120, '1.712', accelerated),
     ),
-    // Preemptible machines only.
+    // Only preemptible machines.
     ...['ams', 'ewr', 'sao'].map((region) => offer('voc-c-2c-4gb', region, 2, 4, '0.055', unavailable)),
     offer('vx1-g-2c-8g', 'ams', 2, 8, '0.06', unavailable),
     offer('vx1-g-2c-8g', 'ewr', 2, 8, '0.06'),

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 const run = promisify(execFile);
 const FLEETBOOK = ['migrate', 'api', 'worker'] as const;
 
-/** Compose as a plugin of Docker, or as the program that it once was. */
+/** Compose as a plugin of Docker, or as a separate program in older installations. */
 async function compose(folder: string, ...args: readonly string[]): Promise<string> {
   const asPlugin = await run('docker', ['compose', 'version']).then(
     () => true,
@@ -20,7 +20,7 @@ async function compose(folder: string, ...args: readonly string[]): Promise<stri
   return (await run(program, [...first, ...args], { cwd: folder })).stdout;
 }
 
-/** What Compose makes of docker-compose.yml beside this `.env`: the lines of each service. */
+/** Compose's result for docker-compose.yml with this `.env`: the lines of each service. */
 async function configured(env: string): Promise<Record<(typeof FLEETBOOK)[number], readonly string[]>> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-compose-'));
   await copyFile(inPackage('docker-compose.yml'), join(folder.path, 'docker-compose.yml'));
@@ -33,7 +33,7 @@ async function configured(env: string): Promise<Record<(typeof FLEETBOOK)[number
   return { migrate: linesOf('migrate'), api: linesOf('api'), worker: linesOf('worker') };
 }
 
-it('everything in .env reaches every container of Fleetbook, whatever it is called', async () => {
+it('each variable in .env reaches each container of Fleetbook', async () => {
   const env = {
     VULTR_URL: 'https://vultr.example',
     MEMORY_LIMIT: '128000000',
@@ -50,7 +50,7 @@ it('everything in .env reaches every container of Fleetbook, whatever it is call
   }
 });
 
-it('where the containers find each other does not depend on .env', async () => {
+it('the addresses of containers do not depend on .env', async () => {
   const services = await configured(
     'DATABASE_URL=postgres://localhost/mine\nPORT=4000\nHOST=127.0.0.1\nOPS_HOST=127.0.0.1\nREDIS_URL=redis://localhost\n',
   );
@@ -69,7 +69,7 @@ it('where the containers find each other does not depend on .env', async () => {
   }
 });
 
-it('both Redis are those that .env names, e.g. the nodes of the profile’s cluster', async () => {
+it('both Redis come from .env, e.g. the nodes of the profile’s cluster', async () => {
   const url = 'redis+cluster://cluster-1,cluster-2,cluster-3';
   const env = {
     CACHE_REDIS_URL: url,
@@ -86,7 +86,7 @@ it('both Redis are those that .env names, e.g. the nodes of the profile’s clus
       expect(services[service], service).toContain(`${name}: ${value}`);
 });
 
-it('the profiles bring a cluster that is whole again after all addresses have changed, and a replica that streams', {
+it('the profiles start a cluster that is complete again after all addresses changed, and a streaming replica', {
   timeout: 300_000,
 }, async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-profiles-'));
@@ -106,7 +106,7 @@ it('the profiles bring a cluster that is whole again after all addresses have ch
     expect(infos).toHaveLength(nodes.length);
     return infos.every((info) => {
       const lines = info.trim().split('\n');
-      // A node may know all of it, and not yet take commands.
+      // A node may know the whole cluster and not yet accept commands.
       if (lines.pop()?.trim() !== 'cluster_state:ok') return false;
       const ranges = lines.flatMap((line) => [...line.matchAll(/ (\d+)-(\d+)$/g)]);
       const slots = ranges.reduce((sum, [, from, to]) => sum + Number(to) - Number(from) + 1, 0);
@@ -147,7 +147,7 @@ it('the profiles bring a cluster that is whole again after all addresses have ch
   expect(await sql('replica', 'select pg_is_in_recovery()')).toBe('t\n');
 });
 
-it('files that settings name are in one folder of every container, which is empty unless one is given', async () => {
+it('files of settings are in one folder of each container, which is empty by default', async () => {
   const given = await configured('CONFIG_FOLDER=./mine\nFLEETBOOK_CONFIG=/etc/fleetbook/sources.json\n');
   const none = await configured('');
   for (const service of FLEETBOOK) {
@@ -162,7 +162,7 @@ it('files that settings name are in one folder of every container, which is empt
   }
 });
 
-it('metrics can be scraped in the network, and only the API is published', async () => {
+it('metrics can be scraped in the network, and only the API’s port is published', async () => {
   const services = await configured('OPS_TOKEN=the-token-of-the-scraper-of-metrics\n');
   for (const service of ['api', 'worker'] as const) {
     expect(services[service]).toEqual(

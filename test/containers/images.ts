@@ -9,7 +9,7 @@ export function startPostgresContainer(): Promise<StartedPostgreSqlContainer> {
   return new PostgreSqlContainer(POSTGRES_IMAGE).start();
 }
 
-/** Redis from the official image, with the settings that docker-compose.yml gives the queues' server. */
+/** Redis from the official image, with docker-compose.yml's settings for the queues' server. */
 export function startRedisContainer(): Promise<StartedRedisContainer> {
   return new RedisContainer(REDIS_IMAGE)
     .withCommand(['redis-server', '--maxmemory-policy', 'noeviction', '--appendonly', 'yes'])

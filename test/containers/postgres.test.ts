@@ -8,9 +8,9 @@ import { DOCKER, needs } from '../support/needs.ts';
 import { run } from '../support/postgres.ts';
 import { startPostgresContainer } from './images.ts';
 
-/** Of which each organization has one row in these tests. */
+/** Tables with one row for each organization in these tests. */
 const SCOPED = ['organizations', 'users', 'disk_types', 'clusters', 'disks'] as const;
-/** With rows of organizations, of everybody too, or none in these tests. */
+/** Tables with rows of organizations, of none, or without rows in these tests. */
 const OTHERS = [
   'cluster_changes',
   'cluster_slugs',
@@ -22,7 +22,7 @@ const OTHERS = [
   'tokens',
 ] as const;
 
-/** Who may own the database, and the statements that make that user on a new server. */
+/** Possible owners of the database, and the statements that create them on a new server. */
 const OWNERS: readonly (readonly [string, readonly string[]])[] = [
   ['a superuser', ["create role owner login superuser password 'secret'"]],
   [
@@ -48,7 +48,7 @@ function urlOf(server: StartedPostgreSqlContainer, user: string, database: strin
   return url.href;
 }
 
-/** Two organizations, each with one cluster in a region of its own; `shared` is a region that a catalogue lists. */
+/** Two organizations, each with one cluster in a different region; `shared` is a region of a catalogue. */
 async function insertClusters(sql: Sql): Promise<void> {
   await sql`insert into providers (id, name, listed) values (1, 'Provider', true)`;
   await sql`insert into regions (id, provider_id, code, name) values (1, 1, 'shared', 'Shared')`;
@@ -104,22 +104,22 @@ describe.each(OWNERS)(
       const admin = server.getConnectionUri();
       for (const statement of setUp) await run(admin, statement);
       for (const database of ['fb', 'fb_other']) await run(admin, `create database ${database} owner owner`);
-      // Both at once, since roles belong to the whole server; then again, as at every start.
+      // Both at once, since roles belong to the whole server; then again, as at each start.
       await Promise.all(['fb', 'fb_other'].map((database) => migrate(urlOf(server, 'owner', database))));
       await migrate(urlOf(server, 'owner', 'fb'));
       await insertClusters(open('worker').sql);
     });
 
-    it('is migrated once, whoever comes how often', async () => {
+    it('is migrated once, for any number of programs', async () => {
       const [row] = await open('owner').sql`select count(*)::integer as lineages from lineage`;
       expect(row).toEqual({ lineages: 1 });
     });
 
-    it('lets the worker see and write every organization', async () => {
+    it('lets the worker see and write each organization', async () => {
       expect(await counts(open('worker').sql)).toEqual(everywhere(2));
     });
 
-    it('shows the reader no organization at all until one is named', async () => {
+    it('shows the reader no organization until one is named', async () => {
       const { sql } = open('reader');
       expect(await counts(sql)).toEqual(everywhere(0));
       expect(await sql`select code from regions`).toEqual([{ code: 'shared' }]);
@@ -129,7 +129,7 @@ describe.each(OWNERS)(
     it.each([
       [1, 'first'],
       [2, 'second'],
-    ])('shows the reader organization %i and no other', async (id, slug) => {
+    ])('shows the reader only organization %i', async (id, slug) => {
       const { sql } = open('reader');
       const [, names, regions, unlisted] = await sql.begin('read only', (tx) => [
         tx`select set_config('app.org_id', ${String(id)}, true)`,
@@ -147,7 +147,7 @@ describe.each(OWNERS)(
       expect(await counts(sql)).toEqual(everywhere(0));
     });
 
-    it('gives the reader a document with the clusters of that organization alone', async () => {
+    it('gives the reader a document with only that organization’s clusters', async () => {
       const content = await loadContent(open('reader').sql, { kind: 'clusters', organizationId: 2 });
       expect(JSON.parse(content?.body.toString() ?? '')).toMatchObject([
         { name: 'second', slug: 'same-slug', created_at: '2022-02-14T10:11:26.567713' },
@@ -163,7 +163,7 @@ describe.each(OWNERS)(
       'select from held_items',
       'select fence from sources',
       'set role fleetbook_nobody',
-    ])('refuses the reader: %s', async (statement) => {
+    ])('rejects the reader’s statement: %s', async (statement) => {
       const { sql } = open('reader');
       await sql`select set_config('app.org_id', '1', false)`;
       await expect(sql.unsafe(statement)).rejects.toMatchObject({
@@ -171,7 +171,7 @@ describe.each(OWNERS)(
       });
     });
 
-    it('tells the reader what a token allows, for one whole hash', async () => {
+    it('shows the reader a token’s permissions only for its whole hash', async () => {
       const hash = Buffer.from(hashToken(newToken()), 'hex');
       await open('worker').sql`
       insert into tokens (organization_id, hash, scopes) values (2, ${hash}, ${['clusters:read']})`;
@@ -191,7 +191,7 @@ describe.each(OWNERS)(
       expect(await sql`select current_user`).toEqual([{ current_user: 'fleetbook_reader' }]);
     });
 
-    it('lets an API with a user of its own become a reader and nothing else', async () => {
+    it('lets an API with a separate user become only a reader', async () => {
       await run(
         server.getConnectionUri(),
         "create role api login nosuperuser password 'secret' in role fleetbook_reader",
@@ -203,7 +203,7 @@ describe.each(OWNERS)(
       await expect(sql`set role owner`).rejects.toMatchObject({ code: '42501' });
     });
 
-    it('forces row-level security on every table with rows of an organization, and lets neither role pass it', async () => {
+    it('forces row-level security on each table with rows of an organization, and neither role bypasses it', async () => {
       const { sql } = open('owner');
       const forced = await sql`
       select relname from pg_class

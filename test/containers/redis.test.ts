@@ -37,7 +37,7 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
     await (await open('publisher')).flushall();
   });
 
-  it('takes a slot once, however often it is enqueued, and hands its job to a worker', async () => {
+  it('accepts a slot’s job once, however often it is enqueued, and gives it to a worker', async () => {
     const queues = openQueues(await open('producer'), pino({ level: 'silent' }));
     for (const queue of queues.all) cleanUp.defer(() => queue.close());
     const data: SyncJob = { sourceId: 'hetzner', slot: '2026-11-20T12:17:00Z' };
@@ -56,10 +56,10 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
     expect(await queues.sync.getJobCountByTypes('completed')).toBe(1);
   });
 
-  it('keeps the newest version, whatever order any number of writers come in', async () => {
+  it('keeps the newest version for any order of any number of writers', async () => {
     const writers = await Promise.all([open('publisher'), open('publisher'), open('reader')]);
     for (const writer of writers) withFence(writer);
-    // 7 and 40 have no common divisor: every version from 1 to 40, in an order that is none.
+    // 7 and 40 have no common divisor: each version from 1 to 40, in a mixed order.
     const versions = Array.from({ length: 40 }, (_, index) => ((index * 7) % 40) + 1);
     const values = await Promise.all(versions.map(document));
     const set = await Promise.all(
@@ -76,7 +76,7 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
     expect(Number(await redis?.get(KEYS.revision(0)))).toBe(set.filter(Boolean).length);
   });
 
-  it('refuses an older version and an equal one, and says so', async () => {
+  it('rejects an older or equal version, and reports it', async () => {
     const redis = withFence(await open('publisher'));
     const write = async (version: number, seconds?: number) =>
       setIfNewer(redis, KEYS, NAME, version, await document(version), seconds);
@@ -95,7 +95,7 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
     expect(await redis.ttl(KEYS.document(NAME))).toBe(-1);
   });
 
-  it('announces what was set, and only that', async () => {
+  it('announces only written values', async () => {
     const subscriber = await open('subscriber');
     await subscriber.subscribe(KEYS.published);
     const heard: string[] = [];

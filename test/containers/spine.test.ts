@@ -16,7 +16,7 @@ import { startPostgresContainer, startRedisContainer } from './images.ts';
 const logger = pino({ level: 'silent' });
 
 describe(
-  'the sample catalogue, by way of the official images of PostgreSQL and Redis',
+  'the sample catalogue through the official images of PostgreSQL and Redis',
   needs(inject('docker'), DOCKER),
   () => {
     const cleanUp = new AsyncDisposableStack();
@@ -41,10 +41,10 @@ describe(
       await migrate(database.getConnectionUri());
     });
 
-    /** Every region's list of machines, with the tier that answered. */
+    /** Reads each region's list of machines, with the tier that answered. */
     async function readAll() {
       await using reader = await composeReader(config, logger);
-      // It trusts the cache from the first pulse on.
+      // The reader trusts the cache from the first pulse on.
       await until(async () => (await reader.readiness()).checks.cache === 'ok');
       const listing = await reader.catalogue.providers();
       const providers = JSON.parse(listing.body.identity.toString()) as {
@@ -65,7 +65,7 @@ describe(
       return { machines, tiers };
     }
 
-    /** The same once Redis alone answers: a reader that gets no answer within 50 ms asks PostgreSQL. */
+    /** The same once Redis alone answers: a reader that gets no answer within 50 ms queries PostgreSQL. */
     function readFromRedis() {
       return until(
         async () => {
@@ -107,7 +107,7 @@ describe(
       expect(await writer.publisher.publishDirty()).toEqual({ published: 0 });
     });
 
-    it('is not worked on by way of a Redis that may evict jobs', async () => {
+    it('is not synced through a Redis that may evict jobs', async () => {
       const redis = openRedis(config.settings.REDIS_URL ?? '', 'producer', () => {});
       cleanUp.defer(() => redis.disconnect());
       await redisReady(redis, 10_000);

@@ -13,7 +13,7 @@ import { asNobody } from '../support/nobody.ts';
 const PROGRAM = join(import.meta.dirname, 'programs/acquire-redis.ts');
 const isRoot = process.getuid?.() === 0;
 
-/** A folder with the only programs that are found, each of which notes how it was called. */
+/** A folder that is the whole PATH; its programs record their calls. */
 interface Machine extends AsyncDisposable {
   readonly path: string;
   add(program: string, script?: string): Promise<void>;
@@ -38,7 +38,7 @@ async function machine(): Promise<Machine> {
 }
 
 const INSTALL = 'apt-get -o DPkg::Lock::Timeout=120 -qq install --yes --no-install-recommends redis-server';
-/** What apt-get does in the end: from then on there is a redis-server. */
+/** The effect of apt-get: from then on there is a redis-server. */
 const installs = (path: string) => `ln -s '${findRedisServer()?.command}' '${path}/redis-server'`;
 
 async function acquire(path: string): Promise<{ message: string; said: string[] }> {
@@ -51,7 +51,7 @@ async function acquire(path: string): Promise<{ message: string; said: string[] 
   }
 }
 
-it('takes valkey-server where there is no redis-server', async () => {
+it('uses valkey-server without redis-server', async () => {
   await using here = await machine();
   await here.add('valkey-server', 'echo "Valkey server v=8.1.1 sha=00000000:0 malloc=libc bits=64 build=0"');
   expect(await acquireRedisServer({ path: here.path })).toEqual({
@@ -61,13 +61,13 @@ it('takes valkey-server where there is no redis-server', async () => {
   });
 });
 
-it('does not ask for REDIS_URL where a server that runs already would not do, as for the tests', async () => {
+it('does not recommend REDIS_URL where a running server would not help, as for the tests', async () => {
   await using here = await machine();
   const refused = acquireRedisServer({ path: here.path, isUrlUseful: false });
   await expect(refused).rejects.toThrow(/was found\. Install one \(.*\)$/);
 });
 
-it('says what to do where there is neither a server, nor one new enough, nor apt-get', async () => {
+it('states the remedy without a server, with an old one, and without apt-get', async () => {
   await using here = await machine();
   await here.add('redis-server', 'echo "Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64"');
   const { message } = await acquire(here.path);
@@ -79,7 +79,7 @@ it('says what to do where there is neither a server, nor one new enough, nor apt
 });
 
 it(
-  'installs the package as root after saying so, and leaves its service off',
+  'installs the package as root after an announcement, and leaves its service off',
   needs(isRoot, 'to be run by root'),
   async () => {
     await using here = await machine();
@@ -103,7 +103,7 @@ it(
 );
 
 it(
-  'keeps services from being started while the package is installed',
+  'prevents services from starting during the installation',
   needs(isRoot, 'to be run by root'),
   async () => {
     await using here = await machine();
@@ -116,22 +116,18 @@ it(
   },
 );
 
-it(
-  'fetches the package lists when the package is not known yet',
-  needs(isRoot, 'to be run by root'),
-  async () => {
-    await using here = await machine();
-    await here.add(
-      'apt-get',
-      `case "$*" in *update*) touch '${here.path}/lists';; *) test -e '${here.path}/lists' && ${installs(here.path)};; esac`,
-    );
-    const { message } = await acquire(here.path);
-    expect(message).toBe(join(here.path, 'redis-server'));
-    expect(await here.calls()).toEqual([INSTALL, 'apt-get -o DPkg::Lock::Timeout=120 -qq update', INSTALL]);
-  },
-);
+it('fetches the package lists if the package is unknown', needs(isRoot, 'to be run by root'), async () => {
+  await using here = await machine();
+  await here.add(
+    'apt-get',
+    `case "$*" in *update*) touch '${here.path}/lists';; *) test -e '${here.path}/lists' && ${installs(here.path)};; esac`,
+  );
+  const { message } = await acquire(here.path);
+  expect(message).toBe(join(here.path, 'redis-server'));
+  expect(await here.calls()).toEqual([INSTALL, 'apt-get -o DPkg::Lock::Timeout=120 -qq update', INSTALL]);
+});
 
-it('passes on why apt-get failed, together with what to do', needs(isRoot, 'to be run by root'), async () => {
+it('passes on why apt-get failed, with the remedy', needs(isRoot, 'to be run by root'), async () => {
   await using here = await machine();
   await here.add('apt-get', 'echo "E: Unable to locate package redis-server" >&2; exit 100');
   const { message } = await acquire(here.path);
@@ -139,7 +135,7 @@ it('passes on why apt-get failed, together with what to do', needs(isRoot, 'to b
   expect(message).toContain('E: Unable to locate package redis-server');
 });
 
-it('installs nothing when it is not root', needs(asNobody !== undefined, ANOTHER_USER), async () => {
+it('installs nothing without root', needs(asNobody !== undefined, ANOTHER_USER), async () => {
   await using here = await machine();
   await here.add('apt-get', installs(here.path));
   const [command = '', ...args] = [...(asNobody ?? []), process.execPath, PROGRAM, here.path];
@@ -149,7 +145,7 @@ it('installs nothing when it is not root', needs(asNobody !== undefined, ANOTHER
 });
 
 it(
-  'asks first on a terminal, and takes no for an answer',
+  'asks first on a terminal, and accepts a no',
   needs(isRoot && onPath('script') !== undefined, 'to be run by root, and the program script'),
   async () => {
     await using here = await machine();

@@ -8,7 +8,7 @@ import { newToken } from '../../src/domain/token.ts';
 const root = () => mkdtempDisposable(join(tmpdir(), 'fleetbook-home-'));
 const mode = async (path: string) => (await stat(path)).mode & 0o777;
 
-it('makes a folder that its owner alone can enter, also where it was open before', async () => {
+it('makes a folder that only its owner can enter, also if it was open before', async () => {
   await using folder = await root();
   await mkdir(join(folder.path, 'sample'));
   await chmod(join(folder.path, 'sample'), 0o755);
@@ -19,13 +19,13 @@ it('makes a folder that its owner alone can enter, also where it was open before
   expect(await mode(live.folder)).toBe(0o700);
 });
 
-it('keeps what it holds out of the git repository it may lie in', async () => {
+it('is ignored by a surrounding git repository', async () => {
   await using folder = await root();
   using _home = openHome(join(folder.path, '.fleetbook'), 'sample');
   expect(await readFile(join(folder.path, '.fleetbook/.gitignore'), 'utf8')).toBe('*\n');
 });
 
-it('is one `up`’s alone, for each mode by itself, until that one is done', async () => {
+it('is used by only one `up` per mode at a time', async () => {
   await using folder = await root();
   const first = openHome(folder.path, 'sample');
   expect(() => openHome(folder.path, 'sample')).toThrow(
@@ -36,7 +36,7 @@ it('is one `up`’s alone, for each mode by itself, until that one is done', asy
   using _second = openHome(folder.path, 'sample');
 });
 
-it('keeps a token for the next start, readable by its owner alone, and another one for live data', async () => {
+it('stores a token for the next start, readable only by its owner, and another for live data', async () => {
   await using folder = await root();
   const token = newToken();
   {
@@ -52,7 +52,7 @@ it('keeps a token for the next start, readable by its owner alone, and another o
   expect(live.readToken('api')).toBeUndefined();
 });
 
-it('keeps the token of the operators’ pages in a file of its own', async () => {
+it('stores the token of the operators’ pages in a separate file', async () => {
   await using folder = await root();
   using home = openHome(folder.path, 'sample');
   const token = newToken('operator');
@@ -61,7 +61,7 @@ it('keeps the token of the operators’ pages in a file of its own', async () =>
   expect(await mode(join(home.folder, 'operator-token'))).toBe(0o600);
 });
 
-it('does not hand out a damaged token', async () => {
+it('rejects a damaged token', async () => {
   await using folder = await root();
   using home = openHome(folder.path, 'sample');
   await writeFile(join(home.folder, 'token'), newToken().slice(0, -1));
@@ -70,7 +70,7 @@ it('does not hand out a damaged token', async () => {
   );
 });
 
-it('names the setting when the folder cannot be made', async () => {
+it('names the setting if the folder cannot be made', async () => {
   await using folder = await root();
   await writeFile(join(folder.path, 'file'), '');
   expect(() => openHome(join(folder.path, 'file'), 'sample')).toThrow(

@@ -17,12 +17,14 @@ interface Answer {
 interface Clone extends AsyncDisposable {
   readonly folder: string;
   write(file: string, content: string, mode?: number): Promise<void>;
-  /** Runs install.mjs; `npm` is the real one unless a script of that name lies in `bin`. */
+  /** Runs install.mjs with the real npm, or with a script of that name in `bin`. */
   install(env?: NodeJS.ProcessEnv): Promise<Answer>;
   nodeVersion(): Promise<string>;
 }
 
-/** A small clone: install.mjs and one dependency, `node`, whose install script brings a program as the real one does. */
+/**
+ * A small clone: install.mjs and one dependency, `node`, whose install script adds a program as the real one does.
+ */
 async function clone(): Promise<Clone> {
   const { path: folder, remove } = await mkdtempDisposable(join(tmpdir(), 'fleetbook-install-'));
   const write = async (file: string, content: string, mode = 0o644) => {
@@ -58,7 +60,7 @@ async function clone(): Promise<Clone> {
 const NPM_THAT_FAILS = '#!/bin/sh\necho "npm error: no network" >&2\nexit 1\n';
 
 it(
-  'installs a fresh clone with one line of its own, and then never again',
+  'installs a fresh clone with one line of output, and never again',
   needs(onPath('npm') !== undefined, 'npm'),
   async () => {
     await using here = await clone();
@@ -75,7 +77,7 @@ it(
   },
 );
 
-it('installs again when the lock file names another version', async () => {
+it('installs again if the lock file names another version', async () => {
   await using here = await clone();
   await here.install();
   await here.write(
@@ -92,7 +94,7 @@ it('installs again when the lock file names another version', async () => {
   expect((await here.install()).stderr).toBe('');
 });
 
-it('says that npm failed, below npm’s own words', async () => {
+it('reports that npm failed, below npm’s output', async () => {
   await using here = await clone();
   await here.write('bin/npm', NPM_THAT_FAILS, 0o755);
   const { code, stderr } = await here.install();
@@ -100,14 +102,14 @@ it('says that npm failed, below npm’s own words', async () => {
   expect(stderr).toMatch(/npm error: no network\nfleetbook: npm could not install the packages, see above/);
 });
 
-it('says what to do when npm is not there', async () => {
+it('states the remedy if npm is missing', async () => {
   await using here = await clone();
   const { code, stderr } = await here.install({ PATH: join(here.folder, 'bin') });
   expect(code).toBe(1);
   expect(stderr).toMatch(/cannot run npm \(.*\); install npm and try again/);
 });
 
-it('refuses a Node that is too old for the sources', async () => {
+it('rejects a Node that is too old for the sources', async () => {
   await using here = await clone();
   await here.write('brought/program', '#!/bin/sh\necho v20.20.2\n', 0o755);
   const { code, stderr } = await here.install();
@@ -117,13 +119,13 @@ it('refuses a Node that is too old for the sources', async () => {
   );
 });
 
-it('is content with this system’s Node when the brought one is missing and this one is new enough', async () => {
+it('accepts the system’s Node if the package’s is missing and the system’s is new enough', async () => {
   await using here = await clone();
   await rm(join(here.folder, 'brought/program'));
   expect((await here.install()).code).toBe(0);
 });
 
-it('does nothing where there is no lock file, as in the published package', async () => {
+it('does nothing without a lock file, as in the published package', async () => {
   await using here = await clone();
   await rm(join(here.folder, 'package-lock.json'));
   expect(await here.install()).toEqual({ code: 0, stdout: '', stderr: '' });

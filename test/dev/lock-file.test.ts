@@ -11,7 +11,7 @@ async function entries(): Promise<Entries> {
   return (JSON.parse(await readFile(file, 'utf8')) as { packages: Entries }).packages;
 }
 
-/** The places where Node looks for a package that is asked for at `from`, nearest first. */
+/** The places where Node searches for a package imported at `from`, nearest first. */
 function places(from: string, name: string): string[] {
   const above = from.lastIndexOf('/node_modules/');
   const here = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
@@ -19,7 +19,7 @@ function places(from: string, name: string): string[] {
   return [here, ...places(above < 0 ? '' : from.slice(0, above), name)];
 }
 
-it('has an entry for the packages of every platform, without which `npm ci` refuses it everywhere', async () => {
+it('has an entry for the packages of each platform, without which `npm ci` rejects it everywhere', async () => {
   const all = await entries();
   const missing = Object.entries(all).flatMap(([path, entry]) =>
     Object.keys(entry.optionalDependencies ?? {}).filter(
@@ -29,7 +29,7 @@ it('has an entry for the packages of every platform, without which `npm ci` refu
   expect(missing, 'run `node .ci/complete-lock.mjs`').toEqual([]);
 });
 
-it('holds no download address', async () => {
+it('contains no download address', async () => {
   const addressed = Object.entries(await entries()).filter(([, entry]) =>
     /^https?:/.test(entry.resolved ?? ''),
   );

@@ -17,7 +17,7 @@ async function place(): Promise<{ path: string } & AsyncDisposable> {
   return { path: join(folder.path, 'up.lock'), [Symbol.asyncDispose]: () => folder.remove() };
 }
 
-it('is held until it is given back, also against the process that holds it', async () => {
+it('is held until it is released, also against its own process', async () => {
   await using here = await place();
   const lock = takeLock(here.path);
   expect(lock.takenOver).toBe(false);
@@ -34,7 +34,7 @@ it('names the live process that holds it', async () => {
   expect(() => takeLock(here.path)).toThrow(`process ${holder.pid} has the lock ${here.path}`);
 });
 
-it('is taken over from a process that was killed', async () => {
+it('is replaced if its process was killed', async () => {
   await using here = await place();
   await using holder = await startProgram(PROGRAM, [here.path]);
   await holder.answer();
@@ -49,15 +49,15 @@ it.each([
     left: 'a process whose number another one has now',
     content: JSON.stringify({ pid: process.pid, started: 'earlier' }),
   },
-  { left: 'somebody who wrote no more than half of it', content: '{"pid": 1' },
-])('is taken over from $left', async ({ content }) => {
+  { left: 'a process that wrote only half of it', content: '{"pid": 1' },
+])('is replaced if it was left by $left', async ({ content }) => {
   await using here = await place();
   await writeFile(here.path, content);
   using lock = takeLock(here.path);
   expect(lock.takenOver).toBe(true);
 });
 
-it('is not given back by one from whom it was taken over', async () => {
+it('is not released by a former holder', async () => {
   await using here = await place();
   const first = takeLock(here.path);
   const someoneElse = JSON.stringify({ ...identify(process.ppid) });
@@ -66,7 +66,7 @@ it('is not given back by one from whom it was taken over', async () => {
   expect(() => takeLock(here.path)).toThrow(`process ${process.ppid} has the lock`);
 });
 
-it('goes to one alone of several processes that take over a stale one at the same moment', async () => {
+it('goes to only one of several processes that replace a stale one at the same moment', async () => {
   await using here = await place();
   await writeFile(here.path, JSON.stringify({ pid: 2 ** 22 + 1, started: 'long ago' }));
   const at = String(Date.now() + 1_500);
@@ -79,11 +79,11 @@ it('goes to one alone of several processes that take over a stale one at the sam
 });
 
 const DEAD = JSON.stringify({ pid: 2 ** 22 + 1, started: 'long ago' });
-/** Where whoever takes over from somebody dead says so first. */
+/** The file of a process that replaces a stale lock. */
 const claimOn = (path: string, dead: string) =>
   `${path}.after.${createHash('sha256').update(dead).digest('hex')}`;
 
-it('is taken over from one who died while taking it over, and the one after that', async () => {
+it('is replaced if its process died while it replaced another, and so is the next', async () => {
   await using here = await place();
   const heirs = ['first', 'second'].map((started) => JSON.stringify({ pid: 2 ** 22 + 2, started }));
   await writeFile(here.path, DEAD);
@@ -95,7 +95,7 @@ it('is taken over from one who died while taking it over, and the one after that
   expect(() => takeLock(here.path)).toThrow(`process ${process.pid} has the lock`);
 });
 
-it('is taken over from one of the same number who died as soon as the file was in its place', async () => {
+it('is replaced if a process of the same id died directly after it wrote the file', async () => {
   await using here = await place();
   await writeFile(here.path, DEAD);
   await link(here.path, `${here.path}.${process.pid}`);
@@ -103,7 +103,7 @@ it('is taken over from one of the same number who died as soon as the file was i
   expect(lock.takenOver).toBe(true);
 });
 
-it('is not taken from under one who lives and is about to take it over', async () => {
+it('is not replaced while a live process is about to replace it', async () => {
   await using here = await place();
   await writeFile(here.path, DEAD);
   await writeFile(claimOn(here.path, DEAD), JSON.stringify({ ...identify(process.ppid) }));
@@ -111,7 +111,7 @@ it('is not taken from under one who lives and is about to take it over', async (
   expect(await readFile(here.path, 'utf8')).toBe(DEAD);
 });
 
-it('is nobody’s at no moment and two processes’ at none, however many take it over', async () => {
+it('always has exactly one holder while any number of processes replace it', async () => {
   await using here = await place();
   await writeFile(here.path, DEAD);
   const start = `${here.path}-start`;

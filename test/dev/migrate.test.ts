@@ -21,8 +21,8 @@ it('brings an empty database to the present schema, also from several processes 
   await sql.end();
 });
 
-it('needs no superuser: a user that may create roles owns it all, takes both roles and finds tokens', async () => {
-  // Roles are a server's, and on the run's own server they exist already.
+it('needs no superuser: a user that may create roles owns all objects, can use both roles and finds tokens', async () => {
+  // Roles belong to a server, and the run's server already has them.
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-migrate-'));
   await using server = await startEmbeddedPostgres({
     dataDir: join(folder.path, 'postgres'),
@@ -47,7 +47,7 @@ it('needs no superuser: a user that may create roles owns it all, takes both rol
   expect(await reader.sql`select current_user as name`).toEqual([{ name: 'fleetbook_reader' }]);
 });
 
-it('shows a reader the rows of its own organization, and no other table’s than it needs', async () => {
+it('shows a reader the rows of its organization, and only the tables that it needs', async () => {
   await using db = await createDatabase();
   await using worker = openStore({ url: db.url, role: 'worker' });
   await using reader = openStore({ url: db.url, role: 'reader' });

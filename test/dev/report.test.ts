@@ -6,7 +6,9 @@ import { type ReportOptions, readReport } from '../support/report.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Lets vitest itself run these test files, and reads its report. Below node_modules/.cache, so that they find vitest. */
+/**
+ * Runs these test files in vitest and reads its report. Below node_modules/.cache, so that they can import vitest.
+ */
 async function reportOf(files: Readonly<Record<string, string>>, options: ReportOptions = {}) {
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
@@ -40,7 +42,7 @@ async function reportOf(files: Readonly<Record<string, string>>, options: Report
   };
 }
 
-it('counts what passed and failed, and names what was skipped or left to do, with the reason', async () => {
+it('counts passed and failed tests, and names skipped and pending ones with the reason', async () => {
   const files = {
     'a.test.ts': `it('one', () => {}); it('two', () => {}); it('three', () => { expect(1).toBe(2); });`,
     'b.test.ts': `describe('b', () => { it.skip('later', () => {}); it.todo('some day'); it('now', (t) => t.skip('why')); it('elsewhere', { skip: true, meta: { skipped: 'needs a moon' } }, () => {}); });`,
@@ -70,7 +72,7 @@ it('counts a file whose set-up fails as failed', async () => {
   expect({ passed, failed: failed > 0 }).toEqual({ passed: 0, failed: true });
 });
 
-it('counts nothing where there is no report', async () => {
+it('counts nothing without a report', async () => {
   expect(await readReport([join(ROOT, 'no-such-report.json')])).toEqual({
     passed: 0,
     failed: 0,

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** What `npm test -- <args>` runs. */
+/** Runs `npm test -- <args>`. */
 function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [join(ROOT, 'test/run.ts'), ...args], { cwd: ROOT }, (error, stdout) => {
@@ -24,7 +24,7 @@ function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
   });
 }
 
-/** A folder of test files with a configuration of its own. Below node_modules/.cache, so that they find vitest. */
+/** A folder of test files with a configuration. Below node_modules/.cache, so that they can import vitest. */
 async function testFolder(files: Readonly<Record<string, string>>) {
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
@@ -34,7 +34,7 @@ async function testFolder(files: Readonly<Record<string, string>>) {
   return folder;
 }
 
-it('passes its arguments on, lists what is skipped among the tests of that name, and ends with the count', async () => {
+it('passes its arguments on, lists skipped tests with that name, and ends with the totals', async () => {
   await using folder = await testFolder({
     'some.test.ts': `import { describe, it } from 'vitest';
       const elsewhere = { skip: true, meta: { skipped: 'needs a moon' } };
@@ -49,7 +49,7 @@ it('passes its arguments on, lists what is skipped among the tests of that name,
   expect(code).toBe(0);
 });
 
-it('says of a failed test also what failed when its resources were released', async () => {
+it('also reports errors of a failed test’s clean-up', async () => {
   await using folder = await testFolder({
     'call.test.ts': `import { expect, it } from 'vitest';
       import { fakeUpstream } from '${join(ROOT, 'test/support/fake-upstream.ts')}';
@@ -74,7 +74,7 @@ it('fails when no test ran', async () => {
   expect(code).toBe(1);
 });
 
-it('runs files that failed again in CI, says why, and counts what came out of that', async () => {
+it('repeats failed files in CI, with the reason, and counts the last result', async () => {
   await using folder = await testFolder({});
   const write = (name: string, content: string) => writeFile(join(folder.path, name), content);
   const head = `import { beforeAll, expect, it } from 'vitest'; import { existsSync, writeFileSync } from 'node:fs';`;
@@ -110,9 +110,9 @@ it.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)(
-  'tells what ran when it is interrupted by %s, and leaves nothing running',
+  'reports the results so far if it is interrupted by %s, and leaves no process',
   async (signal, code) => {
-    // As a terminal does it: the signal goes to all that is in the foreground.
+    // As in a terminal: all foreground processes receive the signal.
     const files = ['test/dev/until.test.ts', 'test/dev/postgres.test.ts', 'test/dev/redis.test.ts'];
     const child = spawn(process.execPath, [join(ROOT, 'test/run.ts'), ...files, '--maxWorkers=1'], {
       cwd: ROOT,
@@ -122,7 +122,7 @@ it.each([
     const closed = once(child, 'close');
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    // Its own server and a worker run by then.
+    // Its server and a worker run by then.
     const own = await until(() => offspring(child.pid ?? 0).length > 2 && offspring(child.pid ?? 0), {});
     process.kill(-(child.pid ?? 0), signal);
     expect(await closed).toEqual([code, null]);
@@ -135,7 +135,7 @@ it.each([
   },
 );
 
-it('runs, when it is to be quick, only what needs no server, and says how much it left out', async () => {
+it('in quick mode runs only tests without servers, and states how many it omitted', async () => {
   const { code, lines } = await run('--quick', 'test/dev/until.test.ts', 'test/dev/lock.test.ts');
   expect(lines.slice(-2)).toEqual([
     expect.stringMatching(/^left out: \d+ of \d+ test files, which need PostgreSQL, Redis or processes;/),
@@ -144,7 +144,7 @@ it('runs, when it is to be quick, only what needs no server, and says how much i
   expect(code).toBe(0);
 });
 
-/** Every process that this one has started, and those have. */
+/** Each process started by this one, and by those. */
 function offspring(pid: number): number[] {
   const all = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
     .trim()

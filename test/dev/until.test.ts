@@ -7,7 +7,7 @@ it('returns the first truthy answer', async () => {
   expect(asked).toBe(3);
 });
 
-it('asks again when the condition throws', async () => {
+it('retries if the condition throws', async () => {
   let asked = 0;
   const answer = await until(() => {
     if (++asked < 3) throw new Error('not yet');
@@ -16,7 +16,7 @@ it('asks again when the condition throws', async () => {
   expect(answer).toBe(3);
 });
 
-it('says what it waited for, how long, and what came last', async () => {
+it('names the condition, the time and the last result', async () => {
   const late = until(() => false, { timeoutMs: 20, what: 'the train' });
   await expect(late).rejects.toThrow('waited 20 ms in vain for: the train\nlast answer: false');
   const broken = until(() => Promise.reject(new Error('derailed')), { timeoutMs: 20, what: 'the train' });

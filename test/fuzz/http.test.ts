@@ -1,4 +1,4 @@
-/** The HTTP API under requests that nobody would send: from its own schemas, and bytes on raw sockets. */
+/** Fuzzes the HTTP API: requests generated from its schemas, and raw bytes on sockets. */
 
 import fc from 'fast-check';
 import type { HTTPMethods } from 'fastify';
@@ -12,7 +12,7 @@ import { type FuzzWorld, openFuzzWorld } from './support/world.ts';
 
 const scene = sceneForEachTest();
 
-/** Requests of one round each; together with the rounds below they are more than 50,000 in CI. */
+/** Requests of one round each; with the rounds below more than 50,000 in CI. */
 const IN_PROCESS = 100;
 const CONNECTIONS = 12;
 const REQUESTS_OF_CONNECTION = 10;
@@ -54,7 +54,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
 
 {
   const rounds = budget('requests from the schemas', 200, 0.25);
-  it('answers every request that its schemas let be made, and their neighbours', {
+  it('answers each request that its schemas allow, and near misses', {
     timeout: rounds.timeout,
   }, async () => {
     const world = await open();
@@ -71,7 +71,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
       rounds,
     );
     report('in process', seen);
-    // A fuzz that only ever hears 401 has found out nothing.
+    // A fuzz that only gets 401 proves nothing.
     for (const status of [200, 304, 400, 401, 403, 404, 405, 406])
       expect(seen.get(status), `${status}`).toBeGreaterThan(0);
   });
@@ -79,7 +79,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
 
 {
   const rounds = budget('requests on connections', 220, 0.35);
-  it('answers pipelined requests of different organizations in their order, each with its own data', {
+  it('answers pipelined requests of different organizations in order, each with its data', {
     timeout: rounds.timeout,
   }, async () => {
     const world = await open();
@@ -126,7 +126,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
 
 {
   const rounds = budget('raw bytes', 15, 0.4);
-  it('answers bytes that are hardly a request with a problem, or closes their connection', {
+  it('answers malformed bytes with a problem, or closes their connection', {
     timeout: rounds.timeout,
   }, async () => {
     const world = await open();
@@ -140,7 +140,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
         await Promise.all(
           batch.map(async (connection) => {
             const came = await converse(world.port, connection);
-            // Whose token is on this connection may see that data.
+            // A request with a token on this connection may read that organization's data.
             const markers = world.keys.flatMap(({ token, marker }) =>
               marker !== undefined && token !== '' && connection.bytes.includes(token) ? [marker] : [],
             );
@@ -164,7 +164,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
   });
 }
 
-/** Whoever breaks off does not get all: what came is looked through for data of others alone. */
+/** A client that disconnects does not get everything: the received part is checked for other organizations' data. */
 function cutAnswers(came: Buffer, end: string): FuzzAnswer[] {
   if (end !== 'breaks off') return answersIn(came);
   const whole = came.lastIndexOf('HTTP/1.1 ');

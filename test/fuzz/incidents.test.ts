@@ -1,4 +1,6 @@
-/** What upstreams have done to others, through hours of slots: nothing changes for readers, and the next good slot heals it. */
+/**
+ * Real incidents of upstreams over hours of slots: nothing changes for readers, and the next good slot repairs it.
+ */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Slot } from '../../src/db/sync/slots.ts';
@@ -14,15 +16,17 @@ import { type FuzzSource, fuzzSources, type Otherwise } from './support/sources.
 
 const CRON = '17 * * * *';
 const HOUR_MS = 3_600_000;
-/** Slots that an incident lasts, after which one is good. */
+/** Slots of an incident, before a good one. */
 const TROUBLED_SLOTS = 2;
-/** Attempts of one slot that are looked at; how pauses grow after that, the tests of retries say. */
+/** Checked attempts of one slot; the tests of retries check the later pauses. */
 const MOST_ATTEMPTS = 2;
 const RATES = { EUR: '1.08', GBP: '1.25', CHF: '1.1' };
-/** Some fixtures are a dozen rows, of which a few cannot be used on purpose. */
+/** Some fixtures have only a dozen rows, a few of them intentionally unusable. */
 const REJECTED_SHARE = 0.6;
 
-/** Catalogues and control planes that answer in as many ways: pages by number, by offset and by link, maps, single objects. */
+/**
+ * Catalogues and control planes with different formats: pages by number, by offset and by link, maps, single objects.
+ */
 const SOURCES = [
   'hetzner',
   'scaleway',
@@ -33,7 +37,7 @@ const SOURCES = [
 ];
 const sources = (await fuzzSources()).filter(({ id }) => SOURCES.includes(id));
 
-/** What the fixtures' control planes do not say. */
+/** Cluster fields that the fixtures' control planes lack. */
 const RULES = ClusterRules.parse({
   organization: 'acme',
   defaults: {
@@ -56,7 +60,7 @@ beforeEach(async () => {
   await scene.organization('acme');
 });
 
-/** What readers are told of, with all that they are told of it. */
+/** All data that readers get. */
 async function published(): Promise<unknown> {
   const machines = await scene.sql`
     select r.code, m.name, m.cpu, m.ram::text, m.price::text
@@ -65,11 +69,11 @@ async function published(): Promise<unknown> {
   const clusters = await scene.sql`
     select c.*, array(select d::text from disks d where d.cluster_id = c.id order by 1) as disks
     from clusters c where c.retired_at is null order by c.source_key`;
-  // How often a cluster was missed is not told to anybody.
+  // Readers do not see how often a cluster was missed.
   return [...machines, ...clusters.map(({ missed_runs: _, ...told }) => told)];
 }
 
-/** One source in a worker whose clock is the test's. */
+/** One source in a worker with a test clock. */
 class SimulatedHours implements AsyncDisposable {
   now = new Date('2026-03-01T00:00:00Z');
   readonly #source: FuzzSource;
@@ -91,9 +95,9 @@ class SimulatedHours implements AsyncDisposable {
   }
 
   /**
-   * Goes to the next slot and runs its job as a worker does: a failed attempt is repeated after a pause, until the slot
-   * after it takes over.
-   * @returns how each attempt came out
+   * Advances to the next slot and runs its job as a worker does: a failed attempt is repeated after a pause, until
+   * the next slot begins.
+   * @returns the result of each attempt
    */
   async slot(trouble?: Otherwise): Promise<string[]> {
     this.now = new Date(nextSlot(CRON, this.now));
@@ -149,8 +153,8 @@ class SimulatedHours implements AsyncDisposable {
 }
 
 /**
- * Every incident after the other, each followed by one good slot.
- * @returns how many slots were claimed, and for how many of them there were runs
+ * Runs each incident, with a good slot after each.
+ * @returns the number of claimed slots, and of those with a run
  */
 async function livesThrough(source: FuzzSource, incidents: readonly Incident[]) {
   await using hours = new SimulatedHours(source);
@@ -175,7 +179,7 @@ async function livesThrough(source: FuzzSource, incidents: readonly Incident[]) 
   return counted;
 }
 
-/** Each slot that passes is claimed once and run. */
+/** Claims and runs each past slot once. */
 function everySlot(incidents: readonly Incident[]) {
   const slots = 2 + incidents.length * (TROUBLED_SLOTS + 1);
   return { slots, run: slots };
@@ -184,7 +188,7 @@ function everySlot(incidents: readonly Incident[]) {
 describe.for(sources)('$id', (source) => {
   const incidents = source.catalogue === undefined ? FAULTS : [...FAULTS, ...WRONG_LISTS];
 
-  it('changes nothing for readers while its upstream fails or lists what cannot be right, and goes on by itself', async () => {
+  it('changes nothing for readers while its upstream fails or lists wrong data, and recovers alone', async () => {
     expect(await livesThrough(source, incidents)).toEqual(everySlot(incidents));
   });
 });
@@ -195,6 +199,6 @@ it('hetzner changes nothing for readers while units and prices are wrong', async
   expect(await livesThrough(hetzner, WRONG_HETZNER)).toEqual(everySlot(WRONG_HETZNER));
 });
 
-it('every source that is to be tested has an adapter', () => {
+it('each source to test has an adapter', () => {
   expect(sources.map(({ id }) => id).toSorted()).toEqual(SOURCES.toSorted());
 });

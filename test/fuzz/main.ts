@@ -1,4 +1,4 @@
-/** `npm run fuzz -- --minutes N [--seed S]`: the fuzz of the tests for as long as is asked for, on the same servers. */
+/** `npm run fuzz -- --minutes N [--seed S]`: the fuzz tests for the given time, on the same servers. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const child = spawn(process.execPath, [join(ROOT, 'test/run.ts'), ...files], {
     ...(values.seed === undefined ? {} : { FUZZ_SEED: values.seed }),
   },
 });
-// Ctrl-C reaches the tests by itself: they end, with their servers, and then this does.
+// The tests receive Ctrl-C directly: they end with their servers, and then this process ends.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => child.kill('SIGTERM'));
 const [code] = (await once(child, 'close')) as [number | null];

@@ -1,4 +1,4 @@
-/** Every adapter on payloads that no upstream should send: it refuses them by name, or yields what the schema accepts. */
+/** Runs each adapter on invalid payloads: it rejects them by name, or yields items that the schema accepts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SourceError } from '../../src/sources/source.ts';
@@ -7,17 +7,17 @@ import { wrongItem } from './support/items.ts';
 import { type Mutation, mutationsWith, shownMutation } from './support/mutate.ts';
 import { type FuzzSource, fuzzSources, type Item, networkSource } from './support/sources.ts';
 
-/** Together with those of Kubernetes more than 20,000 in CI. */
+/** With those of Kubernetes more than 20,000 in CI. */
 const ROUNDS = 120;
 const NETWORK_ROUNDS = 40;
 const BATCH = 10;
-/** A reading of a few kilobytes that takes longer, or yields more, is one that never ends (ms, items). */
+/** A read of a few kilobytes that exceeds this is an endless loop (ms, items). */
 const TOO_LONG_MS = 10_000;
 const TOO_MANY = 50_000;
 
 const sources = await fuzzSources();
 
-/** What came of a reading. @throws Error for what no payload may cause */
+/** The result of a read. @throws Error for an error that no payload may cause */
 async function outcomeOf(source: FuzzSource, mutation: Mutation): Promise<string> {
   const started = performance.now();
   let items = 0;
@@ -41,7 +41,7 @@ async function outcomeOf(source: FuzzSource, mutation: Mutation): Promise<string
   return rows === 0 ? 'nothing' : 'rows';
 }
 
-/** @returns how many readings came out how */
+/** @returns the number of reads by result */
 async function fuzzed(source: FuzzSource, rounds: Budget): Promise<Record<string, number>> {
   expect(
     (await Array.fromAsync(source.read())).map(wrongItem).filter((wrong) => wrong !== undefined),
@@ -64,7 +64,7 @@ async function fuzzed(source: FuzzSource, rounds: Budget): Promise<Record<string
   return seen;
 }
 
-/** Neither would a fuzz that is always refused find anything, nor one that never is. */
+/** A fuzz whose payloads are always or never rejected would find nothing. */
 const BOTH = { rows: expect.any(Number), invalid: expect.any(Number) };
 const WHAT = 'refuses what it cannot use by name, and yields nothing that is no row';
 

@@ -1,4 +1,4 @@
-/** Mutated payloads through the whole sync into PostgreSQL: what is published has passed the guards, and comes back. */
+/** Mutated payloads through the whole sync into PostgreSQL: published data has passed the guards, and recovers. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { limitBroken } from '../../src/domain/cost-optimized-limits.ts';
@@ -12,9 +12,9 @@ import { type FuzzSource, fuzzSources } from './support/sources.ts';
 /** A mutated run and a good one each. */
 const ROUNDS = 8;
 const RATES = { EUR: '1.08', GBP: '1.25', CHF: '1.1' };
-/** The fixtures are a dozen rows, of which some cannot be used on purpose. */
+/** The fixtures have only a dozen rows, some of them intentionally unusable. */
 const REJECTED_SHARE = 0.6;
-/** A machine that a mutated run has brought is retired after so many good ones. */
+/** This many good runs retire a machine that only a mutated run listed. */
 const GOOD_RUNS = 4;
 const BAD_RUNS = 4;
 
@@ -41,7 +41,7 @@ async function published(): Promise<Map<string, Published>> {
   return new Map(rows.map((row) => [row.key, row]));
 }
 
-/** Machines that cannot be ordered now: how many these are, the provider decides. */
+/** Machines that cannot be ordered now: the provider decides their number. */
 async function soldOut(): Promise<Set<string>> {
   const rows = await scene.sql<{ key: string }[]>`
     select r.code || ' ' || m.name as key from machines m join regions r on r.id = m.region_id
@@ -49,7 +49,7 @@ async function soldOut(): Promise<Set<string>> {
   return new Set(rows.map(({ key }) => key));
 }
 
-/** A run as a worker makes it. What it throws is a refusal with a named cause, or a defect. */
+/** A run of a worker. It throws either a rejection with a named cause, or a defect. */
 async function run(source: FuzzSource, mutation?: Mutation): Promise<string> {
   try {
     const { outcome } = await scene.catalogue(source.read(mutation) as AsyncIterable<CatalogueItem>, {
@@ -65,7 +65,7 @@ async function run(source: FuzzSource, mutation?: Mutation): Promise<string> {
   }
 }
 
-/** What of this one run no guard would have let through. */
+/** Returns data of this run that a guard should have stopped. */
 function beyondGuards(
   before: Map<string, Published>,
   after: Map<string, Published>,
@@ -107,7 +107,7 @@ const isEqual = (one: Map<string, Published>, other: Map<string, Published>) =>
 
 describe.for(sources)('$id', (source) => {
   const rounds = budget(`stored payloads of ${source.id}`, ROUNDS, 0.2 / sources.length);
-  it('publishes nothing that a guard would not let through, and comes back by itself', {
+  it('publishes nothing that a guard should stop, and recovers by itself', {
     timeout: rounds.timeout,
   }, async () => {
     await startAnew(source);
@@ -120,7 +120,7 @@ describe.for(sources)('$id', (source) => {
     await fuzz(
       fc.asyncProperty(fc.oneof(mutationsWith(8), bulkMutations), async (mutation) => {
         const context = shownMutation(mutation);
-        // As often as it takes to retire what it does not list.
+        // As often as it takes to retire an unlisted machine.
         for (let runs = 0; runs < BAD_RUNS; runs++) {
           const before = await published();
           const [{ known }] = await scene.sql<[{ known: number }]>`
@@ -135,7 +135,7 @@ describe.for(sources)('$id', (source) => {
         let now = await published();
         for (let runs = 0; runs < GOOD_RUNS && !isEqual(now, good); runs++) {
           const outcome = await run(source);
-          // Machines that a bad run may add are too many to go unasked: a person decides, and readers keep the good ones.
+          // A bad run may add too many machines, so that an operator must decide. Readers keep the good ones.
           if (outcome === 'held')
             expect(now.size, context).toBeGreaterThan(good.size + DEFAULT_GUARD_LIMITS.smallCount);
           else expect(['changed', 'unchanged'], context).toContain(outcome);
@@ -143,7 +143,7 @@ describe.for(sources)('$id', (source) => {
         }
         for (const [key, machine] of good) expect(now.get(key), context).toEqual(machine);
         if (now.size === good.size) return;
-        // A row that cannot be used may stand for a machine that an earlier run could read: it is not retired then.
+        // An unusable row may excuse a machine of an earlier run, which is not retired then.
         if (now.size <= good.size + DEFAULT_GUARD_LIMITS.smallCount)
           expect(unusable, context).toBeGreaterThan(0);
         await startAnew(source);

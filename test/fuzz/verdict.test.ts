@@ -1,4 +1,4 @@
-/** The judge of the fuzz: it must see what is wrong, or all else here shows nothing. */
+/** The fuzz's judge: it must find each fault, otherwise the fuzz proves nothing. */
 import { describe, expect, it } from 'vitest';
 import { answersIn, type FuzzAnswer, wrongWith } from './support/verdict.ts';
 
@@ -15,7 +15,7 @@ const judged = (given: FuzzAnswer) =>
   wrongWith(given, { markers: [OWN], validate: (found) => (Array.isArray(found) ? undefined : 'no list') });
 
 describe('an answer', () => {
-  it('that is as it should be is not complained of', () => {
+  it('is accepted if it is correct', () => {
     expect(judged(answer(200, [OWN]))).toBeUndefined();
     expect(judged(answer(404, PROBLEM))).toBeUndefined();
     expect(judged({ ...answer(304, ''), isBare: true })).toBeUndefined();
@@ -28,18 +28,18 @@ describe('an answer', () => {
     ["another organization's data", answer(200, [OTHERS]), /another organization/],
     ["another organization's data in a header", answer(200, [], { etag: OTHERS }), /another organization/],
     ["another organization's data in an error", answer(404, { ...PROBLEM, detail: OTHERS }), /another organ/],
-    ['a document that the schema does not know', answer(200, {}), /no list/],
+    ['a document outside of the schema', answer(200, {}), /no list/],
     ['half a document', answer(200, '[1'), /no JSON/],
     ['an error in HTML', answer(404, '<html>', { 'content-type': 'text/html' }), /of type text\/html/],
-    ['an error that is no JSON', answer(404, 'oops'), /no JSON/],
+    ['an error that is not JSON', answer(404, 'oops'), /no JSON/],
     ['an error without an instance', answer(404, { ...PROBLEM, instance: undefined }), /without instance/],
     ['an error of another status', answer(404, { ...PROBLEM, status: 400 }), /status 400 with status 404/],
     ['an error of another request', answer(404, { ...PROBLEM, instance: 'r2' }), /another request/],
     ['an error with a stack', answer(404, { ...PROBLEM, detail: 'at app.ts:12' }), /tells too much/],
     ['401 without a challenge', answer(401, { ...PROBLEM, status: 401 }), /WWW-Authenticate/],
-    ['405 that allows nothing', answer(405, { ...PROBLEM, status: 405 }), /Allow/],
+    ['405 without allowed methods', answer(405, { ...PROBLEM, status: 405 }), /Allow/],
     ['a wrong coding', answer(200, [], { 'content-encoding': 'gzip' }), /coding/],
-  ])('that is %s is seen', (_, given, says) => {
+  ])('that is %s is found', (_, given, says) => {
     expect(judged(given)).toMatch(says);
   });
 });
@@ -50,7 +50,7 @@ describe('the bytes of a connection', () => {
   const statuses = (text: string, methods?: string[]) =>
     answersIn(Buffer.from(text), methods).map(({ status, body }) => [status, body.toString()]);
 
-  it('are its answers one by one', () => {
+  it('are its answers in order', () => {
     const text = `HTTP/1.1 100 Continue\r\n\r\n${head(200, 2)}hi${head(404, 1)}${head(200, 1)}!`;
     const expected = [
       [100, ''],
@@ -63,7 +63,7 @@ describe('the bytes of a connection', () => {
   });
 
   it.each([`${head(200, 3)}hi`, 'HTTP/1.1 200 OK\r\n', `${head(200, 2)}hi there`, 'garbage'])(
-    'are refused where they are none: %j',
+    'are rejected if they are not answers: %j',
     (text) => {
       expect(() => statuses(text, ['GET'])).toThrow(/answer/);
     },

@@ -73,7 +73,7 @@ describe('a token', () => {
 });
 
 describe('an unknown token', () => {
-  it('is rejected, is looked up once, and is known as soon as it is created', async () => {
+  it('is rejected, is looked up once, and becomes known at its creation', async () => {
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     const { token } = await create();
     // Cached as unknown, as after an attempt a moment before its creation.

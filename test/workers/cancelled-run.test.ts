@@ -33,7 +33,7 @@ const asked = (): SyncJob => ({
   askedBy: 'ada',
 });
 
-it('the worker stops the work under way, tries nothing again, and runs the source as usual afterwards', async () => {
+it('the worker stops the active work, does not retry, and runs the source normally afterwards', async () => {
   upstream.moods.hetzner = { until: new Promise(() => {}) };
   const worker = await start();
   await until(async () => (upstream.calls.hetzner ?? 0) > 0 && (await isRunning()));
@@ -58,7 +58,7 @@ it('the worker stops the work under way, tries nothing again, and runs the sourc
   ]);
 });
 
-it('a job whose run was cancelled is not taken up again after its worker has died', async () => {
+it('a job whose run was cancelled is not restarted after its worker died', async () => {
   const first = await start();
   await settled(first);
   const slotJob = await jobOf(first, 'hetzner');
@@ -68,7 +68,7 @@ it('a job whose run was cancelled is not taken up again after its worker has die
   await until(() => worker.cache.status === 'ready');
   const process = syncProcessor({ config: config(), worker, queue: {} as never, logger: silent });
   for (const job of [slotJob, handJob]) {
-    // As of a worker that died after its run was cancelled.
+    // As if a worker died after its run was cancelled.
     const live = await store.liveRuns.begin('hetzner', undefined);
     await cancelRun(store.db, 'hetzner', undefined, ADA);
     await live[Symbol.asyncDispose]();

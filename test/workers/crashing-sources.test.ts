@@ -1,4 +1,4 @@
-/** A source that ends the process of its worker, in processes of their own. */
+/** A source that crashes its worker, in separate processes. */
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,7 +21,7 @@ import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
-/** Its latest slot stays the same for as long as the tests run. */
+/** Its latest slot stays the same for the whole test run. */
 const YEARLY = '0 0 1 1 *';
 const RATES = `<gesmes:Envelope><Cube><Cube time='2026-11-20'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
 const LIST = 'region_code,name,cpu,ram,ram_unit,price,per,currency\nr1,m1,1,2,GiB,0.01,hour,EUR\n';
@@ -29,7 +29,7 @@ const CALM = { timeoutMs: 200_000, everyMs: 50 };
 
 type Behaviour = 'answers' | 'hangs' | 'sends a bomb';
 
-/** Some 61 kB that are a list of millions of empty objects. */
+/** About 61 kB that decompress to a list of millions of empty objects. */
 const BOMB = gzipSync(`[${'{},'.repeat(20_900_000)}{}]`, { level: 9 });
 
 /** Sources that answer, hang or send a bomb, and workers that can be killed. */
@@ -93,11 +93,12 @@ async function openScene(sources: Record<string, Behaviour>) {
           OPS_PORT: String(await freePort()),
         },
       }),
-    /** Ends a worker as the system does, and its jobs' locks, which would run out in seconds. */
+    /** Kills a worker as the system does, and removes its jobs' locks, which would expire in seconds. */
     async kill(worker: Program) {
       worker.child.kill('SIGKILL');
       await worker.exited;
-      // A run counts as interrupted once PostgreSQL has noticed the end of its connection. A busy machine notices late.
+      // A run counts as interrupted once PostgreSQL detects its closed connection, which takes longer on a busy
+      // machine.
       await until(async () => (await runsUnderWay()) === 0, CALM);
       const prefix = `${QUEUE_PREFIX}:${SYNC_QUEUE}`;
       for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
@@ -116,13 +117,13 @@ async function openScene(sources: Record<string, Behaviour>) {
   };
 }
 
-it('a source whose runs ended their process twice is set aside, the others go on, and an operator lets it run again', async () => {
+it('a source whose runs crashed their process twice is suspended, the others continue, and an operator resumes it', async () => {
   await using scene = await openScene({ bad: 'hangs', good: 'answers' });
-  // A run that had company does not count: under load the other source is late.
+  // A run that was not alone does not count: under load the other source is late.
   for (let deaths = 1; (await scene.aloneOf('bad')) < 2; deaths++) {
     expect(deaths).toBeLessThan(10);
     await using worker = await scene.start();
-    // The other source is done: the process ends with one run alone.
+    // The other source is done: the process ends with only one run.
     await until(async () => (await scene.stateOf('good'))?.lastRun?.outcome === 'changed', CALM);
     await until(() => scene.hanging.has('bad'), CALM);
     await scene.kill(worker);
@@ -156,7 +157,7 @@ it('a source whose runs ended their process twice is set aside, the others go on
   await until(async () => (await scene.stateOf('bad'))?.lastRun?.outcome === 'changed', CALM);
 }, 300_000);
 
-it('runs that were under way together are not the cause, and take turns after that', async () => {
+it('concurrent runs are not blamed, and run one at a time after that', async () => {
   await using scene = await openScene({ a: 'hangs', b: 'hangs', c: 'hangs' });
   const first = await scene.start();
   await until(() => scene.hanging.size === 3, CALM);
@@ -168,7 +169,7 @@ it('runs that were under way together are not the cause, and take turns after th
   await scene.kill(first);
   for (const id of ['a', 'b', 'c']) expect(await scene.aloneOf(id)).toBe(0);
 
-  // The one whose turn it is answers in the end; so the next one is asked, alone as well.
+  // The first one answers in the end, so the next one runs, also alone.
   await using worker = await scene.start();
   await until(() => scene.hanging.size === 1, CALM);
   const asked = scene.calls.length;
@@ -180,7 +181,7 @@ it('runs that were under way together are not the cause, and take turns after th
   for (const id of ['a', 'b', 'c']) expect(await scene.aloneOf(id)).toBe(0);
 }, 300_000);
 
-it('61 kB that decompress to millions of objects fail one run, and the worker with a small heap lives', async () => {
+it('61 kB that decompress to millions of objects fail one run, and a worker with a small heap survives', async () => {
   expect(BOMB.length).toBeLessThan(100_000);
   await using scene = await openScene({ bomb: 'sends a bomb', good: 'answers' });
   await using worker = await scene.start('--max-old-space-size=128');

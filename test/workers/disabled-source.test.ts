@@ -32,19 +32,19 @@ const disable = (id: string) => disableSource(store.db, id, ADA);
 const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
 const runsOf = async (id: string) => (await runs()).filter(({ source }) => source === id).length;
 
-/** What a worker logs, by message. */
+/** Returns a worker's log entries with this message. */
 function listening() {
   const lines: { level: number; msg: string; sourceId?: string }[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   return { lines, logger };
 }
 
-describe('a source that is disabled', () => {
-  it('is not run by its schedule, its data stays, and the slot that passed is made up for when it is enabled', async () => {
+describe('a disabled source', () => {
+  it('is not run by its schedule, keeps its data, and runs the missed slot when it is enabled', async () => {
     await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
     expect(await disable('hetzner')).toMatchObject({ outcome: 'disabled', disabling: BY_ADA });
     const worker = await start();
-    // Clusters wait for the first run of catalogues, and not for one that is disabled.
+    // Clusters wait for the first run of catalogues, but not of a disabled one.
     await until(() => succeeded('clusters'));
     expect(upstream.calls.hetzner ?? 0).toBe(0);
     expect(await dueIn('hetzner')).toBeNull();
@@ -53,7 +53,7 @@ describe('a source that is disabled', () => {
 
     expect(await enableSource(store.db, 'hetzner', ADA)).toBe(true);
     await worker[Symbol.asyncDispose]();
-    // A start claims what a running worker claims at its next full minute.
+    // A start claims the slots that a running worker claims at its next full minute.
     const next = await start();
     await settled(next);
 
@@ -68,7 +68,7 @@ describe('a source that is disabled', () => {
     expect(before?.published).toBeGreaterThan(0);
   });
 
-  it('has its waiting job passed over, with a line that says by whom and how to enable it', async () => {
+  it('has its waiting job skipped, and the log names the operator and the command that enables it', async () => {
     upstream.moods.hetzner = { status: 500 };
     const { lines, logger } = listening();
     const worker = opened.use(await startWorker(config(), logger));
@@ -93,14 +93,14 @@ describe('a source that is disabled', () => {
     ]);
     expect(await statusOf('hetzner')).toMatchObject({ lastRun: { outcome: 'failed' } });
 
-    // Enabled again, its slot is run: a start claims what a running worker claims at its next full minute.
+    // Enabled again, its slot is run: a start claims the slots that a running worker claims at its next full minute.
     await enableSource(store.db, 'hetzner', ADA);
     await worker[Symbol.asyncDispose]();
     await start();
     await until(() => succeeded('hetzner'));
   });
 
-  it('has a run that is under way store nothing', async () => {
+  it('has an active run store nothing', async () => {
     const worker = await start();
     await settled(worker);
     const published = (await statusOf('hetzner'))?.published;
@@ -114,7 +114,7 @@ describe('a source that is disabled', () => {
     await expect(store.liveRuns.begin('hetzner', undefined)).rejects.toMatchObject({
       name: 'SourceDisabled',
     });
-    // A decision about what was read before is stored all the same.
+    // A decision about earlier data is still stored.
     await using decision = await store.liveRuns.begin('hetzner', undefined, { evenIfDisabled: true });
     await expect(store.liveRuns.begin('hetzner', undefined)).rejects.toThrow(
       'fleetbook source enable hetzner',
@@ -124,7 +124,7 @@ describe('a source that is disabled', () => {
     expect((await statusOf('hetzner'))?.published).toBe(published);
   });
 
-  it('leaves slots that are overdue alone until it is enabled', async () => {
+  it('leaves overdue slots until it is enabled', async () => {
     await registerSource(store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
     const slot = { schedule: 's', slot: '2026-03-01T10:00:00Z' };
     expect(await claimSlot(store.db, slot)).toBe(true);
@@ -136,7 +136,7 @@ describe('a source that is disabled', () => {
     expect(await slotsToEnqueue(store.db, 1000)).toEqual([slot]);
   });
 
-  it('tells who disabled it first, and is enabled once', async () => {
+  it('keeps the name of the operator who disabled it first, and is enabled once', async () => {
     await registerSource(store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
     await disable('s');
     const again = await disableSource(store.db, 's', { ...ADA, by: 'bob', reason: undefined });
@@ -149,7 +149,7 @@ describe('a source that is disabled', () => {
   });
 });
 
-describe('a watched source that is disabled', () => {
+describe('a disabled watched source', () => {
   it('stops being watched, and is watched again within seconds once it is enabled', async () => {
     await using plane = await startPlane(clusters(3, { organization: 'sample' }));
     const { lines, logger } = listening();

@@ -18,14 +18,14 @@ import {
 
 useServers();
 
-describe('a source that fails', () => {
-  it('is tried again, and keeps no other waiting', async () => {
+describe('a failing source', () => {
+  it('is retried, and delays no other', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
     await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
     const pauses: number[] = [];
-    // More often than it once was before it was given up.
+    // More often than the former limit of attempts.
     for (let failures = 1; failures <= 7; failures++) {
       const job = await until(async () => {
         const found = await jobOf(worker, 'hetzner');
@@ -37,7 +37,7 @@ describe('a source that fails', () => {
       await job.promote();
     }
     for (const [index, pause] of pauses.entries()) {
-      // By chance up to half less than computed, which is at most 15 minutes.
+      // Randomly up to half less than computed, which is at most 15 minutes.
       expect(pause).toBeGreaterThanOrEqual(Math.min(15 * 2 ** index, 900) / 2);
       expect(pause).toBeLessThanOrEqual(15 * 2 ** index + 1);
     }
@@ -48,7 +48,7 @@ describe('a source that fails', () => {
     await until(async () => (await dueIn('hetzner')) === null);
   });
 
-  it('has one chain of attempts, also when new machines have it looked at once more', async () => {
+  it('has one chain of attempts, also when new machines trigger another run', async () => {
     upstream.moods.clusters = { status: 500 };
     const worker = await start();
     const ended = async () => (await worker.queues.sync.getFailed()).map(({ data }) => data.sourceId);
@@ -58,7 +58,7 @@ describe('a source that fails', () => {
     expect(delayed).toEqual(['clusters']);
   });
 
-  it('is left to its next slot as soon as that was claimed', async () => {
+  it('stops its retries as soon as its next slot is claimed', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
     await jobIsDelayed(worker, 'hetzner');
@@ -71,7 +71,7 @@ describe('a source that fails', () => {
     expect(upstream.calls.hetzner).toBe(1);
   });
 
-  it('is tried again also when the queue has lost everything meanwhile', async () => {
+  it('is also retried after the queue lost all jobs', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
     await until(() => succeeded('linode'));
@@ -84,7 +84,7 @@ describe('a source that fails', () => {
     expect((await runs()).filter(({ source }) => source === 'linode')).toHaveLength(1);
   });
 
-  it('with 429 and Retry-After is left alone for so long, and no other is', async () => {
+  it('with 429 and Retry-After waits that long, and no other source does', async () => {
     upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
     const worker = await start();
     await until(() => succeeded('linode'));
@@ -98,7 +98,7 @@ describe('a source that fails', () => {
     expect(upstream.calls.hetzner).toBe(1);
   });
 
-  it('with a Retry-After beyond its next slot has that slot wait for it', async () => {
+  it('with a Retry-After beyond its next slot delays that slot', async () => {
     upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '7200' } };
     const halfAnHourAway = (new Date().getUTCMinutes() + 30) % 60;
     const worker = await start({ HETZNER_SCHEDULE: `${halfAnHourAway} * * * *` });
@@ -110,7 +110,7 @@ describe('a source that fails', () => {
     await store.sql`update schedule_slots set claimed_at = now() - interval '1 hour' where slot = ${next.slot}`;
     await queueRedis.kill();
     await queueRedis.restart();
-    // The next one's job is in the queue, and waits.
+    // The next slot's job is in the queue and waits.
     const job = await until(async () => {
       const found = await jobOf(worker, 'hetzner');
       return found.data.slot === next.slot && found;
@@ -121,9 +121,9 @@ describe('a source that fails', () => {
   });
 
   it.each([
-    ['something that is no catalogue', { status: 200, body: '<html>sorry</html>' }],
-    ['that there is nothing any more', { status: 404 }],
-  ] as const)('by answering %s is tried again, but seldom', async (_, mood) => {
+    ['data that is not a catalogue', { status: 200, body: '<html>sorry</html>' }],
+    ['that it does not exist any more', { status: 404 }],
+  ] as const)('is retried rarely after the answer %s', async (_, mood) => {
     upstream.moods.hetzner = mood;
     const worker = await start();
     await jobIsDelayed(worker, 'hetzner');
@@ -132,7 +132,7 @@ describe('a source that fails', () => {
     expect(delay).toBeLessThanOrEqual(301_000);
   });
 
-  it('by answering that the token is wrong is not tried again before its next slot', async () => {
+  it('is not retried before its next slot after the answer that the token is wrong', async () => {
     upstream.moods.hetzner = { status: 401 };
     const worker = await start();
     await until(async () => (await stateOf(worker, 'hetzner')) === 'failed');

@@ -17,7 +17,7 @@ import {
 
 useServers();
 
-/** Run id → its source, as the database has it. */
+/** Run id → its source, from the database. */
 async function recorded(): Promise<Map<number, string>> {
   const rows = await store.sql<
     { id: string; source: string }[]
@@ -25,7 +25,7 @@ async function recorded(): Promise<Map<number, string>> {
   return new Map(rows.map(({ id, source }) => [Number(id), source]));
 }
 
-it('writes the run of every line that is about one, from the first request to its publication', async () => {
+it('writes the run in each line about one, from the first request to its publication', async () => {
   const { logger, lines } = keptLog();
   upstream.moods.hetzner = { status: 500 };
   const worker = opened.use(await startWorker(config(), logger, { requestRetries: RETRIES_AT_ONCE }));
@@ -49,11 +49,11 @@ it('writes the run of every line that is about one, from the first request to it
       expect(slot).toMatch(/Z$/);
     }
   }
-  // The failed run and the good one of the same source are two.
+  // The failed and the good run of the same source are two.
   const runOf = (line: LoggedLine | undefined) => line?.run;
   const failed = about(/^sync failed/).find(({ sourceId }) => sourceId === 'hetzner');
   const good = about(/^synced$/).find(({ sourceId }) => sourceId === 'hetzner');
   expect(runOf(failed)).toBeLessThan(runOf(good) ?? 0);
-  // What is about no run says none.
+  // A line about no run has none.
   for (const { run } of about(/^worker started$/)) expect(run).toBeUndefined();
 });

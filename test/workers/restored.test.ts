@@ -1,4 +1,4 @@
-/** A backup is restored under programs that run: what readers are told is what PostgreSQL holds, within seconds. */
+/** A backup is restored under running programs: within seconds, readers get the data of PostgreSQL. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { composeReader, type Reader } from '../../src/app/reader.ts';
@@ -45,7 +45,7 @@ beforeEach(async () => {
     CATALOGUE_RATES: 'EUR:1.1750',
     HETZNER_URL: upstream.urls.hetzner,
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
-    // Its latest slot stays the same for as long as the tests run.
+    // Its latest slot stays the same for the whole test run.
     HETZNER_SCHEDULE: '0 0 1 1 *',
   };
   return () => opened.disposeAsync();
@@ -69,7 +69,7 @@ async function region(): Promise<number> {
   return row?.id ?? expect.unreachable('there are machines');
 }
 
-/** Another price, published under the next version. */
+/** Publishes another price under the next version. */
 async function reprice(regionId: number, price: string): Promise<void> {
   await store.sql`update machines set price = ${price} where region_id = ${regionId} and excluded_reason is null`;
   await store.sql`update regions set version = version + 1 where id = ${regionId}`;
@@ -81,7 +81,7 @@ async function answers(reader: Reader, regionId: number): Promise<string[]> {
   return [machines, providers].map(({ body }) => `${body.hash} ${body.identity}`);
 }
 
-/** The same, as PostgreSQL has it. */
+/** The same, from PostgreSQL. */
 async function truth(regionId: number): Promise<string[]> {
   const names = [{ kind: 'region', regionId }, { kind: 'providers' }] as const;
   const bodies = await Promise.all(names.map((name) => loadContent(store.sql, name)));
@@ -97,7 +97,7 @@ const agrees = (reader: Reader, regionId: number) =>
     what: 'the reader to say what PostgreSQL holds',
   });
 
-/** A worker has synced; the reader has tokens, and later states than the backup in its memory. */
+/** A worker has synced; the reader has tokens, and states in memory that are newer than the backup. */
 async function changedSinceBackup(ofFiles: boolean) {
   const worker = await start();
   await until(async () => (await hetznerRuns()) > 0);
@@ -137,7 +137,7 @@ async function isRight(changed: Awaited<ReturnType<typeof changedSinceBackup>>, 
 }
 
 describe('after a backup was restored', () => {
-  it('the worker that runs finds it out, and has everything published and every source run again', async () => {
+  it('a running worker detects it, publishes everything again and runs each source again', async () => {
     const changed = await changedSinceBackup(false);
     const lineage = await readLineage(store.sql);
     const calls = upstream.calls.hetzner;
@@ -146,7 +146,7 @@ describe('after a backup was restored', () => {
     await until(() => upstream.calls.hetzner > calls);
   });
 
-  it('the comparison finds it out by what the cache holds, where the database looks like the one before', async () => {
+  it('the comparison detects it by the cache’s data if the database looks unchanged', async () => {
     const changed = await changedSinceBackup(true);
     const lineage = await readLineage(store.sql);
     await changed.backup.restore();
@@ -154,7 +154,7 @@ describe('after a backup was restored', () => {
     expect(await isRight(changed, lineage)).toBe(true);
   });
 
-  it('the command sees to all of it where no worker runs', async () => {
+  it('the command does everything if no worker runs', async () => {
     const changed = await changedSinceBackup(true);
     await changed.worker[Symbol.asyncDispose]();
     const lineage = await readLineage(store.sql);
@@ -167,7 +167,7 @@ describe('after a backup was restored', () => {
     );
     expect(stdout).toContain(`tokens created after the backup are lost: ${changed.madeLater.id};`);
     expect(await isRight(changed, lineage)).toBe(true);
-    // The slot of the backup is due again, and is no job that the queue remembers.
+    // The slot of the backup is due again, and the queue has no job of that id.
     const calls = upstream.calls.hetzner;
     await start();
     await until(() => upstream.calls.hetzner > calls);

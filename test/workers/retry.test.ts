@@ -9,7 +9,7 @@ const DAY = 24 * HOUR;
 const MONTH = 30 * DAY;
 const NOW = new Date('2026-03-01T04:23:00Z');
 
-/** At the very beginning of its interval, unless said otherwise. */
+/** At the start of its interval by default. */
 function failed(change: Partial<FailedAttempt> = {}): FailedAttempt {
   const intervalMs = change.intervalMs ?? DAY;
   return {
@@ -23,13 +23,13 @@ function failed(change: Partial<FailedAttempt> = {}): FailedAttempt {
   };
 }
 
-/** The longest pause, in milliseconds; undefined where the next slot takes over. */
+/** The longest pause, in milliseconds; undefined if the next slot is earlier. */
 function pause(change: Partial<FailedAttempt>): number | undefined {
   const { at } = nextAttempt(failed(change), () => 0.999_999_999);
   return at === undefined ? undefined : at.getTime() - NOW.getTime();
 }
 
-/** Every attempt of an upstream that stays as it is, in milliseconds after the slot. */
+/** All attempts with a constantly failing upstream, in milliseconds after the slot. */
 function chain(kind: FailedAttempt['kind'], intervalMs: number, random = () => 0.999_999_999): number[] {
   const nextSlot = new Date(NOW.getTime() + intervalMs);
   const times: number[] = [];
@@ -51,31 +51,35 @@ describe('a failed attempt', () => {
     ['after a quarter of an hour at most', { failures: 50 }, 15 * MINUTE],
     ['after a tenth of the interval at most', { failures: 50, intervalMs: HOUR }, 6 * MINUTE],
     ['after the first pause at least', { failures: 50, intervalMs: 2 * MINUTE }, 15 * SECOND],
-    ['as soon where the fault is ours', { kind: 'internal', failures: 2 }, 30 * SECOND],
-    ['seldom where the answer was not understood', { kind: 'invalid' }, 5 * MINUTE],
-    ['more seldom then', { kind: 'invalid', failures: 3 }, 80 * MINUTE],
+    ['soon after an internal error', { kind: 'internal', failures: 2 }, 30 * SECOND],
+    ['rarely after an unreadable answer', { kind: 'invalid' }, 5 * MINUTE],
+    ['more rarely after the next one', { kind: 'invalid', failures: 3 }, 80 * MINUTE],
     [
-      'after a quarter of the interval at most then',
+      'after a quarter of the interval at most after an unreadable answer',
       { kind: 'invalid', failures: 3, intervalMs: 2 * HOUR },
       30 * MINUTE,
     ],
-    ['after six hours at most then', { kind: 'gone', failures: 99, intervalMs: MONTH }, 6 * HOUR],
-    ['never where a setting is wrong', { kind: 'misconfigured' }, undefined],
     [
-      'never where a setting is wrong, whatever was asked',
+      'after six hours at most after an unreadable answer',
+      { kind: 'gone', failures: 99, intervalMs: MONTH },
+      6 * HOUR,
+    ],
+    ['never after a wrong setting', { kind: 'misconfigured' }, undefined],
+    [
+      'never after a wrong setting, whatever the upstream requires',
       { kind: 'misconfigured', retryAfterMs: 5 },
       undefined,
     ],
-    ['not before the upstream wants it', { retryAfterMs: 20 * MINUTE }, 20 * MINUTE],
-    ['not at once, whatever the upstream says', { retryAfterMs: 0, failures: 3 }, MINUTE],
-    ['after as long as it took', { tookMs: 25 * MINUTE }, 25 * MINUTE],
-  ])('is followed by another one %s', (_, change, expected) => {
+    ['not before the time that the upstream requires', { retryAfterMs: 20 * MINUTE }, 20 * MINUTE],
+    ['not at once, even if the upstream permits it', { retryAfterMs: 0, failures: 3 }, MINUTE],
+    ['after as long as the attempt took', { tookMs: 25 * MINUTE }, 25 * MINUTE],
+  ])('is followed by another %s', (_, change, expected) => {
     const found = pause(change);
     if (expected === undefined) expect(found).toBeUndefined();
     else expect(Math.abs((found ?? 0) - expected)).toBeLessThanOrEqual(1);
   });
 
-  it('is followed by none that would come when the next slot is due, or later', () => {
+  it('is followed by none that would come at the next slot or later', () => {
     const nextSlot = new Date(NOW.getTime() + 15 * SECOND);
     expect(nextAttempt(failed({ nextSlot }), () => 0.999)).toHaveProperty('at');
     expect(nextAttempt(failed({ nextSlot, failures: 2 }), () => 0.999)).toEqual({});
@@ -83,7 +87,7 @@ describe('a failed attempt', () => {
     expect(nextAttempt(failed({ nextSlot: new Date(NOW.getTime() - HOUR) }), () => 0)).toEqual({});
   });
 
-  it('puts off the next slot where the upstream wants to be left alone beyond it', () => {
+  it('delays the next slot if the upstream requires a longer pause', () => {
     const change = { intervalMs: HOUR, retryAfterMs: 3 * HOUR };
     expect(nextAttempt(failed(change), () => 0)).toEqual({
       nextSlotNotBefore: new Date(NOW.getTime() + 3 * HOUR),
@@ -92,27 +96,27 @@ describe('a failed attempt', () => {
   });
 });
 
-describe('an upstream that stays away', () => {
+describe('an unavailable upstream', () => {
   it.each([
     ['a day', DAY, 90, 110],
     ['a month', MONTH, 2_800, 2_900],
     ['an hour', HOUR, 12, 15],
     ['five minutes', 5 * MINUTE, 9, 10],
     ['a minute', MINUTE, 3, 4],
-  ])('is asked until its next slot in %s, and not more often than that needs', (_, interval, least, most) => {
+  ])('is requested in %s until its next slot, and no more often than needed', (_, interval, least, most) => {
     const times = chain('retry', interval);
     expect(times.length).toBeGreaterThanOrEqual(least);
     expect(times.length).toBeLessThanOrEqual(most);
     expect(interval - (times.at(-1) ?? 0)).toBeLessThanOrEqual(15 * MINUTE + 1);
   });
 
-  it('with nothing that is understood is asked a few times a day', () => {
+  it('with unreadable answers is requested a few times a day', () => {
     expect(chain('invalid', DAY).length).toBeLessThanOrEqual(8);
     expect(chain('invalid', DAY).length).toBeGreaterThanOrEqual(5);
     expect(chain('gone', MONTH).length).toBeLessThanOrEqual(130);
   });
 
-  it('is never asked at its next slot or after it, never at once, and never more than once at a time', () => {
+  it('is never requested at its next slot or later, never at once, and never more than once at a time', () => {
     const kinds = fc.constantFrom<FailedAttempt['kind']>(
       'retry',
       'internal',

@@ -15,7 +15,7 @@ const DAILY: Schedule = { name: 'linode', cron: '0 3 * * *' };
 
 let db: TestDatabase;
 let store: Store;
-/** PostgreSQL's clock, and that of the workers unless theirs is wrong. */
+/** PostgreSQL's clock, and that of the workers by default. */
 let now: Date;
 let own: Date | undefined;
 
@@ -39,7 +39,7 @@ interface Worker {
   isAway: boolean;
 }
 
-/** A worker as far as schedules go; its queue can be away. */
+/** The scheduler of a worker; its queue can be unavailable. */
 function worker(
   schedules: readonly Schedule[] = [HOURLY, DAILY],
   db = store.db,
@@ -65,11 +65,11 @@ function worker(
 }
 
 const at = (schedule: Schedule, slot: string): Slot => ({ schedule: schedule.name, slot });
-/** As if every slot had been claimed a while ago. */
+/** Marks each slot as claimed a while ago. */
 const letPass = () => store.sql`update schedule_slots set claimed_at = claimed_at - interval '1 minute'`;
 
 describe('a slot', () => {
-  it('is one run, however many workers there are', async () => {
+  it('is one run for any number of workers', async () => {
     const stores = Array.from({ length: 4 }, () =>
       openStore({ url: db.url, role: 'worker', connections: 2 }),
     );
@@ -85,7 +85,7 @@ describe('a slot', () => {
     await Promise.all(stores.map((opened) => opened[Symbol.asyncDispose]()));
   });
 
-  it('that passed while no worker ran is claimed at the start: the latest of each schedule, and no older one', async () => {
+  it('that passed while no worker ran is claimed at the start: only the latest of each schedule', async () => {
     const before = worker();
     await before.scheduler.claimDue();
     now = new Date('2026-03-04T10:20:00Z');
@@ -94,7 +94,7 @@ describe('a slot', () => {
     expect(after.enqueued).toEqual([at(HOURLY, '2026-03-04T10:17:00Z'), at(DAILY, '2026-03-04T03:00:00Z')]);
   });
 
-  it('is claimed at its very second, and not before', async () => {
+  it('is claimed in its exact second', async () => {
     now = new Date('2026-03-01T10:16:59.999Z');
     const { scheduler, enqueued } = worker([HOURLY]);
     await scheduler.claimDue();
@@ -103,13 +103,13 @@ describe('a slot', () => {
     expect(enqueued.map(({ slot }) => slot)).toEqual(['2026-03-01T09:17:00Z', '2026-03-01T10:17:00Z']);
   });
 
-  it('whose worker died before enqueuing it is enqueued by another one, once', async () => {
+  it('whose worker died before it enqueued the job is enqueued once by another', async () => {
     const dying = worker([HOURLY]);
     dying.isAway = true;
     await dying.scheduler.claimDue();
     const other = worker([HOURLY]);
     await other.scheduler.catchUp();
-    // The first one may be about to do it.
+    // The first worker may still enqueue it.
     expect(other.enqueued).toEqual([]);
     await letPass();
     await other.scheduler.catchUp();
@@ -117,7 +117,7 @@ describe('a slot', () => {
     expect(other.enqueued).toEqual([at(HOURLY, '2026-03-01T10:17:00Z')]);
   });
 
-  it('that a later one covers is not enqueued after it', async () => {
+  it('is not enqueued after a later one', async () => {
     const { scheduler, enqueued } = worker([HOURLY]);
     const away = worker([HOURLY]);
     away.isAway = true;
@@ -130,7 +130,7 @@ describe('a slot', () => {
     expect(enqueued).toEqual([at(HOURLY, '2026-03-01T11:17:00Z')]);
   });
 
-  it('of a source that is configured elsewhere is left to who has it', async () => {
+  it('of a source that only another worker has configured stays for that worker', async () => {
     const elsewhere = worker([DAILY]);
     elsewhere.isAway = true;
     await elsewhere.scheduler.claimDue();
@@ -143,7 +143,7 @@ describe('a slot', () => {
     expect(elsewhere.enqueued.map(({ schedule }) => schedule)).toEqual(['linode']);
   });
 
-  it('is forgotten after a week, but for the last of its schedule', async () => {
+  it('is deleted after a week, except the last of its schedule', async () => {
     const { scheduler } = worker();
     await scheduler.claimDue();
     now = new Date('2026-03-01T11:20:00Z');
@@ -157,7 +157,7 @@ describe('a slot', () => {
   });
 });
 
-describe('a clock that is wrong', () => {
+describe('a wrong clock', () => {
   const slots = ({ enqueued }: Worker) => enqueued.map(({ slot }) => slot);
 
   it.each([
@@ -165,7 +165,7 @@ describe('a clock that is wrong', () => {
     ['a year ahead', '2027-03-01T10:20:00Z'],
     ['a day behind', '2026-02-28T10:20:00Z'],
     ['at the beginning of time', '1970-01-01T00:00:30Z'],
-  ])('%s claims what is due by PostgreSQL, and takes no slot from anybody', async (_, wrong) => {
+  ])('%s claims the slots that are due by PostgreSQL, and no other worker’s', async (_, wrong) => {
     const astray = worker([HOURLY]);
     own = new Date(wrong);
     await astray.scheduler.catchUp();
@@ -184,7 +184,7 @@ describe('a clock that is wrong', () => {
     ]);
   });
 
-  it('by less than a minute is believed: slots are claimed to the second', async () => {
+  it('by less than a minute is used: slots are claimed to the second', async () => {
     own = new Date('2026-03-01T11:17:00Z');
     now = new Date('2026-03-01T11:16:30Z');
     const early = worker([HOURLY]);
@@ -192,7 +192,7 @@ describe('a clock that is wrong', () => {
     expect(slots(early)).toEqual(['2026-03-01T11:17:00Z']);
   });
 
-  it('and set back while the scheduler runs does not keep it from looking for what is due', async () => {
+  it('set back while the scheduler runs does not stop its checks', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'], now });
     try {
       let looked = 0;
@@ -221,8 +221,8 @@ describe('a clock that is wrong', () => {
   });
 });
 
-describe('a scheduler that was started', () => {
-  it('claims at once what is due, and leaves nothing behind when it is closed', async () => {
+describe('a started scheduler', () => {
+  it('claims due slots at once, and leaves nothing open when it is closed', async () => {
     const { scheduler, enqueued } = worker();
     scheduler.start();
     await until(() => enqueued.length === 2);
@@ -232,11 +232,11 @@ describe('a scheduler that was started', () => {
     expect(row?.open).toBe(0);
   });
 
-  it('enqueues what one has claimed that died right before, and does not wait for the next minute', async () => {
+  it('enqueues a slot whose claimer just died, without a wait for the next minute', async () => {
     const dying = worker([HOURLY]);
     dying.isAway = true;
     await dying.scheduler.claimDue();
-    // On one connection statements come one after the other: the look at the start is over when the second one is.
+    // One connection runs statements in order: the check at the start is over when the second one is.
     await using single = openStore({ url: db.url, role: 'worker', connections: 1 });
     const next = worker([HOURLY], single.db, 20);
     next.scheduler.start();
@@ -248,7 +248,7 @@ describe('a scheduler that was started', () => {
     expect(next.enqueued).toEqual([at(HOURLY, '2026-03-01T10:17:00Z')]);
   });
 
-  it('goes on after Postgres failed it', async () => {
+  it('continues after a failure of Postgres', async () => {
     const broken = openStore({ url: `${db.url}_gone`, role: 'worker', connections: 1 });
     const failing = worker(undefined, broken.db);
     failing.scheduler.start();
@@ -262,7 +262,7 @@ describe('a scheduler that was started', () => {
 });
 
 describe('with a real queue', () => {
-  it('a slot claimed while its Redis is away gets in later, once; and a flushed one loses no schedule', async () => {
+  it('enqueues a slot later, once, if it was claimed while Redis was away; a flushed Redis loses no schedule', async () => {
     await using redis = await startTestRedis();
     const producer = openRedis(redis.url, 'producer', () => {});
     await redisReady(producer, 5000);
@@ -293,7 +293,7 @@ describe('with a real queue', () => {
     now = new Date('2026-03-01T11:17:30Z');
     await scheduler.claimDue();
     expect(await waiting()).toEqual(['2026-03-01T11:17:00Z']);
-    // As after a crash between adding the job and noting it: the job's id makes them one.
+    // As after a crash between adding the job and recording it: both have the same job id.
     await store.sql`update schedule_slots set enqueued_at = null`;
     await letPass();
     await scheduler.catchUp();

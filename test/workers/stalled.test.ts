@@ -1,4 +1,4 @@
-/** Jobs whose workers die, or hang: none is given up, and none is done twice. */
+/** Jobs whose workers die or hang: none is lost, and none is done twice. */
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
@@ -27,7 +27,7 @@ import {
 
 useServers();
 
-it('a job whose worker died again and again is run by the next one', async () => {
+it('a job whose workers died repeatedly is run by the next one', async () => {
   await using opened = new AsyncDisposableStack();
   const redis = opened.use(await startTestRedis());
   const connect = async (use: 'producer' | 'worker') => {
@@ -38,7 +38,7 @@ it('a job whose worker died again and again is run by the next one', async () =>
   };
   const queues = openQueues(await connect('producer'), pino({ level: 'silent' }));
   for (const queue of queues.all) opened.defer(() => queue.close());
-  // Locks that run out soon, and are looked at often: only that is another one than in production.
+  // Locks that expire soon and are checked often; all else is as in production.
   const soon = { ...ALWAYS_REPEATED, lockDuration: 100, stalledInterval: 50, skipLockRenewal: true };
   const work = async (process: () => Promise<unknown>) => {
     const worker = new Worker<SyncJob>(SYNC_QUEUE, process, {
@@ -65,12 +65,12 @@ it('a job whose worker died again and again is run by the next one', async () =>
   expect([await job.getState(), begun]).toEqual(['completed', 4]);
 });
 
-it('a slot that a worker has read before it died is not read again; what was to follow is made up for', async () => {
+it('a slot that a worker read before it died is not read again, but its later steps are done', async () => {
   const first = await start();
   await settled(first);
   const job = await jobOf(first, 'hetzner');
   await first[Symbol.asyncDispose]();
-  // As of a worker that died before it published, and before it could tell the queue and PostgreSQL of its end.
+  // As if a worker died before it published and before it recorded its end.
   await store.sql`update regions set version = version + 1 where organization_id is null`;
   await store.sql`update schedule_slots set due_at = now() where schedule = 'hetzner'`;
   const [calls, before] = [{ ...upstream.calls }, await runs()];
@@ -85,13 +85,13 @@ it('a slot that a worker has read before it died is not read again; what was to 
   expect(await dirtyDocuments(store.db, 10)).toEqual([]);
   expect(await dueIn('hetzner')).toBeNull();
   expect(followed.map(({ sourceId }) => sourceId)).toEqual(['clusters']);
-  // The same job at its next slot, which nobody has read.
+  // The same job at its next slot, which is unread.
   await store.sql`update schedule_slots set claimed_at = now() where schedule = 'hetzner'`;
   await process(job, 'token', new AbortController().signal);
   expect(await runs()).toHaveLength(before.length + 1);
 });
 
-it('an attempt that fails late, after another worker has read its slot, does not make it due again', async () => {
+it('an attempt that fails late, after another worker read its slot, does not make it due again', async () => {
   await store.sql`insert into sources (id, kind, adapter) values ('late', 'catalogue', 'price-list')`;
   const slot = { schedule: 'late', slot: '2026-01-01T00:00:00Z' };
   await claimSlot(store.db, slot);
@@ -104,7 +104,7 @@ it('an attempt that fails late, after another worker has read its slot, does not
   await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));
   expect(await dueIn('late')).toBeNull();
 
-  // Without a mark it was taken for dead. It was not.
+  // Without its lock's mark the live job counted as dead.
   expect((await runs()).map(({ outcome }) => outcome)).toEqual(['interrupted', 'changed']);
   await finishRun(store.db, hung, 'failed', undefined, new Date().toISOString(), 'too late');
   expect((await runs()).map(({ outcome }) => outcome)).toEqual(['interrupted', 'changed']);

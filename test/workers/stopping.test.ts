@@ -30,7 +30,7 @@ function work(databaseUrl: string, redisUrl: string): Promise<Program> {
   });
 }
 
-/** SIGTERM, and how it ended after how many milliseconds. */
+/** Sends SIGTERM. @returns the exit, and the time in milliseconds */
 async function stop(program: Program): Promise<{ ms: number; code: number | null }> {
   const start = performance.now();
   program.child.kill('SIGTERM');
@@ -38,8 +38,8 @@ async function stop(program: Program): Promise<{ ms: number; code: number | null
   return { ms: performance.now() - start, code };
 }
 
-describe.concurrent('a worker’s process ends by itself, with nothing left open,', () => {
-  it('when all is well', async ({ expect }) => {
+describe.concurrent('a worker’s process ends by itself, with no open handle,', () => {
+  it('without a fault', async ({ expect }) => {
     await using db = await createDatabase();
     await using redis = await startTestRedis();
     await using program = await work(db.url, redis.url);

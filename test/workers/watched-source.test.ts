@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** A state by its number. */
+/** Returns a state by its number. */
 const state = (key: string): ClusterItem[] => [{ kind: 'rejected', key, reason: 'r' }];
 const numberOf = (items: readonly ClusterItem[]) =>
   items.map((item) => ('key' in item ? item.key : '')).join();
@@ -43,19 +43,19 @@ function watched(
     },
     async pause(ms) {
       scene.pauses.push(ms);
-      // Its turn for everybody else, as a pause gives it.
+      // Lets all other work run, as a pause does.
       await new Promise((resolve) => setImmediate(resolve));
     },
     random: () => 1,
   };
 }
 
-/** Until the signal, as a watch with nothing to say. */
+/** Waits for the signal, as a watch without changes does. */
 const silence = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-describe('states that are watched', () => {
-  it('pile up while one is stored, and only the newest of them is stored after it', async () => {
+describe('watched states', () => {
+  it('accumulate while one is stored, and only the newest of them is stored after it', async () => {
     const slow = Promise.withResolvers<void>();
     const all = Promise.withResolvers<void>();
     const end = new AbortController();
@@ -82,7 +82,7 @@ describe('states that are watched', () => {
     expect([scene.failures, scene.pauses]).toEqual([[], []]);
   });
 
-  it('are stored again when a run overtook them, or the newer one that has come since', async () => {
+  it('are stored again if a run overtook them, or the newer one is', async () => {
     const end = new AbortController();
     const outcomes = ['superseded', 'superseded', 'changed'] as const;
     let call = 0;
@@ -105,7 +105,7 @@ describe('states that are watched', () => {
 });
 
 describe('a watch', () => {
-  it('that fails or ends by itself is begun again, later each time, until a state is stored', async () => {
+  it('is restarted if it fails or ends, after a growing pause, until a state is stored', async () => {
     const end = new AbortController();
     let begun = 0;
     const scene = watched(async function* ({ signal }) {
@@ -131,7 +131,7 @@ describe('a watch', () => {
     ]);
   });
 
-  it('that fails with a state that was not stored yet has that one stored first', async () => {
+  it('that fails has its last unstored state stored first', async () => {
     const end = new AbortController();
     const scene = watched(async function* () {
       yield state('1');
@@ -144,7 +144,7 @@ describe('a watch', () => {
     expect(scene.stored[0]).toBe('1');
   });
 
-  it('is begun anew when a state cannot be stored', async () => {
+  it('is restarted if a state cannot be stored', async () => {
     const end = new AbortController();
     let calls = 0;
     const scene = watched(
@@ -162,12 +162,12 @@ describe('a watch', () => {
     await until(() => scene.stored.length === 2);
     end.abort();
     await watching;
-    // The run that failed has recorded that itself.
+    // The failed run has recorded its error.
     expect(scene.failures).toEqual([]);
     expect(scene.pauses).toEqual([1000]);
   });
 
-  it('pauses for as long as its upstream asks, and never for more than an hour', () => {
+  it('pauses for as long as its upstream requires, at most an hour', () => {
     const asked = (retryAfterMs: number) => new SourceError('retry', 'later', { retryAfterMs });
     expect(pauseAfter(asked(30_000), 0, () => 0)).toBe(30_000);
     expect(pauseAfter(asked(1), 3, () => 0)).toBe(4000);

@@ -59,15 +59,15 @@ async function read(reader: Reader): Promise<Read[]> {
   return JSON.parse(body.identity.toString()) as Read[];
 }
 const openReader = async () => opened.use(await composeReader(config(), silent));
-/** As readers see it: `c1 Active`. */
+/** A cluster in the reader's format: `c1 Active`. */
 const seen = async (reader: Reader) => (await read(reader)).map(({ name, status }) => `${name} ${status}`);
 const runs = () => store.sql<{ outcome: string; error: string | null; retired: number | null }[]>`
   select outcome, error, retired from sync_runs where outcome <> 'running' order by id`;
 const settledWith = (reader: Reader, count: number) =>
   until(async () => (await read(reader)).length === count && plane.watching.now === 1);
 
-describe('a source that is watched', () => {
-  it('shows readers each change as soon as it happens', async () => {
+describe('a watched source', () => {
+  it('shows readers each change at once', async () => {
     const reader = await openReader();
     await start();
     await settledWith(reader, 4);
@@ -82,7 +82,7 @@ describe('a source that is watched', () => {
     expect(plane.watching.most).toBe(1);
   });
 
-  it('is watched by one worker, and by another when that one is killed', async () => {
+  it('is watched by one worker, and by another after that one is killed', async () => {
     const reader = await openReader();
     const env = { PATH: process.env.PATH, DATABASE_URL: db.url, REDIS_URL: redis.url, PLANE_URL: plane.url };
     await using first = await startProgram(PROGRAM, [], { env });
@@ -99,7 +99,7 @@ describe('a source that is watched', () => {
     expect(plane.watching.most).toBe(1);
   });
 
-  it('is given to another worker at once when its worker stops, and left by that one without a trace', async () => {
+  it('passes to another worker at once when its worker stops, without a trace', async () => {
     const reader = await openReader();
     const first = await start();
     await settledWith(reader, 4);
@@ -113,7 +113,7 @@ describe('a source that is watched', () => {
     expect(locks).toHaveLength(1);
   });
 
-  it('loses a cluster that is deleted at once', async () => {
+  it('loses a deleted cluster at once', async () => {
     const reader = await openReader();
     await start();
     await settledWith(reader, 4);
@@ -122,7 +122,7 @@ describe('a source that is watched', () => {
     expect((await runs()).at(-1)).toMatchObject({ outcome: 'changed', retired: 1 });
   });
 
-  it('is held for an operator when everything is deleted, and readers keep what there was', async () => {
+  it('is held for an operator if all clusters are deleted, and readers keep the former data', async () => {
     const reader = await openReader();
     await start();
     await settledWith(reader, 4);
@@ -133,7 +133,7 @@ describe('a source that is watched', () => {
     expect(await read(reader)).toHaveLength(4);
   });
 
-  it('keeps a cluster that cannot be used for the moment as it was', async () => {
+  it('leaves a temporarily unusable cluster unchanged', async () => {
     const reader = await openReader();
     await start();
     await settledWith(reader, 4);
@@ -150,8 +150,8 @@ describe('a source that is watched', () => {
   });
 });
 
-describe('a watch that fails', () => {
-  it('is seen in the status, and begun again by itself', async () => {
+describe('a failing watch', () => {
+  it('is shown in the status, and restarted automatically', async () => {
     const reader = await openReader();
     plane.mood = { status: 503 };
     await start();
@@ -167,21 +167,21 @@ describe('a watch that fails', () => {
     expect((await lastRun())?.outcome).not.toBe('failed');
   });
 
-  it('is left alone for as long as its upstream asks', async () => {
+  it('pauses for as long as its upstream requires', async () => {
     plane.mood = { status: 429, retryAfter: 3600 };
     await start();
     await until(async () => (await runs()).some(({ error }) => error === 'the plane answered 429'));
     const { watch } = plane.asked;
     const reader = await openReader();
-    // The schedule's run goes on.
+    // Scheduled runs continue.
     await until(async () => (await read(reader)).length === 4);
     expect(plane.asked.watch).toBe(watch);
     expect(watch).toBe(1);
   });
 });
 
-describe('a state that is watched', () => {
-  it('is not overwritten by a run by schedule that began to read before it', async () => {
+describe('a watched state', () => {
+  it('is not overwritten by a scheduled run that began to read before it', async () => {
     const { promise, resolve } = Promise.withResolvers();
     plane.listsWaitFor = promise;
     const reader = await openReader();
@@ -195,7 +195,7 @@ describe('a state that is watched', () => {
     expect((await runs()).map(({ outcome }) => outcome)).toContain('superseded');
   });
 
-  it('that changes nothing leaves one run behind, however many there are', async () => {
+  it('without changes leaves one run, for any number of such states', async () => {
     const reader = await openReader();
     await start();
     await settledWith(reader, 4);

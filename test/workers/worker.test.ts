@@ -28,7 +28,7 @@ import {
 useServers();
 
 describe('a worker', () => {
-  it('syncs every source when it first starts and publishes it, and nothing when one starts in the same slot', async () => {
+  it('syncs and publishes each source at its first start, and nothing if another starts in the same slot', async () => {
     const first = await start();
     await settled(first);
     // For the charts of the console.
@@ -64,7 +64,7 @@ describe('a worker', () => {
     expect((await runs()).length).toBe(before);
   });
 
-  it('gives the sample the same ids at every first start, whichever of its upstreams is slow', async () => {
+  it('gives the sample the same ids at each first start, whichever upstream is slow', async () => {
     const gate = Promise.withResolvers<void>();
     upstream.moods.hetzner = { until: gate.promise };
     const worker = await start({ FLEETBOOK_CONTENT: 'sample' });
@@ -84,7 +84,7 @@ describe('a worker', () => {
     ]);
   });
 
-  it('syncs the rest of the sample after one that cannot be read', async () => {
+  it('syncs the rest of the sample after an unreadable source', async () => {
     upstream.moods.hetzner = { status: 401 };
     await start({ FLEETBOOK_CONTENT: 'sample' });
     await until(async () => (await succeeded('linode')) && (await succeeded('clusters')));
@@ -106,16 +106,16 @@ describe('the result of a job', () => {
     return (await worker.queues.sync.getJob(job.id ?? ''))?.returnvalue;
   };
 
-  it('says what was stored and published', async () => {
+  it('states what was stored and published', async () => {
     const worker = await start();
     await settled(worker);
     expect(await resultOf(worker, 'hetzner')).toMatchObject({ outcome: 'changed', published: true });
   });
 
-  it('says of a batch that is held why, what to do, and of no row that it was added', async () => {
+  it('of a held batch states the reason and the remedy, and counts no row as added', async () => {
     const worker = await start();
     await settled(worker);
-    // As many again that the source does not list any more.
+    // As many again that the source no longer lists.
     await store.sql`
       insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency)
       select region_id, name || ' of old', cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency
@@ -133,7 +133,7 @@ describe('the result of a job', () => {
   });
 });
 
-it('a job says why it runs: by a slot, after another source, or for an operator', async () => {
+it('a job states its cause: a slot, another source, or an operator', async () => {
   const worker = await start();
   await settled(worker);
   const data = {
@@ -154,7 +154,7 @@ it('a job says why it runs: by a slot, after another source, or for an operator'
   expect(causes).toContainEqual({ source: 'linode', cause: 'first', by: null, hasSlot: true });
 });
 
-describe('a cache that has lost everything', () => {
+describe('a cache that lost all data', () => {
   const documents = async () => {
     const cache = openRedis(cacheRedis.url, 'publisher', () => {});
     await redisReady(cache, 5000);
@@ -163,7 +163,7 @@ describe('a cache that has lost everything', () => {
     return keys.length;
   };
 
-  it('is filled again by the next round, and at once when it had been away', async () => {
+  it('is filled again by the next round, and at once after an outage', async () => {
     const worker = await start();
     await settled(worker);
     const regions = await documents();
@@ -179,14 +179,14 @@ describe('a cache that has lost everything', () => {
 });
 
 describe('the queues’ Redis', () => {
-  it('is refused when it may evict jobs, with what to do about it', async () => {
+  it('is rejected if it may evict jobs, with the remedy', async () => {
     await using evicting = await startTestRedis(['--maxmemory-policy', 'allkeys-lru']);
     const refused = startWorker(config({ QUEUE_REDIS_URL: evicting.url }), silent);
     await expect(refused).rejects.toThrow(BadSetting);
     await expect(refused).rejects.toThrow(/allkeys-lru.*noeviction.*QUEUE_REDIS_URL/);
   });
 
-  it('may be away for a while: the worker goes on when it is back', async () => {
+  it('may be away for a while: the worker continues when it is back', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
     await until(() => succeeded('linode'));
@@ -199,7 +199,7 @@ describe('the queues’ Redis', () => {
   });
 });
 
-describe('a worker that is stopped', () => {
+describe('a stopped worker', () => {
   it('lets its jobs end', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     upstream.moods.linode = { until: promise };
@@ -212,7 +212,7 @@ describe('a worker that is stopped', () => {
     expect(await succeeded('linode')).toBe(true);
   });
 
-  it('hands a job back that does not end in time, and another worker does it', async () => {
+  it('returns a job that does not end in time, and another worker does it', async () => {
     upstream.moods.linode = { until: new Promise(() => {}) };
     const worker = await start({}, 200);
     await until(() => upstream.calls.linode > 0);

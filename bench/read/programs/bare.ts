@@ -1,6 +1,6 @@
 /**
- * The yardstick: `node:http` that writes an answer without looking at the request. Its argument is a file of captured
- * answers; each gets a port of its own, since telling them apart by path would be looking.
+ * The yardstick: `node:http` that writes an answer without reading the request. Its argument is a file of captured
+ * answers. Each answer has a separate port, since a choice by path would mean reading the request.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

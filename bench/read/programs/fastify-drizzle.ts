@@ -1,7 +1,7 @@
 /**
- * What one writes first: Fastify that asks Postgres at every request, through Drizzle, in the reader's role and so
- * under the same row-level security. ORGANIZATION serves one organization to everybody; without it the bearer token
- * is looked up, which is a query more.
+ * A naive server: Fastify with a query to Postgres in every request, through Drizzle, in the reader's role and so
+ * under the same row-level security. ORGANIZATION serves one organization to every client; without it, the bearer
+ * token is looked up with another query.
  */
 import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';

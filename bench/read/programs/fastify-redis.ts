@@ -1,4 +1,4 @@
-/** What one writes first: Fastify that asks Redis at every request for JSON that lies there ready. */
+/** A naive server: Fastify that reads prepared JSON from Redis in every request. */
 import Fastify, { type FastifyReply } from 'fastify';
 import { Redis } from 'ioredis';
 import { onParentExit, reportReady } from '../../../src/processes/ipc.ts';

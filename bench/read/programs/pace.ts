@@ -1,13 +1,13 @@
 /**
- * Asks at a fixed rate, whether or not the server keeps up: a request that is due while every connection waits for an
- * answer is sent late, and its time still counts from when it was due. Prints a `PacedRun`.
+ * Sends requests at a fixed rate, even if the server is slower. A request that is due while all connections wait for
+ * an answer is sent late, and its time still counts from when it was due. Prints a `PacedRun`.
  */
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { PacedRun, PaceTask } from '../pace-run.ts';
 
 const CONNECTIONS = 64;
-/** Until then this client is slower than what it measures: V8 is still compiling it. */
+/** Until then this client is slower than the servers: V8 is still compiling it. */
 const WARM_UP_MS = 2000;
 
 const task = JSON.parse(process.argv[2] ?? '') as PaceTask;
@@ -18,9 +18,9 @@ const request = Buffer.from(
 
 interface Connection {
   readonly socket: Socket;
-  /** When the request that is under way was due. */
+  /** When the active request was due. */
   due: number;
-  /** Bytes of its answer that are still to come; -1 before its first. */
+  /** Remaining bytes of its answer; -1 before its first. */
   left: number;
 }
 
@@ -74,9 +74,9 @@ async function addConnection(): Promise<void> {
 
 function received(connection: Connection, chunk: Buffer): void {
   if (connection.left < 0) {
-    // "HTTP/1.1 2": a refusal is quick, and no answer.
+    // "HTTP/1.1 2": an error is a quick answer, but not a valid one.
     if (chunk[9] !== 0x32) throw new Error(`unexpected answer: ${chunk.toString('latin1', 0, 60)}`);
-    // Not that of the first one: which tier answers is in the head.
+    // Not equal to the first one: the headers name the tier.
     connection.left = lengthOf(chunk);
   }
   connection.left -= chunk.length;

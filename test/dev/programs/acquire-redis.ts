@@ -1,4 +1,4 @@
-/** Acquires a Redis server with the programs of the folder in its argument, and says which. */
+/** Acquires a Redis server with only the programs of the folder in its argument, and prints its path. */
 import { acquireRedisServer } from '../../../src/dev/acquire-redis.ts';
 
 const [path = ''] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /**
- * Says that it is ready, waits for the file in its second argument, and takes the lock in its first as many times as
- * its third says. Each time it leaves the lock behind as one who died there: by the identity of a process that never
- * was. Then it says how often somebody else held it too.
+ * Reports that it is ready, waits for the file in its second argument, and acquires the lock in its first as often as
+ * its third states. Each time it leaves the lock as a dead process does, with the identity of a process that never
+ * existed. In the end it reports how often another process also held the lock.
  */
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { takeLock } from '../../../src/dev/lock.ts';

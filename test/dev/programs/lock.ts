@@ -1,4 +1,7 @@
-/** Takes the lock in its argument at the agreed moment, says whether it has it, and holds it until it is ended. */
+/**
+ * Acquires the lock in its argument at the agreed moment, reports whether it has it, and holds it until the process
+ * ends.
+ */
 import { takeLock } from '../../../src/dev/lock.ts';
 
 const [path = '', at = '0'] = process.argv.slice(2);

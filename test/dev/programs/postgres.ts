@@ -1,4 +1,4 @@
-/** Starts an embedded server on the folder in its argument, says where, and runs until SIGTERM. */
+/** Starts an embedded server on the folder in its argument, prints its address, and runs until SIGTERM. */
 import { startEmbeddedPostgres } from '../../../src/dev/postgres.ts';
 
 const [dataDir = ''] = process.argv.slice(2);

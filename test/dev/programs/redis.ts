@@ -1,4 +1,4 @@
-/** Starts a private Redis, says which process it is, and runs until it is ended. */
+/** Starts a private Redis, prints its process id, and runs until it is ended. */
 import { findRedisServer, startRedis } from '../../../src/dev/redis.ts';
 
 const binary = findRedisServer();

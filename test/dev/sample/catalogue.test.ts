@@ -18,7 +18,7 @@ import type { CatalogueAdapter } from '../../../src/sources/source.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 
-/** The sample as the real adapter reads it over HTTP; the upstream's counts and every row must hold. */
+/** Reads the sample with the real adapter over HTTP; the announced totals and each row must be valid. */
 async function read(adapter: CatalogueAdapter) {
   await using upstream = await startSampleUpstream();
   const http = openSourceHttp({
@@ -48,14 +48,14 @@ const reason = (offer: Offer) => offer.excluded ?? limitBroken(offer);
 const offersOf = (provider: string) => catalogues.get(provider)?.offers ?? [];
 const published = (provider: string) => offersOf(provider).filter((offer) => reason(offer) === undefined);
 
-/** Every reason for which some machine of the type is left out. */
+/** Each exclusion reason of a type's machines. */
 function reasons(provider: string, type: string): Set<string | undefined> {
   const left = offersOf(provider).filter((offer) => offer.name === type && reason(offer) !== undefined);
   return new Set(left.map(reason));
 }
 
 describe('the sample catalogue', () => {
-  it('has every kind of machine that is left out, and one on the very limits that is not', () => {
+  it('has each kind of excluded machine, and a published one exactly at the limits', () => {
     expect(reasons('Hetzner', 'cx22')).toEqual(new Set(['deprecated']));
     expect(reasons('Hetzner', 'cax31')).toEqual(new Set(['sold_out']));
     expect(reasons('Hetzner', 'ccx63')).toEqual(new Set(['over_cpu_limit']));
@@ -65,7 +65,7 @@ describe('the sample catalogue', () => {
     expect(largest).toMatchObject({ cpu: 32, ram: 128, ramUnit: 'Decimal' });
   });
 
-  it('is 38 of 48 offers in 6 regions at Hetzner, and most of what Linode has in 27', () => {
+  it('has 38 of 48 offers in 6 regions at Hetzner, and most of Linode’s offers in 27', () => {
     expect(offersOf('Hetzner')).toHaveLength(48);
     expect(published('Hetzner')).toHaveLength(38);
     expect(catalogues.get('Hetzner')?.regions.size).toBe(6);
@@ -73,14 +73,14 @@ describe('the sample catalogue', () => {
     expect(published('Linode').length).toBeGreaterThan(200);
   });
 
-  it('has machines to publish in every region', () => {
+  it('has published machines in each region', () => {
     for (const [provider, { regions }] of catalogues) {
       const served = published(provider).map((offer) => offer.regionCode);
       expect(new Set(served)).toEqual(new Set(regions.keys()));
     }
   });
 
-  it('can be priced throughout with its own dated rates', () => {
+  it('has only prices that its dated rates can convert', () => {
     expect(SAMPLE_RATES.asOf).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     for (const { offers } of catalogues.values()) {
       for (const { price } of offers) {
@@ -99,7 +99,7 @@ describe('the sample catalogue', () => {
 });
 
 describe('the sample clusters', () => {
-  it('are read by the real adapter, every one and with its microseconds', async () => {
+  it('are all read by the real adapter, with their microseconds', async () => {
     await using upstream = await startSampleUpstream();
     const http = openSourceHttp({
       baseUrl: upstream.clustersUrl,
@@ -130,7 +130,7 @@ describe('the sample clusters', () => {
     }
   });
 
-  it('are four, in every usual status, on both providers', () => {
+  it('are four, in each usual status, at both providers', () => {
     expect(clusters.map((cluster) => cluster.status).sort()).toEqual([
       'Active',
       'Active',
@@ -141,21 +141,18 @@ describe('the sample clusters', () => {
     expect(new Set(clusters.map((cluster) => cluster.slug)).size).toBe(4);
   });
 
-  it.each(clusters)(
-    '$name runs on one machine type of its region, under the ids that readers see',
-    (cluster) => {
-      const catalogue = catalogues.get(cluster.provider.name);
-      expect(catalogue?.provider).toEqual(cluster.provider);
-      expect(catalogue?.regions.get(cluster.region.code)).toBe(cluster.region.name);
-      const { cpu, ram, ram_unit } = cluster.machine;
-      const fitting = catalogue?.offers.filter(
-        (offer) =>
-          offer.regionCode === cluster.region.code &&
-          offer.cpu === cpu &&
-          offer.ram === ram &&
-          offer.ramUnit === ram_unit,
-      );
-      expect(fitting).toHaveLength(1);
-    },
-  );
+  it.each(clusters)('$name runs on one machine type of its region, with the published ids', (cluster) => {
+    const catalogue = catalogues.get(cluster.provider.name);
+    expect(catalogue?.provider).toEqual(cluster.provider);
+    expect(catalogue?.regions.get(cluster.region.code)).toBe(cluster.region.name);
+    const { cpu, ram, ram_unit } = cluster.machine;
+    const fitting = catalogue?.offers.filter(
+      (offer) =>
+        offer.regionCode === cluster.region.code &&
+        offer.cpu === cpu &&
+        offer.ram === ram &&
+        offer.ramUnit === ram_unit,
+    );
+    expect(fitting).toHaveLength(1);
+  });
 });

@@ -23,7 +23,7 @@ describe('the sample upstream as a process', () => {
     await expect(fetch(urls.clustersUrl)).rejects.toThrow('fetch failed');
   });
 
-  it('reports its URLs to the process that started it, and ends when that goes away', async () => {
+  it('reports its URLs to the process that started it, and ends with that process', async () => {
     using running = killing(fork(MAIN, { stdio: 'inherit', execArgv: [] }));
     const [message] = await once(running.child, 'message');
     expect(messageOf(message)?.fleetbook).toBe('ready');
@@ -32,7 +32,7 @@ describe('the sample upstream as a process', () => {
     expect(await once(running.child, 'exit')).toEqual([0, null]);
   });
 
-  it('refuses a SAMPLE_PORT that is no port, by name', async () => {
+  it('rejects an invalid SAMPLE_PORT by name', async () => {
     const env = { ...process.env, SAMPLE_PORT: '70000' };
     await expect(promisify(execFile)(process.execPath, [MAIN], { env })).rejects.toMatchObject({
       code: 2,

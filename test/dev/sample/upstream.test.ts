@@ -38,7 +38,7 @@ async function get(url: string, headers: Record<string, string> = {}) {
 }
 
 describe('the sample upstream', () => {
-  it('pages a Hetzner list as asked and says where it stands', async () => {
+  it('pages a Hetzner list as requested and states the page', async () => {
     await using upstream = await startSampleUpstream();
     const names: string[] = [];
     let next: number | null = 1;
@@ -56,7 +56,7 @@ describe('the sample upstream', () => {
     expect(new Set(names).size).toBe(12);
   });
 
-  it('gives a Hetzner page of 25 unless asked, and none at all beyond the last', async () => {
+  it('gives a Hetzner page of 25 by default, and none beyond the last', async () => {
     await using upstream = await startSampleUpstream();
     const first = await get(`${upstream.hetznerUrl}/v1/locations`, { authorization });
     expect(Locations.parse(first.body).meta.pagination).toEqual({
@@ -75,7 +75,7 @@ describe('the sample upstream', () => {
   });
 
   it.each(['per_page=51', 'per_page=0', 'page=0', 'page=x'])(
-    'refuses %s for a Hetzner list',
+    'rejects %s for a Hetzner list',
     async (query) => {
       await using upstream = await startSampleUpstream();
       const { status } = await get(`${upstream.hetznerUrl}/v1/locations?${query}`, { authorization });
@@ -83,7 +83,7 @@ describe('the sample upstream', () => {
     },
   );
 
-  it('wants the bearer token for Hetzner and none for Linode', async () => {
+  it('requires the bearer token for Hetzner and none for Linode', async () => {
     await using upstream = await startSampleUpstream();
     expect((await get(`${upstream.hetznerUrl}/v1/locations`)).status).toBe(401);
     expect((await get(`${upstream.hetznerUrl}/v1/locations`, { authorization: 'Bearer wrong' })).status).toBe(
@@ -108,7 +108,7 @@ describe('the sample upstream', () => {
   });
 
   it.each(['page_size=24', 'page_size=501', 'page=3', 'page=-1'])(
-    'refuses %s for a Linode list',
+    'rejects %s for a Linode list',
     async (query) => {
       await using upstream = await startSampleUpstream();
       const { status, body } = await get(`${upstream.linodeUrl}/v4beta/regions/availability?${query}`);
@@ -117,7 +117,7 @@ describe('the sample upstream', () => {
     },
   );
 
-  it('answers 404 for what it does not have and 405 for anything but GET', async () => {
+  it('answers 404 for unknown paths and 405 for other methods than GET', async () => {
     await using upstream = await startSampleUpstream();
     expect((await get(`${upstream.hetznerUrl}/v1/servers`, { authorization })).status).toBe(404);
     expect((await get(`${upstream.url}//`)).status).toBe(404);
@@ -138,7 +138,7 @@ describe('the sample upstream', () => {
     await expect(fetch(closed.url)).rejects.toThrow('fetch failed');
   });
 
-  it('says so when its port is taken', async () => {
+  it('reports that its port is in use', async () => {
     await using upstream = await startSampleUpstream();
     const port = Number(new URL(upstream.url).port);
     await expect(startSampleUpstream({ port })).rejects.toThrow('EADDRINUSE');

@@ -1,23 +1,23 @@
-/** How long a fuzz runs and from which seed: in CI a number of rounds, else minutes. */
+/** The length and seed of a fuzz: a number of rounds in CI, else minutes. */
 import fc from 'fast-check';
 
-/** Set by `npm run fuzz`: minutes, and the seed of a run that is to be repeated. */
+/** Set by `npm run fuzz`: minutes, and the seed of a repeated run. */
 const { FUZZ_MINUTES, FUZZ_SEED } = process.env;
 
 export interface Budget {
   readonly seed: number;
-  /** Rounds without FUZZ_MINUTES, and at a time with them. */
+  /** Rounds without FUZZ_MINUTES, and in each batch with it. */
   readonly rounds: number;
-  /** With FUZZ_MINUTES, for how long rounds begin. */
+  /** With FUZZ_MINUTES, how long new rounds begin. */
   readonly ms: number;
   /** For the test runner, in milliseconds. */
   readonly timeout: number;
 }
 
 /**
- * @param what is fuzzed, for the line that says the seed
- * @param rounds how many there are without FUZZ_MINUTES
- * @param share of FUZZ_MINUTES that is this one's
+ * @param what the fuzzed thing, for the line with the seed
+ * @param rounds the number without FUZZ_MINUTES
+ * @param share this fuzz's part of FUZZ_MINUTES
  */
 export function budget(what: string, rounds: number, share: number): Budget {
   const seed = FUZZ_SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(FUZZ_SEED);
@@ -31,15 +31,15 @@ export function budget(what: string, rounds: number, share: number): Budget {
 }
 
 /**
- * Runs the rounds, with FUZZ_MINUTES again and again, each time from the seed that follows.
- * @throws Error that says what failed, and the seed that repeats it
+ * Runs the rounds; with FUZZ_MINUTES repeatedly, each time with the next seed.
+ * @throws Error that names the failure and the seed that repeats it
  */
 export async function fuzz<T>(property: fc.IAsyncProperty<T>, budget: Budget): Promise<void> {
   const { rounds: numRuns, ms } = budget;
   const until = performance.now() + ms;
   let { seed } = budget;
   do {
-    // The message names what failed: a batch of a hundred requests need not become smaller, which takes minutes.
+    // The message names the failure: to shrink a batch of a hundred requests takes minutes and is not needed.
     const { failed, errorInstance } = await fc.check(property, { seed, numRuns, endOnFailure: true });
     if (failed) {
       const what = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
@@ -49,7 +49,7 @@ export async function fuzz<T>(property: fc.IAsyncProperty<T>, budget: Budget): P
   } while (performance.now() < until);
 }
 
-/** One of a list, by a generated number. */
+/** Returns one of a list, by a generated number. */
 export function pick<T>(list: readonly T[], index: number): T {
   const found = list[index % list.length];
   if (found === undefined) throw new Error('an empty list');

@@ -1,4 +1,4 @@
-/** What the upstreams of others have done, and each failure that the contract of sources has a name for. */
+/** Real incidents of upstreams, and each failure that the contract of sources names. */
 import type { Json } from '../../conformance/catalogue-case.ts';
 import type { MemoryAnswer } from './memory-http.ts';
 import type { Otherwise, Page } from './sources.ts';
@@ -6,22 +6,22 @@ import type { Otherwise, Page } from './sources.ts';
 export interface Incident {
   /** Ends the sentence that begins "its upstream". */
   readonly what: string;
-  /** How it answers; made anew for each source. */
+  /** The upstream's answers; created for each source. */
   readonly trouble: () => Otherwise;
-  /** How a run may come out: the kind of its failure, or what became of its batch. */
+  /** Possible results of a run: the kind of its failure, or its batch's state. */
   readonly outcomes: readonly string[];
 }
 
 const text = (body: string) => Buffer.from(body);
 
-/** Every request is answered so. */
+/** Answers every request with this. */
 const all =
   (answer: MemoryAnswer): Incident['trouble'] =>
   () =>
   () =>
     answer;
 
-/** The first page is as it should be, and what follows it is not. */
+/** The first page is correct, and the second is not. */
 const afterFirst =
   (answer: (first: Page) => MemoryAnswer): Incident['trouble'] =>
   () => {
@@ -37,7 +37,7 @@ const answerOf = (json: Json, { headers }: Page): MemoryAnswer => ({
   ...(headers === undefined ? {} : { headers }),
 });
 
-/** Faults: nothing of them may be taken for data. */
+/** Faults, whose answers contain no data. */
 export const FAULTS: readonly Incident[] = [
   { what: 'is down', trouble: all({ status: 503, bytes: text('') }), outcomes: ['retry'] },
   {
@@ -80,7 +80,7 @@ export const FAULTS: readonly Incident[] = [
   },
 ];
 
-/** The rows of a page changed, where they are a list. */
+/** Changes the rows of a page, if they are a list. */
 const rows =
   (change: (rows: readonly Json[]) => Json[]): Incident['trouble'] =>
   () =>
@@ -96,7 +96,7 @@ const rows =
     return answerOf(path.length === 0 ? ((holder as { '': Json })[''] ?? null) : document, page);
   };
 
-/** Lists that are well formed and cannot be right. */
+/** Well-formed lists with wrong data. */
 export const WRONG_LISTS: readonly Incident[] = [
   { what: 'lists nothing', trouble: rows(() => []), outcomes: ['invalid', 'held'] },
   {
@@ -108,7 +108,7 @@ export const WRONG_LISTS: readonly Incident[] = [
 
 type Row = Record<string, Json>;
 
-/** Hetzner's list of machine types with every row changed, or another list of rows. */
+/** Hetzner's list of machine types with each row changed, or another list of rows. */
 const types =
   (change: (row: Row, index: number) => Row | readonly Row[]): Incident['trouble'] =>
   () =>
@@ -128,7 +128,7 @@ const prices = (change: (net: string) => string) =>
     }),
   }));
 
-/** What only one format can show: wrong units, prices and shapes. */
+/** Wrong data of one format: units, prices and shapes. */
 export const WRONG_HETZNER: readonly Incident[] = [
   { what: 'has no types', trouble: types(() => []), outcomes: ['invalid', 'held'] },
   {

@@ -1,4 +1,4 @@
-/** What an adapter may yield, whatever its upstream sends. */
+/** Items that an adapter may yield for any answer. */
 import { EXCLUSION_REASONS } from '../../../src/domain/exclusion.ts';
 import { decimal, type SourcePrice } from '../../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../../src/sources/source.ts';
@@ -9,7 +9,7 @@ const isNamed = (value: unknown) => isText(value) && value !== '';
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isSize = (value: unknown) => typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
-/** What is wrong with an item of a catalogue or of a control plane; undefined where nothing is. */
+/** Returns the fault of an item of a catalogue or a control plane; undefined if it is valid. */
 export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined {
   switch (item.kind) {
     case 'offer': {
@@ -52,7 +52,7 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
     case 'as-of':
       return Number.isNaN(Date.parse(item.time)) ? `data of ${item.time}` : undefined;
     case 'total':
-      // Whatever an upstream says: a guard compares the two.
+      // Any number: a guard compares the two.
       return Number.isFinite(item.advertised) && isCount(item.fetched)
         ? undefined
         : `a total of ${item.advertised}`;

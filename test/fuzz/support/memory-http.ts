@@ -1,4 +1,4 @@
-/** An upstream without a connection: answers are bytes, and read by the very functions that read those of a network. */
+/** An upstream without a connection: answers are bytes that the product's own functions read. */
 import { readJson } from '../../../src/sources/http/body.ts';
 import { failureOfStatus } from '../../../src/sources/http/failure.ts';
 import { type JsonRequest, SourceError, type SourceHttp } from '../../../src/sources/source.ts';
@@ -14,7 +14,7 @@ export type AnswerTo = (url: URL) => MemoryAnswer;
 const MOST_BYTES = 5_000_000;
 const CHUNK = 700;
 
-/** @param answer called once a request */
+/** @param answer called once per request */
 export function memoryHttp(base: URL, answer: AnswerTo): SourceHttp {
   function ask(path: string, { query = {} }: JsonRequest = {}) {
     const url = /^https?:/i.test(path) ? new URL(path) : new URL(base);

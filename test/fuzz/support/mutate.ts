@@ -1,4 +1,4 @@
-/** Payloads as an upstream should never send them. */
+/** Generates invalid payloads. */
 import fc from 'fast-check';
 import type { Json } from '../../conformance/catalogue-case.ts';
 import { pick } from './budget.ts';
@@ -13,7 +13,7 @@ interface Change {
   readonly value: Json;
 }
 
-/** A change of the bytes of a payload. */
+/** A change of a payload's bytes. */
 interface Damage {
   readonly what: 'cut' | 'flip' | 'insert' | 'remove' | 'repeat' | 'number' | 'twice';
   readonly at: number;
@@ -21,13 +21,13 @@ interface Damage {
 }
 
 export interface Mutation {
-  /** Which page; another one instead of it where `instead` is given. */
+  /** The page, or `instead`, another page in its place. */
   readonly page: number;
   readonly instead: number | undefined;
   readonly status: number;
   readonly changes: readonly Change[];
   readonly damage: Damage | undefined;
-  /** Its headers are left out. */
+  /** Omits its headers. */
   readonly bare: boolean;
 }
 
@@ -48,7 +48,7 @@ const CHANGES = [
   'double',
 ] as const;
 
-/** Levels around a value. They are put in as text: a document of so many could not be written. */
+/** Levels around a value, added as text: JSON.stringify could not write such a deep document. */
 const DEEP = 20_000;
 const NESTS: Readonly<Record<string, string>> = {
   '@lists@': '['.repeat(DEEP) + ']'.repeat(DEEP),
@@ -155,7 +155,7 @@ export function mutatedBytes(payload: Json, { changes, damage }: Mutation): Uint
   return damage === undefined ? bytes : damaged(bytes, damage);
 }
 
-/** Every place of a document: whoever holds it, and under which name. */
+/** Each place of a document: its parent, and its name there. */
 function placesIn(root: Json): { holder: Holder; key: string }[] {
   const places: { holder: Holder; key: string }[] = [];
   const waiting: Json[] = [root];
@@ -170,7 +170,7 @@ function placesIn(root: Json): { holder: Holder; key: string }[] {
 }
 
 function applied(document: Json, { what, at, other, value: given }: Change): Json {
-  // Later changes are made inside of it.
+  // Later changes are made inside of this one.
   const value = structuredClone(given);
   const places = placesIn(document);
   if (places.length === 0) return value;
@@ -197,7 +197,7 @@ function applied(document: Json, { what, at, other, value: given }: Change): Jso
       );
       const with_ = pick(alike, other);
       const theirs = with_.holder[with_.key] ?? null;
-      // One inside the other would make a circle.
+      // A value inside itself would be a circle.
       if (typeof found === 'object' || typeof theirs === 'object') break;
       set(holder, key, theirs);
       set(with_.holder, with_.key, found);
@@ -215,7 +215,7 @@ function applied(document: Json, { what, at, other, value: given }: Change): Jso
       set(holder, key, pick([[found], ...Object.keys(NESTS)], other));
       break;
     case 'scale all':
-      // As an upstream does that changes its unit.
+      // As when an upstream changes its unit.
       for (const place of places.filter((each) => each.key === key))
         set(place.holder, key, scaled(place.holder[key] ?? null, pick(FACTORS, other)));
       break;
@@ -241,7 +241,7 @@ function scaled(value: Json, factor: number): Json {
   return value;
 }
 
-/** Also where the name is one that an assignment would take for something else. */
+/** Also for a name with a special meaning in an assignment. */
 function set(holder: Holder, key: string, value: Json): void {
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
 }
@@ -282,7 +282,10 @@ function damaged(bytes: Buffer, { what, at, bytes: given }: Damage): Uint8Array 
   }
 }
 
-/** What many rows have in common, as of an upstream that has lost half of them or changed a unit: it reads well. */
+/**
+ * Changes many rows in the same way, as an upstream that lost half of them or changed a unit: the result is
+ * well-formed.
+ */
 export const bulkMutations: fc.Arbitrary<Mutation> = fc
   .record({
     page: fc.nat(),

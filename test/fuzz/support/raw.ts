@@ -1,4 +1,4 @@
-/** Bytes that are no well-formed request, or hardly one, and the ways in which they arrive. */
+/** Malformed or nearly malformed requests as bytes, and how they arrive. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';
@@ -7,13 +7,13 @@ import type { FuzzWorld } from './world.ts';
 
 export interface RawConnection {
   readonly bytes: Buffer;
-  /** Where the bytes are cut into pieces that are sent one after the other, as shares of the whole. */
+  /** Where the bytes are divided into separately sent pieces, as shares of the whole. */
   readonly cuts: readonly number[];
-  /** What the client does when all is sent: it waits, closes its half, or breaks the connection off. */
+  /** The client's action after the last byte: it waits, closes its half, or breaks the connection. */
   readonly end: 'waits' | 'closes its half' | 'breaks off';
 }
 
-/** A connection that is not closed by then hangs (ms): the server's own limits are a fraction of a second. */
+/** A connection that is still open after this time hangs (ms): the server's limits are a fraction of a second. */
 const HANGS_MS = 15_000;
 
 const NASTY: readonly (string | Buffer)[] = [
@@ -117,7 +117,7 @@ function mutated(
   }
 }
 
-/** One connection of a client that does not speak HTTP as it should. */
+/** One connection of a malformed client. */
 export function rawConnectionsOf(world: FuzzWorld): fc.Arbitrary<RawConnection> {
   const wellFormed = fc
     .array(requestsOf(world), { minLength: 1, maxLength: 3 })
@@ -147,14 +147,14 @@ export function rawConnectionsOf(world: FuzzWorld): fc.Arbitrary<RawConnection> 
 }
 
 /**
- * Sends the bytes, and gives what came until the server closed the connection.
- * @throws Error when it does not: the connection hangs
+ * Sends the bytes, and returns everything received until the server closed the connection.
+ * @throws Error if it stays open: the connection hangs
  */
 export async function converse(port: number, { bytes, cuts, end }: RawConnection): Promise<Buffer> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   const received: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => received.push(chunk));
-  // A server that refuses may close while this still sends.
+  // A server that rejects may close while this still sends.
   socket.on('error', () => {});
   socket.once('end', () => socket.end());
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));

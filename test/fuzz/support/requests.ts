@@ -1,4 +1,4 @@
-/** Well-formed requests, good and bad, out of the API's own description. */
+/** Well-formed requests, valid and invalid, generated from the API's description. */
 import fc from 'fast-check';
 import { pick } from './budget.ts';
 import type { FuzzWorld, Key, OperationDoc } from './world.ts';
@@ -9,14 +9,14 @@ export interface FuzzRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly key: Key;
-  /** The operation that it asks for, where it does. */
+  /** The requested operation, if any. */
   readonly operation: OperationDoc | undefined;
 }
 
 const METHODS = ['GET', 'GET', 'GET', 'GET', 'GET', 'GET', 'HEAD', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
 const RARE_METHODS = ['OPTIONS', 'TRACE', 'QUERY', 'PROPFIND', 'LOCK', 'SEARCH', 'MKCOL', 'REPORT'];
 
-/** Text as it may stand in a target: percent-encoded, sometimes wrongly. */
+/** Text of a target: percent-encoded, sometimes wrongly. */
 const encodedText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 30 }).map(encode),
   fc
@@ -147,7 +147,7 @@ const plans = fc.record({
   ),
 });
 
-/** One request of the world. */
+/** Returns one request of the world. */
 export function requestsOf(world: FuzzWorld): fc.Arbitrary<FuzzRequest> {
   return plans.map((plan) => {
     const operation = pick(world.operations, plan.operation);
@@ -181,12 +181,12 @@ export function requestsOf(world: FuzzWorld): fc.Arbitrary<FuzzRequest> {
   });
 }
 
-/** `encodeURIComponent` that takes half a surrogate pair for what UTF-8 makes of it. */
+/** Like `encodeURIComponent`, but encodes half a surrogate pair as UTF-8 does. */
 function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-/** A request as it goes over the wire. */
+/** A request as sent. */
 export function bytesOf({ method, target, headers, body }: FuzzRequest, connection: string): Buffer {
   const lines = Object.entries({ host: 'a', ...headers, connection }).map(
     ([name, value]) => `${name}: ${value}\r\n`,

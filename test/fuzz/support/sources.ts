@@ -1,4 +1,4 @@
-/** Every adapter with the payloads of its conformance case, some of them mutated. */
+/** Each adapter with the payloads of its conformance case, some of them mutated. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
@@ -17,14 +17,14 @@ import { pick } from './budget.ts';
 import { type AnswerTo, type MemoryAnswer, memoryHttp } from './memory-http.ts';
 import { type Mutation, mutatedBytes } from './mutate.ts';
 
-/** What answers instead of a page; undefined where the page is as it should be. */
+/** The answer instead of a page; undefined leaves the page unchanged. */
 export type Otherwise = (page: Page) => MemoryAnswer | undefined;
 
 export interface Page {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly json: Json;
-  /** The field that holds the rows, `''` where the document is the list itself. */
+  /** The field that contains the rows, `''` if the document is the list itself. */
   readonly list: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -33,18 +33,18 @@ export type Item = CatalogueItem | ClusterItem;
 
 export interface FuzzSource {
   readonly id: string;
-  /** The adapter, where it is one of a catalogue. */
+  /** The adapter, if it reads a catalogue. */
   readonly catalogue: AnyCatalogueAdapter | undefined;
-  /** What it reads of these answers. */
+  /** Reads these answers. */
   read(trouble?: Mutation | Otherwise): AsyncIterable<Item>;
 }
 
-/** A source that asks for more than that is led in circles. */
+/** A source with more requests reads in a circle. */
 const REQUESTS_AT_MOST = 3000;
 const UPSTREAM = 'http://upstream.test';
 const NOW = new Date('2026-03-01T00:00:00Z');
 
-/** All but the one that has a client of its own, see `clusters-kubernetes`. */
+/** All except the one with a special client, see `clusters-kubernetes`. */
 export async function fuzzSources(): Promise<FuzzSource[]> {
   const catalogues = catalogueAdapters.map(async (adapter): Promise<FuzzSource> => {
     const { pages, basePath = '', options } = await caseOf(adapter.id);
@@ -66,7 +66,7 @@ const planeContext: Pick<Parameters<ClusterAdapter['clusters']>[0], 'now' | 'add
   address: { url: UPSTREAM, credentials: fixedCredentials('fuzz:token') },
 };
 
-/** The control planes whose adapters have a client of their own, over a real server. */
+/** The control planes whose adapters have special clients, over a real server. */
 export async function networkSource(id: string): Promise<FuzzSource & AsyncDisposable> {
   const adapter = clusterAdapters.find((each) => each.id === id);
   if (adapter === undefined) throw new Error(`there is no adapter ${id}`);
@@ -140,7 +140,7 @@ function answering(
   };
 }
 
-/** The page of a request; for one that a mutated payload led to, the first of its path: pages repeat themselves. */
+/** The page of a request; a request from a mutated payload gets the first of its path, since pages repeat. */
 function indexOf(pages: readonly Page[], url: URL): number {
   const exact = pages.findIndex(
     ({ path, query }) =>

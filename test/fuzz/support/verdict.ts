@@ -1,32 +1,32 @@
-/** What every answer must be, whatever was asked. */
+/** Rules for each answer to any request. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
 export interface FuzzAnswer {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** As it was sent. */
+  /** The unparsed body. */
   readonly body: Buffer;
-  /** There is none by the rules of HTTP: of HEAD, 1xx, 204 and 304. */
+  /** HTTP has none for HEAD, 1xx, 204 and 304. */
   readonly isBare: boolean;
 }
 
 export interface Circumstances {
-  /** The markers of organizations whose data the answer may hold. */
+  /** The markers of organizations whose data the answer may contain. */
   readonly markers: readonly string[];
   /** Address and headers of the request: an error may repeat them. */
   readonly sent?: string;
-  /** The document of a 200 must be as the API's own schema says; without it, it must be JSON. */
+  /** A document of a 200 must match the API's schema; without one, it must be JSON. */
   readonly validate?: ((document: unknown) => string | undefined) | undefined;
 }
 
 const MARKER = /zq[0-9a-f]{16}/g;
 const PROBLEM_MEMBERS = ['type', 'title', 'status', 'detail', 'instance'] as const;
-/** What an error must never let out: a stack, a statement, a path of the machine. */
+/** Content that no error may contain: a stack, a statement, a path of the machine. */
 const INNARDS = /\n\s+at |node_modules|\.ts:\d|select .* from|ECONN|stack/i;
 const BARE = [100, 204, 304];
 
-/** What is wrong with the answer; undefined where nothing is. */
+/** Returns the fault of the answer; undefined if it is valid. */
 export function wrongWith(
   answer: FuzzAnswer,
   { markers, sent = '', validate }: Circumstances,
@@ -40,7 +40,7 @@ export function wrongWith(
     return `a body that its coding does not fit: ${error}`;
   }
   const seen = `${JSON.stringify(headers)}\n${body}`;
-  // An error repeats the value that the request sent.
+  // An error repeats a value of the request.
   const isRepeated = (marker: string) => status >= 400 && sent.includes(marker);
   const stranger = seen.match(MARKER)?.find((marker) => !markers.includes(marker) && !isRepeated(marker));
   if (stranger !== undefined) return `the data of another organization: ${stranger}`;
@@ -90,9 +90,9 @@ function decoded({ headers, body }: FuzzAnswer): Buffer {
 }
 
 /**
- * The answers of a connection, of whose end it is known that there came no more bytes.
- * @param methods of the requests in their order, where they are known: an answer to HEAD has no body
- * @throws Error when something came that is no answer, or half of one
+ * Parses the answers of a connection that has ended.
+ * @param methods of the requests in order, if known: an answer to HEAD has no body
+ * @throws Error for bytes that are not an answer, or half of one
  */
 export function answersIn(bytes: Buffer, methods?: readonly string[]): FuzzAnswer[] {
   const answers: FuzzAnswer[] = [];
@@ -112,7 +112,7 @@ export function answersIn(bytes: Buffer, methods?: readonly string[]): FuzzAnswe
     const after = end + 4;
     const isHead =
       methods === undefined
-        ? // Whoever sends garbage does not know what it asked: the next answer tells whether this one has a body.
+        ? // A malformed request has no known method: the next answer shows whether this one has a body.
           isStart(bytes, after) && !isStart(bytes, after + length)
         : methods[asked] === 'HEAD';
     const isBare = isHead || BARE.includes(status);
@@ -125,7 +125,7 @@ export function answersIn(bytes: Buffer, methods?: readonly string[]): FuzzAnswe
   return answers;
 }
 
-/** Whether an answer begins there, or nothing comes any more. */
+/** Whether an answer begins there, or the bytes end. */
 function isStart(bytes: Buffer, at: number): boolean {
   return at === bytes.length || bytes.toString('latin1', at, at + 9) === 'HTTP/1.1 ';
 }

@@ -1,4 +1,4 @@
-/** The API over PostgreSQL and Redis with organizations whose every text gives them away, listening on a port. */
+/** The API on a port, over PostgreSQL and Redis, with organizations whose every text identifies them. */
 import { Ajv } from 'ajv';
 import type { FastifyInstance } from 'fastify';
 import { createToken } from '../../../src/db/tokens.ts';
@@ -9,7 +9,7 @@ import { addMember, SLUGS } from '../../snapshot/isolation-world.ts';
 import { addMachines } from '../../snapshot/rows.ts';
 import type { TestScene } from '../../snapshot/scene.ts';
 
-/** A token, and whose data it may read. */
+/** A token, and the organization whose data it may read. */
 export interface Key {
   readonly token: string;
   readonly marker: string | undefined;
@@ -22,11 +22,11 @@ interface ParameterDoc {
   readonly example: unknown;
 }
 
-/** An operation as `/openapi.json` describes it. */
+/** An operation of `/openapi.json`. */
 export interface OperationDoc {
   readonly path: string;
   readonly parameters: readonly ParameterDoc[];
-  /** What is wrong with a document by the schema of its 200; undefined where nothing is. */
+  /** Returns the fault of a document by the schema of its 200; undefined if it is valid. */
   validate(document: unknown): string | undefined;
 }
 
@@ -34,14 +34,14 @@ export interface FuzzWorld extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly port: number;
   readonly operations: readonly OperationDoc[];
-  /** Good ones of each organization, and such that may read nothing, or half. */
+  /** Valid tokens of each organization, and tokens with no or half of the rights. */
   readonly keys: readonly Key[];
-  /** Ids and slugs that lead somewhere. */
+  /** Existing ids and slugs. */
   readonly ids: readonly number[];
   readonly slugs: readonly string[];
 }
 
-/** After so long a connection that only waits is closed (ms): what hangs is told from it by far. */
+/** An idle connection is closed after this time (ms), well before a hanging one counts as such. */
 const SHORT_MS = 400;
 const LONG_MS = 60_000;
 
@@ -59,7 +59,7 @@ export async function openFuzzWorld(scene: TestScene): Promise<FuzzWorld> {
   await sql`update tokens set revoked_at = now() where organization_id = ${red.id} and scopes = '{clusters:read}'
     and id = (select max(id) from tokens)`;
   await scene.publisher.publishDirty();
-  // Nothing is to be refused for being too much: every 5xx is a defect here.
+  // No limit may reject requests: each 5xx is a defect here.
   const reader = await scene.linkedReader({
     postgresReads: 32,
     postgresDeadlineMs: LONG_MS,
@@ -88,11 +88,11 @@ export async function openFuzzWorld(scene: TestScene): Promise<FuzzWorld> {
     port,
     operations: operationsOf(document),
     keys: [
-      // More often than the others: what is refused at the door finds out little.
+      // More frequent than the others: requests that are rejected at once find little.
       ...[...members, ...members, ...members].map(({ token, marker }) => ({ token, marker })),
       ...halves.map(({ token }) => ({ token, marker: red.marker })),
       { token: revoked.token, marker: undefined },
-      // Well formed, and nobody's.
+      // Well-formed, but of no organization.
       { token: newToken(), marker: undefined },
       { token: '', marker: undefined },
     ],

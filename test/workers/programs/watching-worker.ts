@@ -1,4 +1,4 @@
-/** A worker as a process of its own that watches the plane at PLANE_URL; it has to end by itself when it is disposed of. */
+/** A worker process that watches the plane at PLANE_URL. It must end by itself once it is disposed of. */
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/config.ts';
 import { startWorker } from '../../../workers/main.ts';

@@ -1,4 +1,4 @@
-/** A worker as a process of its own, configured by its environment; it has to end by itself once it is disposed of. */
+/** A worker process configured by its environment. It must end by itself once it is disposed of. */
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/config.ts';
 import { startWorker } from '../../../workers/main.ts';
