@@ -3,7 +3,7 @@ import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { commandEnvironment } from './cli/environment.ts';
 import { failureMessage, UsageFailure } from './cli/terminal/failure.ts';
-import { printAside } from './cli/terminal/print.ts';
+import { printAside } from './cli/terminal/output.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
 import { PlainFailure } from './domain/errors.ts';

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
 import { commandEnvironment } from './environment.ts';
-import type { Env } from './terminal/command-parts.ts';
+import type { Env } from './terminal/options.ts';
 
 interface CommandFile {
   /** Adds the file's commands. @param given the environment of this process, without the settings of a running `up` */

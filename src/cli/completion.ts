@@ -1,7 +1,7 @@
 /** Scripts that complete commands and options in a shell. */
 import type { Command } from 'commander';
 import { UsageFailure } from './terminal/failure.ts';
-import { printText } from './terminal/print.ts';
+import { print } from './terminal/output.ts';
 
 /** The completions after the words of a command, e.g. `hold list`. */
 interface Completions {
@@ -18,7 +18,7 @@ export function completionCommand(program: Command, shell: string): void {
     throw new UsageFailure(
       `shell ${JSON.stringify(shell)} is not supported; use one of ${Object.keys(SHELLS).join(', ')}`,
     );
-  printText(SHELLS[shell](completionsOf(program)));
+  print(SHELLS[shell](completionsOf(program)));
 }
 
 const isShell = (name: string): name is keyof typeof SHELLS => Object.hasOwn(SHELLS, name);

@@ -9,82 +9,80 @@ import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
 import { checkRedis } from './doctor/redis.ts';
 import { checkSources } from './doctor/sources.ts';
-import type { Json } from './terminal/command-parts.ts';
-import { printJson, printText } from './terminal/print.ts';
-import { count, wrapped } from './terminal/table.ts';
+import type { Json } from './terminal/options.ts';
+import { count, fitted, show } from './terminal/output.ts';
 
 const WIDTH = 80;
 
 export async function doctorCommand(env: Environment, options: Json): Promise<void> {
   const findings = await examine(env);
-  const problems = findings.filter(({ verdict }) => verdict === 'problem').length;
-  if (problems > 0) process.exitCode = 1;
-  if (options.json) printJson({ healthy: problems === 0, findings });
-  else printText(findingsText(findings));
+  const healthy = findings.every(({ verdict }) => verdict !== 'problem');
+  if (!healthy) process.exitCode = 1;
+  show(options, { healthy, findings }, () => findingsText(findings));
+}
+
+interface Check {
+  readonly name: string;
+  /** One of them must be set. Empty if other checks report its invalid and missing settings. */
+  readonly settings: readonly string[];
+  readonly find: () => Promise<readonly Finding[]>;
 }
 
 /** Runs every check, also after one fails, and returns findings in a fixed order. @param now for tests of the clock */
 export async function examine(env: Environment, now = () => new Date()): Promise<Finding[]> {
   const config = inspectConfig(env, FEATURE_CONFIG);
-  const found = await Promise.all([
-    run('database', () => checkDatabase(config, now)),
-    run('Redis', () => checkRedis(config)),
-    ...FEATURES.map(({ name, check }) => run(name, async () => (await check?.(config)) ?? [])),
-    run('ports', () => checkPorts(config)),
-    run('sources', () => checkSources(config, env, now)),
-  ]);
+  const checks: Check[] = [
+    { name: 'database', settings: ['DATABASE_URL'], find: () => checkDatabase(config, now) },
+    {
+      name: 'Redis',
+      settings: ['REDIS_URL', 'QUEUE_REDIS_URL', 'CACHE_REDIS_URL'],
+      find: () => checkRedis(config),
+    },
+    ...FEATURES.map(({ name, check }) => ({
+      name,
+      settings: [],
+      find: async () => (await check?.(config)) ?? [],
+    })),
+    { name: 'ports', settings: [], find: () => checkPorts(config) },
+    { name: 'sources', settings: [], find: () => checkSources(config, env, now) },
+  ];
+  const found = await Promise.all(checks.map((check) => run(check, env)));
   return [...checkConfiguration(config, env), ...found.flat()];
-
-  async function run(name: string, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
-    try {
-      return await check();
-    } catch (error) {
-      if (!(error instanceof BadSetting))
-        return [
-          problem(
-            name,
-            `the check itself failed: ${messageOf(error)}`,
-            'this is a bug of Fleetbook: report it with this message',
-          ),
-        ];
-      // The check of the configuration reports invalid values, and the check of the database a missing one.
-      const isReported =
-        name === 'sources' || name === 'exports' || (SETTINGS_OF[name] ?? []).some((setting) => env[setting]);
-      return [
-        isReported
-          ? warning(name, 'not checked: a setting is invalid or missing', null)
-          : problemOf(name, error.message),
-      ];
-    }
-  }
 }
 
-/** The settings of a check. One of them must be set. */
-const SETTINGS_OF: Readonly<Record<string, readonly string[]>> = {
-  database: ['DATABASE_URL'],
-  Redis: ['REDIS_URL', 'QUEUE_REDIS_URL', 'CACHE_REDIS_URL'],
-};
+async function run({ name, settings, find }: Check, env: Environment): Promise<readonly Finding[]> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!(error instanceof BadSetting))
+      return [
+        problem(
+          name,
+          `the check itself failed: ${messageOf(error)}`,
+          'this is a bug of Fleetbook: report it with this message',
+        ),
+      ];
+    // The check of the configuration reports invalid values, and the check of the database a missing one.
+    const isReported = settings.length === 0 || settings.some((setting) => env[setting]);
+    return [
+      isReported
+        ? warning(name, 'not checked: a setting is invalid or missing', null)
+        : problemOf(name, error.message),
+    ];
+  }
+}
 
 /** Returns a paragraph for each finding, within 80 columns, and a summary. */
 export function findingsText(findings: readonly Finding[]): string {
   const paragraphs = findings.map(({ check, verdict, found, mend: fix }) => {
     const mark = { ok: 'ok      ', warning: 'warning ', problem: 'PROBLEM ' }[verdict];
-    const text = wrapped(`${check}: ${found}`, WIDTH - mark.length);
-    const remedy = fix === null ? '' : wrapped(`fix: ${fix}`, WIDTH - mark.length - 2);
-    return indented(text, mark, 0) + indented(remedy, mark, 2, true);
+    const margin = ' '.repeat(mark.length);
+    const lines = fitted([`${check}: ${found}`], WIDTH - mark.length);
+    const fixes = fix === null ? [] : fitted([`  fix: ${fix}`], WIDTH - mark.length);
+    return [...lines, ...fixes].map((line, index) => `${index === 0 ? mark : margin}${line}\n`).join('');
   });
   const of = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length;
   const problems = of('problem');
   const last = problems === 0 ? 'no problems' : `${count(problems, 'problem')} to fix`;
   return `${paragraphs.join('')}\n${last}, ${count(of('warning'), 'warning')}\n`;
-}
-
-function indented(text: string, mark: string, by: number, isRemedy = false): string {
-  if (text === '') return '';
-  const margin = ' '.repeat(mark.length + by);
-  return text
-    .trimEnd()
-    .split('\n')
-    .map((line, index) => `${index === 0 && !isRemedy ? mark : margin}${line}\n`)
-    .join('');
 }

@@ -5,11 +5,9 @@ import { type FoundCluster, searchClusters } from '../db/clusters.ts';
 import { type FoundMachine, searchMachines } from '../db/machines.ts';
 import { existingOrganization } from './accounts/org.ts';
 import { knownProvider } from './runs/changes.ts';
-import { type PageOptions, pageLimit } from './terminal/arguments.ts';
-import { addRows, type Env, PROVIDER } from './terminal/command-parts.ts';
 import { openDatabase } from './terminal/open-database.ts';
-import { print, printJson, printText } from './terminal/print.ts';
-import { ago, alignedTable, moreLine } from './terminal/table.ts';
+import { addRows, type Env, type PageOptions, PROVIDER, pageLimit } from './terminal/options.ts';
+import { ago, alignedTable, memoryText, moreLine, show } from './terminal/output.ts';
 
 export function define(program: Command, env: Env): void {
   const machines = 'list machines with their ids, cheapest first, including those that are not published';
@@ -25,81 +23,74 @@ export function define(program: Command, env: Env): void {
     .action((text: string | undefined, options) => clustersCommand(env(), text, options));
 }
 
-interface FindMachinesOptions extends PageOptions {
-  readonly provider?: string;
-  readonly region?: string;
-}
-
 /** More rows than the tables can hold. */
 const EVERY_ROW = 1_000_000_000;
 
 export async function machinesCommand(
   env: Environment,
   text: string | undefined,
-  options: FindMachinesOptions,
+  options: PageOptions & { readonly provider?: string; readonly region?: string },
 ): Promise<void> {
-  const limit = pageLimit(options);
+  const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
-  const { sql } = database;
-  const { provider, region } = options;
-  const { rows, total, isMore } = await searchMachines(sql, {
+  const found = await searchMachines(database.sql, {
     text,
-    providerId: provider === undefined ? undefined : (await knownProvider(sql, provider)).id,
-    region,
+    providerId: (await knownProvider(database.sql, options.provider))?.id,
+    region: options.region,
     published: 'all',
     sort: 'price',
     descending: false,
-    limit: limit ?? EVERY_ROW,
+    limit,
     offset: 0,
   });
-  if (options.json) return printJson({ total, isMore, rows });
-  if (rows.length === 0) return print('no machine matches; remove an option, or see: fleetbook status');
-  printText(machineTable(rows) + moreLine(rows.length, total));
+  const { rows, total, isMore } = found;
+  show(options, { total, isMore, rows }, () =>
+    rows.length === 0
+      ? 'no machine matches; remove an option, or see: fleetbook status'
+      : machineTable(rows) + moreLine(rows.length, total),
+  );
 }
 
 function machineTable(rows: readonly FoundMachine[]): string {
   return alignedTable(
     ['ID', 'MACHINE', 'PROVIDER', 'CPU', 'MEMORY', 'PER HOUR', 'NOT PUBLISHED'],
-    rows.map(({ id, name, region, provider, cpu, ram, ramUnit, price, excludedReason }) => [
-      String(id),
-      `${name}@${region}`,
-      provider,
-      String(cpu),
-      `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`,
-      price === null ? '-' : String(Number((price * 60).toPrecision(5))),
-      excludedReason ?? '',
+    rows.map((row) => [
+      String(row.id),
+      `${row.name}@${row.region}`,
+      row.provider,
+      String(row.cpu),
+      memoryText(row),
+      row.price === null ? '-' : String(Number((row.price * 60).toPrecision(5))),
+      row.excludedReason ?? '',
     ]),
   );
-}
-
-interface FindClustersOptions extends PageOptions {
-  readonly org?: string;
-  readonly provider?: string;
 }
 
 export async function clustersCommand(
   env: Environment,
   text: string | undefined,
-  options: FindClustersOptions,
+  options: PageOptions & { readonly org?: string; readonly provider?: string },
 ): Promise<void> {
-  const limit = pageLimit(options);
+  const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
   const { sql } = database;
-  const { org, provider } = options;
+  const { org } = options;
   if (org !== undefined) await existingOrganization(sql, org);
   const { rows, total } = await searchClusters(sql, {
     text,
     organization: org,
-    providerId: provider === undefined ? undefined : (await knownProvider(sql, provider)).id,
+    providerId: (await knownProvider(sql, options.provider))?.id,
     retired: 'no',
     sort: 'organization',
     descending: false,
-    limit: limit ?? EVERY_ROW,
+    limit,
     offset: 0,
   });
-  if (options.json) return printJson({ total, rows });
-  if (rows.length === 0) return print('no cluster matches; remove an option, or see: fleetbook status');
-  printText(clusterTable(rows, new Date()) + moreLine(rows.length, total));
+  show(options, { total, rows }, () =>
+    rows.length === 0
+      ? 'no cluster matches; remove an option, or see: fleetbook status'
+      : clusterTable(rows, new Date()) + moreLine(rows.length, total),
+  );
 }
 
 function clusterTable(rows: readonly FoundCluster[], now: Date): string {

@@ -4,11 +4,9 @@ import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { audit } from '../db/audit.ts';
 import { describeDatabase } from '../db/connection/server-problem.ts';
-import { decider } from './terminal/arguments.ts';
-import { add, addChange, type Changing, type Env } from './terminal/command-parts.ts';
 import { openWriter, restoredTokensMessage } from './terminal/open.ts';
-import { print, printAside, printJson, printText } from './terminal/print.ts';
-import { count, wrapped } from './terminal/table.ts';
+import { add, addChange, type Changing, decider, type Env } from './terminal/options.ts';
+import { count, printAside, show, wrapped } from './terminal/output.ts';
 
 /** Milliseconds until the cache must answer. */
 const CACHE_WITHIN_MS = 5000;
@@ -45,13 +43,11 @@ async function migrateCommand(env: Environment, options: Changing): Promise<void
     notify: (line) => printAside(`fleetbook: ${line}`),
   });
   const where = describeDatabase(url);
-  if (options.json) printJson({ migrated: true, applied, isLater, database: where });
-  else if (isLater) print(`${where} has migrations of a later release: nothing was done; update Fleetbook`);
-  else if (applied.length === 0) print(`${where} is up to date: nothing to do`);
-  else {
-    const names = applied.join(', ');
-    printText(wrapped(`${where}: applied ${count(applied.length, 'migration')}: ${names}`, 80));
-  }
+  show(options, { migrated: true, applied, isLater, database: where }, () => {
+    if (isLater) return `${where} has migrations of a later release: nothing was done; update Fleetbook`;
+    if (applied.length === 0) return `${where} is up to date: nothing to do`;
+    return wrapped(`${where}: applied ${count(applied.length, 'migration')}: ${applied.join(', ')}`, 80);
+  });
 }
 
 async function publishCommand(env: Environment, options: Changing): Promise<void> {
@@ -64,9 +60,10 @@ async function publishCommand(env: Environment, options: Changing): Promise<void
   });
   const dirty = await writer.publisher.publishDirty();
   const repaired = await writer.publisher.compare();
-  const total = dirty.published + repaired.published;
-  if (options.json) printJson({ published: total });
-  else print(total === 0 ? 'the cache equals the database' : `published ${total} documents`);
+  const published = dirty.published + repaired.published;
+  show(options, { published }, () =>
+    published === 0 ? 'the cache equals the database' : `published ${published} documents`,
+  );
 }
 
 /** Gives the database a new lineage, and publishes everything under it. */
@@ -76,18 +73,18 @@ async function restoredCommand(env: Environment, options: Changing): Promise<voi
   await cacheReady(writer.cache);
   const why = 'an operator says that a backup was restored';
   const { published, lineage } = await writer.publisher.restored(why, writer.by);
-  if (options.json) {
-    const { id = null, revokedAgain = [], forgotten = [] } = lineage ?? {};
-    return printJson({ lineage: id, published, revokedAgain, forgotten });
-  }
-  const lines = lineage
-    ? [
-        `the database has a new lineage; ${published} documents are published again`,
-        ...restoredTokensMessage(lineage),
-      ]
-    : ['another process has just given the database a new lineage, and publishes everything again'];
-  for (const line of lines) print(line);
-  print('workers run every source again within a minute. Check the tokens: fleetbook token list');
+  const { id = null, revokedAgain = [], forgotten = [] } = lineage ?? {};
+  show(options, { lineage: id, published, revokedAgain, forgotten }, () =>
+    [
+      ...(lineage
+        ? [
+            `the database has a new lineage; ${published} documents are published again`,
+            ...restoredTokensMessage(lineage),
+          ]
+        : ['another process has just given the database a new lineage, and publishes everything again']),
+      'workers run every source again within a minute. Check the tokens: fleetbook token list',
+    ].join('\n'),
+  );
 }
 
 const cacheReady = async (cache: Awaited<ReturnType<typeof openWriter>>['cache']) =>

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
-import type { Env } from './terminal/command-parts.ts';
 import { UsageFailure } from './terminal/failure.ts';
-import { printAside } from './terminal/print.ts';
+import type { Env } from './terminal/options.ts';
+import { printAside } from './terminal/output.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
 export function define(program: Command, _env: Env, given: Environment): void {

@@ -1,7 +1,7 @@
 /** Commands that run until they are stopped. */
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
-import type { Env } from './terminal/command-parts.ts';
+import type { Env } from './terminal/options.ts';
 
 export function define(program: Command, _env: Env, given: Environment): void {
   program

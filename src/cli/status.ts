@@ -12,14 +12,12 @@ import { type SourceStatus, sourceStatus } from '../db/sources.ts';
 import { type AcknowledgedAlert, acknowledgementText } from '../domain/alert.ts';
 import type { PricedSource } from '../domain/exchange-rates.ts';
 import { nextSlot } from '../domain/schedule.ts';
-import { add, type Env } from './terminal/command-parts.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
-import { printJson, printText } from './terminal/print.ts';
-import { missingRateLines } from './terminal/reasons.ts';
-import { disabledNote, notConfigured, slotText } from './terminal/source-notes.ts';
-import { age, alignedTable, shortened, wrapped } from './terminal/table.ts';
+import { add, type Env, type Json } from './terminal/options.ts';
+import { age, count, idTable, show, wrapped } from './terminal/output.ts';
+import { disabledNote, missingRateLines, notConfigured, slotText } from './terminal/source-notes.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
@@ -49,10 +47,7 @@ export function define(program: Command, env: Env): void {
 }
 
 /** @throws UsageFailure for `--watch` without a terminal or with `--json` */
-export async function statusCommand(
-  env: Environment,
-  options: { json?: boolean; watch?: boolean },
-): Promise<void> {
+export async function statusCommand(env: Environment, options: Json & { watch?: boolean }): Promise<void> {
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
@@ -65,19 +60,23 @@ export async function statusCommand(
     // With --watch a wrapped line would move the head out of a small terminal.
     return options.watch ? columns : Math.max(WIDTH, columns);
   };
-  const draw = async () => {
+  const text = (shown: readonly ShownStatus[], now: Date) =>
+    shown.length === 0
+      ? 'no source is configured, and none has ever run\n'
+      : statusTable(shown, now, width());
+  if (!options.watch) {
     const now = new Date();
     const shown = await readStatus(database.sql, configured, now);
-    if (shown.length === 0) return 'no source is configured, and none has ever run\n';
-    return statusTable(shown, now, width());
+    return show(options, shown, () => text(shown, now));
+  }
+  const draw = async () => {
+    const now = new Date();
+    return text(await readStatus(database.sql, configured, now), now);
   };
-  if (options.watch) {
-    const { stdin: input, stdout: output } = process;
-    const url = databaseUrl(database);
-    const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
-    await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
-  } else if (options.json) printJson(await readStatus(database.sql, configured, new Date()));
-  else printText(await draw());
+  const { stdin: input, stdout: output } = process;
+  const url = databaseUrl(database);
+  const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
+  await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
 }
 
 /** Reads the configured sources, then those that are only stored. */
@@ -97,10 +96,8 @@ async function readStatus(
     acknowledgedAlerts: (acknowledged.get(id) ?? []).map(({ source: _, ...alert }) => alert),
   });
   const shown = sources.map((source): ShownStatus => {
-    const status = {
-      ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
-      ...moreOf(source),
-    };
+    const { id, kind } = source;
+    const status = { id, kind, ...(stored.get(id) ?? NEVER_RAN), ...moreOf(source) };
     return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
   });
   for (const status of stored.values()) {
@@ -110,38 +107,39 @@ async function readStatus(
   return shown;
 }
 
-function neverRan(
-  id: string,
-  kind: SourceStatus['kind'],
-): Omit<ShownStatus, 'configured' | 'nextSlot' | 'needed' | 'missingRates' | 'acknowledgedAlerts'> {
-  const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
-  return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
-}
+/** The state of a source that no run and no worker has registered. */
+const NEVER_RAN = {
+  lastRun: null,
+  lastEnded: null,
+  verifiedAt: null,
+  registeredAt: null,
+  retiredAt: null,
+  disabled: null,
+  regions: [],
+  known: 0,
+  published: 0,
+  quarantined: 0,
+  held: 0,
+};
 
 const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
 const SHORTEST_ID = 12;
 
 /** Returns a row for each source, and notes below the table. No line is longer than `width`. */
 export function statusTable(sources: readonly ShownStatus[], now: Date, width = WIDTH): string {
-  const rows = (idWidth: number) =>
-    sources.map((source) => [
-      shortened(source.id, idWidth),
-      age(source.lastRun?.startedAt, now),
-      source.needed ? (source.lastRun?.outcome ?? 'never ran') : 'not needed',
-      age(source.verifiedAt, now),
-      source.disabled ? 'disabled' : slotText(source.nextSlot, now),
-      String(source.known),
-      String(source.published),
-    ]);
-  const full = alignedTable(HEAD, rows(Number.POSITIVE_INFINITY));
-  const excess = widest(full) - width;
-  const longestId = Math.max(...sources.map(({ id }) => id.length));
-  const text = excess > 0 ? alignedTable(HEAD, rows(Math.max(SHORTEST_ID, longestId - excess))) : full;
-  const notes = sources.flatMap((source) => notesOf(source, now));
-  return text + (notes.length > 0 ? `\n${notes.map((note) => wrapped(note, width)).join('')}` : '');
+  const rows = sources.map((source) => [
+    source.id,
+    age(source.lastRun?.startedAt, now),
+    source.needed ? (source.lastRun?.outcome ?? 'never ran') : 'not needed',
+    age(source.verifiedAt, now),
+    source.disabled ? 'disabled' : slotText(source.nextSlot, now),
+    String(source.known),
+    String(source.published),
+  ]);
+  const notes = sources.flatMap((source) => notesOf(source, now)).map((note) => wrapped(note, width));
+  const table = idTable(HEAD, rows, width, SHORTEST_ID);
+  return notes.length > 0 ? `${table}\n${notes.join('')}` : table;
 }
-
-const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
 
 /** Returns notes for an operator: the last error, also during a new attempt, and what needs a decision. */
 function notesOf(source: ShownStatus, now: Date): string[] {
@@ -156,7 +154,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
   if (held > 0) notes.push(`${id}: a batch is held for a decision; see \`fleetbook hold show ${id}\``);
   if (quarantined > 0)
     notes.push(
-      `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined; see \`fleetbook rejected ${id}\``,
+      `${id}: ${count(quarantined, 'row')} ${quarantined === 1 ? 'is' : 'are'} quarantined; see \`fleetbook rejected ${id}\``,
     );
   for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
     notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);

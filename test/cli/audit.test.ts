@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditTable } from '../../src/cli/accounts/audit.ts';
-import { readSince } from '../../src/cli/terminal/arguments.ts';
+import { readSince } from '../../src/cli/terminal/options.ts';
 import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { decider } from '../../src/cli/terminal/arguments.ts';
+import { decider } from '../../src/cli/terminal/options.ts';
 import { confirm } from '../../src/cli/terminal/terminal.ts';
 import { readConfig } from '../../src/config/config.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { statusTable } from '../../src/cli/status.ts';
+import { shortened, wrapped } from '../../src/cli/terminal/output.ts';
 import { slotText } from '../../src/cli/terminal/source-notes.ts';
-import { shortened, wrapped } from '../../src/cli/terminal/table.ts';
 
 type Shown = Parameters<typeof statusTable>[0][number];
 

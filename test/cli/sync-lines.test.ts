@@ -1,7 +1,7 @@
 /** What `fleetbook sync` writes fits a terminal of eighty columns. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { progressBar } from '../../src/cli/sources/sync.ts';
-import { fitted } from '../../src/cli/terminal/table.ts';
+import { fitted } from '../../src/cli/terminal/output.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { tokenTable } from '../../src/cli/accounts/token.ts';
-import { readGrace } from '../../src/cli/terminal/token-terms.ts';
+import { readGrace } from '../../src/cli/terminal/options.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';

@@ -1,6 +1,6 @@
 /** PgBouncer in transaction mode between Fleetbook and PostgreSQL. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkConnections } from '../../src/cli/doctor/connections.ts';
+import { checkConnections } from '../../src/cli/doctor/database.ts';
 import { databaseUrls, readSettings } from '../../src/config/settings.ts';
 import { openStore, type StoreRole } from '../../src/db/connection/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit } from '../../src/db/connection/postgres-misfit.ts';

@@ -2,11 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WORKER_NODE_ARGS } from '../../../workers/heap.ts';
 import { openQueues } from '../../../workers/queues.ts';
-import { decider } from '../../cli/terminal/arguments.ts';
 import { CommandFailure } from '../../cli/terminal/failure.ts';
-import { print } from '../../cli/terminal/print.ts';
-import { missingRateLines } from '../../cli/terminal/reasons.ts';
-import { disabledNote } from '../../cli/terminal/source-notes.ts';
+import { decider } from '../../cli/terminal/options.ts';
+import { print } from '../../cli/terminal/output.ts';
+import { disabledNote, missingRateLines } from '../../cli/terminal/source-notes.ts';
 import { stopSignal } from '../../cli/terminal/terminal.ts';
 import {
   type Config,

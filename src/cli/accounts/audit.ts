@@ -2,12 +2,10 @@ import type { Command } from 'commander';
 import type { Environment } from '../../config/source-config.ts';
 import { type AuditRecord, auditRecords } from '../../db/audit.ts';
 import { detailsText } from '../../domain/operator.ts';
-import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
-import { addRows, type Env } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { print, printJson, printText } from '../terminal/print.ts';
-import { alignedTable, moreLine } from '../terminal/table.ts';
+import { addRows, type Env, type PageOptions, pageLimit, readSince } from '../terminal/options.ts';
+import { alignedTable, moreLine, show } from '../terminal/output.ts';
 
 export function define(program: Command, env: Env): void {
   addRows(program, 'audit', 'show who changed what, when, from where and why; newest first', 'actions')
@@ -32,13 +30,12 @@ export async function auditCommand(env: Environment, options: AuditOptions): Pro
   const { by, action } = options;
   await using database = openDatabase(env);
   const { total, rows } = await auditRecords(database.sql, { since, by, action, subject, limit });
-  if (options.json) return printJson({ total, rows });
-  if (total === 0) {
+  show(options, { total, rows }, () => {
+    if (total > 0) return auditTable(rows) + moreLine(rows.length, total);
     const isFiltered = by !== undefined || action !== undefined || subject !== undefined;
     const when = since ? ` since ${since.toISOString()}` : '';
-    return print(`no ${isFiltered ? 'matching ' : ''}action is recorded${when}`);
-  }
-  printText(auditTable(rows) + moreLine(rows.length, total));
+    return `no ${isFiltered ? 'matching ' : ''}action is recorded${when}`;
+  });
 }
 
 function readSubject(text: string): { kind: string; id: string | undefined } {

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import { administration } from '../../db/administration.ts';
 import type { Sql } from '../../db/connection/connect.ts';
 import {
   findOrganization,
@@ -9,12 +8,11 @@ import {
   type OrganizationSummary,
 } from '../../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../../domain/text/names.ts';
-import { add, addChange, type Changing, type Deciding, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { print, printJson, printText } from '../terminal/print.ts';
-import { ago, alignedTable, count } from '../terminal/table.ts';
+import { add, addChange, type Changing, type Deciding, type Env, type Json } from '../terminal/options.ts';
+import { ago, alignedTable, count, show } from '../terminal/output.ts';
 import { ask, type Terminal } from '../terminal/terminal.ts';
 
 export function define(program: Command, env: Env): void {
@@ -36,15 +34,17 @@ export function define(program: Command, env: Env): void {
     .action((slug: string, options) => deleteOrg(env(), slug, options));
 }
 
-export async function listOrgs(env: Environment, options: { all?: boolean; json?: boolean }): Promise<void> {
+export async function listOrgs(env: Environment, options: Json & { all?: boolean }): Promise<void> {
   await using database = openDatabase(env);
   const found = await listOrganizations(database.sql, options.all ?? false);
-  if (options.json) return printJson(found);
-  if (found.length === 0) print('there is no organization; create one: fleetbook org create <slug>');
-  else printText(organizationTable(found, new Date()));
+  show(options, found, () =>
+    found.length === 0
+      ? 'there is no organization; create one: fleetbook org create <slug>'
+      : organizationTable(found, new Date()),
+  );
 }
 
-export function organizationTable(found: readonly OrganizationSummary[], now: Date): string {
+function organizationTable(found: readonly OrganizationSummary[], now: Date): string {
   const anyDeleted = found.some(({ deletedAt }) => deletedAt !== null);
   return alignedTable(
     ['ORGANIZATION', 'NAME', 'CLUSTERS', 'TOKENS', 'MADE', ...(anyDeleted ? ['DELETED'] : [])],
@@ -66,13 +66,13 @@ export async function existingOrganization(sql: Sql, slug: string): Promise<Orga
   throw noOrganization(slug);
 }
 
-export function noOrganization(slug: string): CommandFailure {
+function noOrganization(slug: string): CommandFailure {
   return new CommandFailure(
     `there is no organization "${slug}", or it is deleted; \`fleetbook org list --all\` shows all, \`fleetbook org create <slug>\` creates one with a new slug`,
   );
 }
 
-export async function createOrg(
+async function createOrg(
   env: Environment,
   slug: string,
   options: Changing & { name?: string },
@@ -83,48 +83,55 @@ export async function createOrg(
     );
   }
   await using writer = await openWriter(env, options);
-  const changes = administration(writer.store.db, writer.by);
-  const made = await changes.createOrganization(slug, nameOf(options.name ?? slug));
-  if (!made)
+  const created = await writer.changes.createOrganization(slug, nameOf(options.name ?? slug));
+  if (!created)
     throw new CommandFailure(
       `the slug "${slug}" is taken; a deleted organization may have it. Choose another slug`,
     );
   await writer.publish();
-  if (options.json) return printJson(made);
-  print(
-    `organization ${made.slug} (id ${made.id}) is created; create a token: fleetbook token create --org ${made.slug}`,
+  show(
+    options,
+    created,
+    () =>
+      `organization ${slug} (id ${created.id}) is created; create a token: fleetbook token create --org ${slug}`,
   );
 }
 
-export async function renameOrg(
+async function renameOrg(
   env: Environment,
   slug: string,
   options: Changing & { name: string },
 ): Promise<void> {
   const name = nameOf(options.name);
   await using writer = await openWriter(env, options);
-  const changes = administration(writer.store.db, writer.by);
-  const renamed = await changes.renameOrganization(slug, name);
+  const renamed = await writer.changes.renameOrganization(slug, name);
   if (!renamed) throw noOrganization(slug);
-  if (options.json) return printJson(renamed);
-  print(`organization ${slug} has the name ${renamed.name} now; its slug does not change`);
+  show(
+    options,
+    renamed,
+    () => `organization ${slug} has the name ${renamed.name} now; its slug does not change`,
+  );
 }
 
-export async function deleteOrg(env: Environment, slug: string, options: Deciding): Promise<void> {
+async function deleteOrg(env: Environment, slug: string, options: Deciding): Promise<void> {
   await using writer = await openWriter(env, options);
-  const changes = administration(writer.store.db, writer.by);
   if (!options.yes) {
     await existingOrganization(writer.store.sql, slug);
     await confirmSlug(slug, process.stdin, process.stderr);
   }
-  const deleted = await changes.deleteOrganization(slug);
+  const deleted = await writer.changes.deleteOrganization(slug);
   if (!deleted) throw noOrganization(slug);
   const published = await writer.publish();
-  if (options.json) return printJson({ ...deleted, published });
-  print(
-    `organization ${slug} is deleted: ${count(deleted.clusters, 'cluster')} removed, ${count(deleted.tokens, 'token')} revoked; its slug cannot be used again${
-      published ? '' : '; the cache cannot be reached, so readers may accept its tokens for up to 10 seconds'
-    }`,
+  const { clusters, tokens } = deleted;
+  show(
+    options,
+    { ...deleted, published },
+    () =>
+      `organization ${slug} is deleted: ${count(clusters, 'cluster')} removed, ${count(tokens, 'token')} revoked; its slug cannot be used again${
+        published
+          ? ''
+          : '; the cache cannot be reached, so readers may accept its tokens for up to 10 seconds'
+      }`,
   );
 }
 

@@ -1,23 +1,24 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import { administration } from '../../db/administration.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../domain/scope.ts';
-import { readId } from '../terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { openWriter } from '../terminal/open.ts';
+import { openDatabase } from '../terminal/open-database.ts';
 import {
   add,
   addChange,
   type Changing,
   type ChangingOf,
   type Env,
+  expiryText,
   type OfOrganization,
-} from '../terminal/command-parts.ts';
-import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWriter } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { print, printAside, printJson, printText } from '../terminal/print.ts';
-import { ago, alignedTable } from '../terminal/table.ts';
-import { expiry, readExpiry, readGrace, readTokenName } from '../terminal/token-terms.ts';
+  readExpiry,
+  readGrace,
+  readId,
+  readTokenName,
+} from '../terminal/options.ts';
+import { ago, alignedTable, print, printAside, printJson, show } from '../terminal/output.ts';
 import { existingOrganization } from './org.ts';
 
 export function define(program: Command, env: Env): void {
@@ -31,14 +32,14 @@ export function define(program: Command, env: Env): void {
     .option('--name <name>', 'what uses the token, e.g. billing; shown in lists and in the audit log')
     .option('--scope <scope...>', 'machines:read, clusters:read (default: both)')
     .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31 (default: never)')
-    .action((options) => createTokenCommand(env(), options));
+    .action((options) => createToken(env(), options));
   addChange(token, 'revoke', 'revoke a token; readers reject it within a second')
     .argument(...ID)
-    .action((id: string, options) => revokeTokenCommand(env(), id, options));
+    .action((id: string, options) => revokeToken(env(), id, options));
   addChange(token, 'rotate', 'create a token that replaces another one, and print it')
     .argument(...ID)
     .option('--grace <span>', 'how long the old token stays valid, e.g. 1h (default: no time)')
-    .action((id: string, options) => rotateTokenCommand(env(), id, options));
+    .action((id: string, options) => rotateToken(env(), id, options));
 }
 
 export async function listTokensCommand(env: Environment, options: Partial<OfOrganization>): Promise<void> {
@@ -46,12 +47,11 @@ export async function listTokensCommand(env: Environment, options: Partial<OfOrg
   const { sql } = database;
   const organization = options.org === undefined ? undefined : await existingOrganization(sql, options.org);
   const tokens = await listTokens(sql, organization?.id);
-  if (options.json) return printJson(tokens);
-  if (tokens.length > 0) printText(tokenTable(tokens, new Date()));
-  else
-    print(
-      `${organization ? `${organization.slug} has no token` : 'there is no token'}; create one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
-    );
+  show(options, tokens, () =>
+    tokens.length > 0
+      ? tokenTable(tokens, new Date())
+      : `${organization ? `${organization.slug} has no token` : 'there is no token'}; create one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
+  );
 }
 
 export function tokenTable(tokens: readonly TokenSummary[], now: Date): string {
@@ -70,59 +70,49 @@ export function tokenTable(tokens: readonly TokenSummary[], now: Date): string {
   );
 }
 
-export async function createTokenCommand(
+async function createToken(
   env: Environment,
   options: ChangingOf & { name?: string; scope?: string[]; expires?: string },
 ): Promise<void> {
   const scopes = readScopes(options.scope);
-  const name = options.name === undefined ? undefined : readTokenName(options.name);
-  const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
+  const name = readTokenName(options.name);
+  const expires = readExpiry(options.expires);
   await using writer = await openWriter(env, options);
   const organization = await existingOrganization(writer.store.sql, options.org);
-  const { id, token } = await administration(writer.store.db, writer.by).createToken(organization, {
-    name,
-    scopes,
-    expiresAt,
-  });
+  const terms = { name, scopes, expiresAt: expires };
+  const { id, token } = await writer.changes.createToken(organization, terms);
   const published = await writer.publish();
-  const until = expiresAt?.toISOString() ?? null;
-  if (options.json) {
-    return printJson({
-      id,
-      token,
-      organization: organization.slug,
-      name: name ?? null,
-      scopes,
-      expiresAt: until,
-      published,
-    });
-  }
+  const { slug } = organization;
+  const expiresAt = expires?.toISOString() ?? null;
+  if (options.json)
+    return printJson({ id, token, organization: slug, name: name ?? null, scopes, expiresAt, published });
   print(token);
   printAside(
-    `token ${id}${name === undefined ? '' : ` (${name})`} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It cannot be shown again; revoke it with: fleetbook token revoke ${id}`,
+    `token ${id}${name === undefined ? '' : ` (${name})`} of ${slug}, ${scopes.join(' ')}, ${expiryText(expiresAt)}. It cannot be shown again; revoke it with: fleetbook token revoke ${id}`,
   );
 }
 
-export async function revokeTokenCommand(env: Environment, text: string, options: Changing): Promise<void> {
+async function revokeToken(env: Environment, text: string, options: Changing): Promise<void> {
   const id = readTokenId(text);
   await using writer = await openWriter(env, options);
-  const outcome = await administration(writer.store.db, writer.by).revokeToken(id);
+  const outcome = await writer.changes.revokeToken(id);
   if (outcome === undefined) throw new CommandFailure(unknownToken(id));
   const published = await writer.publish();
-  if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
-  else if (outcome === 'was revoked') print(`token ${id} is already revoked`);
-  else print(`token ${id} is revoked${unlessPublished(published)}`);
+  const wasRevoked = outcome === 'was revoked';
+  show(options, { id, revoked: true, wasRevoked, published }, () =>
+    wasRevoked ? `token ${id} is already revoked` : `token ${id} is revoked${unlessPublished(published)}`,
+  );
 }
 
-export async function rotateTokenCommand(
+async function rotateToken(
   env: Environment,
   text: string,
   options: Changing & { grace?: string },
 ): Promise<void> {
   const id = readTokenId(text);
-  const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
+  const graceMs = readGrace(options.grace);
   await using writer = await openWriter(env, options);
-  const rotated = await administration(writer.store.db, writer.by).rotateToken(id, graceMs);
+  const rotated = await writer.changes.rotateToken(id, graceMs);
   if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
   if (typeof rotated === 'string') {
     throw new CommandFailure(
@@ -130,19 +120,14 @@ export async function rotateTokenCommand(
     );
   }
   const published = await writer.publish();
-  const { oldExpiresAt, ...made } = rotated;
-  if (options.json) {
-    return printJson({
-      ...made,
-      old: { id, revoked: oldExpiresAt === null, expiresAt: oldExpiresAt },
-      published,
-    });
-  }
-  print(made.token);
-  const fate =
-    oldExpiresAt === null ? `is revoked${unlessPublished(published)}` : `is valid until ${oldExpiresAt}`;
+  const { oldExpiresAt, ...created } = rotated;
+  const revoked = oldExpiresAt === null;
+  if (options.json)
+    return printJson({ ...created, old: { id, revoked, expiresAt: oldExpiresAt }, published });
+  print(created.token);
+  const old = revoked ? `is revoked${unlessPublished(published)}` : `is valid until ${oldExpiresAt}`;
   printAside(
-    `token ${made.id} of ${made.organization}, ${made.scopes.join(' ')}, ${expiry(made.expiresAt)}, replaces token ${id}, which ${fate}. It cannot be shown again`,
+    `token ${created.id} of ${created.organization}, ${created.scopes.join(' ')}, ${expiryText(created.expiresAt)}, replaces token ${id}, which ${old}. It cannot be shown again`,
   );
 }
 

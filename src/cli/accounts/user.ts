@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import { administration } from '../../db/administration.ts';
-import { listUsers, type User, type UserName } from '../../db/users.ts';
-import { readId } from '../terminal/arguments.ts';
+import { listUsers, type UserName } from '../../db/users.ts';
+import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { openWriter } from '../terminal/open.ts';
+import { openDatabase } from '../terminal/open-database.ts';
 import {
   add,
   addChange,
@@ -10,12 +11,9 @@ import {
   type Env,
   type OfOrganization,
   ORG,
-} from '../terminal/command-parts.ts';
-import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWriter } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { print, printJson, printText } from '../terminal/print.ts';
-import { alignedTable, count } from '../terminal/table.ts';
+  readId,
+} from '../terminal/options.ts';
+import { alignedTable, count, show, updatedLater } from '../terminal/output.ts';
 import { existingOrganization } from './org.ts';
 
 export function define(program: Command, env: Env): void {
@@ -40,21 +38,19 @@ export function define(program: Command, env: Env): void {
 
 export async function listOrgUsers(env: Environment, options: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
-  const organization = await existingOrganization(database.sql, options.org);
-  const users = await listUsers(database.sql, organization.id);
-  if (options.json) return printJson(users);
-  if (users.length === 0) print(`no cluster of ${organization.slug} names its creator`);
-  else printText(userTable(users));
-}
-
-function userTable(users: readonly User[]): string {
-  return alignedTable(
-    ['ID', 'FIRST NAME', 'LAST NAME', 'CLUSTERS'],
-    users.map(({ id, firstName, lastName, clusters }) => [String(id), firstName, lastName, String(clusters)]),
+  const { id, slug } = await existingOrganization(database.sql, options.org);
+  const users = await listUsers(database.sql, id);
+  show(options, users, () =>
+    users.length === 0
+      ? `no cluster of ${slug} names its creator`
+      : alignedTable(
+          ['ID', 'FIRST NAME', 'LAST NAME', 'CLUSTERS'],
+          users.map((user) => [String(user.id), user.firstName, user.lastName, String(user.clusters)]),
+        ),
   );
 }
 
-export async function renameOrgUser(
+async function renameOrgUser(
   env: Environment,
   text: string,
   options: ChangingOf & { firstName: string; lastName: string },
@@ -70,34 +66,35 @@ export async function renameOrgUser(
     throw new UsageFailure('--first-name and --last-name must each be one line of visible characters');
   }
   await using writer = await openWriter(env, options);
-  const changes = administration(writer.store.db, writer.by);
   const organization = await existingOrganization(writer.store.sql, options.org);
-  const renamed = await changes.renameUser(organization, id, name);
-  if (!renamed) throw new CommandFailure(noUser(id, organization.slug));
+  const renamed = await writer.changes.renameUser(organization, id, name);
+  if (!renamed) throw noUser(id, organization.slug);
   const published = await writer.publish();
-  if (options.json) return printJson({ ...renamed, ...name, published });
-  print(
-    `${shown(renamed.was)} is now ${shown(name)} (id ${renamed.id}), in ${clusters(renamed.clusters)}${later(published)}`,
+  show(
+    options,
+    { ...renamed, ...name, published },
+    () =>
+      `${nameText(renamed.was)} is now ${nameText(name)} (id ${renamed.id}), in ${count(renamed.clusters, 'cluster')}${updatedLater(published)}`,
   );
 }
 
-export async function deleteOrgUser(env: Environment, text: string, options: ChangingOf): Promise<void> {
+async function deleteOrgUser(env: Environment, text: string, options: ChangingOf): Promise<void> {
   const id = readUserId(text);
   await using writer = await openWriter(env, options);
-  const changes = administration(writer.store.db, writer.by);
   const organization = await existingOrganization(writer.store.sql, options.org);
-  const deleted = await changes.deleteUser(organization, id);
-  if (!deleted) throw new CommandFailure(noUser(id, organization.slug));
+  const deleted = await writer.changes.deleteUser(organization, id);
+  if (!deleted) throw noUser(id, organization.slug);
   const published = await writer.publish();
-  if (options.json) return printJson({ id, was: deleted.was, clusters: deleted.clusters, published });
-  print(
-    `${shown(deleted.was)} is deleted: ${clusters(deleted.clusters)} without a name, even if a control plane sends the name again${later(published)}`,
+  const { was, clusters } = deleted;
+  show(
+    options,
+    { id, was, clusters, published },
+    () =>
+      `${nameText(was)} is deleted: ${count(clusters, 'cluster')} without a name, even if a control plane sends the name again${updatedLater(published)}`,
   );
 }
 
 const readUserId = (text: string) => readId(text, 'user id', '`fleetbook user list` shows');
 const noUser = (id: number, slug: string) =>
-  `${slug} has no user ${id}; see fleetbook user list --org ${slug}`;
-const shown = ({ firstName, lastName }: UserName) => `${firstName} ${lastName}`.trim();
-const clusters = (n: number) => count(n, 'cluster');
-const later = (published: boolean) => (published ? '' : '; the cache cannot be reached and is updated later');
+  new CommandFailure(`${slug} has no user ${id}; see fleetbook user list --org ${slug}`);
+const nameText = ({ firstName, lastName }: UserName) => `${firstName} ${lastName}`.trim();

@@ -1,6 +1,6 @@
 import type { Environment, InspectedConfig } from '../../config/config.ts';
 import { removedSettings } from '../../config/removed-settings.ts';
-import { count } from '../terminal/table.ts';
+import { count } from '../terminal/output.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
 const CHECK = 'configuration';

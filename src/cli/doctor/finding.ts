@@ -1,3 +1,9 @@
+import { BadSetting } from '../../config/settings.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { openStore, type StoreOptions } from '../../db/connection/connect.ts';
+import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
+import { messageOf } from '../../domain/errors.ts';
+
 /** The result of a check. */
 export interface Finding {
   /** The checked subject: `configuration`, `database`, `roles`, `queues’ Redis`, `source hetzner`, … */
@@ -10,21 +16,17 @@ export interface Finding {
   readonly mend: string | null;
 }
 
-export const ok = (check: string, found: string): Finding => ({ check, verdict: 'ok', found, mend: null });
+export function ok(check: string, found: string): Finding {
+  return { check, verdict: 'ok', found, mend: null };
+}
 
-export const warning = (check: string, found: string, mend: string | null): Finding => ({
-  check,
-  verdict: 'warning',
-  found,
-  mend,
-});
+export function warning(check: string, found: string, mend: string | null): Finding {
+  return { check, verdict: 'warning', found, mend };
+}
 
-export const problem = (check: string, found: string, mend: string): Finding => ({
-  check,
-  verdict: 'problem',
-  found,
-  mend,
-});
+export function problem(check: string, found: string, mend: string): Finding {
+  return { check, verdict: 'problem', found, mend };
+}
 
 /** Splits a message at its last colon or semicolon into the problem and the fix. */
 export function problemOf(check: string, message: string): Finding {
@@ -32,4 +34,32 @@ export function problemOf(check: string, message: string): Finding {
   return at < 0
     ? problem(check, message, 'read the log of this server')
     : problem(check, message.slice(0, at), message.slice(at + 2));
+}
+
+/** Returns the problem of a check that PostgreSQL ended with an error. @param what could not be checked */
+export function postgresFinding(check: string, what: string, error: unknown, server: ServerSetting): Finding {
+  const why = error instanceof BadSetting ? error.message : postgresProblem(error, server);
+  return why === undefined
+    ? problem(
+        check,
+        `${what} could not be checked: ${messageOf(error)}`,
+        'read the log of PostgreSQL, which names the cause',
+      )
+    : problemOf(check, why);
+}
+
+/** Checks PostgreSQL with one connection. @param what could not be checked if it fails */
+export async function onPostgres(
+  check: string,
+  what: string,
+  server: ServerSetting,
+  role: StoreOptions['role'],
+  find: (sql: Sql) => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  await using store = openStore({ url: server.url, role, connections: 1 });
+  try {
+    return await find(store.sql);
+  } catch (error) {
+    return [postgresFinding(check, what, error, server)];
+  }
 }

@@ -16,9 +16,9 @@ export async function checkPorts({ settings }: Configured): Promise<Finding[]> {
     checkPort('port of the operators’ pages', settings, OPS),
   ]);
   if (await areOpsClosed(settings)) {
-    const mend =
+    const fix =
       'set OPS_TOKEN, e.g. to the output of `openssl rand -base64 32`, and restart `fleetbook serve`';
-    found.push(warning('operators’ pages', 'they are closed: OPS_TOKEN is not set', mend));
+    found.push(warning('operators’ pages', 'they are closed: OPS_TOKEN is not set', fix));
   }
   return found;
 }
@@ -54,11 +54,7 @@ async function areOpsClosed(settings: Settings): Promise<boolean> {
 }
 
 /** Undefined if the port does not answer HTTP. */
-async function request(
-  settings: Settings,
-  listener: Listener,
-  path: string,
-): Promise<{ status: number; body: string } | undefined> {
+async function request(settings: Settings, listener: Listener, path: string) {
   const host = settings[listener.host];
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   const address = reachable.includes(':') ? `[${reachable}]` : reachable;

@@ -49,13 +49,11 @@ export function redisFindings(
   asCluster = false,
 ): Finding[] {
   const { redis_version: version = '0', valkey_version: valkey, maxmemory_policy: policy } = info;
-  const found: Finding[] = [];
-  for (const misfit of [
+  const misfits = [
     misfitOf(info, setting, asCluster),
     uses.includes('queues') ? evictionOf(info) : undefined,
-  ]) {
-    if (misfit) found.push(problem(check, misfit.what, misfit.remedy));
-  }
+  ];
+  const found = misfits.flatMap((misfit) => (misfit ? [problem(check, misfit.what, misfit.remedy)] : []));
   const most = Number(info.maxmemory ?? 0);
   const used = Number(info.used_memory ?? 0);
   if (most > 0 && policy === 'noeviction' && used > NEARLY_FULL * most) {

@@ -10,7 +10,7 @@ import { lastWorkerSign } from '../../db/sync/slots.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { span } from '../../domain/text/time-span.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
-import { age, ago, count } from '../terminal/table.ts';
+import { age, ago, count } from '../terminal/output.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 import { type FailedSource, failureRemedy } from './source-remedy.ts';
 
@@ -59,10 +59,10 @@ export async function checkSources(
 }
 
 function checkWorker(sign: string | undefined, now: Date): Finding {
-  const mend = 'start one: fleetbook work, or fleetbook up for everything on one machine';
-  if (sign === undefined) return warning('workers', 'none has run yet', mend);
+  const fix = 'start one: fleetbook work, or fleetbook up for everything on one machine';
+  if (sign === undefined) return warning('workers', 'none has run yet', fix);
   if (now.getTime() - Date.parse(sign) <= WORKER_SILENT_MS) return ok('workers', `one ran ${ago(sign, now)}`);
-  return problem('workers', `none runs: the last sign of one is ${age(sign, now)} old`, mend);
+  return problem('workers', `none runs: the last sign of one is ${age(sign, now)} old`, fix);
 }
 
 /** Returns whether an adapter needs credentials that its source lacks. */

@@ -1,8 +1,8 @@
 /** Finds the batch that an operator names, and explains why it cannot be decided. */
 import type { Sql } from '../../db/connection/connect.ts';
 import { type BatchRecord, batchRecord, pendingBatches } from '../../db/held-batches.ts';
-import { readId } from '../terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { readId } from '../terminal/options.ts';
 
 export const readBatch = (text: string): number =>
   readId(text, 'batch number', '`fleetbook hold list` shows, e.g. 3');

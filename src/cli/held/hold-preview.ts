@@ -4,8 +4,9 @@ import type { BatchRecord } from '../../db/held-batches.ts';
 import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import type { ClusterPreviewRow } from '../../db/sync/clusters/preview.ts';
 import { hourly } from '../../domain/text/quantities.ts';
-import { reasonLines } from '../terminal/reasons.ts';
-import { alignedLines, alignedTable, moreLine } from '../terminal/table.ts';
+import { inKinds } from '../runs/change-rows.ts';
+import { alignedLines, alignedTable, moreLine } from '../terminal/output.ts';
+import { reasonLines } from '../terminal/source-notes.ts';
 
 export function headline(batch: BatchRecord): string {
   const why = batch.broken.map(({ detail }) => detail).join('; ');
@@ -43,6 +44,10 @@ const SIGNS: Record<PreviewRow['change'], string> = {
   new: '+',
 };
 
+const kindsOf = <Change>(rows: readonly { readonly change: Change }[]): Change[] => [
+  ...new Set(rows.map(({ change }) => change)),
+];
+
 /** Returns a line for each machine: the change, and its price before and after. */
 function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind: 'catalogue' }>): string {
   const cells = rows.map((row) => [
@@ -51,24 +56,8 @@ function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind
     priceChange(row, currency),
     row.detail,
   ]);
-  const lines = alignedLines(cells);
-  const text = inKinds(rows, lines, (change) => totals[change] ?? 0);
+  const text = inKinds(kindsOf(rows), rows, alignedLines(cells), totals);
   return unseen === 0 ? text : `${text}  and ${unseen} unpublished machines change\n`;
-}
-
-/** Returns the rows' lines, and the number of further rows after each kind of change. */
-function inKinds<Change extends string>(
-  rows: readonly { readonly change: Change }[],
-  lines: readonly string[],
-  total: (change: Change) => number,
-): string {
-  const kinds = [...new Set(rows.map(({ change }) => change))];
-  return kinds
-    .map((kind) => {
-      const shown = lines.filter((_, index) => rows[index]?.change === kind);
-      return shown.join('') + moreLine(shown.length, total(kind), kind);
-    })
-    .join('');
 }
 
 function priceChange({ oldPrice, newPrice }: PreviewRow, currency: string): string {
@@ -100,7 +89,7 @@ function clusterRows(
       `${sign[row.change]} ${row.change}  ${row.organization}/${row.name} (${row.key})${fieldLines(row)}\n`,
   );
   const more = moreLine(shown.length, organizations.length, 'organizations');
-  return `${shown.length > 0 ? `${table}${more}\n` : ''}${inKinds(rows, lines, (change) => totals[change])}`;
+  return `${shown.length > 0 ? `${table}${more}\n` : ''}${inKinds(kindsOf(rows), rows, lines, totals)}`;
 }
 
 function fieldLines({ change, fields }: ClusterPreviewRow): string {

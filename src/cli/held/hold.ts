@@ -13,7 +13,9 @@ import { runRecord } from '../../db/runs/records.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';
-import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
+import { CommandFailure } from '../terminal/failure.ts';
+import { openWorker } from '../terminal/open.ts';
+import { openDatabase } from '../terminal/open-database.ts';
 import {
   add,
   addChange,
@@ -21,13 +23,20 @@ import {
   type Deciding,
   type Env,
   type Json,
+  type PageOptions,
+  pageLimit,
   SOURCE,
-} from '../terminal/command-parts.ts';
-import { CommandFailure } from '../terminal/failure.ts';
-import { openWorker } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { print, printAside, printJson, printText } from '../terminal/print.ts';
-import { alignedLines, fitted, terminalWidth, wrapped } from '../terminal/table.ts';
+  YES,
+} from '../terminal/options.ts';
+import {
+  alignedLines,
+  fitted,
+  printAside,
+  show,
+  terminalWidth,
+  updatedLater,
+  wrapped,
+} from '../terminal/output.ts';
 import { confirm } from '../terminal/terminal.ts';
 import {
   configured,
@@ -70,9 +79,7 @@ export function define(program: Command, env: Env): void {
     .action((id: string, batch: string, options) => holdUndo(env(), id, batch, options));
 }
 
-const YES = ['--yes', 'do not ask for confirmation'] as const;
-
-/** `hold list` needs neither of these, and does not load them. */
+/** `hold list` needs none of these, and does not load them. */
 const actions = () => import('../../app/actions/batch.ts');
 async function namedSources(env: Environment) {
   const [{ readNamedSources }, { FEATURE_CONFIG }] = await Promise.all([
@@ -86,17 +93,16 @@ export async function holdList(env: Environment, options: Json & { all?: boolean
   await using database = openDatabase(env);
   const { sql } = database;
   const batches = options.all ? await batchRecords(sql, undefined) : await pendingBatches(sql);
-  if (options.json) return printJson(batches);
-  if (batches.length === 0) print(options.all ? 'no batch has ever been held' : 'no batch is held');
-  for (const batch of batches) {
-    printText(wrapped(headline(batch), terminalWidth()));
-    if (options.all)
-      printText(
-        fitted([`  ${decision(batch)}`], terminalWidth())
-          .map((line) => `${line}\n`)
-          .join(''),
-      );
-  }
+  show(options, batches, () => {
+    if (batches.length === 0) return options.all ? 'no batch has ever been held' : 'no batch is held';
+    const width = terminalWidth();
+    return batches
+      .flatMap((batch) => [
+        wrapped(headline(batch), width).trimEnd(),
+        ...(options.all ? fitted([`  ${decision(batch)}`], width) : []),
+      ])
+      .join('\n');
+  });
 }
 
 async function holdShow(
@@ -114,11 +120,13 @@ async function holdShow(
   if (batch.status !== 'pending') return await showDecided(sql, batch, limit, options);
   const { previewHeld } = await actions();
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
-  if (options.json) return printJson({ ...batch, ...preview });
-  printText(wrapped(headline(batch), terminalWidth()));
-  printText(previewText(preview, limit));
-  print(
-    `\nfleetbook hold approve ${source} ${batch.id}   stores it\nfleetbook hold reject ${source} ${batch.id}    discards it`,
+  show(
+    options,
+    { ...batch, ...preview },
+    () =>
+      `${wrapped(headline(batch), terminalWidth())}${previewText(preview, limit)}
+fleetbook hold approve ${source} ${batch.id}   stores it
+fleetbook hold reject ${source} ${batch.id}    discards it`,
   );
 }
 
@@ -127,17 +135,18 @@ async function showDecided(
   sql: Sql,
   batch: BatchRecord,
   limit: number | undefined,
-  options: { readonly json?: boolean },
+  options: Json,
 ): Promise<void> {
   const trail = await batchTrail(sql, batch.id);
   const run = trail.storedBy === null ? undefined : await runRecord(sql, trail.storedBy);
   const diff = run && (await diffOf(sql, run, limit));
-  if (options.json) return printJson({ ...batch, trail, stored: run && diff ? runJson(run, diff) : null });
-  const width = lineWidth();
-  const head = [headline(batch), decision(batch), ...trailLines(batch, trail)];
-  printText(head.map((line) => wrapped(line, width)).join(''));
-  if (run && diff) printText(`\nwhat its approval changed:\n${diffLines(run, diff, width)}`);
-  else if (batch.worst) printText(worstRows(batch.worst));
+  show(options, { ...batch, trail, stored: run && diff ? runJson(run, diff) : null }, () => {
+    const width = lineWidth();
+    const head = [headline(batch), decision(batch), ...trailLines(batch, trail)];
+    const text = head.map((line) => wrapped(line, width)).join('');
+    if (run && diff) return `${text}\nwhat its approval changed:\n${diffLines(run, diff, width)}`;
+    return batch.worst ? text + worstRows(batch.worst) : text;
+  });
 }
 
 /** Returns the runs of a batch, and the batch that replaced it. */
@@ -172,98 +181,77 @@ async function holdDecide(
   env: Environment,
   source: string,
   named: string | undefined,
-  decision: 'approve' | 'reject',
+  command: 'approve' | 'reject',
   options: Deciding,
 ): Promise<void> {
   await using worker = await openWorker(env, options);
-  const {
-    by,
-    config,
-    store: { sql },
-  } = worker;
+  const { by, config, store } = worker;
+  const { sql } = store;
   const { approveBatch, previewHeld, rejectBatch } = await actions();
-  const batch = await namedBatch(sql, source, named, decision);
+  const batch = await namedBatch(sql, source, named, command);
+  const { id } = batch;
   if (!options.yes && process.stdin.isTTY) {
     printAside(headline(batch));
-    if (decision === 'approve') {
-      printAside(
-        summary(await previewHeld(config, worker.store, configured(config.sources, source), batch.id, 1)),
-      );
-    }
-    const question = `This ${decision === 'approve' ? 'stores' : 'discards'} batch ${batch.id} of ${source}.`;
+    if (command === 'approve')
+      printAside(summary(await previewHeld(config, store, configured(config.sources, source), id, 1)));
+    const question = `This ${command === 'approve' ? 'stores' : 'discards'} batch ${id} of ${source}.`;
     await confirm(question, 'nothing was decided', process.stdin, process.stderr);
   }
-  if (decision === 'reject') {
-    if (!(await rejectBatch(worker.store, batch.id, by))) throw await overtaken(sql, source);
-    if (options.json)
-      return printJson({ source, batch: batch.id, decision: 'rejected', by: by.by, reason: by.reason });
-    print(
-      `${source}: batch ${batch.id} is rejected; readers keep the previous data. To undo this before its next run: fleetbook hold undo ${source} ${batch.id}`,
+  const undo = `To undo this before its next run: fleetbook hold undo ${source} ${id}`;
+  const recorded = { by: by.by, reason: by.reason };
+  if (command === 'reject') {
+    if (!(await rejectBatch(store, id, by))) throw await overtaken(sql, source);
+    return show(
+      options,
+      { source, batch: id, decision: 'rejected', ...recorded },
+      () => `${source}: batch ${id} is rejected; readers keep the previous data. ${undo}`,
     );
-    return;
   }
-  const stored = await approveBatch(config, worker, configured(config.sources, source), batch.id, by);
+  const stored = await approveBatch(config, worker, configured(config.sources, source), id, by);
   if (!stored) throw await overtaken(sql, source);
   const { counts, published } = stored;
-  const { added, changed, retired } = counts;
-  if (options.json)
-    return printJson({
-      source,
-      batch: batch.id,
-      decision: 'approved',
-      by: by.by,
-      reason: by.reason,
-      counts,
-      published,
-    });
-  print(
-    `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache cannot be reached and is updated later'}. To undo this before its next run: fleetbook hold undo ${source} ${batch.id}`,
+  show(
+    options,
+    { source, batch: id, decision: 'approved', ...recorded, counts, published },
+    () =>
+      `${source}: batch ${id} is stored: ${counts.added} new, ${counts.changed} changed, ${counts.retired} retired${updatedLater(published)}. ${undo}`,
   );
 }
 
 /** Undoes a decision, unless a later run of the source has stored or held something. */
 async function holdUndo(env: Environment, source: string, named: string, options: Deciding): Promise<void> {
   await using worker = await openWorker(env, options);
-  const {
-    by,
-    config,
-    store: { sql },
-  } = worker;
-  const { undoDecision } = await actions();
-  const batch = await recordOf(sql, source, readBatch(named));
+  const { by, config, store } = worker;
+  const batch = await recordOf(store.sql, source, readBatch(named));
+  const { id } = batch;
   if (!batch.reversible) {
     const decided = batch.status === 'approved' || batch.status === 'rejected';
     throw new CommandFailure(
       decided
-        ? `${source}: batch ${batch.id} was ${decision(batch)}; a later run has stored or held something, so the decision cannot be undone. The next run stores what it reads, or is held: fleetbook sync ${source}`
-        : `${source}: batch ${batch.id} has no decision to undo: ${decision(batch)}`,
+        ? `${source}: batch ${id} was ${decision(batch)}; a later run has stored or held something, so the decision cannot be undone. The next run stores what it reads, or is held: fleetbook sync ${source}`
+        : `${source}: batch ${id} has no decision to undo: ${decision(batch)}`,
     );
   }
   if (!options.yes && process.stdin.isTTY) {
     printAside(`${headline(batch)}\n${decision(batch)}`);
     await confirm('This undoes the decision.', 'nothing was undone', process.stdin, process.stderr);
   }
+  const { undoDecision } = await actions();
   const sourceOf = () => configured(config.sources, source);
   const undone = await undoDecision(config, worker, batch, sourceOf, by);
-  if (!undone) throw await overtaken(sql, source);
-  if (undone.counts === null) {
-    if (options.json)
-      return printJson({ source, batch: batch.id, undone: 'rejected', by: by.by, reason: by.reason });
-    print(`${source}: batch ${batch.id} waits again: fleetbook hold show ${source}`);
-    return;
-  }
+  if (!undone) throw await overtaken(store.sql, source);
+  const recorded = { by: by.by, reason: by.reason };
+  if (undone.counts === null)
+    return show(
+      options,
+      { source, batch: id, undone: 'rejected', ...recorded },
+      () => `${source}: batch ${id} waits again: fleetbook hold show ${source}`,
+    );
   const { counts, published } = undone;
-  if (options.json)
-    return printJson({
-      source,
-      batch: batch.id,
-      undone: 'approved',
-      by: by.by,
-      reason: by.reason,
-      counts,
-      published,
-    });
-  print(
-    `${source}: readers have the data of before batch ${batch.id} again: ${counts.added} returned, ${counts.changed} changed back, ${counts.retired} retired. If the source reports the same again, its next run is held again`,
+  show(
+    options,
+    { source, batch: id, undone: 'approved', ...recorded, counts, published },
+    () =>
+      `${source}: readers have the data of before batch ${id} again: ${counts.added} returned, ${counts.changed} changed back, ${counts.retired} retired. If the source reports the same again, its next run is held again`,
   );
 }

@@ -1,5 +1,4 @@
 /** Changes of machines and clusters as lines of text. */
-
 import type { Sql } from '../../db/connection/client.ts';
 import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/runs/cluster-changes.ts';
 import {
@@ -11,7 +10,7 @@ import {
 } from '../../db/runs/machine-changes.ts';
 import { factsChange } from '../../domain/machine-facts.ts';
 import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/run.ts';
-import { alignedLines, moreLine, wrapped } from '../terminal/table.ts';
+import { alignedLines, memoryText, moreLine, wrapped } from '../terminal/output.ts';
 
 /** Returns the width of lines: that of the terminal, at least 80. */
 export const lineWidth = (): number => Math.max(80, process.stdout.columns ?? 80);
@@ -25,7 +24,6 @@ export async function machinePages(
   return inPages(MACHINE_CHANGES, limit, (rows, kinds) => machineChanges(sql, scope, { limit: rows }, kinds));
 }
 
-/** Reads clusters in the same way. */
 export async function clusterPages(
   sql: Sql,
   scope: ChangeScope,
@@ -103,16 +101,17 @@ function fieldLines({ before, after }: ClusterChange, width: number): string {
     .join('');
 }
 
-function inKinds<Kind extends string>(
+/** Returns the rows' lines, and the number of further rows after each kind of change. */
+export function inKinds<Kind extends string>(
   kinds: readonly Kind[],
   rows: readonly { readonly change: Kind }[],
   lines: readonly string[],
-  totals: Readonly<Record<Kind, number>>,
+  totals: Readonly<Partial<Record<Kind, number>>>,
 ): string {
   return kinds
     .map((kind) => {
       const shown = lines.filter((_, index) => rows[index]?.change === kind);
-      return shown.join('') + moreLine(shown.length, totals[kind], kind);
+      return shown.join('') + moreLine(shown.length, totals[kind] ?? 0, kind);
     })
     .join('');
 }
@@ -142,5 +141,4 @@ function detail({ before, after }: MachineChange): string {
   return [size, facts, excluded].filter(Boolean).join(', ');
 }
 
-const shapeOf = ({ cpu, ram, ramUnit }: MachineState): string =>
-  `${cpu} cpu ${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`;
+const shapeOf = (state: MachineState): string => `${state.cpu} cpu ${memoryText(state)}`;

@@ -4,12 +4,10 @@ import type { Sql } from '../../db/connection/client.ts';
 import { providerNames } from '../../db/providers.ts';
 import type { ClusterChanges } from '../../db/runs/cluster-changes.ts';
 import { changesKeptSince, type MachineChanges } from '../../db/runs/machine-changes.ts';
-import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
-import { addRows, type Env, PROVIDER } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { printJson, printText } from '../terminal/print.ts';
-import { age, count, wrapped } from '../terminal/table.ts';
+import { addRows, type Env, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';
+import { age, count, show, wrapped } from '../terminal/output.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 
 export function define(program: Command, env: Env): void {
@@ -29,26 +27,22 @@ export async function changesCommand(
   const since = readSince(options.since, now).toISOString();
   await using database = openDatabase(env);
   const { sql } = database;
-  const provider =
-    options.provider === undefined ? undefined : (await knownProvider(sql, options.provider)).name;
+  const provider = (await knownProvider(sql, options.provider))?.name;
   const keptSince = await changesKeptSince(sql);
   const scope = { since, provider };
   const machines = await machinePages(sql, scope, limit);
   const clusters = await clusterPages(sql, scope, limit);
-  const found = {
-    since,
-    keptSince,
-    isComplete: Date.parse(since) >= Date.parse(keptSince),
-    provider: provider ?? null,
-    machines,
-    clusters,
-  };
-  if (options.json) printJson(found);
-  else printText(changesText(found, now, lineWidth()));
+  const isComplete = Date.parse(since) >= Date.parse(keptSince);
+  const found = { since, keptSince, isComplete, provider: provider ?? null, machines, clusters };
+  show(options, found, () => changesText(found, now, lineWidth()));
 }
 
-/** Finds a provider by name or id. @throws UsageFailure that lists the providers */
-export async function knownProvider(sql: Sql, text: string): Promise<{ id: number; name: string }> {
+/** Finds a provider by name or id; undefined without the option. @throws UsageFailure that lists the providers */
+export async function knownProvider(
+  sql: Sql,
+  text: string | undefined,
+): Promise<{ id: number; name: string } | undefined> {
+  if (text === undefined) return undefined;
   const names = await providerNames(sql);
   for (const [id, name] of names) {
     if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return { id, name };
@@ -60,7 +54,6 @@ export async function knownProvider(sql: Sql, text: string): Promise<{ id: numbe
 }
 
 interface FoundChanges {
-  /** RFC 3339. */
   readonly since: string;
   readonly keptSince: string;
   readonly isComplete: boolean;
@@ -79,8 +72,8 @@ function changesText(found: FoundChanges, now: Date, width: number): string {
       ? []
       : [`changes before ${keptSince} are deleted; CHANGES_KEPT sets how many days they are stored`]),
   ];
-  const beside = (row: { changedAt: string; provider: string }) => [age(row.changedAt, now), row.provider];
-  const parts = [machineLines(machines, width, beside), clusterLines(clusters, width)].filter(Boolean);
+  const columns = (row: { changedAt: string; provider: string }) => [age(row.changedAt, now), row.provider];
+  const parts = [machineLines(machines, width, columns), clusterLines(clusters, width)].filter(Boolean);
   return [lines.map((line) => wrapped(line, width)).join(''), ...parts].join('\n');
 }
 

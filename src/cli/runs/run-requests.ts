@@ -1,6 +1,6 @@
 import type { RunRequests } from '../../domain/run.ts';
 import { bytesInWords, msInWords } from '../../domain/text/quantities.ts';
-import { alignedTable, count, moreLine, wrapped } from '../terminal/table.ts';
+import { alignedTable, count, moreLine, wrapped } from '../terminal/output.ts';
 
 const HEAD = ['REQUEST', 'STATUS', 'SIZE', 'DURATION', 'ATTEMPTS', 'ADDRESS'] as const;
 

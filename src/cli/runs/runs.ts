@@ -6,13 +6,11 @@ import { isKept, type RunDiff, unshown } from '../../db/runs/timeline.ts';
 import { sourceKind } from '../../db/sources.ts';
 import { type Caused, causeInWords, type Naming } from '../../domain/run.ts';
 import { knownSource } from '../sources/rejected.ts';
-import { type PageOptions, pageLimit, readId } from '../terminal/arguments.ts';
-import { addRows, type Env, SOURCE } from '../terminal/command-parts.ts';
 import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { print, printJson, printText } from '../terminal/print.ts';
-import { reasonLines } from '../terminal/reasons.ts';
-import { age, alignedLines, alignedTable, count, moreLine, wrapped } from '../terminal/table.ts';
+import { addRows, type Env, type PageOptions, pageLimit, readId, SOURCE } from '../terminal/options.ts';
+import { age, alignedLines, alignedTable, count, moreLine, show, wrapped } from '../terminal/output.ts';
+import { reasonLines } from '../terminal/source-notes.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { requestsText } from './run-requests.ts';
 
@@ -36,9 +34,11 @@ export async function runsCommand(env: Environment, sourceId: string, options: P
   const { sql } = database;
   knownSource(sourceId, await sourceKind(sql, sourceId));
   const page = await sourceRuns(sql, sourceId, { limit });
-  if (options.json) return printJson({ source: sourceId, ...page });
-  if (page.total === 0) return print(`${sourceId}: no run is stored`);
-  printText(runTable(page.rows, new Date(), lineWidth()) + moreLine(page.rows.length, page.total));
+  show(options, { source: sourceId, ...page }, () =>
+    page.total === 0
+      ? `${sourceId}: no run is stored`
+      : runTable(page.rows, new Date(), lineWidth()) + moreLine(page.rows.length, page.total),
+  );
 }
 
 const HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
@@ -84,9 +84,10 @@ export async function runCommand(env: Environment, text: string, options: PageOp
   }
   const diff = await diffOf(sql, run, limit);
   const requests = await runRequests(sql, id);
-  if (options.json) return printJson({ ...runJson(run, diff), requests });
-  printText(runText(run, diff, lineWidth()));
-  if (requests !== null) printText(`\n${requestsText(requests, limit, lineWidth())}`);
+  show(options, { ...runJson(run, diff), requests }, () => {
+    const text = runText(run, diff, lineWidth());
+    return requests === null ? text : `${text}\n${requestsText(requests, limit, lineWidth())}`;
+  });
 }
 
 /** Returns a run with its changes, for JSON. */
@@ -111,9 +112,9 @@ function runText(run: RunRecord, diff: RunDiff, width: number): string {
   const took =
     finishedAt === null ? '' : `, took ${(Date.parse(finishedAt) - Date.parse(startedAt)) / 1000} s`;
   const why = causeInWords(run);
-  const asked = slot === null ? why && `, ${why}` : `, for the slot ${slot}`;
+  const cause = slot === null ? why && `, ${why}` : `, for the slot ${slot}`;
   const head = [
-    `run ${id} of ${sourceId}: ${outcome}, began ${startedAt}${took}${asked}`,
+    `run ${id} of ${sourceId}: ${outcome}, began ${startedAt}${took}${cause}`,
     ...(run.seen === null ? [] : [countsOf(run)]),
     ...notesOf(run),
     ...reasonLines(run.reasons),

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import { acceptPrice } from '../../db/prices.ts';
-import { addChange, type Changing, type Env, SOURCE } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
-import { print, printJson } from '../terminal/print.ts';
+import { addChange, type Changing, type Env, SOURCE } from '../terminal/options.ts';
+import { show } from '../terminal/output.ts';
 
 export function define(program: Command, env: Env): void {
   addChange(program, 'accept', 'accept a quarantined price that changed by too large a factor')
@@ -41,6 +41,9 @@ async function acceptCommand(
       `${source}: nothing is accepted: the price of ${machine} is ${price} now. To accept this price: fleetbook accept ${source} ${machine} ${accepted.price.amount}`,
     );
   }
-  if (options.json) return printJson({ source, machine, price: accepted.price, by: writer.by.by });
-  print(`${source}: ${price} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`);
+  show(
+    options,
+    { source, machine, price: accepted.price, by: writer.by.by },
+    () => `${source}: ${price} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`,
+  );
 }

@@ -1,8 +1,8 @@
 /** Runs a command for several sources. */
 import type { Environment } from '../../config/source-config.ts';
-import type { Json } from '../terminal/command-parts.ts';
 import { CommandFailure, failureMessage } from '../terminal/failure.ts';
-import { print, printAside, printJson } from '../terminal/print.ts';
+import type { Json } from '../terminal/options.ts';
+import { print, printAside, printJson } from '../terminal/output.ts';
 
 /** The result for one source. */
 export interface SourceResult {

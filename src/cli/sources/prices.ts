@@ -3,12 +3,10 @@ import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { storedCurrency } from '../../db/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices.ts';
-import { readId } from '../terminal/arguments.ts';
-import { add, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { printJson, printText } from '../terminal/print.ts';
-import { terminalWidth, wrapped } from '../terminal/table.ts';
+import { add, type Env, type Json, readId } from '../terminal/options.ts';
+import { show, terminalWidth, wrapped } from '../terminal/output.ts';
 
 export function define(program: Command, env: Env): void {
   add(program, 'prices', 'show the price history of a machine as bars')
@@ -16,11 +14,7 @@ export function define(program: Command, env: Env): void {
     .action((machine: string, options) => pricesCommand(env(), machine, options));
 }
 
-export async function pricesCommand(
-  env: Environment,
-  text: string,
-  options: { json?: boolean },
-): Promise<void> {
+export async function pricesCommand(env: Environment, text: string, options: Json): Promise<void> {
   const place = /^(.+?)\s*@\s*([^@]+)$/.exec(text.trim());
   const given = place
     ? undefined
@@ -30,9 +24,8 @@ export async function pricesCommand(
   const id = given ?? (await machineId(sql, place?.[1] ?? '', place?.[2] ?? ''));
   const history = await priceHistory(sql, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
-  if (options.json) return printJson(history);
   const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
-  printText(priceChart(history, currency, terminalWidth()));
+  show(options, history, () => priceChart(history, currency, terminalWidth()));
 }
 
 /** @throws CommandFailure if no machine has the name; UsageFailure if several providers have it */

@@ -3,13 +3,20 @@ import type { Environment } from '../../config/config.ts';
 import { excludedMachines, quarantinedRows } from '../../db/quarantine.ts';
 import { sourceKind } from '../../db/sources.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected-rows.ts';
-import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
-import { addRows, type Env, SOURCE } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { print, printJson, printText } from '../terminal/print.ts';
-import { exclusionMeaning, reasonLines } from '../terminal/reasons.ts';
-import { ago, alignedTable, count, fitted, moreLine, terminalWidth } from '../terminal/table.ts';
+import { addRows, type Env, type PageOptions, pageLimit, SOURCE } from '../terminal/options.ts';
+import {
+  ago,
+  alignedTable,
+  count,
+  fitted,
+  memoryText,
+  moreLine,
+  show,
+  terminalWidth,
+} from '../terminal/output.ts';
+import { exclusionMeaning, reasonLines } from '../terminal/source-notes.ts';
 
 export function define(program: Command, env: Env): void {
   addRows(program, 'rejected', 'show the unusable rows of a source, with reasons')
@@ -21,71 +28,68 @@ export function define(program: Command, env: Env): void {
 }
 
 /** Prints the rows that the last successful run of a source could not use, with reasons. */
-export async function rejectedCommand(
-  env: Environment,
-  sourceId: string,
-  options: PageOptions,
-): Promise<void> {
+export async function rejectedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
   const { sql } = database;
-  knownSource(sourceId, await sourceKind(sql, sourceId));
-  const all = await quarantinedRows(sql, sourceId);
+  knownSource(id, await sourceKind(sql, id));
+  const all = await quarantinedRows(sql, id);
   const reasons = groupReasons(all);
   const rows = all.slice(0, limit);
-  if (options.json) return printJson({ source: sourceId, total: all.length, reasons, rows });
-  if (all.length === 0) {
-    print(`${sourceId}: the last successful run could use every row`);
-    return;
-  }
-  const now = new Date();
-  print(`${sourceId}: ${count(all.length, 'row')} cannot be used; readers keep the previous values\n`);
-  print(`${fitted(reasonLines(reasons), terminalWidth()).join('\n')}\n`);
-  const table = alignedTable(
-    ['ROW', 'KIND', 'SINCE', 'REASON'],
-    rows.map((row) => [quarantineKey(row), row.code ?? '', ago(row.since, now), row.reason]),
-  );
-  printText(table + moreLine(rows.length, all.length));
+  const total = all.length;
+  show(options, { source: id, total, reasons, rows }, () => {
+    if (total === 0) return `${id}: the last successful run could use every row`;
+    const now = new Date();
+    const table = alignedTable(
+      ['ROW', 'KIND', 'SINCE', 'REASON'],
+      rows.map((row) => [quarantineKey(row), row.code ?? '', ago(row.since, now), row.reason]),
+    );
+    return [
+      `${id}: ${count(total, 'row')} cannot be used; readers keep the previous values`,
+      '',
+      ...fitted(reasonLines(reasons), terminalWidth()),
+      '',
+      table + moreLine(rows.length, total),
+    ].join('\n');
+  });
 }
 
 /** Prints the machines that a source reports and readers do not see, with reasons. */
-export async function excludedCommand(
-  env: Environment,
-  sourceId: string,
-  options: PageOptions,
-): Promise<void> {
+export async function excludedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
   const { sql } = database;
-  const kind = await sourceKind(sql, sourceId);
-  knownSource(sourceId, kind);
+  const kind = await sourceKind(sql, id);
+  knownSource(id, kind);
   if (kind !== 'catalogue') {
     throw new UsageFailure(
-      `${sourceId} is a source of ${kind}, and only machines can be excluded; to see unusable rows: fleetbook rejected ${sourceId}`,
+      `${id} is a source of ${kind}, and only machines can be excluded; to see unusable rows: fleetbook rejected ${id}`,
     );
   }
-  const { total, reasons, rows } = await excludedMachines(sql, sourceId, limit);
-  const explained = reasons.map((each) => ({ ...each, meaning: exclusionMeaning(each.reason) }));
-  if (options.json) return printJson({ source: sourceId, total, reasons: explained, rows });
-  if (total === 0) {
-    print(`${sourceId}: every reported machine is published`);
-    return;
-  }
-  print(`${sourceId}: ${count(total, 'machine')} reported and not published\n`);
-  const lines = explained.map((each) => `  ${each.count} ${each.reason}: ${each.meaning}`);
-  print(fitted(lines, terminalWidth()).join('\n'));
-  const table = alignedTable(
-    ['MACHINE', 'REGION', 'REASON', 'CPU', 'MEMORY', 'PRICE'],
-    rows.map(({ name, regionCode, reason, cpu, ram, ramUnit, amount, per, currency }) => [
-      name,
-      regionCode,
-      reason,
-      String(cpu),
-      `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`,
-      amount === null ? '-' : `${amount} ${currency}/${per}`,
-    ]),
-  );
-  printText(`\n${table}${moreLine(rows.length, total)}`);
+  const { total, reasons: groups, rows } = await excludedMachines(sql, id, limit);
+  const reasons = groups.map((each) => ({ ...each, meaning: exclusionMeaning(each.reason) }));
+  show(options, { source: id, total, reasons, rows }, () => {
+    if (total === 0) return `${id}: every reported machine is published`;
+    const table = alignedTable(
+      ['MACHINE', 'REGION', 'REASON', 'CPU', 'MEMORY', 'PRICE'],
+      rows.map((row) => [
+        row.name,
+        row.regionCode,
+        row.reason,
+        String(row.cpu),
+        memoryText(row),
+        row.amount === null ? '-' : `${row.amount} ${row.currency}/${row.per}`,
+      ]),
+    );
+    const lines = reasons.map((each) => `  ${each.count} ${each.reason}: ${each.meaning}`);
+    return [
+      `${id}: ${count(total, 'machine')} reported and not published`,
+      '',
+      ...fitted(lines, terminalWidth()),
+      '',
+      table + moreLine(rows.length, total),
+    ].join('\n');
+  });
 }
 
 /** @throws UsageFailure if the source has never run */

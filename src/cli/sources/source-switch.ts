@@ -9,12 +9,10 @@ import { disablingOf, enableSource } from '../../db/sync/disabled.ts';
 import { cancelRun } from '../../db/sync/live-runs.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { nextSlot } from '../../domain/schedule.ts';
-import type { Disabling } from '../../domain/source.ts';
-import { decider } from '../terminal/arguments.ts';
-import { addChange, type Changing, type Env, SOURCES } from '../terminal/command-parts.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
-import { ago } from '../terminal/table.ts';
+import { addChange, type Changing, decider, type Env, SOURCES } from '../terminal/options.ts';
+import { disabledBy } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
 /** @param source the command above these */
@@ -25,13 +23,13 @@ export function defineSwitches(source: Command, env: Env): void {
     'stop all reads of sources: schedules, watches, commands; published data stays',
   )
     .argument(...SOURCES)
-    .action((ids: string[], options) => disableSourceCommand(env(), ids, options));
+    .action((ids: string[], options) => disableSources(env(), ids, options));
   addChange(source, 'enable', 'read disabled sources again; the latest missed slot runs within a minute')
     .argument(...SOURCES)
-    .action((ids: string[], options) => enableSourceCommand(env(), ids, options));
+    .action((ids: string[], options) => enableSources(env(), ids, options));
   addChange(source, 'cancel', 'cancel the current runs of sources; nothing of them is stored')
     .argument(...SOURCES)
-    .action((ids: string[], options) => cancelRunCommand(env(), ids, options));
+    .action((ids: string[], options) => cancelRuns(env(), ids, options));
 }
 
 interface Switching {
@@ -53,11 +51,7 @@ async function switchEach(
   await eachSource(env, ids, options, (id) => act(id, { store, sources, by }));
 }
 
-async function disableSourceCommand(
-  env: Environment,
-  ids: readonly string[],
-  options: Changing,
-): Promise<void> {
+async function disableSources(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const { disableSource } = await import('../../app/actions/source.ts');
     const done = await disableSource(store.db, sources, id, by);
@@ -67,40 +61,22 @@ async function disableSourceCommand(
       json: { source: id, disabled: disabling, changed: done.outcome === 'disabled' },
       text:
         done.outcome === 'already'
-          ? `${id}: is already disabled: ${byWhom(disabling)}`
+          ? `${id}: is already disabled: ${disabledBy(disabling, new Date())}`
           : `${id}: disabled: no schedule, watch or command reads it. Its published data stays, and readers see its age. To read it again: fleetbook source enable ${id}`,
     };
   });
 }
 
-/** Returns e.g. `2 h ago by ada@desk (prices are wrong)`. */
-function byWhom({ at, by, reason }: Disabling): string {
-  return `${ago(at, new Date())} by ${by}${reason === null ? '' : ` (${reason})`}`;
-}
-
-async function enableSourceCommand(
-  env: Environment,
-  ids: readonly string[],
-  options: Changing,
-): Promise<void> {
+async function enableSources(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const before = await disablingOf(store.db, id);
     const changed = await enableSource(store.db, id, by);
     const source = sources.find((each) => each.id === id);
-    if (!changed && !source && !(await isStored(store.sql, id)))
+    if (!changed && !source && !(await storedIds(store.sql)).includes(id))
       throw await unknownSource(store.sql, sources, id);
-    const nextSlotAt = source ? nextSlot(source.schedule, new Date()) : null;
-    return {
-      json: {
-        source: id,
-        changed,
-        disabledBefore: before ?? null,
-        by: by.by,
-        reason: by.reason,
-        nextSlot: nextSlotAt,
-      },
-      text: enabledText(id, changed, nextSlotAt),
-    };
+    const next = source ? nextSlot(source.schedule, new Date()) : null;
+    const result = { source: id, changed, disabledBefore: before ?? null, by: by.by, reason: by.reason };
+    return { json: { ...result, nextSlot: next }, text: enabledText(id, changed, next) };
   });
 }
 
@@ -112,7 +88,7 @@ function enabledText(id: string, changed: boolean, next: string | null): string 
 }
 
 /** Cancels the current run of each source, in any process. */
-async function cancelRunCommand(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
+async function cancelRuns(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const done = await cancelRun(store.db, id, undefined, by);
     if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
@@ -128,14 +104,13 @@ async function cancelRunCommand(env: Environment, ids: readonly string[], option
   });
 }
 
-async function isStored(sql: Sql, id: string): Promise<boolean> {
-  const [row] = await sql`select from sources where id = ${id}`;
-  return row !== undefined;
+async function storedIds(sql: Sql): Promise<string[]> {
+  const stored = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
+  return stored.map(({ id }) => id);
 }
 
 async function unknownSource(sql: Sql, sources: readonly NamedSource[], id: string): Promise<UsageFailure> {
-  const stored = await sql<{ id: string }[]>`select id from sources`;
-  const known = new Set([...sources.map((each) => each.id), ...stored.map((each) => each.id)]);
+  const known = new Set([...sources.map((each) => each.id), ...(await storedIds(sql))]);
   return new UsageFailure(
     `there is no source "${id}"; known sources: ${[...known].sort().join(', ') || 'none'}`,
   );

@@ -8,32 +8,35 @@ import { sourceSettings } from '../../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources.ts';
 import { previewRetirement, type Retirement } from '../../db/sync/retire.ts';
 import { originInWords, type SourceSetting } from '../../domain/source.ts';
-import { type PageOptions, pageLimit } from '../terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { openWorker } from '../terminal/open.ts';
+import { openDatabase } from '../terminal/open-database.ts';
 import {
   add,
   addRows,
   type Deciding,
   type Env,
   type Json,
+  type PageOptions,
+  pageLimit,
   REASON,
   SOURCE,
   withDecider,
-} from '../terminal/command-parts.ts';
-import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWorker } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { print, printJson, printText } from '../terminal/print.ts';
-import { slotText } from '../terminal/source-notes.ts';
+  YES,
+} from '../terminal/options.ts';
 import {
   age,
   ago,
-  alignedLines,
   alignedTable,
   count,
+  idTable,
   moreLine,
   shortened,
+  show,
+  updatedLater,
   wrapped,
-} from '../terminal/table.ts';
+} from '../terminal/output.ts';
+import { disabledBy, KINDS, slotText } from '../terminal/source-notes.ts';
 import { confirm, type Terminal } from '../terminal/terminal.ts';
 import { defineSwitches } from './source-switch.ts';
 
@@ -63,7 +66,7 @@ export function define(program: Command, env: Env): void {
       .command('retire')
       .description('show the published data of a source that is no longer configured, and unpublish it')
       .argument('<source>', 'id of a source that is not configured')
-      .option('--yes', 'do not ask for confirmation')
+      .option(...YES)
       .option(...REASON),
   )
     .option('--json', 'print JSON; without --yes, only what would be unpublished')
@@ -75,47 +78,25 @@ export async function sourceListCommand(env: Environment, options: Json): Promis
   await using database = openDatabase(env);
   const now = new Date();
   const listed = listedSources(sources, await storedSources(database.sql), now, LISTED_SLOTS);
-  if (options.json) return printJson(listed);
-  if (listed.length === 0) print('no source is configured, and none has ever run');
-  else printText(sourceTable(listed, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
+  show(options, listed, () =>
+    listed.length === 0
+      ? 'no source is configured, and none has ever run'
+      : sourceTable(listed, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)),
+  );
 }
 
-const HEAD = ['SOURCE', 'ADAPTER', 'KIND', 'STATE', 'NEXT UTC'];
-const SCHEDULE = 'SCHEDULE';
 const SHORTEST_ID = 8;
-/** The fewest characters of the column of schedules; longer ones are wrapped. */
-const SCHEDULE_WIDTH = 22;
 
-/** Returns a row for each source. No line is longer than `width`, unless the name of an adapter is. */
 export function sourceTable(sources: readonly ListedSource[], now: Date, width = WIDTH): string {
-  const rows = (idWidth: number) => [
-    HEAD,
-    ...sources.map((source) => [
-      shortened(source.id, idWidth),
-      source.adapter,
-      source.kind,
-      source.state,
-      slotText(source.nextSlots[0] ?? null, now),
-    ]),
-  ];
-  const longest = Math.max(...sources.map(({ id }) => id.length));
-  const full = alignedLines(rows(longest));
-  const excess = Math.max(...full.map((line) => line.length)) + 1 + SCHEDULE_WIDTH - width;
-  const lines = (excess > 0 ? alignedLines(rows(Math.max(SHORTEST_ID, longest - excess))) : full).map(
-    (line) => line.trimEnd(),
-  );
-  const column = Math.max(...lines.map((line) => line.length)) + 2;
-  const schedules = [SCHEDULE, ...sources.map(scheduleOf)];
-  return lines
-    .map((line, index) => {
-      const [first = '', ...more] = wrapped(schedules[index] ?? '', Math.max(SCHEDULE_WIDTH, width - column))
-        .trimEnd()
-        .split('\n');
-      return [`${line.padEnd(column)}${first}`, ...more.map((rest) => ' '.repeat(column) + rest)]
-        .map((each) => `${each.trimEnd()}\n`)
-        .join('');
-    })
-    .join('');
+  const rows = sources.map((source) => [
+    source.id,
+    source.adapter,
+    source.kind,
+    source.state,
+    slotText(source.nextSlots[0] ?? null, now),
+    scheduleOf(source),
+  ]);
+  return idTable(['SOURCE', 'ADAPTER', 'KIND', 'STATE', 'NEXT UTC', 'SCHEDULE'], rows, width, SHORTEST_ID);
 }
 
 function scheduleOf({ scheduleInWords: words, watched }: ListedSource): string {
@@ -143,11 +124,8 @@ export async function sourceShowCommand(env: Environment, id: string, options: P
   const named = sources.find((each) => each.id === id);
   const found = named ? sourceSettings(named, settings, env) : [];
   const regions = await sourceRegions(sql, id, limit);
-  if (options.json) return printJson({ ...source, regions, settings: found });
-  printText(sourceText(source, regions, found, now));
+  show(options, { ...source, regions, settings: found }, () => sourceText(source, regions, found, now));
 }
-
-const WHAT = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' };
 
 function sourceText(
   source: ListedSource,
@@ -157,7 +135,7 @@ function sourceText(
 ): string {
   const { id, kind, adapter, schedule, scheduleInWords: words, watched } = source;
   const lines = [
-    `${id}: ${WHAT[kind]}, read by the adapter ${adapter}; ${stateOf(source, now)}`,
+    `${id}: ${KINDS[kind]}, read by the adapter ${adapter}; ${stateOf(source, now)}`,
     `read: ${source.verifiedAt === null ? 'never successfully' : `last successfully ${ago(source.verifiedAt, now)}`}; ${
       source.registeredAt === null
         ? 'not registered by a worker yet'
@@ -175,10 +153,7 @@ function sourceText(
 }
 
 function stateOf({ state, disabled, retiredAt, id }: ListedSource, now: Date): string {
-  const off =
-    disabled === null
-      ? ''
-      : `disabled ${ago(disabled.at, now)} by ${disabled.by}${disabled.reason === null ? '' : ` (${disabled.reason})`}`;
+  const off = disabled === null ? '' : `disabled ${disabledBy(disabled, now)}`;
   switch (state) {
     case 'on':
       return 'on';
@@ -219,16 +194,13 @@ function settingsText(settings: readonly SourceSetting[]): string {
   return `\n${table}${rest}`;
 }
 
-/** Shows the published data of a source, asks for confirmation, and unpublishes it. */
+/** Shows the published data of a source, requests a confirmation, and unpublishes it. */
 async function retireSourceCommand(env: Environment, id: string, options: Deciding): Promise<void> {
   await using worker = await openWorker(env, options);
-  const {
-    config,
-    store: { db, sql },
-  } = worker;
-  const preview = await previewRetirement(db, id);
+  const { config, store } = worker;
+  const preview = await previewRetirement(store.db, id);
   if (!preview) {
-    const known = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
+    const known = await store.sql<{ id: string }[]>`select id from sources order by id collate "C"`;
     throw new UsageFailure(
       `there is no source "${id}"; stored sources: ${known.map((each) => each.id).join(', ') || 'none'}`,
     );
@@ -238,23 +210,26 @@ async function retireSourceCommand(env: Environment, id: string, options: Decidi
       `source "${id}" is configured, so its next run would publish its data again; remove it from the configuration of all workers, restart them, and run this command again`,
     );
   }
+  const now = new Date();
   if (isRetired(preview)) {
-    if (options.json) return printJson({ source: id, retired: true, ...shown(preview) });
-    print(`${id}: none of its data is published; it was retired ${ago(preview.retiredAt, new Date())}`);
-    return;
+    return show(
+      options,
+      { source: id, retired: true, ...shown(preview) },
+      () => `${id}: none of its data is published; it was retired ${ago(preview.retiredAt, now)}`,
+    );
   }
   if (!options.yes) {
-    if (options.json) printJson({ source: id, retired: false, ...shown(preview) });
-    else printText(previewText(preview, new Date()));
+    show(options, { source: id, retired: false, ...shown(preview) }, () => previewText(preview, now));
     await confirmRetirement(id, process.stdin, process.stderr);
   }
   const { retireSource } = await import('../../app/actions/source.ts');
   const retired = await retireSource(worker, id, worker.by);
   if (!retired) throw new CommandFailure(`there is no source "${id}"`);
   const { gone, published } = retired;
-  if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });
-  print(
-    `${id}: retired: ${amountOf(gone)} unpublished; the history stays${published ? '' : '; the cache cannot be reached and is updated later'}`,
+  show(
+    options,
+    { source: id, retired: true, ...shown(gone), published },
+    () => `${id}: retired: ${amountOf(gone)} unpublished; the history stays${updatedLater(published)}`,
   );
 }
 

@@ -7,11 +7,11 @@ import { groupReasons } from '../../domain/rejected-rows.ts';
 import { SourceError } from '../../sources/source.ts';
 import type { Progress, SyncResult } from '../../sync/pipeline.ts';
 import { lineWidth } from '../runs/change-rows.ts';
-import { addChange, type Changing, type Env } from '../terminal/command-parts.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { type OpenWorker, openWorker } from '../terminal/open.ts';
-import { missingRateLines, setAside, unreadRegions } from '../terminal/reasons.ts';
-import { fitted, shortened } from '../terminal/table.ts';
+import { addChange, type Changing, type Env } from '../terminal/options.ts';
+import { fitted, shortened } from '../terminal/output.ts';
+import { missingRateLines, setAside, unreadRegions } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
 export function define(program: Command, env: Env): void {

@@ -1,9 +1,9 @@
-import { databaseUrls, readSettings, type Settings } from '../../config/settings.ts';
+import { databaseUrls, readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { openStore, type Store } from '../../db/connection/connect.ts';
+import { openStore } from '../../db/connection/connect.ts';
 
 /** Opens PostgreSQL for a command that publishes nothing. The worker's role sees every organization's rows. */
-export function openDatabase(env: Environment): Store & { readonly settings: Settings } {
+export function openDatabase(env: Environment) {
   const settings = readSettings(env);
   const store = openStore({
     ...databaseUrls({ settings }),

@@ -1,9 +1,10 @@
 /** Opens what commands change with. Their parts are loaded when they are opened. */
 import { readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
+import { administration } from '../../db/administration.ts';
 import type { LineageObserver } from '../../snapshot/publish/new-lineage.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { printAside } from './print.ts';
+import { type DeciderOptions, decider } from './options.ts';
+import { printAside } from './output.ts';
 
 /**
  * Opens PostgreSQL and the cache for a change.
@@ -18,7 +19,8 @@ export async function openWriter(
   const by = decider(config, options);
   const { composeWriter } = await import('../../app/writer.ts');
   const writer = composeWriter(config, await openLog(env), { onNewLineage });
-  return { ...writer, by, publish: () => publishNow(writer) };
+  const changes = administration(writer.store.db, by);
+  return { ...writer, by, changes, publish: () => publishNow(writer) };
 }
 
 /** Reads the whole configuration, and opens what runs a source or stores its batches. */
@@ -53,15 +55,13 @@ const printNewLineage: LineageObserver = (begun, why) => {
 
 /** Returns a line for the tokens that a restored database revokes again, and one for those that it has lost. */
 export function restoredTokensMessage({ revokedAgain, forgotten }: Parameters<LineageObserver>[0]): string[] {
-  const lines: string[] = [];
-  if (revokedAgain.length > 0) {
-    const named = revokedAgain.map(({ id, organization }) => `${id} (${organization})`).join(', ');
-    lines.push(`tokens revoked after the backup are revoked again: ${named}`);
-  }
-  if (forgotten.length > 0) {
-    lines.push(
-      `tokens created after the backup are lost: ${forgotten.join(', ')}; issue new ones: fleetbook token create`,
-    );
-  }
-  return lines;
+  const revoked = revokedAgain.map(({ id, organization }) => `${id} (${organization})`).join(', ');
+  return [
+    ...(revoked ? [`tokens revoked after the backup are revoked again: ${revoked}`] : []),
+    ...(forgotten.length > 0
+      ? [
+          `tokens created after the backup are lost: ${forgotten.join(', ')}; issue new ones: fleetbook token create`,
+        ]
+      : []),
+  ];
 }

@@ -1,30 +1,42 @@
 /** Texts about sources that several commands and processes print. */
 import type { SourceStatus } from '../../db/sources.ts';
+import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
+import {
+  groupReasons,
+  type ReasonGroup,
+  type RejectedKey,
+  rejectionCode,
+} from '../../domain/rejected-rows.ts';
 import type { Disabling } from '../../domain/source.ts';
-import { ago } from './table.ts';
+import type { SyncResult } from '../../sync/pipeline.ts';
+import { ago } from './output.ts';
+
+/** Returns e.g. `2 h ago by ada@desk (prices are wrong)`. */
+export function disabledBy({ at, by, reason }: Disabling, now: Date): string {
+  return `${ago(at, now)} by ${by}${reason === null ? '' : ` (${reason})`}`;
+}
 
 /** Says who disabled a source, and how to enable it. */
-export function disabledNote(id: string, { at, by, reason }: Disabling, now: Date): string {
-  const why = reason === null ? '' : ` (${reason})`;
-  return `${id}: disabled ${ago(at, now)} by ${by}${why}: no worker reads it, and its published data stays; to read it again: fleetbook source enable ${id}`;
+export function disabledNote(id: string, disabling: Disabling, now: Date): string {
+  return `${id}: disabled ${disabledBy(disabling, now)}: no worker reads it, and its published data stays; to read it again: fleetbook source enable ${id}`;
 }
+
+/** What sources of a kind publish. */
+export const KINDS = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
 
 /** Says what a source without a configuration still publishes, and what to do. */
 export function notConfigured(
-  {
-    id,
-    kind,
-    published,
-    verifiedAt,
-    retiredAt,
-  }: Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>,
+  source: Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>,
   now: Date,
 ): string {
+  const { id, kind, published, verifiedAt, retiredAt } = source;
   if (retiredAt !== null) return `${id}: retired ${ago(retiredAt, now)}; none of its data is published`;
-  const what = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' }[kind];
   const read =
     verifiedAt === null ? 'has never been read successfully' : `was last read ${ago(verifiedAt, now)}`;
-  const serves = published === 0 ? `it publishes no ${what}` : `its ${published} ${what} are still published`;
+  const serves =
+    published === 0
+      ? `it publishes no ${KINDS[kind]}`
+      : `its ${published} ${KINDS[kind]} are still published`;
   return `${id}: not configured here: ${serves}, and it ${read}; unless another worker has it, configure it again or remove its data: fleetbook source retire ${id}`;
 }
 
@@ -40,4 +52,49 @@ export function slotText(slot: string | null, now: Date): string {
   const at = new Date(slot);
   const isFar = at.getTime() - now.getTime() > MONTH_IS_CLEAR_DAYS * 86_400_000;
   return isFar ? slot.slice(0, 10) : `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${time}`;
+}
+
+/** Returns the meaning of a reason; the reason itself if another release wrote it. */
+export function exclusionMeaning(reason: string): string {
+  return (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
+}
+
+/** Returns a line about currencies without an exchange rate; none if no rate is missing. */
+export function missingRateLines(currencies: readonly string[]): string[] {
+  if (currencies.length === 0) return [];
+  return [
+    `no exchange rate for ${currencies.join(', ')}: machines with such prices are not published; set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable`,
+  ];
+}
+
+/** Returns a line for each group, e.g. `6 invalid: ncpus is missing … (a, b, c, …)`. */
+export function reasonLines(groups: readonly ReasonGroup[]): string[] {
+  return groups.map(({ code, reason, count, examples }) => {
+    const more = count > examples.length ? ', …' : '';
+    return `  ${count} ${code}: ${reason} (${examples.join(', ')}${more})`;
+  });
+}
+
+/** Reasons that `sync` prints; other commands print all. */
+const SHOWN = 3;
+
+/** Returns a line for each reason of unusable and withdrawn rows, and the command that shows all. */
+export function setAside(sourceId: string, { rejected, withdrawn }: SyncResult): string[] {
+  const groups = groupReasons(rejected);
+  const gone = withdrawn.map((group) => ({ ...group, reason: exclusionMeaning(group.reason) }));
+  const lines = [...reasonLines(groups.slice(0, SHOWN))];
+  if (groups.length > SHOWN) lines.push(`  and ${groups.length - SHOWN} more reasons`);
+  if (lines.length > 0) lines.push(`  see: fleetbook rejected ${sourceId}`);
+  if (gone.length > 0) {
+    lines.push('  withdrawn, which readers saw until now:', ...reasonLines(gone.slice(0, SHOWN)));
+    if (gone.length > SHOWN) lines.push(`  and ${gone.length - SHOWN} more reasons`);
+    lines.push(`  see: fleetbook excluded ${sourceId}`);
+  }
+  return lines;
+}
+
+/** Returns e.g. `6 of 9 regions unread`; undefined if all regions were read. */
+export function unreadRegions({ rejected, regions }: SyncResult): string | undefined {
+  const unread = rejected.filter((row: RejectedKey) => rejectionCode(row) === 'unread_region').length;
+  return unread === 0 ? undefined : `${unread} of ${Math.max(regions, unread)} regions unread`;
 }

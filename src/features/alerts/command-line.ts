@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
-import { type PageOptions, readId } from '../../cli/terminal/arguments.ts';
 import {
   add,
   addChange,
   addRows,
   type Changing,
+  type PageOptions,
   REASON,
+  readId,
   withDecider,
-} from '../../cli/terminal/command-parts.ts';
+} from '../../cli/terminal/options.ts';
 
 export function addAlertCommands(program: Command, { env, config }: CommandContext): void {
   const load = () => import('./commands.ts');

@@ -1,8 +1,7 @@
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../../cli/terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
-import { print, printJson, printText } from '../../cli/terminal/print.ts';
-import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
+import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal/output.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
@@ -28,7 +27,7 @@ export async function alertList(
       resolvedAt === null ? `open since ${ago(openedAt, now)}` : `resolved ${ago(resolvedAt, now)}`;
     const notes = [resolution, acknowledgement && acknowledgementText(acknowledgement, now)];
     const suffix = notes.filter(Boolean).map((note) => ` (${note})`);
-    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${suffix.join('')}`, WIDTH));
+    print(wrapped(`${id} ${kind}, ${state}: ${summary}${suffix.join('')}`, WIDTH));
   }
 }
 
@@ -50,7 +49,7 @@ export async function alertDeliveries(env: Environment, options: PageOptions): P
       ? `${lastError}; next at ${nextAttemptAt.slice(11, 16)} UTC`
       : (lastError ?? ''),
   ]);
-  printText(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST ERROR'], rows));
+  print(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST ERROR'], rows));
 }
 
 /** Sends a message without an alert to a webhook at once, before the waiting messages. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { add, addChange, type Changing, type Env, type Json } from '../../cli/terminal/command-parts.ts';
+import { add, addChange, type Changing, type Env, type Json } from '../../cli/terminal/options.ts';
 
 export function addOperators(program: Command, { env }: { readonly env: Env }): void {
   const operator = program.command('operator').description('operators of the console, and their tokens');

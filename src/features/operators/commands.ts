@@ -1,9 +1,15 @@
-import { type DeciderOptions, decider, readId } from '../../cli/terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
-import { print, printAside, printJson, printText } from '../../cli/terminal/print.ts';
-import { ago, alignedTable } from '../../cli/terminal/table.ts';
-import { expiry, readExpiry, readGrace, readTokenName } from '../../cli/terminal/token-terms.ts';
+import {
+  type DeciderOptions,
+  decider,
+  expiryText,
+  readExpiry,
+  readGrace,
+  readId,
+  readTokenName,
+} from '../../cli/terminal/options.ts';
+import { ago, alignedTable, print, printAside, printJson } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import type { Database } from '../../db/connection/connect.ts';
@@ -96,7 +102,7 @@ export async function listTokensOfOperators(
     expiresAt?.replace('T', ' ').replace(/:\d\dZ$/, '') ?? 'never',
     lastUsedAt === null ? 'never' : ago(lastUsedAt, now),
   ]);
-  printText(alignedTable(['ID', 'OPERATOR', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], rows));
+  print(alignedTable(['ID', 'OPERATOR', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], rows));
 }
 
 export async function revokeTokenOfOperator(env: Environment, text: string, options: Options): Promise<void> {
@@ -117,7 +123,7 @@ export async function rotateTokenOfOperator(
   options: Options & { readonly grace?: string },
 ): Promise<void> {
   const id = readTokenId(text);
-  const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
+  const graceMs = readGrace(options.grace);
   const rotated = await change(env, options, (db, by) => rotateOperatorToken(db, by, id, graceMs));
   if (rotated === 'unknown') throw unknownToken(id);
   if (typeof rotated === 'string')
@@ -192,14 +198,14 @@ export async function listOperatorsCommand(env: Environment, options: Options): 
     ago(createdAt, now),
     lastSeenAt === null ? 'never' : ago(lastSeenAt, now),
   ]);
-  printText(alignedTable(['OPERATOR', 'ROLE', 'SIGNS IN BY', 'STATE', 'CREATED', 'LAST SEEN'], rows));
+  print(alignedTable(['OPERATOR', 'ROLE', 'SIGNS IN BY', 'STATE', 'CREATED', 'LAST SEEN'], rows));
 }
 
 /** Prints the token alone to standard output, and the rest to standard error. */
 function printToken({ id, token, expiresAt }: IssuedToken, what: string): void {
   print(token);
   printAside(
-    `${what}; token ${id}, ${expiry(expiresAt)}. It is shown once; revoke it with: fleetbook operator revoke ${id}`,
+    `${what}; token ${id}, ${expiryText(expiresAt)}. It is shown once; revoke it with: fleetbook operator revoke ${id}`,
   );
 }
 
@@ -212,8 +218,8 @@ const shownToken = ({ id, operator, token, name, expiresAt }: IssuedToken) => ({
 });
 
 const readTerms = ({ name, expires }: { readonly name?: string; readonly expires?: string }) => ({
-  name: name === undefined ? null : readTokenName(name),
-  expiresAt: expires === undefined ? null : readExpiry(expires, new Date()).toISOString(),
+  name: readTokenName(name) ?? null,
+  expiresAt: readExpiry(expires)?.toISOString() ?? null,
 });
 
 const readTokenId = (text: string) =>

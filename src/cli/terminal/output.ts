@@ -1,6 +1,30 @@
-import { harmlessLines } from '../../domain/text/control-characters.ts';
+/** Prints the output of commands. Escapes control characters, since names and reasons come from upstreams. */
+import { harmlessJson, harmlessLines } from '../../domain/text/control-characters.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import { span } from '../../domain/text/time-span.ts';
+import type { Json } from './options.ts';
+
+/** Prints lines on standard output, and ends the last one. */
+export function print(lines: string): void {
+  process.stdout.write(ended(harmlessLines(lines)));
+}
+
+/** Prints lines on standard error. */
+export function printAside(lines: string): void {
+  process.stderr.write(ended(harmlessLines(lines)));
+}
+
+const ended = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`);
+
+/** Prints a result: the value with `--json`, else the text. */
+export function show({ json }: Json, value: unknown, text: () => string): void {
+  if (json) printJson(value);
+  else print(text());
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${harmlessJson(JSON.stringify(value, null, 2))}\n`);
+}
 
 /** Returns the columns of the terminal; Infinity for a file or a pipe. */
 export const terminalWidth = (): number => process.stdout.columns || Number.POSITIVE_INFINITY;
@@ -28,6 +52,24 @@ export function alignedTable(
       .join('');
   }
   return alignedLines([head, ...rows]).join('');
+}
+
+/** Characters of the last column that are enough: longer cells are wrapped. */
+const LAST_COLUMN = 22;
+
+/** Returns a table whose first column has ids. It shortens them, to `shortest` characters, if a line exceeds `width`. */
+export function idTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number,
+  shortest: number,
+): string {
+  const unwrapped = [head, ...rows].map((row) => row.with(-1, (row.at(-1) ?? '').slice(0, LAST_COLUMN)));
+  const excess = Math.max(...alignedLines(unwrapped).map((line) => line.length - 1)) - width;
+  const longest = Math.max(...rows.map(([id = '']) => id.length));
+  const most = excess > 0 ? Math.max(shortest, longest - excess) : longest;
+  const fitting = rows.map(([id = '', ...cells]) => [shortened(id, most), ...cells]);
+  return alignedTable(head, fitting, Math.min(width, terminalWidth()));
 }
 
 /** Joins the lines of each cell: upstreams may send any text. */
@@ -96,6 +138,14 @@ export function moreLine(shown: number, total: number, what = ''): string {
   if (more <= 0) return '';
   return `  … ${more} more${what && ` ${what}`}; see --all, or --limit <count>\n`;
 }
+
+/** Returns the end of a message about a change that the cache has not received. */
+export const updatedLater = (published: boolean) =>
+  published ? '' : '; the cache cannot be reached and is updated later';
+
+/** Returns memory as text, e.g. `16 GiB`. */
+export const memoryText = ({ ram, ramUnit }: { readonly ram: number; readonly ramUnit: string }) =>
+  `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`;
 
 /** Returns e.g. `1 machine`, `2 batches`. */
 export const count = (n: number, what: string): string => `${n} ${noun(n, what)}`;
