@@ -1,4 +1,4 @@
-/** What has gone wrong at others, through the whole of it: an upstream's answers, a run, and what readers are told. */
+/** Incidents of other services, end to end: an upstream's answers, a run, and the readers' data. */
 import { type Logger, pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
 import { composeReader } from '../src/app/reader.ts';
@@ -18,9 +18,9 @@ import { NO_RETRIES, RETRIES_AT_ONCE } from './support/request-retries.ts';
 import { until } from './support/until.ts';
 
 const silent = pino({ level: 'silent' });
-/** Its latest slot stays the same for as long as the tests run. */
+/** Its latest slot stays the same for the whole test run. */
 const YEARLY = '0 0 1 1 *';
-/** So many good runs in a row without a machine retire it. */
+/** This many good runs in a row without a machine retire it. */
 const RUNS = [1, 2, 3];
 
 let redis: TestRedis;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   return () => redis[Symbol.asyncDispose]();
 });
 
-/** What a reader is told of a machine. */
+/** A machine as a reader gets it. */
 interface Shown {
   readonly cpu: number;
   readonly ram: number;
@@ -38,7 +38,7 @@ interface Shown {
   readonly price: number;
 }
 
-/** A database of the test's own behind everything that writes and reads; prices are published in EUR. */
+/** A separate database for writers and readers; prices are published in EUR. */
 async function openFleetbook(
   sources: Record<string, string>,
   { requestRetries = NO_RETRIES, logger = silent }: { requestRetries?: RetryPolicy; logger?: Logger } = {},
@@ -76,7 +76,7 @@ async function openFleetbook(
   return {
     config,
     sql: worker.store.sql,
-    /** One run and the publication after it, which is the next step whatever has become of the run. */
+    /** One run and the publication after it, which also follows a failed run. */
     async sync(): Promise<SyncResult> {
       const [source] = config.sources;
       if (source === undefined) return expect.unreachable('no source is configured');
@@ -86,7 +86,7 @@ async function openFleetbook(
         await worker.publisher.publishDirty();
       }
     },
-    /** Reads the whole catalogue, by `region/machine`, as a reader that has just been started gets it from Redis. */
+    /** Reads the whole catalogue, by `region/machine`, as a new reader gets it from Redis. */
     async shown(): Promise<Record<string, Shown>> {
       const unpublished = await worker.store.sql`select code from regions where published_version < version`;
       expect(unpublished).toEqual([]);
@@ -102,7 +102,7 @@ const guards = ({ broken }: SyncResult) => broken.map(({ guard }) => guard);
 const openPriceList = ({ url }: FakeUpstream) =>
   openFleetbook({ PRICE_LIST_URL: `${url}/prices`, PRICE_LIST_PROVIDER: 'Acme' });
 
-it('pages that fail, are none or are left out in silence never cost readers a part of the catalogue', async () => {
+it('failing, invalid and silently missing pages never remove a part of the catalogue from readers', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openFleetbook({ HETZNER_URL: upstream.url });
   const first = { names: ['cx1', 'cx2', 'cx3', 'cx4', 'cx5'] };
@@ -123,7 +123,7 @@ it('pages that fail, are none or are left out in silence never cost readers a pa
   expect(await fleetbook.shown()).toEqual(whole);
 });
 
-it('a page that fails twice costs neither the run nor a second reading of the others, and the log tells of it', async () => {
+it('a page that fails twice costs neither the run nor another read of the others, and is logged', async () => {
   await using upstream = await fakeUpstream();
   const lines: { level: number; msg: string; sourceId?: string; repeatedInRun?: number }[] = [];
   const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) });
@@ -149,7 +149,7 @@ it('a page that fails twice costs neither the run nor a second reading of the ot
   expect(JSON.stringify(lines)).not.toMatch(/secret|per_page/);
 });
 
-it('an empty answer never means that everything is gone, however often it comes', async () => {
+it('an empty answer never means that everything is gone, however often it is repeated', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openFleetbook({ HETZNER_URL: upstream.url });
   hetzner(upstream, [{ names: ['cx1', 'cx2'] }], 2);
@@ -168,7 +168,7 @@ it('an empty answer never means that everything is gone, however often it comes'
   expect(await fleetbook.shown()).toEqual(whole);
 });
 
-it('a zone that cannot be reached keeps its machines, and the other zones move on without it', async () => {
+it('an unreachable zone keeps its machines, and the other zones are updated', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openFleetbook({ SCALEWAY_URL: upstream.url });
   // In a new database too.
@@ -179,7 +179,7 @@ it('a zone that cannot be reached keeps its machines, and the other zones move o
   const first = await fleetbook.shown();
   expect(Object.keys(first)).toEqual(ZONES.map((zone) => `${zone}/DEV1-M`).sort());
   for (const run of RUNS) {
-    // For how long it says so concerns nobody else.
+    // The duration in its reason does not matter.
     const away = { status: 503, headers: { 'retry-after': '86400' } };
     scaleway(upstream, { 'fr-par-1': 0.06 + run * 0.006 }, { 'fr-par-2': away });
     const result = await fleetbook.sync();
@@ -189,7 +189,7 @@ it('a zone that cannot be reached keeps its machines, and the other zones move o
   }
 });
 
-it('a zone that is given up is retired as any machine is, a new one comes by itself, and many at once are held', async () => {
+it('a removed zone is retired like any machine, a new one is added, and many at once are held', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openFleetbook({ SCALEWAY_URL: upstream.url });
   scaleway(upstream);
@@ -208,7 +208,7 @@ it('a zone that is given up is retired as any machine is, a new one comes by its
   expect(await fleetbook.shown()).toEqual(shown);
 });
 
-it('a file with every row twice adds nothing, and a single row that is there twice keeps its last good values', async () => {
+it('a file with repeated rows adds nothing, and a single repeated row keeps its last good values', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openPriceList(upstream);
   priceList(upstream);
@@ -258,25 +258,22 @@ it.each<[string, Pick<Row, 'ram' | 'ram_unit'>, string]>([
   ['thousands for 1024s', { ram: 4000, ram_unit: 'MiB' }, 'memory × 0.9766'],
   ['kilobytes for megabytes', { ram: 4096 * 1024, ram_unit: 'MiB' }, 'memory × 1024'],
   ['GB for GiB', { ram: 4, ram_unit: 'GB' }, 'another size'],
-])(
-  'a memory unit that is mistaken, %s, is held before readers see another size',
-  async (_, mistaken, said) => {
-    await using upstream = await fakeUpstream();
-    await using fleetbook = await openPriceList(upstream);
-    priceList(upstream, (row) => ({ ...row, ram: 4096, ram_unit: 'MiB' }));
-    await fleetbook.sync();
-    const before = await fleetbook.shown();
-    expect(before).toMatchObject({ 'dc1/m1': { ram: 4, ram_unit: 'Binary' } });
-    priceList(upstream, (row) => ({ ...row, ...mistaken }));
-    const { outcome, broken } = await fleetbook.sync();
-    expect(outcome).toBe('held');
-    const flip = broken.find(({ guard }) => guard === 'unit_flip');
-    expect(flip?.detail).toContain(said);
-    expect(await fleetbook.shown()).toEqual(before);
-  },
-);
+])('a wrong memory unit, %s, is held before readers get another size', async (_, mistaken, said) => {
+  await using upstream = await fakeUpstream();
+  await using fleetbook = await openPriceList(upstream);
+  priceList(upstream, (row) => ({ ...row, ram: 4096, ram_unit: 'MiB' }));
+  await fleetbook.sync();
+  const before = await fleetbook.shown();
+  expect(before).toMatchObject({ 'dc1/m1': { ram: 4, ram_unit: 'Binary' } });
+  priceList(upstream, (row) => ({ ...row, ...mistaken }));
+  const { outcome, broken } = await fleetbook.sync();
+  expect(outcome).toBe('held');
+  const flip = broken.find(({ guard }) => guard === 'unit_flip');
+  expect(flip?.detail).toContain(said);
+  expect(await fleetbook.shown()).toEqual(before);
+});
 
-it('one bad machine is set aside with its reason for weeks, and the others move on run after run', async () => {
+it('one bad machine is quarantined with its reason for weeks, and the others are updated', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openPriceList(upstream);
   const aside = () => fleetbook.sql`select row_key, reason from quarantined_rows`;
@@ -301,10 +298,10 @@ it('one bad machine is set aside with its reason for weeks, and the others move 
   expect(await aside()).toEqual([]);
 });
 
-it('a price of zero is never published, and a list of nothing but zeros is held', async () => {
+it('a price of zero is never published, and a list of only zeros is held', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openPriceList(upstream);
-  // From the start, and where the amount is too small to be told from zero.
+  // From the start, and if the amount rounds to zero.
   const costs = (row: Row) => ({ m1: '0.00', m2: '0.0000000000000000001' })[row.name] ?? row.price;
   priceList(upstream, (row) => ({ ...row, price: costs(row) }));
   expect(await fleetbook.sync()).toMatchObject({ outcome: 'changed', counts: { added: 6 } });
@@ -324,7 +321,7 @@ it('a price of zero is never published, and a list of nothing but zeros is held'
   expect(await fleetbook.shown()).toEqual(rest);
 });
 
-it('a provider that does not answer keeps no other waiting, and has its own turn when it does', async () => {
+it('a provider that does not answer delays no other, and runs once it does', async () => {
   await using hanging = await fakeUpstream();
   await using answering = await fakeUpstream();
   await using fleetbook = await openFleetbook({

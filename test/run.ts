@@ -1,6 +1,6 @@
 /**
- * `npm test`: gets the servers that the tests need, runs them, and says what came out. Arguments go to vitest, but for
- * `--quick`: only tests that need no server and start no process.
+ * `npm test`: prepares the servers that the tests need, runs the tests, and prints the results. Arguments go to
+ * vitest, except `--quick`: only tests that need no server and start no process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,13 +24,13 @@ import { type StockPostgres, stockPostgres } from './support/stock-postgres-bina
 import { STOCK_POSTGRES } from './support/stock-postgres-setting.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** The test under way may take so long to end after Ctrl-C, with the servers; then all of it is killed. */
+/** The active test and the servers may take this long to end after Ctrl-C; then all processes are killed. */
 const END_WITHIN_MS = 60_000;
-/** So many test files at most are run again in CI: where more of them fail, it was no bad luck. */
+/** At most this many test files are repeated in CI: more failures are not chance. */
 const REPEATED_FILES = 5;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/** What vitest's process told. */
+/** The messages of vitest's process. */
 interface Told {
   readonly flaky: FlakyTest['flaky'][];
   readonly failures: FailedTest['failed'][];
@@ -38,11 +38,11 @@ interface Told {
 }
 
 interface Outcome extends Told {
-  /** What went wrong, if anything did. */
+  /** The failure, if any. */
   readonly problem?: string;
-  /** Test files that were to run. */
+  /** The selected test files. */
   readonly files?: number;
-  /** The regular expression by which tests were chosen. */
+  /** The regular expression that selected tests. */
   readonly names?: string;
   readonly signal?: 'SIGINT' | 'SIGTERM';
   /** Of this run and of those before. */
@@ -88,7 +88,7 @@ if (signal)
   say(`interrupted by ${signal}: ${report.files} of ${first.files ?? 0} test files ran to their end`);
 const unhandled = all.flatMap((outcome) => outcome.unhandled);
 for (const error of unhandled) say(`an error that no test caught: ${error}`);
-// What fails outside of every test, such as a server that does not start, is a failure too.
+// Failures outside of all tests, such as a server that does not start, count too.
 const problem = last.problem ?? (unhandled.length > 0 ? first.problem : undefined);
 const outside = problem !== undefined && report.failed === 0 && !signal ? 1 : 0;
 if (outside > 0) say(`failed outside of the tests: ${problem}`);
@@ -107,9 +107,9 @@ async function run(args: readonly string[]): Promise<Outcome> {
   const told: Told = { flaky: [], failures: [], unhandled: [] };
   if (!isQuick) {
     try {
-      // The tests stop, kill and flush servers of their own: one that runs already is of no use to them.
+      // The tests stop, kill and flush their servers, so a running one cannot be used.
       await acquireRedisServer({ isUrlUseful: false });
-      // Without it the tests through a pooler are skipped. Nobody's own machine gets programs for tests alone.
+      // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
       if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
       stock ??= await stockPostgres();
     } catch (error) {
@@ -150,11 +150,11 @@ async function run(args: readonly string[]): Promise<Outcome> {
   };
 }
 
-/** Has the first Ctrl-C end the tests, with what they started, and the second one kill them. */
+/** The first Ctrl-C ends the tests with their processes, and the second one kills them. */
 function interruptible(child: ChildProcess): { readonly signal: Outcome['signal'] } {
   let signal: Outcome['signal'];
   const kill = () => {
-    // The whole group: workers, and what they started that has not got a group of its own.
+    // The whole group: workers, and all of their processes without separate groups.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
   };
   const end = (received: NonNullable<Outcome['signal']>) => {

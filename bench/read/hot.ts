@@ -112,7 +112,7 @@ function inTurn([mine, bare, ...rest]: readonly Server[], round: number): Server
   return [...pair, ...rest.slice(start), ...rest.slice(0, start)];
 }
 
-/** Compares servers with comparable times; NaN for the others. */
+/** Returns the process whose CPU time is comparable; -1, which measures NaN, for other servers. */
 function pidOf(server: Server, fleetbook: number, { barePid }: Peers): number {
   if (server === 'fleetbook') return fleetbook;
   return server === 'bare' ? barePid : -1;

@@ -1,4 +1,4 @@
-/** Commands that change something outside of a register leave a row in the audit log all the same. */
+/** Commands that change something outside of a register also write a row to the audit log. */
 
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
     return row ?? expect.unreachable('nothing was written');
   };
 
-  it('has who published by hand', async () => {
+  it('has the operator of a publication', async () => {
     expect((await run('publish')).code).toBe(0);
     expect(await last()).toMatchObject({
       action: 'cache.publish',
@@ -38,7 +38,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
     });
   });
 
-  it('has who said that a backup was restored, and both lineages', async () => {
+  it('has the operator of a restore, and both lineages', async () => {
     const before = await readLineage(here.scene.sql);
     expect((await run('restored')).code).toBe(0);
     expect(await last()).toMatchObject({
@@ -49,7 +49,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
     });
   });
 
-  it('has who sent a message again, and nobody where there is none', async () => {
+  it('has the operator of a repeated message, and no row without a message', async () => {
     await here.scene.sql`insert into alert_deliveries (webhook, message_id, body)
       values ('default', 'msg_1', '{"type":"alerts.opened"}')`;
     expect((await run('alert', 'resend', '1')).code).toBe(0);
@@ -63,7 +63,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
     expect(await last()).toEqual(row);
   });
 
-  it('has who tried a webhook, without its address', async () => {
+  it('has the operator of a tested webhook, without its address', async () => {
     expect((await run('alert', 'test', 'default')).code).toBe(0);
     const row = await last();
     expect(row).toMatchObject({
@@ -76,7 +76,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
     expect(await last()).toEqual(row);
   });
 
-  it('has who migrated, when there was something to migrate', async () => {
+  it('has the operator of a migration that applied something', async () => {
     await using empty = await createDatabase({ migrated: false });
     const migrate = () => fleetbook(['migrate', '--by', 'ada'], { DATABASE_URL: empty.url });
     expect((await migrate()).code).toBe(0);

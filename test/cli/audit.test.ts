@@ -12,7 +12,7 @@ describe('audit', () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  it('shows what commands changed, by whom, from where and why', async () => {
+  it('shows the changes of commands, with operator, address, time and reason', async () => {
     expect((await fleetbook(['audit'], env)).stdout).toBe('no action is recorded\n');
     await fleetbook(['org', 'create', 'acme', '--by', 'ada', '--reason', 'a new client'], env);
     const { id } = JSON.parse((await fleetbook(['token', 'create', '--org', 'acme', '--json'], env)).stdout);
@@ -38,7 +38,7 @@ describe('audit', () => {
     });
   });
 
-  it('shows a person, an action or a subject alone', async () => {
+  it('filters by person, action and subject', async () => {
     const said = async (...options: string[]) => {
       const { code, stdout } = await fleetbook(['audit', ...options, '--json'], env);
       expect(code).toBe(0);
@@ -57,7 +57,7 @@ describe('audit', () => {
     });
   });
 
-  it('says what a wrong time should be', async () => {
+  it('states the valid format of a time', async () => {
     expect(await fleetbook(['audit', '--since', 'lately'], env)).toEqual({
       code: 2,
       stdout: '',
@@ -68,7 +68,7 @@ describe('audit', () => {
   });
 });
 
-it('a time is a span before now or a date', () => {
+it('accepts a time span before now or a date', () => {
   const now = new Date('2026-06-15T12:00:00Z');
   const since = (text: string) => readSince(text, now).toISOString();
   expect([since('7d'), since('24h'), since('30m'), since('2026-01-31')]).toEqual([
@@ -79,7 +79,7 @@ it('a time is a span before now or a date', () => {
   ]);
 });
 
-it('a table passes nothing on that would steer a terminal', () => {
+it('removes control characters of a terminal from a table', () => {
   const record = {
     id: 1,
     at: '2026-01-01T00:00:00Z',

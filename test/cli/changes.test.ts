@@ -1,4 +1,4 @@
-/** Commands that say what runs have changed. */
+/** Commands that show the changes of runs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
@@ -43,7 +43,7 @@ const operator = (...args: string[]) => fleetbook(args, env);
 const tooLong = (text: string) => text.split('\n').filter((line) => line.length > 80);
 
 describe('fleetbook runs', () => {
-  it('lists the runs of a source, the newest first, and why one was held', async () => {
+  it('lists the runs of a source, newest first, and why one was held', async () => {
     const { code, stdout } = await operator('runs', 'acme');
     expect(code).toBe(0);
     expect(stdout).toMatch(
@@ -58,7 +58,7 @@ describe('fleetbook runs', () => {
     expect(json).toMatchObject({ source: 'acme', total: 3, rows: [{ id: 3, heldBatch: 1 }, { id: 2 }] });
   });
 
-  it('refuses a source that never ran, and a limit that is no count', async () => {
+  it('rejects a source that never ran, and an invalid limit', async () => {
     expect(await operator('runs', 'nobody')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('no source "nobody" has run yet'),
@@ -71,7 +71,7 @@ describe('fleetbook runs', () => {
 });
 
 describe('fleetbook run', () => {
-  it('shows each machine before and after, and how many more there are of each kind', async () => {
+  it('shows each machine before and after, and the total of each kind', async () => {
     const { code, stdout } = await operator('run', '2', '--limit', '2');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^run 2 of acme: changed, began /);
@@ -110,7 +110,7 @@ describe('fleetbook run', () => {
     expect(stdout).toContain('~ changed org/one (one):\n    status: Active → Stopped\n    shards: 1 → 2\n');
   });
 
-  it('says what it does not show: prices that were only converted, and deleted changes', async () => {
+  it('states what it omits: converted prices and deleted changes', async () => {
     const priced = [region('a'), ...offers('a', 3, { price: { currency: 'EUR' } })];
     const here = { source: 'euro', provider: { id: 79, name: 'Euro' } };
     await scene.catalogue(priced, { ...here, rates: { EUR: '2' } });
@@ -128,7 +128,7 @@ describe('fleetbook run', () => {
     expect(JSON.parse((await operator('run', last, '--json')).stdout)).toMatchObject({ isKept: false });
   });
 
-  it('shows exchange rates, and none that only another day says again', async () => {
+  it('shows exchange rates without repeated ones', async () => {
     const read = async (asOf: string, perEuro: Record<string, string>) => {
       await registerSource(scene.store.db, { id: 'bank', kind: 'rates', adapter: 'ecb' });
       const { run } = await scene.store.liveRuns.begin('bank', undefined);
@@ -144,7 +144,7 @@ describe('fleetbook run', () => {
     );
   });
 
-  it('refuses what is no run', async () => {
+  it('rejects an invalid run', async () => {
     expect(await operator('run', '4711')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('there is no run 4711'),
@@ -159,7 +159,7 @@ describe('fleetbook run', () => {
 });
 
 describe('fleetbook changes', () => {
-  it('shows prices, arrivals and departures since a time, by when and where', async () => {
+  it('shows prices, new and retired machines since a time, with time and place', async () => {
     const { code, stdout } = await operator('changes', '--since', '2026-01-01T01:30:00Z', '--limit', '2');
     expect(code).toBe(0);
     expect(stdout).toMatch(
@@ -192,7 +192,7 @@ describe('fleetbook changes', () => {
     });
   });
 
-  it('has what was retired without a run, and says since when all is kept', async () => {
+  it('includes machines that were retired without a run, and states the start of the complete history', async () => {
     await retireSource(scene.store, 'second', new Date().toISOString(), OPERATOR);
     const { stdout } = await operator('changes', '--since', '1h');
     expect(stdout).toMatch(/: 0 price moves, 0 arrivals, 1 departure, 0 other\n/);
@@ -210,7 +210,7 @@ describe('fleetbook changes', () => {
     [['--since', 'yesterday'], '--since "yesterday" is not a time; use e.g. 24h, 7d'],
     [['--since', '2026-02-31T25:00:00Z'], 'is not a time'],
     [['--since', '2999-01-01'], 'is in the future'],
-  ])('refuses %j', async (args, message) => {
+  ])('rejects %j', async (args, message) => {
     expect(await operator('changes', ...args)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(message),

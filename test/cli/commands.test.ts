@@ -25,7 +25,7 @@ describe('the commands', () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  it('makes an organization once, and says so when the slug is taken', async () => {
+  it('creates an organization once, and reports a used slug', async () => {
     const made = await fleetbook(['org', 'create', 'sample', '--name', 'Sample'], env);
     expect(made).toMatchObject({
       code: 0,
@@ -46,7 +46,7 @@ describe('the commands', () => {
     expect(stderr).not.toContain(stdout.trim());
   });
 
-  it('revokes a token by its id, and tells a token from an id', async () => {
+  it('revokes a token by its id, and distinguishes a token from an id', async () => {
     expect(await fleetbook(['token', 'revoke', '1'], env)).toMatchObject({
       code: 0,
       stdout: 'token 1 is revoked\n',
@@ -59,7 +59,7 @@ describe('the commands', () => {
     });
   });
 
-  it('says before the first run that a source never ran', async () => {
+  it('reports before the first run that a source never ran', async () => {
     const { stdout } = await fleetbook(['status', '--json'], env);
     expect(JSON.parse(stdout)).toMatchObject([
       {
@@ -73,7 +73,7 @@ describe('the commands', () => {
     ]);
   });
 
-  it('syncs a source, tells what it brought, and finds nothing the second time', async () => {
+  it('syncs a source, reports its result, and finds nothing the second time', async () => {
     const first = await fleetbook(['sync', 'hetzner'], env);
     expect(first).toMatchObject({
       code: 0,
@@ -100,7 +100,7 @@ describe('the commands', () => {
     expect((await fleetbook(['publish'], env)).stdout).toMatch(/^published \d+ documents\n$/);
   });
 
-  it('tells in a few words why a source cannot be read, and records it', async () => {
+  it('states briefly why a source cannot be read, and records it', async () => {
     const wrong = { ...env, HETZNER_TOKEN: 'wrong' };
     const { code, stderr } = await fleetbook(['sync', 'hetzner'], wrong);
     expect(code).toBe(1);
@@ -115,7 +115,7 @@ describe('the commands', () => {
     });
   });
 
-  it('keeps a database of live data from taking the sample', async () => {
+  it('rejects the sample in a database of live data', async () => {
     const { code, stderr } = await fleetbook(['sync', 'hetzner'], { ...env, FLEETBOOK_CONTENT: 'sample' });
     expect({ code, stderr }).toEqual({
       code: 1,

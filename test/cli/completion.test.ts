@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { onPath } from '../../src/processes/on-path.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 
-/** What bash offers for the last of these words. */
+/** Returns bash's suggestions for the last of these words. */
 async function offered(script: string, ...words: string[]): Promise<string[]> {
   const program = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fleetbook; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout } = await promisify(execFile)('bash', ['-c', program, 'bash', script, ...words]);
@@ -15,7 +15,7 @@ async function offered(script: string, ...words: string[]): Promise<string[]> {
 }
 
 describe('completion', () => {
-  it('offers in bash what may follow, command by command', async () => {
+  it('offers valid words in bash, command by command', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-completion-'));
     const script = join(folder.path, 'fleetbook.bash');
     const printed = await fleetbook(['completion', 'bash'], {});
@@ -25,7 +25,7 @@ describe('completion', () => {
     expect(await offered(script, 'fleetbook', 'hold', 'l')).toEqual(['list']);
     expect(await offered(script, 'fleetbook', 'hold', 'list', '--')).toEqual(['--json', '--all', '--help']);
     expect(await offered(script, 'fleetbook', 'token', 'create', '--or')).toEqual(['--org']);
-    // A word that is no command, such as a source's id, changes nothing.
+    // A word that is not a command, such as a source's id, changes nothing.
     expect(await offered(script, 'fleetbook', 'sync', 'status', '--')).toEqual([
       '--json',
       '--reason',
@@ -35,21 +35,18 @@ describe('completion', () => {
     expect(await offered(script, 'fleetbook', '')).toContain('completion');
   });
 
-  it.each(['zsh', 'fish'])(
-    'prints a script for %s that it can read, where it is installed',
-    async (shell) => {
-      const { code, stdout } = await fleetbook(['completion', shell], {});
-      expect(code).toBe(0);
-      for (const command of ['status', 'hold', 'completion']) expect(stdout).toContain(command);
-      if (onPath(shell) === undefined) return;
-      await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-completion-'));
-      const script = join(folder.path, 'script');
-      await writeFile(script, stdout);
-      expect((await promisify(execFile)(shell, ['-n', script])).stderr).toBe('');
-    },
-  );
+  it.each(['zsh', 'fish'])('prints a valid script for %s, if it is installed', async (shell) => {
+    const { code, stdout } = await fleetbook(['completion', shell], {});
+    expect(code).toBe(0);
+    for (const command of ['status', 'hold', 'completion']) expect(stdout).toContain(command);
+    if (onPath(shell) === undefined) return;
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-completion-'));
+    const script = join(folder.path, 'script');
+    await writeFile(script, stdout);
+    expect((await promisify(execFile)(shell, ['-n', script])).stderr).toBe('');
+  });
 
-  it('names the shells when it is asked for another one', async () => {
+  it('names the shells for an unknown one', async () => {
     expect(await fleetbook(['completion', 'tcsh'], {})).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('use one of bash, zsh, fish'),

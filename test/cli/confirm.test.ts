@@ -11,7 +11,7 @@ const asked = (answer: string, isTTY: boolean) => {
 };
 
 describe('a question', () => {
-  it('wants a yes', async () => {
+  it('requires a yes', async () => {
     for (const yes of ['yes', 'y', ' YES ']) await expect(asked(yes, true)).resolves.toBeUndefined();
     for (const no of ['', 'no', 'yesterday']) {
       await expect(asked(no, true)).rejects.toMatchObject({
@@ -21,16 +21,16 @@ describe('a question', () => {
     }
   });
 
-  it('is not asked where there is no terminal', async () => {
+  it('is skipped without a terminal', async () => {
     await expect(asked('no', false)).resolves.toBeUndefined();
   });
 });
 
-describe('who decides', () => {
+describe('the operator', () => {
   const config = (env: Record<string, string>) =>
     readConfig({ DATABASE_URL: 'postgres://x', REDIS_URL: 'redis://x', ...env });
 
-  it('is who the command names, else FLEETBOOK_OPERATOR, else the user of the machine', () => {
+  it('is the one of the command, else FLEETBOOK_OPERATOR, else the user of the machine', () => {
     const set = config({ FLEETBOOK_OPERATOR: 'on-call' });
     expect(decider(set, { by: ' ada ', reason: 'cleanup' })).toMatchObject({ by: 'ada', reason: 'cleanup' });
     expect(decider(set, {})).toMatchObject({ by: 'on-call', reason: undefined });

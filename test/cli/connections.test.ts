@@ -65,7 +65,7 @@ describe('a command', () => {
       /TLS.*sslmode.* in DATABASE_URL/,
     ],
   ];
-  it.each(cases)('knows a database %s', async (_, change, told) => {
+  it.each(cases)('recognizes a database %s', async (_, change, told) => {
     const server = { setting: 'DATABASE_URL', url: changed(db.url, change) };
     await using store = openStore({ url: server.url, role: 'worker' });
     for (const failing of [migrate(server.url), store.sql`select 1`]) {
@@ -79,7 +79,7 @@ describe('a command', () => {
     }
   });
 
-  it('says it in one line, and ends with 1', async () => {
+  it('reports it in one line, and exits with 1', async () => {
     const env = { DATABASE_URL: changed(db.url, wrongPassword), REDIS_URL: redis.url };
     const { code, stdout, stderr } = await fleetbook(['status'], env);
     expect({ code, stdout, lines: stderr.trim().split('\n').length }).toEqual({
@@ -120,14 +120,14 @@ describe('a command', () => {
       /nowhere\.invalid:\d+ cannot be found.*in REDIS_URL$/,
     ],
     [
-      'that has no TLS',
+      'without TLS',
       'REDIS_URL',
       (parsed: URL) => {
         parsed.protocol = 'rediss:';
       },
       /redis:\/\/ or rediss:\/\/ in REDIS_URL/,
     ],
-  ] as const)('knows a Redis %s (%s)', async (_, setting, change, told) => {
+  ] as const)('recognizes a Redis %s (%s)', async (_, setting, change, told) => {
     const env = { REDIS_URL: redis.url, [setting]: changed(redis.url, change) };
     const connection = openLoggedRedis(cacheRedis({ settings: readSettings(env) }), 'publisher', silent);
     const why = await redisReady(connection, 2500).catch((error: Error) => error.message);
@@ -137,14 +137,14 @@ describe('a command', () => {
     expect(why).not.toContain(PASSWORD);
   });
 
-  it('knows which setting each Redis comes from', () => {
+  it('names the setting of each Redis', () => {
     const settings = readSettings({ REDIS_URL: 'redis://both', QUEUE_REDIS_URL: 'redis://queue' });
     expect(queueRedis({ settings })).toEqual({ setting: 'QUEUE_REDIS_URL', url: 'redis://queue' });
     expect(cacheRedis({ settings })).toEqual({ setting: 'REDIS_URL', url: 'redis://both' });
   });
 });
 
-describe('a reader, which starts all the same', () => {
+describe('a reader, which starts in any case', () => {
   it.each([
     // If the readers' server has no answer, the primary is read.
     ['READER_DATABASE_URL', /refuses the password .*correct it in READER_DATABASE_URL/, true],
@@ -189,7 +189,7 @@ describe('migrate', () => {
     });
   });
 
-  it('says that a later release was here', async () => {
+  it('reports that a later release was here', async () => {
     await using later = await createDatabase();
     await run(
       later.url,

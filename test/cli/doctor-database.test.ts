@@ -20,7 +20,7 @@ describe('the database', () => {
       /correct it in DATABASE_URL/,
     ],
     [
-      'that is not there',
+      'that does not exist',
       (url: URL) => (url.port = '1'),
       /refuses connections/,
       /start it, or correct host and port/,
@@ -31,7 +31,7 @@ describe('the database', () => {
       /no such database/,
       /create it, or correct its name/,
     ],
-  ])('%s is a problem, and nothing else is looked for in it', async (_, change, what, mend) => {
+  ])('%s is a problem, and no other check of it runs', async (_, change, what, mend) => {
     const findings = await look({ DATABASE_URL: changed(db.url, change) });
     const told = (check: string) => findings.filter((finding) => finding.check === check);
     expect(told('database')).toEqual([
@@ -46,7 +46,7 @@ describe('the database', () => {
     expect(told('sources')).toMatchObject([{ verdict: 'warning' }]);
   });
 
-  it('that was never migrated is to be migrated, and so is one that lacks the last migration', async () => {
+  it('without migrations must be migrated, and so must one that lacks the last migration', async () => {
     await using empty = await createDatabase({ migrated: false });
     expect(await found('migrations', { DATABASE_URL: empty.url })).toMatchObject([
       {
@@ -71,7 +71,7 @@ describe('the database', () => {
     ]);
   });
 
-  it('that takes no writes is a problem', async () => {
+  it('that accepts no writes is a problem', async () => {
     await using own = await createDatabase();
     await run(own.url, `alter database ${own.name} set default_transaction_read_only = on`);
     expect(await found('database', { DATABASE_URL: own.url })).toMatchObject([
@@ -98,7 +98,7 @@ describe('the database', () => {
     ]);
   });
 
-  it('whose user may not act as worker or reader is a problem', async () => {
+  it('whose user may not become worker or reader is a problem', async () => {
     await run(db.url, `create role doctor_stranger login password '${SECRET}'`);
     opened.defer(() => run(db.url, 'drop role doctor_stranger'));
     const stranger = changed(db.url, (url) => {
@@ -118,8 +118,8 @@ describe('the database', () => {
     expect(await found('role of workers', { DATABASE_URL: stranger })).toMatchObject([PROBLEM]);
   });
 
-  it('whose readers pass row-level security is a problem', async () => {
-    // Roles belong to a server: this one is of the test's own.
+  it('whose readers bypass row-level security is a problem', async () => {
+    // Roles belong to a server: this test has a separate one.
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-doctor-'));
     await using server = await startEmbeddedPostgres({
       dataDir: join(folder.path, 'postgres'),

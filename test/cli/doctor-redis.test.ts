@@ -23,7 +23,7 @@ describe('Redis', () => {
     }
   }
 
-  it('that evicts is a problem of the queues, and none of the cache', async () => {
+  it('that evicts is a problem of the queues, but not of the cache', async () => {
     await using evicts = await startTestRedis(['--maxmemory', '4mb', '--maxmemory-policy', 'allkeys-lru']);
     const evicting = [
       {
@@ -40,7 +40,7 @@ describe('Redis', () => {
 
   it.each([
     ['whose password is wrong', (url: URL) => (url.password = SECRET), /refuses the user or the password/],
-    ['that is not there', (url: URL) => (url.port = '1'), /refuses connections/],
+    ['that does not exist', (url: URL) => (url.port = '1'), /refuses connections/],
   ])('%s is a problem', async (_, change, what) => {
     const wrong = { CACHE_REDIS_URL: changed(redis.url, change) };
     expect(await found('cache’s Redis', wrong)).toEqual([
@@ -93,7 +93,7 @@ describe('Redis', () => {
     ]);
   });
 
-  it('that is too old is a problem, and says so where a hosted one keeps its policy to itself', () => {
+  it('that is too old is a problem, also if a hosted one hides its policy', () => {
     const old = redisFindings('Redis', 'REDIS_URL', { redis_version: '6.2.16' }, ['queues']);
     expect(old).toMatchObject([
       {

@@ -5,7 +5,7 @@ import { examine } from '../../src/cli/doctor.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
-/** What no finding may tell, in whole or in part. */
+/** Secrets, which no finding may contain in whole or in part. */
 export const SECRET = 'hunter2-of-the-test-with-32-characters';
 export const PROBLEM = { verdict: 'problem' };
 
@@ -40,7 +40,7 @@ export async function look(more: Record<string, string> = {}, now?: () => Date):
   return findings;
 }
 
-/** What is found of one thing. */
+/** Returns the findings about one object. */
 export async function found(
   check: string,
   more: Record<string, string> = {},

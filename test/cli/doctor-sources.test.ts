@@ -1,4 +1,4 @@
-/** What `doctor` finds of ports and of sources. */
+/** The findings of `doctor` about ports and sources. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import { found, PROBLEM, useServers } from './doctor-scene.ts';
 useServers();
 
 describe('a port', () => {
-  it('that another program has is a problem, and one at which Fleetbook answers is not', async () => {
+  it('that another program uses is a problem, and one of Fleetbook is not', async () => {
     await using closing = new AsyncDisposableStack();
     const other = createServer((_, response) => response.end('something else'));
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
@@ -39,7 +39,7 @@ describe('a port', () => {
     ]);
   });
 
-  it('at which Fleetbook shows operators’ pages says itself whether they are closed', async () => {
+  it('with Fleetbook’s operator pages reports whether they are closed', async () => {
     for (const token of [undefined, 'x']) {
       const ops = await buildOps({ token, metrics: async () => '', queues: [] });
       await ops.listen({ host: '127.0.0.1', port: 0 });
@@ -50,7 +50,7 @@ describe('a port', () => {
     }
   });
 
-  it('that is free is so, two listeners need two, and an address has to be of this machine', async () => {
+  it('that is free is fine, two listeners need two, and an address must belong to this machine', async () => {
     const port = String(await freePort());
     expect(await found('port of the API', { PORT: port })).toMatchObject([
       { verdict: 'ok', found: `127.0.0.1:${port} is free` },
@@ -177,7 +177,7 @@ describe('a source', () => {
     ]);
   });
 
-  it('whose first batch is held leads to the commands that decide', async () => {
+  it('whose first batch is held has a remedy with the deciding commands', async () => {
     await using own = await createDatabase();
     await using store = openStore({ url: own.url, role: 'worker', connections: 1 });
     await registerSource(store.db, { id: 'vultr', kind: 'catalogue', adapter: 'vultr' });
@@ -215,7 +215,7 @@ describe('the remedy for a failed source', () => {
     expect(failureRemedy(error, source)).toBe(`${remedy}. Then run: fleetbook sync hetzner`);
   });
 
-  it('names the file where the file of sources gives the address', () => {
+  it('names the file if the file of sources gives the address', () => {
     const inFile = { name: 'url', value: 'https://x.test', from: 'file', file: 'sources.json' } as const;
     expect(failureRemedy('/ answers 410', { ...source, settings: [inFile] })).toMatch(
       'the url of "hetzner" in sources.json',

@@ -82,7 +82,7 @@ describe('the configuration', () => {
     expect(shown.stdout).toMatch(/\n4 problems to fix, \d warnings?\n$/);
   });
 
-  it('that names no server says what to give, once', async () => {
+  it('without any server has one finding with the remedy', async () => {
     const findings = await examine({ PORT: '0', OPS_PORT: '0' });
     expect(findings.filter(({ verdict }) => verdict === 'problem')).toEqual([
       {
@@ -111,7 +111,7 @@ describe('the configuration', () => {
   });
 });
 
-it('is shown a finding a paragraph, problems with what to do, within 80 columns', () => {
+it('shows a paragraph for each finding, problems with the remedy, within 80 columns', () => {
   const text = findingsText([
     { check: 'database', verdict: 'ok', found: 'PostgreSQL 18.4', mend: null },
     {

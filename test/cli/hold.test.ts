@@ -6,7 +6,7 @@ import { startTestRedis } from '../support/redis.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
 
-/** Hetzner's answers with six types in one location, every price multiplied. */
+/** Hetzner's answers with six types in one location, each price multiplied. */
 async function hetzner(names: readonly string[], factor: number) {
   const upstream = await fakeUpstream();
   const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
@@ -27,7 +27,7 @@ async function hetzner(names: readonly string[], factor: number) {
   return upstream;
 }
 
-describe('a batch that a guard holds', () => {
+describe('a held batch', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
 
@@ -44,7 +44,7 @@ describe('a batch that a guard holds', () => {
   }
   const operator = (...args: string[]) => fleetbook(args, { ...env, HETZNER_URL: 'http://127.0.0.1:1' });
 
-  it('is listed, shown with what it would change, and rejected', async () => {
+  it('is listed, shown with its changes, and rejected', async () => {
     expect((await sync(NAMES, 1)).code).toBe(0);
     expect((await operator('hold', 'list')).stdout).toBe('no batch is held\n');
     expect(await sync(NAMES, 100)).toMatchObject({
@@ -84,7 +84,7 @@ describe('a batch that a guard holds', () => {
     expect(rejected).toMatch(/^what it would have changed:\nprice {2}cx\d1 @ fsn1 {2}0\.0\d .*→ .*EUR/m);
   });
 
-  it('is stored when it is approved, and the next run finds nothing to do', async () => {
+  it('is stored when it is approved, and the next run changes nothing', async () => {
     expect((await sync(NAMES.slice(0, 2), 1)).code).toBe(1);
     const { stdout: shown } = await operator('hold', 'show', 'hetzner');
     expect(shown).toContain('4 gone');
@@ -142,7 +142,7 @@ describe('a batch that a guard holds', () => {
     expect((await sync(NAMES, 100)).stdout).toMatch(/^hetzner: unchanged/);
   });
 
-  it('leaves a history of prices that can be drawn', async () => {
+  it('leaves a price history that charts can draw', async () => {
     const { stdout } = await operator('prices', '1');
     const lines = stdout.trimEnd().split('\n');
     expect(lines[0]).toBe('cx11 @ fsn1, Hetzner, EUR per hour');
@@ -156,7 +156,7 @@ describe('a batch that a guard holds', () => {
     expect(await operator('prices', 'cx11')).toMatchObject({ code: 2 });
   });
 
-  it('is asked for by the id of its source', async () => {
+  it('is found by the id of its source', async () => {
     expect(await operator('hold', 'show', 'linode')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('no batch of "linode" is held'),

@@ -1,4 +1,4 @@
-/** `--json` of the commands that change something: one value on standard output, and nothing else there. */
+/** `--json` of the commands that change something: one value is the whole standard output. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
@@ -24,7 +24,7 @@ async function sync(names: readonly string[]) {
 }
 const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
 
-it('migrate, sync, publish, hold reject and hold approve tell a program what they did', async () => {
+it('migrate, sync, publish, hold reject and hold approve report their effects to a program', async () => {
   const migrated = await run('migrate');
   expect({ ...migrated, stdout: JSON.parse(migrated.stdout) }).toEqual({
     code: 0,
@@ -86,7 +86,7 @@ it('migrate, sync, publish, hold reject and hold approve tell a program what the
   });
 });
 
-it('what fails prints nothing on standard output', async () => {
+it('a failed command prints nothing on standard output', async () => {
   for (const args of [
     ['sync', 'linode'],
     ['hold', 'reject', 'hetzner'],

@@ -52,7 +52,7 @@ describe('a live view', () => {
     expect(screen.input.pause).toHaveBeenCalledOnce();
   });
 
-  it.each(['\x03', 'q'])('ends at once by %j, however long it would wait', async (key) => {
+  it.each(['\x03', 'q'])('ends at once by %j, whatever its interval', async (key) => {
     const screen = terminal();
     const shown = view(screen, { everyMs: 3_600_000 });
     await until(() => screen.lines()?.[0] === 'a view');
@@ -61,13 +61,13 @@ describe('a live view', () => {
     await shown;
   });
 
-  it('ends when it is told to from outside', async () => {
+  it('ends on the signal of its caller', async () => {
     const screen = terminal();
     await view(screen, { everyMs: 3_600_000, stop: Promise.resolve('SIGTERM') });
     expect(screen.written()).toContain('\x1b[?1049l');
   });
 
-  it('keeps the last figures while there are no new ones, and says why', async () => {
+  it('keeps the last values while there are no new ones, with the reason', async () => {
     const screen = terminal();
     let isAway = false;
     const draw = async () => {
@@ -85,7 +85,7 @@ describe('a live view', () => {
     await shown;
   });
 
-  it('fits the terminal, and says how many lines it leaves out', async () => {
+  it('fits the terminal, and states how many lines it omits', async () => {
     const screen = terminal(6);
     const shown = view(screen, {
       draw: async () => Array.from({ length: 10 }, (_, i) => `line ${i}`).join('\n'),

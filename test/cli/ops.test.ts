@@ -11,9 +11,9 @@ import { openScene } from '../sync/scene.ts';
 afterEach(() => vi.restoreAllMocks());
 
 it.each([
-  ['closed and without a word of a token', {}, 403, /closed: OPS_TOKEN is not set/],
+  ['closed, without the name of a token', {}, 403, /closed: OPS_TOKEN is not set/],
   [
-    'open to who has the token, which is not said',
+    'open to the token’s holder, and the token is not shown',
     { OPS_TOKEN: 'the-very-token-of-32-characters-!' },
     200,
     /operators’ pages"/,
@@ -47,7 +47,7 @@ it.each([
   expect(logged + printed).not.toMatch(/the-very-token|[\w-]{24}/);
 });
 
-it('lets operators sign in where it is given the database, also without OPS_TOKEN', async () => {
+it('lets operators sign in with the database, also without OPS_TOKEN', async () => {
   await using scene = await openScene();
   await addOperators(scene, { ada: 'viewer' });
   await using closing = new Disposer();
@@ -81,7 +81,7 @@ it.each([
   ['none', ''],
   ['a disabled one', `insert into operators (name, role, disabled_at) values ('ada', 'admin', now())`],
   ['one of an earlier release', `insert into operators (name, role) values ('ada', 'admin')`],
-])('names the way in where no operator has a token: %s', async (_, setUp) => {
+])('names the remedy if no operator has a token: %s', async (_, setUp) => {
   await using scene = await openScene();
   await scene.sql.unsafe(setUp);
   await using closing = new Disposer();

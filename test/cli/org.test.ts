@@ -7,7 +7,7 @@ import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 
-// Every command is a process, and a busy machine starts processes slowly.
+// Each command is a process, and a busy machine starts processes slowly.
 describe('org', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
@@ -27,7 +27,7 @@ describe('org', () => {
     return JSON.parse(stdout);
   };
 
-  it('list says that there is none, and how to make one', async () => {
+  it('list without organizations shows how to create one', async () => {
     expect(await org('list')).toEqual({
       code: 0,
       stdout: 'there is no organization; create one: fleetbook org create <slug>\n',
@@ -36,7 +36,7 @@ describe('org', () => {
     expect(await json('org', 'list')).toEqual([]);
   });
 
-  it('create --json prints the organization and nothing else', async () => {
+  it('create --json prints only the organization', async () => {
     // Organizations a and b, with a cluster each.
     sample = await addSample(scene.sql);
     expect(await json('org', 'create', 'acme', '--name', 'Acme Ltd')).toEqual({
@@ -49,7 +49,7 @@ describe('org', () => {
     expect(await org('create', 'x', '--name', ' ')).toMatchObject({ code: 2, stdout: '' });
   });
 
-  it('list shows every organization with its clusters and good tokens, aligned', async () => {
+  it('list shows each organization with its clusters and valid tokens, aligned', async () => {
     const { id } = await json('token', 'create', '--org', 'acme');
     await json('token', 'revoke', String(id));
     await json('token', 'create', '--org', 'acme');
@@ -71,7 +71,7 @@ describe('org', () => {
     });
   });
 
-  it('rename gives another name and publishes nothing, since no document shows it', async () => {
+  it('rename sets another name and publishes nothing, since no document contains it', async () => {
     const versions = () => scene.sql`select id, clusters_version from organizations order by id`;
     const before = await versions();
     expect(await org('rename', 'acme', '--name', 'Acme Inc')).toEqual({
@@ -84,7 +84,7 @@ describe('org', () => {
     expect(await org('rename', 'nobody', '--name', 'x')).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('delete needs --yes without a terminal', async () => {
+  it('delete requires --yes without a terminal', async () => {
     expect(await org('delete', 'a')).toEqual({
       code: 2,
       stdout: '',
@@ -94,7 +94,7 @@ describe('org', () => {
     expect(await scene.sql`select from organizations where deleted_at is not null`).toHaveLength(0);
   });
 
-  it('delete revokes its tokens at once on every reader, and says what else it did', async () => {
+  it('delete revokes its tokens at once on each reader, and states its other effects', async () => {
     const tokens: string[] = [];
     for (let i = 0; i < 2; i++) tokens.push((await json('token', 'create', '--org', 'a')).token);
     const ofB = (await json('token', 'create', '--org', 'b')).token;
@@ -121,7 +121,7 @@ describe('org', () => {
     expect(await cold.tokens.verify(ofB)).toMatchObject({ organizationId: sample.b });
   });
 
-  it('delete leaves a tombstone: its rows are there, its slug stays taken, and nothing lists it', async () => {
+  it('delete leaves a tombstone: its rows stay, its slug stays used, and no list contains it', async () => {
     expect(
       await scene.sql`select from clusters where retired_at is null and organization_id = ${sample.a}`,
     ).toEqual([]);
@@ -154,7 +154,7 @@ describe('org', () => {
     expect(states.map(({ state }: { state: string }) => state)).toEqual(['revoked', 'revoked']);
   });
 
-  it('delete --json tells the same to a program, also where the cache is away', async () => {
+  it('delete --json reports the same to a program, also while the cache is away', async () => {
     const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
     const { code, stdout } = await fleetbook(['org', 'delete', 'b', '--yes', '--json'], away);
     expect({ code, told: JSON.parse(stdout) }).toEqual({
@@ -174,11 +174,11 @@ describe('the question before an organization is deleted', () => {
     return String(output.read());
   }
 
-  it('names the slug and is content with it', async () => {
+  it('accepts exactly the slug', async () => {
     expect(await answer('acme')).toContain('Type its slug, acme, to continue');
   });
 
-  it.each(['', 'y', 'yes', 'acm', 'ACME', 'acme2'])('takes %j for a no', async (text) => {
+  it.each(['', 'y', 'yes', 'acm', 'ACME', 'acme2'])('treats %j as no', async (text) => {
     await expect(answer(text)).rejects.toThrow('nothing was deleted');
   });
 });

@@ -1,4 +1,4 @@
-/** Commands that only read need PostgreSQL alone. */
+/** Commands that only read need only PostgreSQL. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, registerSource } from '../../src/db/sync/run.ts';
@@ -45,7 +45,7 @@ it.each([
   expect(await fleetbook(args, env)).toMatchObject({ code: 0, stderr: '' });
 });
 
-it('a Redis that is configured and away does not matter', async () => {
+it('an unavailable Redis does not matter', async () => {
   const env = { DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1' };
   for (const args of [['status'], ['operator', 'list'], ['operator', 'tokens']])
     expect(await fleetbook(args, env)).toMatchObject({ code: 0, stderr: '' });

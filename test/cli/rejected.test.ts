@@ -10,7 +10,7 @@ import { startTestRedis } from '../support/redis.ts';
 
 const UNREAD = ZONES.slice(3);
 
-/** Without the ends of lines within a reason. */
+/** Without line breaks inside a reason. */
 const unwrapped = (text: string) => text.replaceAll(/\n {4}(?=\S)/g, ' ');
 
 /** Scaleway's answers: thirty types in each of the first three zones; the other six answer 404. */
@@ -35,7 +35,7 @@ function sixZonesAway(upstream: FakeUpstream) {
   }
 }
 
-describe('what a source cannot be used for', () => {
+describe('unusable data of a source', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
   beforeAll(async () => {
@@ -56,7 +56,7 @@ describe('what a source cannot be used for', () => {
     expect(stdout).toMatch(
       /^scaleway: changed, with 6 of 9 regions unread\n {2}96 rows, 90 new, .* 6 rejected\n/,
     );
-    // One reason for all of them, though each says its own zone.
+    // One reason for all of them, though each names a different zone.
     expect(unwrapped(stdout)).toMatch(/\n {2}6 unread_region: .*404.* \(nl-ams-1, nl-ams-2, nl-ams-3, …\)\n/);
     expect(stdout).toContain('see: fleetbook rejected scaleway');
 
@@ -73,7 +73,7 @@ describe('what a source cannot be used for', () => {
     });
   });
 
-  it('is listed by reason and row by row, a page at a time and whole as JSON', async () => {
+  it('is listed by reason and row by row, paged, and whole as JSON', async () => {
     const { stdout } = await operator('rejected', 'scaleway', '--limit', '2');
     expect(stdout).toMatch(/^scaleway: 6 rows cannot be used/);
     expect(stdout).toMatch(/6 unread_region: /);
@@ -105,7 +105,7 @@ describe('what a source cannot be used for', () => {
     created_at: '2022-02-14T10:11:26.567713',
   });
 
-  it('cannot steer the terminal, whatever its upstream says', async () => {
+  it('cannot control the terminal, for any text of its upstream', async () => {
     const organization = 'gone\x1b[2J\u202eevil\u009b1m';
     await writeFile(file, JSON.stringify([cluster('one\x1b]0;owned\x07', organization)]));
     const here = { ...env, CLUSTERS_URL: file };
@@ -132,7 +132,7 @@ describe('what a source cannot be used for', () => {
     });
   });
 
-  it('is a price that changed too much, which is taken once it is accepted', async () => {
+  it('includes a price that changed too much, which is stored once it is accepted', async () => {
     await using upstream = await fakeUpstream();
     const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };
     const sync = () => fleetbook(['sync', 'price-list'], here);
@@ -158,7 +158,7 @@ describe('what a source cannot be used for', () => {
     expect((await sync()).stdout).toMatch(/changed: 6 rows, 0 new, 1 changed, 0 retired, 0 rejected/);
   });
 
-  it('names a machine that was published and costs nothing now', async () => {
+  it('names a machine that was published and is now free', async () => {
     await using upstream = await fakeUpstream();
     const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };
     priceList(upstream);

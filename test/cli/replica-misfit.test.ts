@@ -29,7 +29,7 @@ describe('doctor', () => {
       .filter(({ check }) => check === 'replica')
       .map(({ verdict, found: what, mend }) => [verdict, what, mend]);
 
-  it('finds a replica and its primary well, and says nothing where readers read no replica', async () => {
+  it('accepts a replica and its primary, and reports nothing if readers read no replica', async () => {
     expect(await found({ DATABASE_URL: primary, READER_DATABASE_URL: replica })).toEqual([
       ['ok', 'readers read a replica, and DATABASE_URL for what it does not have yet', null],
     ]);
@@ -46,7 +46,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('names a replica without a primary, and one whose primary is a replica as well', async () => {
+  it('names a replica without a primary, and one whose primary is also a replica', async () => {
     expect(await found({ READER_DATABASE_URL: replica })).toEqual([
       ['problem', expect.stringContaining('no primary is configured'), 'name the primary in DATABASE_URL'],
     ]);
@@ -67,8 +67,8 @@ describe('doctor', () => {
   });
 });
 
-describe('serve, which starts all the same', () => {
-  /** What is logged as an error of the settings of PostgreSQL. */
+describe('serve, which starts in any case', () => {
+  /** The logged error of the settings of PostgreSQL. */
   async function told(env: Record<string, string>): Promise<string> {
     const { logger, lines } = keptLog();
     await using _ = await composeReader({ settings: readSettings({ REDIS_URL: NO_REDIS, ...env }) }, logger);
@@ -84,7 +84,7 @@ describe('serve, which starts all the same', () => {
     expect(await told({ READER_DATABASE_URL: replica })).toMatch(without);
   });
 
-  it('names a primary that is a replica as well, and a replica of another database', async () => {
+  it('names a primary that is also a replica, and a replica of another database', async () => {
     const again = `${replica}?target_session_attrs=any`;
     expect(await told({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toMatch(
       /leads to a replica as well/,
@@ -106,7 +106,7 @@ describe('work, which does not start', () => {
     ]);
   });
 
-  it('names a primary that is set to read only', async () => {
+  it('names a read-only primary', async () => {
     await using own = await createDatabase();
     await run(own.url, `alter database ${own.name} set default_transaction_read_only = on`);
     const { code, stderr } = await work(own.url);
@@ -118,7 +118,7 @@ describe('work, which does not start', () => {
     ]);
   });
 
-  it('and a command that writes on a standby says so as well', async () => {
+  it('and so does a command that writes on a standby', async () => {
     const refused = await run(replica, 'create table t ()').catch((error: unknown) => error);
     expect(postgresProblem(refused, { setting: 'DATABASE_URL', url: replica })).toMatch(
       /takes no writes \(.*\): name the primary in DATABASE_URL/,

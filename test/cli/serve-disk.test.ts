@@ -58,7 +58,7 @@ interface Serving extends AsyncDisposable {
   ready(): Promise<{ status: number; checks: Record<string, string> }>;
 }
 
-/** @param isDown its settings name servers that are not there */
+/** @param isDown whether its settings name servers that do not exist */
 async function serve(isDown: boolean, more: Record<string, string> = {}): Promise<Serving> {
   const [port, opsPort, nobody] = [await freePort(), await freePort(), await freePort()];
   const servers = isDown
@@ -135,8 +135,8 @@ const failures = async (serving: Serving, reason: string): Promise<number> => {
   return Number(found.exec(await serving.metrics())?.[1] ?? 0);
 };
 
-describe('a reader that is killed and started with everything down', () => {
-  it('gets ready and answers as before, as tier disk', async () => {
+describe('a reader that is killed and started with all servers down', () => {
+  it('becomes ready and answers as before, as tier disk', async () => {
     const { token } = await newToken();
     await publisher.publishDirty();
     await using before = await serve(false);
@@ -164,7 +164,7 @@ describe('a reader that is killed and started with everything down', () => {
     expect(await after.metrics()).toMatch(/fleetbook_reads_total\{.*tier="disk".*\} \d/);
   });
 
-  it('without SNAPSHOT_DIR it is alive, not ready, and answers 503', async () => {
+  it('without SNAPSHOT_DIR is alive, not ready, and answers 503', async () => {
     const { token } = await newToken();
     await using after = await serve(true, { SNAPSHOT_DIR: '' });
     const ready = await after.ready();
@@ -174,7 +174,7 @@ describe('a reader that is killed and started with everything down', () => {
     expect(await after.metrics()).not.toContain('fleetbook_disk_copy');
   });
 
-  it('a revoked token is refused', async () => {
+  it('rejects a revoked token', async () => {
     const { token, id } = await newToken();
     await publisher.publishDirty();
     await using before = await serve(false);
@@ -189,7 +189,7 @@ describe('a reader that is killed and started with everything down', () => {
     expect((await after.get('/v1/providers', token)).status).toBe(401);
   });
 
-  it('killed amid newer and newer prices, it gives one that was current a second before, or a later one', {
+  it('killed during many price changes, gives one that was current within the last second, or a later one', {
     timeout: 240_000,
   }, async () => {
     const { token } = await newToken();
@@ -219,8 +219,8 @@ describe('a reader that is killed and started with everything down', () => {
   });
 });
 
-describe('a folder that does not do', () => {
-  it('that cannot be made costs one line of log and is counted; serving goes on', async () => {
+describe('an unusable folder', () => {
+  it('that cannot be made costs one log line and is counted; serving continues', async () => {
     const { token } = await newToken();
     await publisher.publishDirty();
     const file = join(folder, 'a file');
@@ -232,7 +232,7 @@ describe('a folder that does not do', () => {
   });
 
   it.skipIf(process.getuid?.() !== 0)(
-    'that is full is counted, and used again when there is room',
+    'that is full is counted, and used again once there is room',
     async () => {
       const { token } = await newToken();
       await publisher.publishDirty();
@@ -250,7 +250,8 @@ describe('a folder that does not do', () => {
           await publisher.publishDirty();
           for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
         }
-        // A line when it cannot be used, and none more before it can be: a small value may still have found room.
+        // One line when it becomes unusable, and no more before it is usable: a small value may still have found
+        // room.
         const lines = serving.program.output().match(/SNAPSHOT_DIR (cannot be used|is written again)/g) ?? [];
         expect(lines.at(-1)).toBe('SNAPSHOT_DIR cannot be used');
         expect(lines.filter((line, i) => line === lines[i - 1])).toEqual([]);
@@ -292,7 +293,7 @@ it('several processes share one folder', async () => {
     for (const path of paths()) expect((await after.get(path, token)).tier).toBe('disk');
 });
 
-/** Documents in the copy that is in this folder. */
+/** Number of documents in the copy in this folder. */
 function copied(inFolder: string): number {
   const names = readdirSync(join(inFolder, 'fleetbook-copy-2'));
   return names.filter((name) => /^(providers|region-|columns-|clusters-|token-)/.test(name)).length;

@@ -66,7 +66,7 @@ function request(url: string, agent: Agent | false = false): Promise<Answer> {
 interface Serving extends AsyncDisposable {
   readonly program: Program;
   readonly url: string;
-  /** Pids of the processes that the program has started and that run. */
+  /** Pids of the program's running processes. */
   pids(): number[];
   metrics(): Promise<string>;
 }
@@ -99,7 +99,7 @@ async function serve(count: number): Promise<Serving> {
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 
-/** The sum of the series of that name whose labels hold the text. */
+/** The sum of the series of that name whose labels contain the text. */
 function series(text: string, name: string, labels = ''): number {
   let sum = 0;
   for (const line of text.split('\n')) {
@@ -113,7 +113,7 @@ const answered = (text: string, route: string) =>
   series(text, 'fleetbook_http_requests_total', `route="${route}",method="GET",status="200"`);
 
 describe('serve --processes', () => {
-  it('answers with every process on one port, and one scrape has the sums of all', async () => {
+  it('answers from each process on one port, and one scrape has the sums of all', async () => {
     await using serving = await serve(3);
     expect(serving.pids()).toHaveLength(3);
     const answers = await Promise.all(Array.from({ length: 12 }, () => request(`${serving.url}/readyz`)));
@@ -128,7 +128,7 @@ describe('serve --processes', () => {
     expect(text).toContain('process="api-primary"');
   });
 
-  it('replaces a killed process, keeps answering, and loses no counts', async () => {
+  it('replaces a killed process, continues to answer, and loses no counts', async () => {
     await using serving = await serve(2);
     const before = serving.pids();
     for (let i = 0; i < 6; i++) await request(`${serving.url}/v1/clusters`);
@@ -160,17 +160,17 @@ describe('serve --processes', () => {
     await until(async () => series(await serving.metrics(), 'fleetbook_serve_processes_ready') === 2);
     isOver = true;
     await clients;
-    // Once it is known to be dead nothing more is lost but what each client was waiting for then.
+    // Once its death is detected, nothing is lost except the requests that were waiting.
     expect(failures.length - lost).toBeLessThanOrEqual(3);
     expect(serving.pids()).toHaveLength(2);
     expect(serving.pids()).not.toContain(killed);
-    // The sum may lack only its answers since the last scrape.
+    // The sum may only lack its answers since the last scrape.
     expect(answered(await serving.metrics(), '/v1/clusters')).toBeGreaterThanOrEqual(6);
   });
 
-  it('answers on SIGTERM what every process has under way, tells them to close, and ends', async () => {
+  it('on SIGTERM finishes all active requests, announces the end of the connections, and ends', async () => {
     await using serving = await serve(2);
-    // Both have their connections to PostgreSQL and know the token: the kernel deals out by chance.
+    // Both have their connections to PostgreSQL and know the token: the kernel distributes connections randomly.
     for (let i = 0; i < 16; i++) await request(`${serving.url}/v1/clusters`);
     await using store = openStore({ url: db.url, role: 'owner', connections: 3 });
     const release = Promise.withResolvers<void>();
@@ -184,10 +184,10 @@ describe('serve --processes', () => {
     using agent = new KeptAgent();
     const path = `/v1/machines?provider=${sample.provider}&region=${sample.region}`;
     const underWay = Promise.all(Array.from({ length: 16 }, () => request(serving.url + path, agent.agent)));
-    // Told where it is awaited: a wait before that may fail.
+    // Checked where it is awaited: a wait before that may fail.
     underWay.catch(() => {});
     await until(async () => (await waitingForLocks(store.sql)) >= 2);
-    // Connections are accepted in the order of their coming: those from before are accepted when these are answered.
+    // Connections are accepted in order: earlier ones are accepted once these are answered.
     await Promise.all(Array.from({ length: 16 }, () => request(`${serving.url}/healthz`)));
     serving.program.child.kill('SIGTERM');
     await until(() =>
@@ -206,7 +206,7 @@ describe('serve --processes', () => {
     expect(serving.program.output()).toBe('');
   });
 
-  it('leaves no process behind when it is killed itself', async () => {
+  it('leaves no process when it is killed itself', async () => {
     await using serving = await serve(2);
     const pids = serving.pids();
     serving.program.child.kill('SIGKILL');
@@ -218,7 +218,7 @@ describe('serve --processes', () => {
     ).toBe(true);
   });
 
-  it('says in one line that the port is taken, and exits with 1', async () => {
+  it('reports in one line that the port is in use, and exits with 1', async () => {
     const taken = createServer();
     const port = await new Promise<number>((resolve) => {
       taken.listen(0, '127.0.0.1', () => resolve((taken.address() as { port: number }).port));
@@ -237,14 +237,14 @@ describe('serve --processes', () => {
     }
   });
 
-  it('says in one line what its processes lack', async () => {
+  it('reports in one line what its processes lack', async () => {
     const { DATABASE_URL: _, ...rest } = settings;
     const { code, stderr } = await fleetbook(['serve', '--processes', '2'], rest);
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/^fleetbook: DATABASE_URL is not set; .*\n$/);
   });
 
-  it.each(['0', 'many', '257', '-1', '1.5', ''])('takes no %j for a count', async (value) => {
+  it.each(['0', 'many', '257', '-1', '1.5', ''])('rejects %j as a count', async (value) => {
     const { code, stderr } = await fleetbook(['serve', `--processes=${value}`], settings);
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -252,7 +252,7 @@ describe('serve --processes', () => {
     });
   });
 
-  it('names the setting when that is wrong', async () => {
+  it('names the setting if it is wrong', async () => {
     const { code, stderr } = await fleetbook(['serve'], { ...settings, PROCESSES: 'all' });
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -261,7 +261,7 @@ describe('serve --processes', () => {
   });
 });
 
-it('a parent, such as `up`, starts several processes by the setting and hears the metrics of all', async () => {
+it('a parent, such as `up`, starts several processes by the setting and receives the metrics of all', async () => {
   await using processes = new Supervisor({ log: pino({ level: 'silent' }) });
   const env = {
     PATH: process.env.PATH,
@@ -277,7 +277,7 @@ it('a parent, such as `up`, starts several processes by the setting and hears th
   expect(series(text, 'fleetbook_serve_processes_ready')).toBe(2);
 });
 
-/** Connections that are kept for more requests until the end of the block. */
+/** Connections that stay open until the end of the block. */
 class KeptAgent implements Disposable {
   readonly agent = new Agent({ keepAlive: true });
   [Symbol.dispose](): void {

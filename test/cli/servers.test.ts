@@ -8,7 +8,7 @@ import { Supervisor } from '../../src/processes/supervisor.ts';
 import { until } from '../support/until.ts';
 import { temporaryHome } from '../support/up.ts';
 
-it('keeps the servers of `up` running: at the same address and, for PostgreSQL, with the same data', async () => {
+it('replaces failed servers of `up`: at the same address and, for PostgreSQL, with the same data', async () => {
   await using home = await temporaryHome();
   const logged: { readonly msg: string }[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) });

@@ -35,7 +35,7 @@ beforeAll(async () => {
     address: 'ada@desk',
     reason: 'prices are wrong',
   });
-  // 25 regions: one was never read, one is not read any more.
+  // 25 regions: one was never read, one is no longer read.
   await store.sql`
     with p as (insert into providers (id, name) values (77, 'Acme') returning id),
     r as (insert into regions (provider_id, code, name)
@@ -53,7 +53,7 @@ afterAll(() => closing.disposeAsync());
 const json = async (...args: string[]) => JSON.parse((await fleetbook([...args, '--json'], env)).stdout);
 
 describe('source list', () => {
-  it('shows each source that is configured or stored, with its state, schedule in words and next slots', async () => {
+  it('shows each configured or stored source, with its state, schedule in words and next slots', async () => {
     const listed = (await json('source', 'list')) as ListedSource[];
     expect(listed.map(({ id, adapter, kind, state }) => [id, adapter, kind, state])).toEqual([
       ['hetzner', 'hetzner', 'catalogue', 'on'],
@@ -95,7 +95,7 @@ describe('source list', () => {
     expect(wide).toContain('watched, and every day at 05:40, 15:40 and 17:40\n');
   });
 
-  it('tells a new installation what it lacks', async () => {
+  it('shows a new installation its missing parts', async () => {
     await using empty = await createDatabase();
     expect(await fleetbook(['source', 'list'], { DATABASE_URL: empty.url })).toEqual({
       code: 0,
@@ -106,7 +106,7 @@ describe('source list', () => {
 });
 
 describe('source show', () => {
-  it('shows the freshness of every region, the oldest first, a page at a time', async () => {
+  it('shows the freshness of each region, oldest first, paged', async () => {
     const all = await sourceRegions(store.sql, 'hetzner', undefined);
     expect(all.total).toBe(25);
     expect(all.rows.map(({ code }) => code)).toEqual([
@@ -122,7 +122,7 @@ describe('source show', () => {
     expect(await sourceRegions(store.sql, 'gone', 10)).toEqual({ total: 0, rows: [] });
   });
 
-  it('shows slots, regions and where each setting comes from, and no secret', async () => {
+  it('shows slots, regions and the origin of each setting, and no secret', async () => {
     const shown = await fleetbook(['source', 'show', 'hetzner', '--limit', '2'], env);
     expect({ ...shown, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
     expect(shown.stdout).toMatch(
@@ -147,7 +147,7 @@ describe('source show', () => {
     expect(shown.stdout + JSON.stringify(whole)).not.toContain('hunter2');
   });
 
-  it('says why a source is not read, and what to do', async () => {
+  it('states why a source is not read, with the remedy', async () => {
     const text = async (id: string) =>
       (await fleetbook(['source', 'show', id], env)).stdout.replaceAll(/\s+/g, ' ');
     expect(await text('linode')).toMatch(

@@ -29,7 +29,7 @@ async function sync() {
 const retire = (...options: string[]) => fleetbook(['source', 'retire', 'hetzner', ...options], env);
 const status = async () => JSON.parse((await fleetbook(['status', '--json'], env)).stdout)[0];
 
-it('a source that is not configured any more is named, and is retired when it is said so', {
+it('an unconfigured source is named, and is retired by its command', {
   timeout: 240_000,
 }, async () => {
   expect((await sync()).code).toBe(0);
@@ -94,7 +94,7 @@ it('a source that is not configured any more is named, and is retired when it is
   expect(prices.prices).toHaveLength(2);
 });
 
-it('a source is disabled with who and why, is not synced by hand then, and is enabled again', {
+it('a source is disabled with operator and reason, is then not synced by command, and is enabled again', {
   timeout: 240_000,
 }, async () => {
   const on = { ...env, HETZNER_URL: 'http://127.0.0.1:1' };
@@ -133,7 +133,7 @@ it('a source is disabled with who and why, is not synced by hand then, and is en
   expect((await sync()).stdout).toMatch(/^hetzner: unchanged: 3 rows/);
 });
 
-it('a worker names it when it starts, and knows from then on what is configured', {
+it('a worker logs it at its start, and then knows the configured sources', {
   timeout: 240_000,
 }, async () => {
   const LINODE_URL = 'http://127.0.0.1:1';
@@ -145,7 +145,7 @@ it('a worker names it when it starts, and knows from then on what is configured'
   expect(known.map(({ id }) => id)).toEqual(['exchange-rates', 'hetzner', 'linode']);
 });
 
-it('is not taken for a yes: any other answer', async () => {
+it('is not confirmed by any other answer than yes', async () => {
   const answered = async (answer: string) => {
     const input = Object.assign(new PassThrough(), { isTTY: true });
     input.write(`${answer}\n`);

@@ -16,7 +16,7 @@ afterAll(() => commands[Symbol.asyncDispose]());
 const run = (...args: string[]) => fleetbook(args, commands.env);
 const BY = ['--by', 'ada@desk', '--reason', 'it hangs'];
 
-it('the run of a source that is under way is cancelled with who and why', async () => {
+it('an active run is cancelled with operator and reason', async () => {
   const { store } = commands.scene;
   await registerSource(store.db, { id: 'acme', kind: 'catalogue', adapter: 'test' });
   expect(await run('source', 'cancel', 'acme', ...BY)).toEqual({
@@ -46,7 +46,7 @@ it('the run of a source that is under way is cancelled with who and why', async 
   });
 });
 
-it('several sources are disabled and enabled at once; one that fails does not stop the others', async () => {
+it('several sources are disabled and enabled at once; a failure of one does not stop the others', async () => {
   const { store } = commands.scene;
   for (const id of ['one', 'two']) await registerSource(store.db, { id, kind: 'catalogue', adapter: 'test' });
   const disabled = await run('source', 'disable', 'one', 'nobody', 'two', 'one', ...BY);

@@ -58,14 +58,14 @@ describe('the next slot', () => {
 });
 
 describe('the table', () => {
-  it('shows a source a row, in UTC, and nothing below it where all is well', () => {
+  it('shows a source a row, in UTC, and nothing below it without problems', () => {
     expect(lines(statusTable([source()], NOW))).toEqual([
       'SOURCE   LAST RUN  OUTCOME    LAST GOOD  NEXT UTC  KNOWN  PUBLISHED',
       'hetzner  13 min    unchanged  13 min     10:17     108    84',
     ]);
   });
 
-  it('fits 80 columns whatever it holds, and keeps ids apart by their ends', () => {
+  it('fits 80 columns with any content, and shows the distinct ends of ids', () => {
     const worst = {
       lastRun: run('interrupted', '2026-11-22T07:31:00Z'),
       verifiedAt: '2026-11-22T07:31:00Z',
@@ -88,7 +88,7 @@ describe('the table', () => {
     expect(lines(statusTable([source({ id: 'x'.repeat(40) })], NOW, 200))[1]).toContain('x'.repeat(40));
   });
 
-  it('tells the error of the last run below it, wrapped', () => {
+  it('shows the error of the last run below it, wrapped', () => {
     const error = `GET https://api.hetzner.example/v1/server_types?page=1&per_page=50 answered 503 ${'again and '.repeat(9)}`;
     const failed = run('failed', '2026-11-22T09:17:00Z', error.trim());
     const shown = lines(statusTable([source({ lastRun: failed, lastEnded: failed })], NOW));
@@ -98,7 +98,7 @@ describe('the table', () => {
     expect(shown.slice(3).join(' ').replaceAll(/\s+/g, ' ')).toBe(`hetzner: ${error.trim()}`);
   });
 
-  it('keeps the last error while the source is tried again', () => {
+  it('keeps the last error while the source is retried', () => {
     const shown = statusTable(
       [
         source({
@@ -114,7 +114,7 @@ describe('the table', () => {
     );
   });
 
-  it('shows a disabled source without a next slot, with who disabled it and how to enable it', () => {
+  it('shows a disabled source without a next slot, with its operator and the command that enables it', () => {
     const disabled = { at: '2026-11-22T07:30:00Z', by: 'ada@desk', reason: 'prices are wrong' };
     const shown = lines(statusTable([source({ disabled, nextSlot: null })], NOW));
     expect(shown[1]).toMatch(/^hetzner {2}13 min {4}unchanged {2}13 min {5}disabled /);
@@ -123,7 +123,7 @@ describe('the table', () => {
     );
   });
 
-  it('tells what waits for a person', () => {
+  it('shows pending decisions', () => {
     const shown = statusTable(
       [source({ held: 1, quarantined: 6 }), source({ id: 'b', quarantined: 1 })],
       NOW,

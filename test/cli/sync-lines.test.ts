@@ -1,4 +1,4 @@
-/** What `fleetbook sync` writes fits a terminal of eighty columns. */
+/** The output of `fleetbook sync` fits a terminal of eighty columns. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { progressBar } from '../../src/cli/sources/sync.ts';
 import { fitted } from '../../src/cli/terminal/output.ts';
@@ -21,7 +21,7 @@ describe('the progress of a sync', () => {
     return written.map((text) => text.replace('\r\x1b[K', ''));
   }
 
-  it('is a bar that fills towards what the last run saw', () => {
+  it('is a bar relative to the last run’s total', () => {
     expect(drawn('hetzner', 2000, 80, 1000, 5000)).toEqual([
       `hetzner ${'█'.repeat(15)}${'░'.repeat(15)} 50 % 1000 rows`,
       `hetzner ${'█'.repeat(30)} 100 % 5000 rows`,
@@ -30,7 +30,7 @@ describe('the progress of a sync', () => {
   });
 
   it.each([200, 80, 60, 40, 30, undefined])(
-    'is one line on %s columns, however long the id is',
+    'is one line on %s columns, for an id of any length',
     (columns) => {
       for (const label of ['x', 'a-source-with-quite-a-name', 'y'.repeat(100)])
         for (const expected of [undefined, 1_000_000])
@@ -41,7 +41,7 @@ describe('the progress of a sync', () => {
     },
   );
 
-  it('is a line now and then where nobody sees a bar', () => {
+  it('is an occasional line without a terminal', () => {
     const written: string[] = [];
     const bar = progressBar('s', 10, {
       isTTY: false,
@@ -53,7 +53,7 @@ describe('the progress of a sync', () => {
   });
 });
 
-it('lines that are too long go on in the next one, as far indented', () => {
+it('long lines continue in the next one with the same indentation', () => {
   expect(fitted(['short', '  one two three four', `    ${'x'.repeat(30)}`], 12)).toEqual([
     'short',
     ...['  one two', '    three', '    four'],
@@ -61,7 +61,7 @@ it('lines that are too long go on in the next one, as far indented', () => {
   ]);
 });
 
-describe('the end of a sync', { timeout: 240_000 }, () => {
+describe('the result of a sync', { timeout: 240_000 }, () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
   beforeAll(async () => {
@@ -71,7 +71,7 @@ describe('the end of a sync', { timeout: 240_000 }, () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  /** Hetzner with twenty types. `broken` of them lack their cores, and every price is multiplied. */
+  /** Hetzner with twenty types. `broken` of them lack their cores, and each price is multiplied. */
   async function sync(broken: number, factor: number, more: Record<string, string> = {}) {
     await using upstream = await fakeUpstream();
     const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
@@ -111,7 +111,7 @@ describe('the end of a sync', { timeout: 240_000 }, () => {
     expect(stderr).toMatch(/\nfleetbook: {3}see: fleetbook hold show hetzner\n/);
   });
 
-  it('without an exchange rate names the currency and the remedy, as the status does', async () => {
+  it('without an exchange rate names the currency and the remedy, like the status', async () => {
     await using database = await createDatabase();
     const dollars = { DATABASE_URL: database.url, CATALOGUE_CURRENCY: 'USD' };
     const note =

@@ -10,7 +10,7 @@ import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 
-// Every command is a process, and a busy machine starts processes slowly.
+// Each command is a process, and a busy machine starts processes slowly.
 describe('token', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
@@ -39,7 +39,7 @@ describe('token', () => {
     return grants.map((grant) => grant !== undefined);
   };
 
-  it('list says that there is none, and how to make one', async () => {
+  it('list without tokens shows how to create one', async () => {
     expect(await token('list')).toEqual({
       code: 0,
       stdout: 'there is no token; create one: fleetbook token create --org <slug>\n',
@@ -56,7 +56,7 @@ describe('token', () => {
     });
   });
 
-  it('create --json prints one object with the token in it, and nothing else anywhere', async () => {
+  it('create --json prints one object with the token, and nothing else anywhere', async () => {
     const made = await json(
       ...[
         'create',
@@ -84,7 +84,7 @@ describe('token', () => {
     expect(await accepted(made.token)).toEqual([true, true]);
   });
 
-  it('list shows whose each is, what for and until when, and never a token or its hash', async () => {
+  it('list shows organization, purpose and expiry of each, and never a token or its hash', async () => {
     await json('create', '--org', 'other');
     const { stdout } = await token('list');
     expect(stdout).toMatch(/^ID {2}NAME {9}ORGANIZATION {2}SCOPES +STATE {2}MADE +EXPIRES +LAST USED\n/);
@@ -111,7 +111,7 @@ describe('token', () => {
     ]);
   });
 
-  it('rotate makes a token of the same kind and revokes the old one at once, on every reader', async () => {
+  it('rotate creates a token of the same kind and revokes the old one at once, on each reader', async () => {
     const old = await json('create', '--org', 'acme', '--scope', 'machines:read', '--expires', '30d');
     expect(await accepted(old.token)).toEqual([true, true]);
     const { code, stdout, stderr } = await token('rotate', String(old.id));
@@ -131,7 +131,7 @@ describe('token', () => {
     });
   });
 
-  it('rotate --grace lets the old one be good until then, and never for longer than it was', async () => {
+  it('rotate --grace keeps the old one valid until then, and never longer than before', async () => {
     const old = await json('create', '--org', 'acme', '--name', 'nightly');
     const rotated = await json('rotate', String(old.id), '--grace', '1h');
     expect(rotated).toEqual({
@@ -156,7 +156,7 @@ describe('token', () => {
     expect(again.expiresAt).toBe(short.expiresAt);
   });
 
-  it('rotate leaves a token alone that is not good any more', async () => {
+  it('rotate does not change an invalid token', async () => {
     const { id } = await json('create', '--org', 'acme');
     expect(await json('revoke', String(id))).toEqual({
       id,
@@ -184,7 +184,7 @@ describe('token', () => {
     expect(await tokens()).toEqual(before);
   });
 
-  it('rotate says what a wrong grace or id should be', async () => {
+  it('rotate states the valid format of a grace period or id', async () => {
     expect(await token('rotate', '1', '--grace', 'soon')).toEqual({
       code: 2,
       stdout: '',
@@ -194,7 +194,7 @@ describe('token', () => {
     expect([readGrace('30m'), readGrace('1h'), readGrace('7d')]).toEqual([1_800_000, 3_600_000, 604_800_000]);
   });
 
-  it('list shows when a token was last used, once the process that served it has written that', async () => {
+  it('list shows the last use of a token, once its process has written it', async () => {
     const made = await json('create', '--org', 'acme');
     const before = await scene.sql`select version, published_version from tokens where id = ${made.id}`;
     {
@@ -212,7 +212,7 @@ describe('token', () => {
     expect((await token('list')).stdout).toMatch(/ never +\d+ (s|min) ago\n$/);
   });
 
-  it('says so when the cache is away, and readers may be late', async () => {
+  it('a command reports that the cache is away, and that readers may be late', async () => {
     const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
     const { id } = await json('create', '--org', 'acme');
     const { code, stderr } = await fleetbook(['token', 'rotate', String(id)], away);
@@ -225,7 +225,7 @@ describe('token', () => {
   });
 });
 
-it('a table of tokens tells how long ago each was used', () => {
+it('a table of tokens shows the age of each last use', () => {
   const token = {
     id: 7,
     organization: 'acme',

@@ -22,7 +22,7 @@ interface Machine {
   name: string;
 }
 
-/** Every machine that can be found through the API, by provider name. */
+/** All machines in the API, by provider name. */
 async function published(up: Up): Promise<Map<string, Machine[]>> {
   const found = new Map<string, Machine[]>();
   for (const provider of (await up.json('/v1/providers')) as Provider[]) {
@@ -51,7 +51,7 @@ async function redisPid(port: number): Promise<number> {
   throw new Error(`no Redis on port ${port}`);
 }
 
-/** Checks the examples of README and docs/api.md. Ids are the same at every first start. */
+/** Checks the examples of README and docs/api.md. Ids are the same at each first start. */
 async function answersAsThePagesShow(up: Up): Promise<void> {
   const examples = pageExamples();
   expect(examples.map(({ path }) => path)).toContain('/v1/machines/13/prices');
@@ -66,7 +66,7 @@ async function answersAsThePagesShow(up: Up): Promise<void> {
 const timeless = (text: string) => text.replace(/"from":"[^"]+Z"/g, '"from":""');
 
 describe('fleetbook up', () => {
-  it('shows the sample, answers the same when Redis is killed, stops whole, and finds its data again', async () => {
+  it('shows the sample, answers the same after Redis is killed, stops completely, and finds its data again', async () => {
     await using home = await temporaryHome();
     const paths: string[] = [];
     const before = new Map<string, string>();
@@ -165,14 +165,14 @@ describe('fleetbook up', () => {
     expect(await up.json('/v1/clusters')).toEqual([]);
   });
 
-  it('is ready although a source cannot be read, and says which and why', async () => {
+  it('is ready although a source cannot be read, and names it with the reason', async () => {
     await using home = await temporaryHome();
     await using up = await startUp(home.path, { LINODE_URL: 'http://127.0.0.1:1' });
     expect(up.output()).toMatch(/linode: failed: .*127\.0\.0\.1:1/);
     expect(await up.json('/v1/providers')).toEqual([]);
   }, 240_000);
 
-  it('names the setting when a port is taken, and starts nothing', async () => {
+  it('names the setting if a port is in use, and starts nothing', async () => {
     await using home = await temporaryHome();
     const taken = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -190,7 +190,7 @@ describe('fleetbook up', () => {
     });
   });
 
-  it('shares its settings with commands, also those that the file of sources names, and is found by a second one', async () => {
+  it('shares its settings with commands, including those of the file of sources, and is found by a second one', async () => {
     await using home = await temporaryHome();
     const file = `${home.path}/sources.json`;
     writeFileSync(
@@ -233,7 +233,7 @@ describe('npm start', () => {
   it.each([
     ['SIGTERM to npm', ['SIGTERM']],
     ['a Ctrl-C that npm repeats', ['SIGINT', 'SIGINT']],
-  ] as const)('stops whole at %s', { timeout: 240_000 }, async (_, signals) => {
+  ] as const)('stops completely at %s', { timeout: 240_000 }, async (_, signals) => {
     await using home = await temporaryHome();
     const running = `${home.path}/sample/running.json`;
     const opsPort = await freePort();
@@ -273,11 +273,11 @@ describe('npm start', () => {
   });
 });
 
-/** Kills the processes of a group that are left. */
+/** Kills the remaining processes of a group. */
 function endGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // None is left.
+    // No process is left.
   }
 }

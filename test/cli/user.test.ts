@@ -5,7 +5,7 @@ import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 
-// Every command is a process, and a busy machine starts processes slowly.
+// Each command is a process, and a busy machine starts processes slowly.
 describe('user', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
@@ -32,7 +32,7 @@ describe('user', () => {
     return `${user.first_name} ${user.last_name}`;
   };
 
-  it('list shows the creators of an organization’s clusters, and none of another one', async () => {
+  it('list shows only the creators of an organization’s clusters', async () => {
     const [ofA, ofEmpty, json] = await Promise.all([
       user('list', '--org', 'a'),
       user('list', '--org', 'empty'),
@@ -49,7 +49,7 @@ describe('user', () => {
     ]);
   });
 
-  it('rename shows another name in the clusters of every reader at once', async () => {
+  it('rename shows another name in the clusters of each reader at once', async () => {
     expect(await creator(sample.a)).toBe('Ann cluster-test');
     const renamed = await user('rename', '1', '--org', 'a', '--first-name', 'Änne', '--last-name', 'Ørsted');
     expect(renamed).toEqual({
@@ -61,7 +61,7 @@ describe('user', () => {
     expect(await creator(sample.b)).toBe('Ann cluster-test');
   });
 
-  it('delete leaves clusters without a name, and --json tells what it did', async () => {
+  it('delete leaves clusters without a name, and --json reports its effects', async () => {
     const { code, stdout, stderr } = await user('delete', '3', '--org', 'a', '--json');
     expect({ code, stderr, told: JSON.parse(stdout) }).toEqual({
       code: 0,

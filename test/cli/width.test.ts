@@ -1,4 +1,4 @@
-/** Output of listing commands on a terminal of 80 columns: every line fits, and no word is broken. */
+/** Output of listing commands on a terminal of 80 columns: each line fits, and no word is broken. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { auditCommand } from '../../src/cli/accounts/audit.ts';
 import { listOrgs } from '../../src/cli/accounts/org.ts';
@@ -113,7 +113,7 @@ afterAll(async () => {
   await opened.disposeAsync();
 });
 
-/** What a command prints. */
+/** The output of a command. */
 async function printed(command: () => Promise<void>): Promise<string> {
   let text = '';
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {

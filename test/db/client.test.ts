@@ -73,7 +73,7 @@ describe('a server that dies while a connection opens', () => {
 });
 
 describe('arrays', () => {
-  it('come back as they were sent', async () => {
+  it('return unchanged', async () => {
     await using store = open('arrays', 1);
     const texts = ['', 'a', 'NULL', 'null', '{}', '"', '\\', ',', 'ä🚀', 'a\nb', ' '];
     const [row] = await store.sql`

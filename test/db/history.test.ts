@@ -110,7 +110,7 @@ describe('a mark in the cache', () => {
   });
 
   it.each([null, undefined, '', 'x', '12', '-1 7 1 5 6', '1e9 7', '9999999999999999 7 1 5 6'])(
-    '%j is none',
+    '%j is not a mark',
     (text) => {
       expect(readMark('one', text)).toBeUndefined();
     },

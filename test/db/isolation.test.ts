@@ -319,7 +319,7 @@ describe('by the predicates alone', () => {
     },
   );
 
-  it('a region that only clusters name is no document of the catalogue', async () => {
+  it('a region that only clusters name is not a document of the catalogue', async () => {
     const cellars = await scene.sql<
       { id: number }[]
     >`select id from regions where organization_id is not null`;
@@ -358,7 +358,7 @@ describe('the database itself', () => {
       'a disk’s cluster is its organization’s',
       `update disks d set position = d.cluster_id, cluster_id = (select id from clusters c where c.organization_id <> d.organization_id limit 1)`,
     ],
-  ])('sees to it that %s', async (_, statement) => {
+  ])('guarantees that %s', async (_, statement) => {
     await expect(scene.sql.unsafe(statement)).rejects.toMatchObject({ code: '23503' });
   });
 

@@ -38,7 +38,7 @@ describe('a token', () => {
     expect(everything).not.toContain(token.slice(3, 20));
   });
 
-  it('works for its own organization until it expires', async () => {
+  it('is valid for its organization until it expires', async () => {
     const other = await scene.organization('other');
     const { token } = await createToken(scene.store.db, {
       organizationId,

@@ -10,7 +10,7 @@ describe('the cost-optimized limits', () => {
     { cpu: 2, ram: 16 },
     { cpu: 32, ram: 1 },
     { cpu: 1, ram: 1 },
-  ])('hold for %o, on the boundary or inside', (machine) => {
+  ])('hold for %o, exactly at the limit or inside', (machine) => {
     expect(limitBroken(machine)).toBeUndefined();
   });
 

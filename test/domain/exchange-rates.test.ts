@@ -15,12 +15,12 @@ describe('exchange rates', () => {
     expect(exchangeRates(reference, 'EUR', on('2026-11-13'))).toMatchObject({ USD: '0.8', GBP: '1.25' });
   });
 
-  it('hold through their seventh day and not on the eighth', () => {
+  it('are valid through their seventh day and not on the eighth', () => {
     expect(exchangeRates(reference, 'USD', new Date('2026-11-20T23:59:59Z'))).toMatchObject({ EUR: '1.25' });
     expect(exchangeRates(reference, 'USD', new Date('2026-11-21T00:00:01Z'))).toEqual({});
   });
 
-  it('are none where the published currency is unknown, or the day is no day', () => {
+  it('are absent if the published currency is unknown or the date is invalid', () => {
     expect(exchangeRates(reference, 'XXX', on('2026-11-13'))).toEqual({});
     expect(exchangeRates({ ...reference, asOf: 'soon' }, 'USD', on('2026-11-13'))).toEqual({});
   });

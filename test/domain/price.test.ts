@@ -10,7 +10,7 @@ import {
 
 const usd = (amount: string, per: BillingPeriod = 'hour'): SourcePrice => ({ amount, per, currency: 'USD' });
 
-/** A non-negative decimal: `digits` / 10^`places`, and how it may be written. */
+/** A non-negative decimal: `digits` / 10^`places`, in any spelling. */
 const written = fc
   .record({ digits: fc.bigInt({ min: 0n, max: 10n ** 21n }), places: fc.integer({ min: 0, max: 20 }) })
   .map(({ digits, places }) => {
@@ -18,7 +18,7 @@ const written = fc
     return { digits, places, text: places === 0 ? text : `${text.slice(0, -places)}.${text.slice(-places)}` };
   });
 
-/** numerator / denominator at 18 places, rounded half to even, in integers alone. */
+/** numerator / denominator at 18 places, rounded half to even, with integers only. */
 function halfEven(numerator: bigint, denominator: bigint): bigint {
   const scaled = numerator * 10n ** 18n;
   const quotient = scaled / denominator;
@@ -89,12 +89,12 @@ describe('decimal', () => {
     '1e1000',
     '٣',
     '5€',
-  ])('refuses the text %j', (text) => {
+  ])('rejects the text %j', (text) => {
     expect(decimal(text)).toBeUndefined();
   });
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-    'refuses the number %d',
+    'rejects the number %d',
     (value) => {
       expect(decimal(value)).toBeUndefined();
     },
@@ -110,7 +110,7 @@ describe('decimal', () => {
     );
   });
 
-  it('keeps every written amount exactly, whatever zeros surround it', () => {
+  it('keeps each written amount exactly, with any zeros around it', () => {
     fc.assert(
       fc.property(
         written,
@@ -125,7 +125,7 @@ describe('decimal', () => {
     );
   });
 
-  it('reads its own answer as itself', () => {
+  it('reads its result unchanged', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
         const once = decimal(value) ?? '';
@@ -195,11 +195,11 @@ describe('the price per minute', () => {
     );
   });
 
-  it('takes no rate where the source already counts in the published currency', () => {
+  it('ignores a rate if the source already uses the published currency', () => {
     expect(pricePerMinute(usd('0.06'), 'USD', { USD: '2' })).toBe('0.001');
   });
 
-  it('is not guessed where the currency has no rate', () => {
+  it('is undefined if the currency has no rate', () => {
     const price: SourcePrice = { amount: '0.06', per: 'hour', currency: 'GBP' };
     expect(pricePerMinute(price, 'USD', { EUR: '1.08' })).toBeUndefined();
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { groupReasons, rejectionCode } from '../../src/domain/rejected-rows.ts';
 
-describe('reasons of rows that cannot be used', () => {
-  it('are one where they differ only in the row’s own names, values and positions', () => {
+describe('reasons of unusable rows', () => {
+  it('are equal if they differ only in the row’s names, values and positions', () => {
     const rows = [
       {
         key: 'a@x',
@@ -40,7 +40,7 @@ describe('reasons of rows that cannot be used', () => {
     ]);
   });
 
-  it('have a kind of their own for what an operator has yet to say', () => {
+  it('have a separate kind for a missing rule of an operator', () => {
     expect(rejectionCode({ key: 'k', reason: 'machine is missing', waits: true })).toBe('incomplete');
     expect(rejectionCode({ key: 'k', reason: 'ncpus is missing' })).toBe('invalid');
   });

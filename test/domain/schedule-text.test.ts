@@ -39,11 +39,11 @@ describe('a schedule in words', () => {
     '5 4 L * *',
     '5 8-18 * * *',
     '5-9 * * * *',
-  ])('%s stays as it is, since it would be put wrongly', (cron) => {
+  ])('%s stays unchanged, since its words would be wrong', (cron) => {
     expect(scheduleInWords(cron)).toBe(`cron ${cron} UTC`);
   });
 
-  it('is there for the default of every adapter', () => {
+  it('exists for the default of each adapter', () => {
     const all = [...catalogueAdapters, ...clusterAdapters, ecb].map(
       ({ id, schedule }) => [id, schedule, scheduleInWords(schedule)] as const,
     );
@@ -51,7 +51,7 @@ describe('a schedule in words', () => {
     expect(all.filter(([, , words]) => words.startsWith('cron'))).toEqual([]);
   });
 
-  it('that says every so many minutes or hours is true of each slot', () => {
+  it('with a step of minutes or hours is true of each slot', () => {
     for (const cron of [
       '2-57/5 * * * *',
       '*/15 * * * *',

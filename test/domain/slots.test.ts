@@ -16,7 +16,7 @@ describe('the slots of a schedule', () => {
     ['0 3 * * 1', '2026-03-03T12:00:00.000Z', '2026-03-02T03:00:00Z', '2026-03-09T03:00:00Z'],
     ['0 0 29 2 *', '2026-03-01T00:00:00.000Z', '2024-02-29T00:00:00Z', '2028-02-29T00:00:00Z'],
     ['0 0 1 1 *', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z'],
-    // Where clocks of many zones are put forward and back: not ours.
+    // Clock changes of other time zones have no effect.
     ['30 2 * * *', '2026-03-29T03:00:00.000Z', '2026-03-29T02:30:00Z', '2026-03-30T02:30:00Z'],
     ['30 2 * * *', '2026-10-25T02:29:59.999Z', '2026-10-24T02:30:00Z', '2026-10-25T02:30:00Z'],
     ['30 1 * * *', '2026-10-25T01:45:00.000Z', '2026-10-25T01:30:00Z', '2026-10-26T01:30:00Z'],
@@ -26,7 +26,7 @@ describe('the slots of a schedule', () => {
   });
 
   it.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'])(
-    'are those of UTC in %s, each once, through both days on which clocks there are put forward and back',
+    'are those of UTC in %s, each once, through both days of clock changes there',
     (zone) => {
       vi.stubEnv('TZ', zone);
       const days = ['2026-03-08', '2026-03-29', '2026-04-05', '2026-10-04', '2026-10-25', '2026-11-01'];
@@ -81,7 +81,7 @@ describe('the slots of a schedule', () => {
     );
   });
 
-  it('give each job an id of its own, of which the queue admits every character', () => {
+  it('give each job a unique id, of characters that the queue accepts', () => {
     const lineage = '0c1d8b6e-9a6f-4a0e-8b57-3f1f6f0b7a11';
     expect(jobId('hetzner', '2026-03-01T10:17:00Z', lineage)).toBe('hetzner-2026-03-01T10-17-00Z-0c1d8b6e');
     expect(jobId('a-1', '2026-03-01T10:17:00Z', lineage)).not.toContain(':');

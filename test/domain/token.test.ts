@@ -5,7 +5,7 @@ import { hashToken, isWellFormedToken, newToken } from '../../src/domain/token.t
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = fc.constantFrom(...ALPHABET);
 
-/** CRC-32 bit by bit (ISO 3309, polynomial 0xEDB88320), so that the test does not trust what it tests. */
+/** CRC-32 bit by bit (ISO 3309, polynomial 0xEDB88320), so that the test does not rely on the tested code. */
 function crc32(text: string): number {
   let crc = 0xffffffff;
   for (const byte of Buffer.from(text)) {
@@ -15,7 +15,7 @@ function crc32(text: string): number {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** The token that the contract gives for 30 random characters. */
+/** The contract's token for 30 random characters. */
 function tokenOf(random: string): string {
   let rest = crc32(`fb_${random}`);
   let checksum = '';
@@ -32,7 +32,7 @@ describe('a new token', () => {
   it.each([
     ['operator', 'fbo_'],
     ['session', 'fbs_'],
-  ] as const)('of kind %s begins with %s, and is of no other kind', (kind, prefix) => {
+  ] as const)('of kind %s begins with %s, and has no other kind', (kind, prefix) => {
     const made = newToken(kind);
     expect(made).toMatch(new RegExp(`^${prefix}[0-9A-Za-z]{36}$`));
     const kinds = (['api', 'operator', 'session'] as const).filter((each) => isWellFormedToken(made, each));
@@ -49,7 +49,7 @@ describe('a new token', () => {
     }
   });
 
-  it('is another one each time, from the whole alphabet', () => {
+  it('differs each time, and uses the whole alphabet', () => {
     const made = Array.from({ length: 200 }, newToken);
     expect(new Set(made).size).toBe(200);
     expect(new Set(made.join('').slice(0)).size).toBe(63);
@@ -65,7 +65,7 @@ describe('the checksum', () => {
     );
   });
 
-  it('rejects a token with any single character changed to any other', () => {
+  it('rejects a token with any single changed character', () => {
     const good = tokenOf('0Az9'.repeat(7).concat('xY'));
     for (let position = 0; position < good.length; position++) {
       for (const other of `${ALPHABET}_- .\n`) {
@@ -76,7 +76,7 @@ describe('the checksum', () => {
     }
   });
 
-  it('rejects two neighbours in each other’s place', () => {
+  it('rejects two swapped neighbours', () => {
     fc.assert(
       fc.property(token, fc.integer({ min: 3, max: 37 }), (text, at) => {
         fc.pre(text[at] !== text[at + 1]);
@@ -90,12 +90,12 @@ describe('the checksum', () => {
     ['nothing', ''],
     ['another prefix', tokenOf('0'.repeat(30)).replace('fb_', 'fc_')],
     ['a capital prefix', tokenOf('0'.repeat(30)).replace('fb_', 'FB_')],
-    ['a character more', `${tokenOf('0'.repeat(30))}0`],
-    ['a character less', tokenOf('0'.repeat(30)).slice(0, -1)],
-    ['a line break after it', `${tokenOf('0'.repeat(30))}\n`],
+    ['an extra character', `${tokenOf('0'.repeat(30))}0`],
+    ['a missing character', tokenOf('0'.repeat(30)).slice(0, -1)],
+    ['a line break at the end', `${tokenOf('0'.repeat(30))}\n`],
     ['a space before it', ` ${tokenOf('0'.repeat(30))}`],
-    ['random text longer, its checksum right', tokenOf('0'.repeat(31))],
-    ['random text shorter, its checksum right', tokenOf('0'.repeat(29))],
+    ['longer random text with a correct checksum', tokenOf('0'.repeat(31))],
+    ['shorter random text with a correct checksum', tokenOf('0'.repeat(29))],
   ])('rejects %s', (_, text) => {
     expect(isWellFormedToken(text)).toBe(false);
   });

@@ -55,7 +55,7 @@ describe('while all servers run', () => {
     expect(await portOf(store)).toBe(servers[expected].port);
   });
 
-  it('a hung host does not use up the connection timeout', async () => {
+  it('a hanging host does not use up the connection timeout', async () => {
     await using deaf = await deafServer();
     await using store = open(withFirst(deaf.host));
     const began = performance.now();
@@ -139,7 +139,7 @@ describe('when the primary is lost', () => {
     );
   });
 
-  it('connections leave a hung server when another one accepts writes', async () => {
+  it('connections leave a hanging server when another one accepts writes', async () => {
     await using store = open(servers.url());
     expect(await portOf(store)).toBe(servers.primary.port);
     await servers.primary.pause();

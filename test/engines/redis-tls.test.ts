@@ -42,7 +42,7 @@ const KINDS = {
 };
 
 it.each(Object.entries(KINDS))(
-  '%s is used in every way, once its authority is trusted',
+  '%s is used in each way, once its authority is trusted',
   async (_, start) => {
     await using redis = await start();
     expect(await use(redis.url, 10_000, AUTHORITY_FILE)).toEqual({
@@ -55,7 +55,7 @@ it.each(Object.entries(KINDS))(
 
 // Several concurrently: a busy process aborts more handshakes.
 it.each(Object.entries(KINDS))(
-  '%s is named with the remedy where its authority is not trusted',
+  '%s is named with the remedy if its authority is not trusted',
   async (_, start) => {
     await using redis = await start();
     const told = await Promise.all(Array.from({ length: 6 }, async () => (await use(redis.url, 1000)).told));

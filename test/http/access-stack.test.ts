@@ -41,7 +41,7 @@ type Refused = keyof typeof REFUSED;
 const closing = new AsyncDisposableStack();
 let scene: Scene;
 let sample: Sample;
-/** A reader with all publications, and a reader with PostgreSQL alone. */
+/** A reader with all publications, and a reader with only PostgreSQL. */
 let ports: Readonly<Record<'linked' | 'without a cache', number>>;
 const tokens = new Map<string, string>();
 
@@ -105,8 +105,8 @@ async function ask(server: keyof typeof ports, route: string, who: string, metho
 
 describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (server) => {
   describe.each(ROUTES)('%s', (route) => {
-    // Twice each: what memory knows by the second time is answered another way.
-    it.each(Object.keys(REFUSED) as Refused[])('answers 401 to %s, GET and HEAD alike', async (who) => {
+    // Twice each: the second answer comes from memory through another path.
+    it.each(Object.keys(REFUSED) as Refused[])('answers 401 to %s, for GET and HEAD', async (who) => {
       for (const method of ['GET', 'HEAD', 'GET']) {
         const { status, headers, body } = await ask(server, route, who, method);
         expect(status).toBe(401);
@@ -133,7 +133,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
       }
     });
 
-    it('answers 200 to the right token and to one with its scope alone, the same to both', async () => {
+    it('gives the same 200 to the full token and to one with only its scope', async () => {
       const full = await ask(server, route, 'right');
       expect(full.status).toBe(200);
       for (const who of ['right', scopeOf(route)]) {
@@ -147,7 +147,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
       }
     });
 
-    it('shows another organization the same catalogue, and of clusters only its own', async () => {
+    it('shows another organization the same catalogue, but only its own clusters', async () => {
       const [mine, theirs] = [await ask(server, route, 'right'), await ask(server, route, 'other')];
       expect(theirs.status).toBe(200);
       if (scopeOf(route) === 'machines:read') {
@@ -162,7 +162,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     });
   });
 
-  it('refuses word for word the same, whatever is wrong with a token', async () => {
+  it('rejects all invalid tokens with the same text', async () => {
     const bodies = new Set<string>();
     for (const [who, challenge] of Object.entries(REFUSED)) {
       if (challenge !== INVALID) continue;

@@ -53,7 +53,7 @@ describe.each(ROUTES)('GET %s', (url, scope) => {
     expect(response.json()).toMatchObject({ status: 401, instance: response.headers['x-request-id'] });
   });
 
-  it('answers 403 that names the scope which the token lacks', async () => {
+  it('answers 403 with the scope that the token lacks', async () => {
     const token = api.tokens.issue({ scopes: SCOPES.filter((each) => each !== scope) });
     const response = await api.app.inject({ url, headers: { authorization: `Bearer ${token}` } });
     expect(response.statusCode).toBe(403);
@@ -67,7 +67,7 @@ describe.each(ROUTES)('GET %s', (url, scope) => {
     ['Bearer', good],
     ['bearer', good],
     ['BEARER ', good],
-  ])('answers 200 to the scheme written %j and a token with its scope alone', async (scheme) => {
+  ])('answers 200 to the scheme written %j and a token with only its scope', async (scheme) => {
     const token = api.tokens.issue({ scopes: [scope] });
     const response = await api.app.inject({ url, headers: { authorization: `${scheme} ${token}` } });
     expect(response.statusCode).toBe(200);
@@ -91,8 +91,8 @@ describe.each(ROUTES)('GET %s', (url, scope) => {
   );
 });
 
-describe('a refused token', () => {
-  it('gets word for word the same answer, whatever is wrong with it', async () => {
+describe('a rejected token', () => {
+  it('gets the same answer for any reason', async () => {
     const bodies = new Set<string>();
     for (const [, authorization, challenge] of REFUSED.filter(([, , told]) => told.includes('error'))) {
       const headers = { authorization: authorization ?? '', 'x-request-id': 'same' };
@@ -106,24 +106,24 @@ describe('a refused token', () => {
     ['an unknown path', { url: '/v1/nothing' }],
     ['an unknown method', { method: 'DELETE', url: '/v1/clusters' }],
     ['an unknown cluster', { url: '/v1/clusters/none' }],
-    ['a parameter that does not do', { url: '/v1/machines?provider=x' }],
-    ['what is not acceptable', { url: '/v1/clusters', headers: { accept: 'text/html' } }],
-    ['a condition that would hold', { url: '/v1/clusters', headers: { 'if-none-match': '*' } }],
+    ['an invalid parameter', { url: '/v1/machines?provider=x' }],
+    ['an unacceptable representation', { url: '/v1/clusters', headers: { accept: 'text/html' } }],
+    ['a condition that is true', { url: '/v1/clusters', headers: { 'if-none-match': '*' } }],
     [
-      'a body that is no JSON',
+      'a body that is not JSON',
       { method: 'POST', url: '/v1/clusters', headers: { 'content-type': 'application/json' }, payload: '{' },
     ],
     [
       'a malformed content type',
       { method: 'POST', url: '/v1/clusters', headers: { 'content-type': '????' }, payload: 'x' },
     ],
-  ] as const)('comes before %s', async (_, request) => {
+  ] as const)('is checked before %s', async (_, request) => {
     const response = await api.app.inject(request);
     expect(response.statusCode).toBe(401);
   });
 });
 
-describe('a path that leads nowhere', () => {
+describe('an unknown path', () => {
   it.each([
     '/',
     '/v1',
@@ -133,7 +133,7 @@ describe('a path that leads nowhere', () => {
     '/v1/clusters/a/b',
     '/v1//clusters',
     '/favicon.ico',
-  ])('%s is 404 with any good token', async (url) => {
+  ])('%s is 404 with any valid token', async (url) => {
     const token = api.tokens.issue({ scopes: [] });
     const response = await api.app.inject({ url, headers: { authorization: `Bearer ${token}` } });
     expect(response.statusCode).toBe(404);
@@ -142,7 +142,7 @@ describe('a path that leads nowhere', () => {
 });
 
 describe.each(['/healthz', '/readyz', '/openapi.json'])('%s', (url) => {
-  it('asks for no token', async () => {
+  it('requires no token', async () => {
     const response = await api.app.inject({ url });
     expect(response.statusCode).toBe(200);
     expect(response.headers['content-type']).toBe('application/json');

@@ -1,4 +1,4 @@
-/** Connections: who gets one while clients without a token hold as many as they can. */
+/** Limits on connections while clients without a token hold as many as they can. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
@@ -25,7 +25,7 @@ async function open(port: number, address = '127.0.0.1', first = '') {
 const requestOf = (token?: string, path = '/v1/clusters') =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${token === undefined ? '' : `Authorization: Bearer ${token}\r\n`}\r\n`;
 
-/** Sends one request. @returns the status, or 0 where the connection ended without one */
+/** Sends one request. @returns the status, or 0 if the connection ended without one */
 async function ask(
   { socket, seen }: { socket: Socket; seen: { text: string; isClosed: boolean } },
   request: string,
@@ -47,8 +47,8 @@ async function serve(
 const connectionsOf = ({ app }: TestApi) =>
   new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count)));
 
-describe('a connection on which no token was accepted', () => {
-  it('ends with its first 401, and goes on after one where a token was accepted before', async () => {
+describe('a connection without an accepted token', () => {
+  it('ends with its first 401, but not after a token was accepted', async () => {
     await using served = await serve({});
     const { api, port } = served;
     const stranger = await open(port);
@@ -76,7 +76,7 @@ describe('a connection on which no token was accepted', () => {
     client.socket.destroy();
   });
 
-  it('gets the time that a request has to arrive', async () => {
+  it('has a time limit for a request to arrive', async () => {
     await using served = await serve({ strangerIdleMs: 1, headersTimeoutMs: 500 });
     const slow = await open(served.port);
     slow.socket.write('GET /v1/clusters HTTP/1.1\r\n');
@@ -84,7 +84,7 @@ describe('a connection on which no token was accepted', () => {
     expect(slow.seen.text).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('makes room for a newer one when such connections hold half of all', async () => {
+  it('is closed for a newer one when such connections are half of all', async () => {
     await using served = await serve({ maxConnections: 8 });
     const { api, port } = served;
     const strangers: Awaited<ReturnType<typeof open>>[] = [];
@@ -98,7 +98,7 @@ describe('a connection on which no token was accepted', () => {
 });
 
 describe('connections', () => {
-  it('of one address are at most half of all, which the log says', async () => {
+  it('of one address are at most half of all, and the log reports it', async () => {
     const lines: Record<string, unknown>[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     await using served = await serve({ maxConnections: 4 }, { logger });
@@ -131,7 +131,7 @@ describe('connections', () => {
     for (const { socket } of clients) socket.destroy();
   });
 
-  it('that 70 clients hold after a 401 each leave room for one with a token', async () => {
+  it('of 70 clients after a 401 each leave room for one with a token', async () => {
     await using served = await serve({ maxConnections: 60 });
     const { api, port } = served;
     const strangers = [];
@@ -146,14 +146,14 @@ describe('connections', () => {
   });
 });
 
-it('clients that send a request byte by byte are cut off, and others are answered', async () => {
+it('clients that send a request byte by byte are disconnected, and others are answered', async () => {
   await using served = await serve({ headersTimeoutMs: 500, requestTimeoutMs: 1000, maxConnections: 100 });
   const { api, port } = served;
   const slow = await Promise.all(Array.from({ length: 40 }, () => open(port)));
   const bytes = requestOf(api.token);
   let sent = 0;
   const dripping = setInterval(() => {
-    // Never its end.
+    // The test never sends the rest.
     for (const { socket } of slow) socket.write(bytes[Math.min(sent, 20)] ?? '');
     sent += 1;
   }, 20);

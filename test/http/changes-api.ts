@@ -1,4 +1,4 @@
-/** The API over real sockets, with a feed that has something to tell, for tests of `/v1/changes`. */
+/** The API over real sockets with entries in its feed, for tests of `/v1/changes`. */
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { expect } from 'vitest';
@@ -42,7 +42,7 @@ export async function serveChanges(
       headers: { authorization: `Bearer ${bearer}`, ...headers },
     }).end();
     open.push(asked);
-    // A client whose connection is cut sees it in the answer.
+    // A client sees a broken connection in its answer.
     asked.on('error', () => {});
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     answer.setEncoding('utf8').on('error', () => {});
@@ -65,7 +65,7 @@ export async function serveChanges(
       expect(answer.statusCode, body).toBe(status);
       return JSON.parse(body) as Page & { readonly type: string; readonly parameter?: string };
     },
-    /** A stream, and what has come of it. */
+    /** A stream and its events so far. */
     async stream(bearer: string, headers: Record<string, string> = {}) {
       const answer = await get('/v1/changes', bearer, { accept: 'text/event-stream', ...headers });
       const seen = { text: '', isOver: false };

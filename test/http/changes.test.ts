@@ -18,7 +18,7 @@ const typesOf = (page: Page) => page.changes.map(({ type }) => type);
 const start = async (api: ChangesApi, bearer: string) => (await api.page('/v1/changes', bearer)).next;
 
 describe('a page of changes', () => {
-  it('begins with no change and a cursor, from which everything follows in order', async () => {
+  it('begins with no change and a cursor, which leads to all later changes in order', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const after = await start(api, bearer);
@@ -42,7 +42,7 @@ describe('a page of changes', () => {
     expect([...first.changes, ...rest.changes]).toEqual(all.changes);
   });
 
-  it('tells why a machine is gone', async () => {
+  it('states why a machine is gone', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const { small, big, region, provider } = scene.sample;
@@ -59,7 +59,7 @@ describe('a page of changes', () => {
     ]);
   });
 
-  it('has of each kind what the token may read, and of clusters those of its organization', async () => {
+  it('has the kinds that the token may read, and only clusters of its organization', async () => {
     await using api = await serve();
     const machines = await token(['machines:read']);
     const clusters = await token(['clusters:read'], scene.sample.b);
@@ -70,7 +70,7 @@ describe('a page of changes', () => {
     expect(ofB.changes).toMatchObject([{ type: 'cluster.created', cluster: { name: 'of B alone' } }]);
   });
 
-  it('is refused for what is not a parameter, or not a value of one', async () => {
+  it('is rejected for an unknown parameter or an invalid value', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     expect(await api.page('/v1/changes?since=1', bearer, 400)).toMatchObject({
@@ -87,7 +87,7 @@ describe('a page of changes', () => {
       expect(await api.page(`/v1/changes?${name}=${value}`, bearer, 400)).toMatchObject({ parameter: name });
   });
 
-  it('is gone where changes are not kept, or are of another lineage, and says where to go on', async () => {
+  it('is gone if its changes are deleted or of another lineage, with a new cursor', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const after = await start(api, bearer);
@@ -106,7 +106,7 @@ describe('a page of changes', () => {
     expect(stream.statusCode).toBe(410);
   });
 
-  it('comes as soon as there is a change, where the request waits', async () => {
+  it('arrives as soon as there is a change, if the request waits', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const { next } = await api.page(`/v1/changes?after=${await start(api, bearer)}`, bearer);
@@ -116,7 +116,7 @@ describe('a page of changes', () => {
     await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
     await api.publisher.publishDirty();
     expect(typesOf(await waiting)).toEqual(['cluster.changed']);
-    // Its time is of no use in the latency of answers.
+    // Its time is not part of the latency of answers.
     expect(api.observed.map(({ status, lasts }) => [status, lasts])).toEqual([
       [200, false],
       [200, false],
@@ -129,7 +129,7 @@ describe('a page of changes', () => {
     expect(api.reader.feed.size).toBe(0);
   });
 
-  it('ends as refused where its token is revoked while the request waits', async () => {
+  it('ends with a rejection if its token is revoked while the request waits', async () => {
     await using api = await serve();
     const { token: bearer, id } = await token();
     const { next } = await api.page(`/v1/changes?after=${await start(api, bearer)}`, bearer);

@@ -1,4 +1,4 @@
-/** Answers of PostgreSQL are compressed when a request or the cache needs it, and not before. */
+/** Answers from PostgreSQL are compressed only when a request or the cache needs it. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
@@ -48,7 +48,7 @@ async function start(reader: TestReader) {
 
 const regionName = () => ({ kind: 'region', regionId: scene.sample.region }) as const;
 
-it('goes plain to whoever takes it plain, and in the coding that the next one asks for, from the same memory', async () => {
+it('is plain for a client that accepts no coding, and compressed for the next, from the same memory', async () => {
   await addMachines(scene.sql, scene.sample.region, 40);
   const published = await scene.publisher.publishDirty().then(() => scene.linkedReader());
   await using stored = await start(published);
@@ -72,12 +72,12 @@ it('goes plain to whoever takes it plain, and in the coding that the next one as
   const br = await api.ask('gzip, br');
   expect(br.coding).toBe('br');
   expect(brotliDecompressSync(br.body)).toEqual(plain.body);
-  // The very bytes that the publisher made.
+  // Exactly the publisher's bytes.
   expect(br.body).toEqual(inBrotli.body);
   expect((await api.ask('br', plain.tag)).status).toBe(304);
 });
 
-it('is offered to the cache in every coding, even without a request for one', async () => {
+it('is written to the cache in each coding, even without a request for one', async () => {
   await addMachines(scene.sql, scene.sample.region, 40);
   await scene.publisher.publishDirty();
   const reader = await scene.linkedReader();

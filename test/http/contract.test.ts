@@ -14,7 +14,7 @@ function get(url: string, headers: Record<string, string> = {}) {
 }
 
 describe('the documents', () => {
-  it('a machine has the fields of the contract and no other', async () => {
+  it('a machine has exactly the fields of the contract', async () => {
     expect((await get('/v1/machines/300')).json()).toEqual({
       id: 300,
       name: 'cax11',
@@ -27,7 +27,7 @@ describe('the documents', () => {
     });
   });
 
-  it('an organization sees all its clusters and no others', async () => {
+  it('an organization sees all its clusters, and only those', async () => {
     for (const organizationId of [1, 2, 3]) {
       const authorization = `Bearer ${api.tokens.issue({ organizationId })}`;
       expect((await get('/v1/clusters', { authorization })).json()).toEqual(CLUSTERS[organizationId]);
@@ -38,7 +38,7 @@ describe('the documents', () => {
     expect((await get('/v1/clusters/groesse-sued')).json()).toEqual(CLUSTERS[1]?.[1]);
   });
 
-  it('providers come with the ids that machines are asked for by', async () => {
+  it('providers have the ids of the machines’ parameter', async () => {
     const [provider] = (await get('/v1/providers')).json();
     const list = await get(`/v1/machines?provider=${provider.id}&region=${provider.regions[0].id}`);
     expect(list.json()).toHaveLength(3);
@@ -89,7 +89,7 @@ const REFUSED: readonly (readonly [query: string, parameter: string])[] = [
 ];
 
 describe('the parameters of /v1/machines', () => {
-  it.each(REFUSED)('%s is a 400 that names %s and says what was given', async (query, parameter) => {
+  it.each(REFUSED)('%s is a 400 that names %s and its value', async (query, parameter) => {
     const response = await get(`/v1/machines${query}`);
     expect(response.statusCode).toBe(400);
     expect(response.headers['content-type']).toBe('application/problem+json');
@@ -108,15 +108,15 @@ describe('the parameters of /v1/machines', () => {
   });
 
   it.each([
-    ['a provider that there is not', '?provider=77&region=3'],
-    ['a region that there is not', '?provider=5&region=77'],
+    ['an unknown provider', '?provider=77&region=3'],
+    ['an unknown region', '?provider=5&region=77'],
     ['the largest id', '?provider=2147483647&region=2147483647'],
   ])('%s: an empty list', async (_, query) => {
     const response = await get(`/v1/machines${query}`);
     expect([response.statusCode, response.body]).toEqual([200, '[]']);
   });
 
-  it('others are ignored, encoded ones understood', async () => {
+  it('ignores other parameters, and decodes encoded ones', async () => {
     const plain = await get('/v1/machines?provider=5&region=3');
     const odd = await get('/v1/machines?x=1&provider=%35&x=2&region=3&limit=0&%ff');
     expect([odd.statusCode, odd.body]).toEqual([200, plain.body]);
@@ -124,7 +124,7 @@ describe('the parameters of /v1/machines', () => {
 });
 
 describe('/v1/machines/{id}', () => {
-  it.each(NOT_IDS)('%j is no id: 400', async (text) => {
+  it.each(NOT_IDS)('%j is not an id: 400', async (text) => {
     for (const rest of ['', '/prices']) {
       const response = await get(`/v1/machines/${text}${rest}`);
       expect(response.statusCode).toBe(400);
@@ -132,7 +132,7 @@ describe('/v1/machines/{id}', () => {
     }
   });
 
-  it('is named by the path alone', async () => {
+  it('is identified only by the path', async () => {
     const plain = await get('/v1/machines/300');
     const odd = await get('/v1/machines/300?id=301');
     expect([odd.statusCode, odd.body]).toEqual([200, plain.body]);
@@ -143,29 +143,29 @@ describe('/v1/machines/{id}', () => {
   });
 });
 
-describe('a cluster that the caller may not see', () => {
+describe('a cluster that is not visible to the caller', () => {
   it.each([
     ["another organization's", 'elsewhere'],
     ['none', 'no-such'],
-    ['no slug', ''],
+    ['an empty slug', ''],
     ['a prefix', 'cluster'],
-    ['other letters', 'Cluster-Test'],
+    ['another spelling', 'Cluster-Test'],
     ['blanks', '%20cluster-test'],
     ['a slash', 'cluster%2Ftest'],
-    ['a path upwards', '..%2F..%2Fetc'],
+    ['a parent path', '..%2F..%2Fetc'],
     ['a NUL', 'cluster-test%00'],
     ['a line break', '%0D%0Ax'],
     ['a percent sign', '%25'],
-    ['an encoded percent sign and more', '%2525%252F'],
+    ['an encoded percent sign with more text', '%2525%252F'],
     ['unicode', encodeURIComponent('größe-süd-🚀')],
-    ['bytes that are no UTF-8', '%ff%fe'],
+    ['invalid UTF-8', '%ff%fe'],
     ['half a character', '%C3'],
     ['SQL', encodeURIComponent("' or 1=1 --")],
-    ['a property of objects', '__proto__'],
+    ['a property of all objects', '__proto__'],
     ['a key of the index', '0'],
     ['ten thousand characters', 'a'.repeat(10_000)],
     ['ten thousand encoded ones', '%61'.repeat(9_000)],
-  ])('%s: the very same 404', async (_, slug) => {
+  ])('%s: the same 404', async (_, slug) => {
     const headers = { 'x-request-id': 'same' };
     const [response, other] = [
       await get(`/v1/clusters/${slug}`, headers),
@@ -178,7 +178,7 @@ describe('a cluster that the caller may not see', () => {
 });
 
 describe('every answer', () => {
-  it('tells its tier, when it was verified, and how it may be kept', async () => {
+  it('states its tier, its verification time, and how it may be cached', async () => {
     const { headers } = await get('/v1/machines/300');
     expect(headers).toMatchObject({
       'content-type': 'application/json',
@@ -189,7 +189,7 @@ describe('every answer', () => {
     });
   });
 
-  it.each(['abc', 'A-1_b.c', 'x'.repeat(128)])('carries the request id %s of the caller', async (id) => {
+  it.each(['abc', 'A-1_b.c', 'x'.repeat(128)])('has the caller’s request id %s', async (id) => {
     const found = await get('/v1/clusters', { 'x-request-id': id });
     const missing = await get('/v1/clusters/x', { 'x-request-id': id });
     expect([found.headers['x-request-id'], missing.headers['x-request-id'], missing.json().instance]).toEqual(
@@ -197,13 +197,10 @@ describe('every answer', () => {
     );
   });
 
-  it.each(['', 'a b', 'a"b', 'a:b', 'x'.repeat(129), 'ü'])(
-    'carries an id of our own instead of %j',
-    async (id) => {
-      const given = (await get('/v1/clusters', { 'x-request-id': id })).headers['x-request-id'];
-      expect(given).toMatch(/^[\w-]{16}\.\d+$/);
-    },
-  );
+  it.each(['', 'a b', 'a"b', 'a:b', 'x'.repeat(129), 'ü'])('has a new id instead of %j', async (id) => {
+    const given = (await get('/v1/clusters', { 'x-request-id': id })).headers['x-request-id'];
+    expect(given).toMatch(/^[\w-]{16}\.\d+$/);
+  });
 
   it.each(['text/html', 'application/json;q=0', 'application/xml, */*;q=0'])(
     'is 406 to Accept: %s',
@@ -221,7 +218,7 @@ describe('every answer', () => {
     },
   );
 
-  it.each(['identity;q=0', '*;q=0'])('is 406 to Accept-Encoding: %s, whatever its size', async (coding) => {
+  it.each(['identity;q=0', '*;q=0'])('is 406 to Accept-Encoding: %s, at any size', async (coding) => {
     for (const url of [LARGE, '/v1/machines/300']) {
       expect((await get(url, { 'accept-encoding': coding })).statusCode).toBe(406);
     }
@@ -290,7 +287,7 @@ describe('the codings of a body', () => {
 
   const CODINGS = ['identity', 'gzip', 'br'];
   it.each(CODINGS.flatMap((held) => CODINGS.map((asked) => [held, asked] as const)))(
-    'a client that holds %s and asks for %s gets 304 with the tag it sent',
+    'a client that has %s and accepts %s gets 304 with its tag',
     async (held, asked) => {
       const { headers } = await get(LARGE, { 'accept-encoding': held });
       const etag = String(headers.etag);
@@ -310,7 +307,7 @@ describe('the codings of a body', () => {
     },
   );
 
-  it('a client that holds something else gets the whole', async () => {
+  it('a client with another version gets the whole answer', async () => {
     expect((await get(LARGE, { 'if-none-match': '"other"' })).statusCode).toBe(200);
   });
 

@@ -19,7 +19,7 @@ const PREFLIGHT = {
 
 interface Asked {
   readonly status: number;
-  /** Lines of one name are joined, as a client does. */
+  /** Joins lines of one name, as a client does. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
 }
@@ -60,8 +60,8 @@ describe('without CORS_ORIGINS', () => {
     expect(answers[0]?.headers.vary).toBe('Authorization, Accept-Encoding');
   });
 
-  it('no listener is put before the others', async () => {
-    // Counting connections takes a listener as well.
+  it('no listener is added before the others', async () => {
+    // Counting connections also adds a listener.
     const limits = { maxConnections: 0 };
     await using off = await testApi({ limits });
     await using on = await testApi({ limits, corsOrigins: '*' });
@@ -75,7 +75,7 @@ describe('without CORS_ORIGINS', () => {
 
 describe('a preflight', () => {
   it.each(['/v1/clusters', '/v1/machines/1', '/v1/nothing', '/openapi.json'])(
-    'is answered without a token, and the same for every path: %s',
+    'is answered without a token, and equally for each path: %s',
     async (path) => {
       await using api = await serve({ corsOrigins: [PAGE] });
       const answer = await send(
@@ -103,7 +103,7 @@ describe('a preflight', () => {
     },
   );
 
-  it('of an origin that is not listed is answered as without the setting', async () => {
+  it('of an unlisted origin is answered as without the setting', async () => {
     await using api = await serve({ corsOrigins: [PAGE] });
     const answer = await send(api.port, '/v1/clusters', { origin: STRANGER, ...PREFLIGHT }, 'OPTIONS');
     expect(answer.status).toBe(401);
@@ -111,7 +111,7 @@ describe('a preflight', () => {
     expect(answer.headers.vary).toBe('Origin');
   });
 
-  it('is what has an origin and asks for a method: any other OPTIONS is a 405 that the page may read', async () => {
+  it('has an origin and a requested method: any other OPTIONS is a 405 that the page may read', async () => {
     await using api = await serve({ corsOrigins: [PAGE] });
     const headers = { authorization: `Bearer ${api.token}`, origin: PAGE };
     const answer = await send(api.port, '/v1/clusters', headers, 'OPTIONS');
@@ -121,7 +121,7 @@ describe('a preflight', () => {
 });
 
 describe('answers to a page of a listed origin', () => {
-  it('can be read, whatever they say', async () => {
+  it('can be read with any status', async () => {
     let failure: Error | undefined;
     await using api = await serve({
       corsOrigins: [PAGE],
@@ -164,7 +164,7 @@ describe('answers to a page of a listed origin', () => {
     expect(answers.at(-2)?.[1].headers.vary).toBe('Accept-Encoding, Origin');
   });
 
-  it('keep the fields that a rate limit adds', async () => {
+  it('keep the fields of a rate limit', async () => {
     await using api = await serve({ corsOrigins: [PAGE], limits: { requestsPerMinute: 1 } });
     const headers = { authorization: `Bearer ${api.token}`, origin: PAGE };
     const answers = [
@@ -200,7 +200,7 @@ describe('answers to a page of a listed origin', () => {
     expect(local.headers['access-control-allow-origin']).toBe('http://localhost:5173');
   });
 
-  it('are the same for every origin where all are allowed', async () => {
+  it('are equal for each origin if all are permitted', async () => {
     await using api = await serve({ corsOrigins: '*' });
     const authorization = `Bearer ${api.token}`;
     for (const origin of [PAGE, 'null', undefined]) {
@@ -217,7 +217,7 @@ describe('answers to a page of a listed origin', () => {
 describe('the hot path', () => {
   const scene = sceneForEachTest();
 
-  it('answers pages of listed origins, and tells them what they may read', async () => {
+  it('answers pages of listed origins, with the readable headers', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     await using api = await serve({ ...reader, corsOrigins: [PAGE] });
@@ -264,7 +264,7 @@ describe('CORS_ORIGINS', () => {
     '*,https://a.example',
     'https://*.example.com',
     ',',
-  ])('refuses %s', (given) => {
+  ])('rejects %s', (given) => {
     expect(() => readSettings({ CORS_ORIGINS: given })).toThrow(BadSetting);
     expect(() => readSettings({ CORS_ORIGINS: given })).toThrow(/^CORS_ORIGINS must be \*, or a list/);
   });

@@ -1,4 +1,4 @@
-/** Cursors of `/v1/changes`: what clients can do with their text, and what they cannot read from it. */
+/** Cursors of `/v1/changes`: clients may use their text, but cannot read positions from it. */
 import { describe, expect, it } from 'vitest';
 import { readLineage } from '../../src/db/lineage.ts';
 import { createToken } from '../../src/db/tokens.ts';
@@ -15,7 +15,7 @@ const ofA = async () => {
   return (await createToken(store.db, { organizationId: sample.a, scopes: [...SCOPES] })).token;
 };
 
-/** A page behind all that there is. */
+/** A page after the last change. */
 async function end(api: ChangesApi, bearer: string) {
   const { next } = await api.page('/v1/changes', bearer);
   return api.page(`/v1/changes?after=${next}`, bearer);
@@ -57,7 +57,7 @@ describe('a cursor', () => {
     expect(new Set(places).size).toBe(4);
     for (const [i, place] of places.entries())
       for (const other of places.slice(0, i)) {
-        // The lineage in front is the same. Of the 128 bits behind it half differ, more or less, whatever lies between.
+        // The lineage at the beginning is equal. About half of the 128 bits after it differ, for any distance.
         expect(place.slice(0, 8)).toBe(other.slice(0, 8));
         expect(Math.abs(distance(place, other) - 64)).toBeLessThan(40);
       }
@@ -66,7 +66,7 @@ describe('a cursor', () => {
     expect(distance(counted.slice(8), places.at(-1)?.slice(8) ?? '')).toBeGreaterThan(24);
   });
 
-  it('is the same text for the same change in every reader, which all go on from it', async () => {
+  it('is the same text for the same change in each reader, and works in all', async () => {
     await using api = await serve();
     await using other = await serve();
     const bearer = await ofA();
@@ -80,7 +80,7 @@ describe('a cursor', () => {
     await expect.poll(() => seen.text).toContain(`id: ${ours.changes[1]?.id}\n`);
   });
 
-  it('is refused where a character was changed', async () => {
+  it('is rejected after a change of any character', async () => {
     await using api = await serve();
     const bearer = await ofA();
     const { next } = await end(api, bearer);
@@ -94,7 +94,7 @@ describe('a cursor', () => {
     expect((await api.page(`/v1/changes?after=${next.slice(1)}`, bearer, 400)).parameter).toBe('after');
   });
 
-  it('of an earlier release is gone, with a place to go on', async () => {
+  it('of an earlier release is gone, with a new cursor', async () => {
     await using api = await serve();
     const bearer = await ofA();
     const earlier = earlierCursor(await readLineage(scene.sql), 1);
@@ -108,7 +108,7 @@ describe('a cursor', () => {
     expect(stream.statusCode).toBe(410);
   });
 
-  it('is gone after a restore, in readers that ran on and in those that start', async () => {
+  it('is gone after a restore, in running and new readers', async () => {
     await using api = await serve();
     const bearer = await ofA();
     const { next } = await end(api, bearer);
@@ -120,7 +120,7 @@ describe('a cursor', () => {
     }
   });
 
-  it('is decoded in readers that ran on when another database took the place of theirs', async () => {
+  it('is decoded in running readers after another database replaced theirs', async () => {
     await using api = await serve();
     const bearer = await ofA();
     await end(api, bearer);

@@ -1,4 +1,4 @@
-/** Places for downloads: each is free again, however its client or its answer ends. */
+/** Places for downloads: each is freed, however its client or its answer ends. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
@@ -20,7 +20,7 @@ const STORED: StoredExport = {
   createdAt: '2026-01-01T00:00:00.000000Z',
 };
 
-/** An API with one place for downloads, whose list of files comes when the test says so. */
+/** An API with one place for downloads, whose list of files arrives when the test decides. */
 async function serve(answerTimeoutMs: number) {
   const asked: PromiseWithResolvers<void>[] = [];
   let waits = true;
@@ -54,7 +54,7 @@ async function serve(answerTimeoutMs: number) {
   };
 }
 
-it('a client that leaves before its download begins gives its place back', async () => {
+it('a client that leaves before its download begins frees its place', async () => {
   await using served = await serve(10_000);
   const client = connect({ port: Number(new URL(served.url).port), host: '127.0.0.1' }).on('error', () => {});
   const [accepted] = await once(served.api.app.server, 'connection');
@@ -68,7 +68,7 @@ it('a client that leaves before its download begins gives its place back', async
   expect([next.status, await next.text()]).toEqual([200, 'abc']);
 });
 
-it('a download that was refused for its deadline takes no place later', async () => {
+it('a download that was rejected at its deadline takes no place later', async () => {
   await using served = await serve(50);
   const refused = await served.download();
   expect(refused.status).toBe(503);

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 import { memoryClusters } from './readers.ts';
 
-/** Clusters that cannot be read, for a reason. */
+/** Clusters whose read fails with this error. */
 function failing(reason: () => Promise<never>): ClusterReader {
   return { clusters: reason, cluster: reason };
 }
@@ -24,13 +24,13 @@ function logLines() {
   return { lines, logger };
 }
 
-describe('when nothing fresh is to be had', () => {
+describe('when no fresh data is available', () => {
   it.each([
     [1, '1'],
     [0, '1'],
     [2.2, '3'],
     [30, '30'],
-  ])('a pause of %s s is asked for as Retry-After: %s', async (seconds, header) => {
+  ])('a pause of %s s is sent as Retry-After: %s', async (seconds, header) => {
     await using api = await testApi({
       clusters: failing(thrown(new Unavailable('secret.host is down', seconds))),
     });
@@ -53,32 +53,29 @@ describe('when nothing fresh is to be had', () => {
     expect(response.statusCode).toBe(503);
   });
 
-  it.each(['tokens', 'clusters'] as const)(
-    '%s that never answer are not waited for any longer',
-    async (part) => {
-      const never = () => new Promise<never>(() => {});
-      const overrides = part === 'tokens' ? { tokens: { verify: never } } : { clusters: failing(never) };
-      await using api = await testApi({ ...overrides, limits: { answerTimeoutMs: 30 } });
-      const response = await api.app.inject({
-        url: '/v1/clusters',
-        headers: { authorization: `Bearer ${api.token}` },
-      });
-      expect(response.statusCode).toBe(503);
-    },
-  );
+  it.each(['tokens', 'clusters'] as const)('hanging %s are not waited for any longer', async (part) => {
+    const never = () => new Promise<never>(() => {});
+    const overrides = part === 'tokens' ? { tokens: { verify: never } } : { clusters: failing(never) };
+    await using api = await testApi({ ...overrides, limits: { answerTimeoutMs: 30 } });
+    const response = await api.app.inject({
+      url: '/v1/clusters',
+      headers: { authorization: `Bearer ${api.token}` },
+    });
+    expect(response.statusCode).toBe(503);
+  });
 });
 
 describe('an unexpected error', () => {
   it.each([
     ['an Error', new TypeError('at /secret/path: select 1')],
     [
-      'an error that names a status',
+      'an error with a status',
       Object.assign(new Error('secret'), { statusCode: 418, headers: { 'x-secret': 'secret' } }),
     ],
     ['a text', 'secret'],
     ['nothing', undefined],
     ['null', null],
-  ])('%s is a 500 that tells nothing but the id', async (_, error) => {
+  ])('%s is a 500 that shows only the id', async (_, error) => {
     const { lines, logger } = logLines();
     await using api = await testApi({ logger, clusters: failing(thrown(error)) });
     const response = await api.app.inject({
@@ -136,7 +133,7 @@ describe('an unexpected error', () => {
 });
 
 describe('the log', () => {
-  it('has one line a request, with what an operator asks for and nothing of what was sent', async () => {
+  it('has one line a request, with the fields that operators need and nothing that was sent', async () => {
     const { lines, logger } = logLines();
     await using api = await testApi({ logger, trustProxy: ['127.0.0.0/8'] });
     await api.app.inject({
@@ -163,7 +160,7 @@ describe('the log', () => {
     expect(JSON.stringify(lines)).not.toMatch(new RegExp(`${api.token}|a-slug|a-query|a-cookie`));
   });
 
-  it('believes no X-Forwarded-For unless a proxy is trusted', async () => {
+  it('ignores X-Forwarded-For unless a proxy is trusted', async () => {
     const { lines, logger } = logLines();
     await using api = await testApi({ logger });
     await api.app.inject({ url: '/healthz', headers: { 'x-forwarded-for': '203.0.113.9' } });
@@ -171,8 +168,8 @@ describe('the log', () => {
   });
 });
 
-describe('what is observed', () => {
-  it('names patterns, never paths', async () => {
+describe('the metrics', () => {
+  it('name patterns, never paths', async () => {
     await using api = await testApi();
     const headers = { authorization: `Bearer ${api.token}` };
     for (const [method, url] of [
@@ -194,7 +191,7 @@ describe('what is observed', () => {
     for (const { seconds } of api.observed) expect(seconds).toBeGreaterThan(0);
   });
 
-  it('counts an answer even if its client has disconnected', async () => {
+  it('count an answer even if its client has disconnected', async () => {
     const clusters = await memoryClusters();
     const asked = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();

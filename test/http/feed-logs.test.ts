@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const scene = sceneForEachTest();
 
-it('holds no token, wherever a client writes it and whatever fails', async () => {
+it('contains no token, wherever a client writes it and whatever fails', async () => {
   await scene.publisher.publishDirty();
   await using database = await faultProxy(scene.db.url);
   const [port, opsPort] = [await freePort(), await freePort()];

@@ -10,7 +10,7 @@ import { type MemoryTokens, memoryCatalogue, memoryClusters, memorySearch, memor
 export interface TestApi extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly tokens: MemoryTokens;
-  /** A good token of organization 1 with every scope. */
+  /** A valid token of organization 1 with all scopes. */
   readonly token: string;
   readonly observed: readonly RequestOutcome[];
 }
@@ -28,7 +28,7 @@ export async function testApi({ limits, ...overrides }: Partial<ApiDeps> = {}): 
     logger: false,
     version: '1.2.3',
     observe: (facts) => observed.push(facts),
-    // A busy machine is late as well; tests that are about this set it.
+    // Lateness also happens on a busy machine; the tests of lateness set it.
     limits: { maxEventLoopDelayMs: 0, ...limits },
     ...overrides,
   });

@@ -6,7 +6,7 @@ import { newToken } from '../../src/domain/token.ts';
 import type { TestScene } from '../snapshot/scene.ts';
 import { converse, header, type WireRequest } from './wire.ts';
 
-/** Request headers: every coding with every condition. */
+/** Request headers: each coding with each condition. */
 function variants(tag: string): string[][] {
   const hash = tag.slice(1, -1);
   const codings = [
@@ -41,7 +41,7 @@ function variants(tag: string): string[][] {
   );
 }
 
-/** Every case of the contract's tables, as requests that can come one after the other. */
+/** Each case of the contract's tables, as requests on one connection. */
 export async function requestsOf(
   port: number,
   scene: TestScene,
@@ -126,7 +126,7 @@ export async function requestsOf(
   for (const target of there)
     for (const headers of odd.slice(0, 5))
       requests.push({ method: 'GET', target, headers: [...same, authorize(good.token), ...headers] });
-  // These end their connection, or what follows on it is another request.
+  // These end their connection, or the following bytes are another request.
   const alone: WireRequest[] = [];
   for (const target of there) {
     const headers = [...same, authorize(good.token)];

@@ -1,4 +1,4 @@
-/** The hot path and the ordinary one, side by side over real documents: the wire must not show which one answered. */
+/** The hot path and the ordinary one, compared over real documents: their bytes must be equal. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -15,12 +15,12 @@ import { converse, header, type WireAnswer } from './wire.ts';
 
 const scene = sceneForEachTest();
 
-/** Nothing is cached: every request takes the ordinary way. */
+/** Nothing is cached: each request uses the ordinary path. */
 const ORDINARY = { responses: undefined };
 
 interface WireApi extends AsyncDisposable {
   readonly port: number;
-  /** How many answers were given on the hot path. */
+  /** The number of answers from the hot path. */
   hotAnswers(): number;
   readonly observed: readonly RequestOutcome[];
 }
@@ -63,14 +63,14 @@ async function requestAll(port: number, { inARow, alone }: Cases): Promise<WireA
   return answers;
 }
 
-/** Request ids that were made are another each time. */
+/** Replaces generated request ids, which always differ. */
 const withoutMadeId = ({ head, body }: WireAnswer): WireAnswer => {
   const made = /[\w-]{16}\.\d+/g;
   return { head: head.map((line) => line.replace(made, 'made')), body: body.replace(made, 'made') };
 };
 
 describe('the hot path', () => {
-  it('gives the very bytes of the ordinary one, in every case of the contract', {
+  it('gives the same bytes as the ordinary one, in each case of the contract', {
     timeout: 240_000,
   }, async () => {
     await addMachines(scene.sql, scene.sample.region, 30);
@@ -100,7 +100,7 @@ describe('the hot path', () => {
     }
     expect([...statuses].sort()).toEqual([200, 304, 400, 401, 403, 404, 405, 406]);
     expect(never.hotAnswers()).toBe(0);
-    // All that has a 200 or a 304, but for the prices and what needs no token.
+    // All requests with a 200 or a 304, except prices and public paths.
     const given = warm.filter((answer) => [200, 304].includes(statusOf(answer))).length;
     expect(hot.hotAnswers()).toBeGreaterThan(given * 0.9);
   });
@@ -128,7 +128,7 @@ describe('the hot path', () => {
     for (const { seconds } of hot.observed) expect(seconds).toBeGreaterThan(0);
   });
 
-  it('gives what was published last, and its new age', async () => {
+  it('gives the newest publication, with its age', async () => {
     await scene.publisher.publishDirty();
     const { token: text } = await token();
     await scene.publisher.publishDirty();
@@ -161,7 +161,7 @@ describe('the hot path', () => {
     });
   });
 
-  it('is closed to a token in the moment of its expiry, and as soon as its revocation is published', async () => {
+  it('rejects a token at its expiry, and as soon as its revocation is published', async () => {
     const clock = new TestClock();
     const expiring = await createToken(scene.store.db, {
       organizationId: scene.sample.a,
@@ -188,7 +188,7 @@ describe('the hot path', () => {
     await until(async () => (await statusFor(other.token)) === 401);
   });
 
-  it('is left while the cache tells nothing, and taken again afterwards', async () => {
+  it('is skipped while the cache is silent, and used again afterwards', async () => {
     const { token: text } = await token();
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 20 });
@@ -209,7 +209,7 @@ describe('the hot path', () => {
     await until(taken);
   });
 
-  it('tells a connection that it was the last while the server closes', async () => {
+  it('announces the end of a connection while the server closes', async () => {
     const { token: text } = await token();
     await scene.publisher.publishDirty();
     const lines = [`Authorization: Bearer ${text}`];
@@ -226,14 +226,14 @@ describe('the hot path', () => {
       socket.write('GET /v1/clusters HTTP/1.1\r\nHost: a\r\n');
       await once(socket, 'connect');
       const before = api.hotAnswers();
-      // Begun and not ended: a request is under way on this connection.
+      // Sent without its end: a request is active on this connection.
       await until(() => reader.link.linked);
       const [other] = await converse(api.port, [request]);
       expect(other && statusOf(other)).toBe(200);
       const closing = api[Symbol.asyncDispose]();
       socket.write(`X-Request-Id: same\r\n${lines.join('\r\n')}\r\n\r\n`);
       await Promise.all([once(socket, 'close'), closing]);
-      // The last one is Fastify's: it alone knows how to answer while the server closes.
+      // Fastify gives the last answer: it handles requests while the server closes.
       expect(api.hotAnswers() - before).toBe(overrides === ORDINARY ? 0 : 1);
       answers.push(
         Buffer.concat(received)

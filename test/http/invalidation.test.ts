@@ -1,4 +1,4 @@
-/** Which cached responses leave when something changes, and which stay. */
+/** Invalidation of cached responses by a change: the affected ones leave, the others stay. */
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
@@ -47,14 +47,14 @@ async function start(options: Partial<ReaderOptions> = {}) {
     reader,
     ask,
     names,
-    /** Asks until it is answered by the response cache. */
+    /** Repeats the request until the response cache answers. */
     cache: (what: What) =>
       until(async () => {
         const before = reader.responses.hits;
         const answer = await ask(what);
         return reader.responses.hits > before && answer;
       }),
-    /** Those of these that the response cache answers at their next request. */
+    /** Returns those that the response cache answers at their next request. */
     async cached(wanted: readonly What[] = names): Promise<What[]> {
       const found: What[] = [];
       for (const what of wanted) {
@@ -68,7 +68,7 @@ async function start(options: Partial<ReaderOptions> = {}) {
   };
 }
 
-it('a publication invalidates the responses of its own document and no others', async () => {
+it('a publication invalidates only the responses of its document', async () => {
   await using api = await start({ pollMs: 60_000 });
   for (const what of api.names) await api.cache(what);
   const { responses, documents } = api.reader;
@@ -108,7 +108,7 @@ it('a repeated read of a source changes a header field and invalidates no respon
   expect([after.body, header(after, 'etag')]).toEqual([before.body, header(before, 'etag')]);
 });
 
-it('every response goes when messages may have been lost, and comes back without a body being read', async () => {
+it('all responses are dropped if messages may have been lost, and return without a read of a body', async () => {
   await using api = await start({ pollMs: 20 });
   for (const what of api.names) await api.cache(what);
   const { link, responses } = api.reader;
@@ -119,13 +119,13 @@ it('every response goes when messages may have been lost, and comes back without
   for (const what of api.names) expect(header(await api.cache(what), 'fleetbook-tier')).toBe('memory');
 });
 
-it('no response outlives its document in a memory with little room', async () => {
+it('no response outlives its document in a small memory', async () => {
   await addMachines(scene.sql, scene.sample.region, 20);
   await using api = await start({ memoryLimit: 80_000, pollMs: 60_000 });
   const { responses, documents } = api.reader;
   const region = { kind: 'region', regionId: scene.sample.region } as const;
   await api.cache('region');
-  // Fifty others push it out.
+  // Fifty others evict it.
   for (let id = 1000; id < 1050; id++) await documents.get({ kind: 'clusters', organizationId: id });
   expect(documents.getFresh(region)).toBeUndefined();
   expect(responses.count).toBe(0);

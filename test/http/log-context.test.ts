@@ -6,7 +6,7 @@ import { keptLog } from '../support/log-lines.ts';
 import { testApi } from './harness.ts';
 import { memoryCatalogue } from './readers.ts';
 
-it('writes the id of the request of every line that its answering takes, and of no other one', async () => {
+it('writes the request’s id in each of its lines, and in no other', async () => {
   const { logger, lines } = keptLog();
   const both = Promise.withResolvers<void>();
   let reading = 0;

@@ -1,4 +1,4 @@
-/** One process with as many connections as MAX_CONNECTIONS allows unless it is set. */
+/** One process with the default MAX_CONNECTIONS, all of them open. */
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { startProgram } from '../support/program.ts';

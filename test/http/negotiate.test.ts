@@ -29,7 +29,7 @@ describe('Accept', () => {
     ['text/plain;note="a, application/json"', false],
     ['text/plain;note="\\", application/json"', false],
     [',, ,application/json', true],
-    // A member with a malformed weight counts for nothing, and nothing is no preference.
+    // A member with a malformed weight is ignored, and an empty list is no preference.
     ['application/json;q=2', true],
     ['text/html, application/json;q=high', false],
   ])('%j accepts JSON: %s', (header, accepted) => {
@@ -78,7 +78,7 @@ describe('Accept-Encoding', () => {
     ['gzip, br', small, 'identity'],
     ['gzip, identity;q=0', large, 'gzip'],
     ['gzip, identity;q=0', small, 'identity'],
-  ])('%j takes the best that there is of a body', (header, body, coding) => {
+  ])('%j selects the best available coding of a body', (header, body, coding) => {
     expect(chooseCoding(allowedCodings(header), body)).toBe(coding);
   });
 });
@@ -105,7 +105,7 @@ describe('If-None-Match', () => {
   });
 });
 
-it('no header field, however odd, is beyond reading or reads differently the second time', () => {
+it('no header field fails or has another result the second time', () => {
   const text = fc.string({
     unit: fc.constantFrom(...'gzip br*/;q=01.9,"\\identityapplication/json'),
     maxLength: 400,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { testApi } from './harness.ts';
 
 describe('/healthz', () => {
-  it('is well as long as the process answers, ready or not', async () => {
+  it('is 200 as long as the process answers, ready or not', async () => {
     await using api = await testApi({
       readiness: async () => ({ ready: false, checks: { catalogue: 'missing' } }),
     });
@@ -14,14 +14,14 @@ describe('/healthz', () => {
 });
 
 describe('/readyz', () => {
-  it('tells what was checked', async () => {
+  it('states the results of its checks', async () => {
     const checks = { catalogue: 'ok', cache: 'not linked' };
     await using api = await testApi({ readiness: async () => ({ ready: true, checks }) });
     const response = await api.app.inject({ url: '/readyz' });
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ready', checks }]);
   });
 
-  it('is a 503 that names what is missing', async () => {
+  it('is a 503 that names the missing part', async () => {
     const checks = { catalogue: 'not published yet', cache: 'ok' };
     await using api = await testApi({ readiness: async () => ({ ready: false, checks }) });
     const response = await api.app.inject({ url: '/readyz' });
@@ -37,7 +37,7 @@ describe('/readyz', () => {
   it.each([
     ['fails', () => Promise.reject(new Error('secret'))],
     ['hangs', () => new Promise<never>(() => {})],
-  ])('is a 503 when the check itself %s', async (_, readiness) => {
+  ])('is a 503 if the check itself %s', async (_, readiness) => {
     await using api = await testApi({ readiness, limits: { answerTimeoutMs: 30 } });
     const response = await api.app.inject({ url: '/readyz' });
     expect(response.statusCode).toBe(503);
@@ -53,7 +53,7 @@ describe('/openapi.json', () => {
     return (await api.app.inject({ url: '/openapi.json' })).json() as Json;
   }
 
-  /** The schema with every reference put in place, as a validator. */
+  /** The schema with each reference resolved, as for a validator. */
   function validator(document: Json, schema: unknown): z.ZodType {
     const inlined = JSON.parse(JSON.stringify(schema), (_, value) =>
       typeof value?.$ref === 'string' ? resolve(document, value.$ref) : value,
@@ -87,7 +87,7 @@ describe('/openapi.json', () => {
     expect(new Set(operations).size).toBe(operations.length);
   });
 
-  it('lists as extensions just the operations that were not given', async () => {
+  it('lists as extensions exactly the operations outside of the contract', async () => {
     const { paths } = await read();
     const extensions = Object.entries(paths ?? {}).filter(
       ([, { get }]) => get !== undefined && 'x-extension' in get,
@@ -100,7 +100,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  it('refers to nothing that is not there', async () => {
+  it('has no unresolved reference', async () => {
     const document = await read();
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(
       ([, reference = '']) => reference,
@@ -109,7 +109,7 @@ describe('/openapi.json', () => {
     for (const reference of references) expect(resolve(document, reference)).toBeDefined();
   });
 
-  it('describes its own examples and what is really answered', async () => {
+  it('describes its examples and the real answers', async () => {
     await using api = await testApi();
     const document = await read();
     const urls: Readonly<Record<string, string>> = {
@@ -134,7 +134,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('has only examples that their schemas allow, and one for every error', async () => {
+  it('has only examples that match their schemas, and one for each error', async () => {
     const document = await read();
     let checked = 0;
     const check = (at: string, schema: unknown, example: unknown) => {
@@ -186,7 +186,7 @@ describe('/openapi.json', () => {
     expect([first.statusCode, second.statusCode]).toEqual([405, 429]);
   });
 
-  it('describes a 503 of /readyz, and says in what prices are', async () => {
+  it('describes a 503 of /readyz, and the unit of prices', async () => {
     const document = await read();
     const { responses } = document.paths?.['/readyz']?.get ?? expect.unreachable('no /readyz');
     expect(Object.values(responses?.['503']?.content ?? {})[0]?.examples).toMatchObject({
@@ -200,7 +200,7 @@ describe('/openapi.json', () => {
     for (const price of priced) expect(price?.description).toContain(header);
   });
 
-  it('describes every problem that is answered', async () => {
+  it('describes each problem', async () => {
     await using api = await testApi();
     const document = await read();
     const schema = validator(document, document.components?.schemas?.Problem);
@@ -216,7 +216,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('may be kept, but is asked for each time, in any coding', async () => {
+  it('may be cached, but must be revalidated, in any coding', async () => {
     await using api = await testApi();
     const first = await api.app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br' } });
     expect(first.headers).toMatchObject({

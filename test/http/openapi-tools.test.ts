@@ -1,4 +1,4 @@
-/** What others make of `/openapi.json`: two linters find nothing in it, and generated clients talk to the API. */
+/** Checks `/openapi.json` with other tools: two linters find nothing, and generated clients use the API. */
 import { execFile } from 'node:child_process';
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ let text: string;
 beforeAll(async () => {
   const reads = { run: () => Promise.reject(new Error('there is no database')), atOnce: 1 };
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
-  // Every operation there is.
+  // All operations.
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
     await testApi({ features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed)] }),
@@ -46,18 +46,18 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('has nothing that Redocly would change', async () => {
+  it('has no finding of Redocly', async () => {
     // A path without a parameter goes before one with it, as OpenAPI says: /v1/machines/search, /v1/machines/{id}.
     const config = await createConfig({ extends: ['recommended'], rules: { 'no-ambiguous-paths': 'off' } });
     const found = await lintFromString({ source: text, absoluteRef: '/openapi.json', config });
     expect(found.map(({ ruleId, message, location: [at] }) => [ruleId, message, at?.pointer])).toEqual([]);
   });
 
-  it('has nothing that Spectral would change', async () => {
+  it('has no finding of Spectral', async () => {
     const linter = new spectral.Spectral();
-    // The package's own types do not fit its own function where optional is not undefined.
+    // The package's types do not match its function where optional is not undefined.
     const oas = rulesets.oas as unknown as RulesetDefinition;
-    // Whom to ask is the operator's to say.
+    // The operator decides on the contact.
     linter.setRuleset({ extends: [[oas, 'recommended']], rules: { 'info-contact': 'off' } });
     const found = await linter.run(JSON.parse(text) as Record<string, unknown>);
     expect(found.map(({ code, message, path }) => [code, message, path.join('/')])).toEqual([]);
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
 /** Names that both the document and `@fleetbook/fleetbook/client` have. */
 const SAME_BY_NAME = ['Machine', 'Cluster', 'Provider', 'Price'];
 
-/** Compiled and run: the same questions by each of the generated clients. */
+/** Compiled and run: the same requests by each of the generated clients. */
 const PROGRAM = `
 import createTyped from 'openapi-fetch';
 import type * as own from '../../../packages/client/src/index.ts';
@@ -107,7 +107,7 @@ interface Generated {
   bySdk(url: string, token: string): Promise<readonly unknown[]>;
 }
 
-describe('clients that are generated', () => {
+describe('generated clients', () => {
   let folder: string;
 
   beforeAll(async () => {
@@ -128,7 +128,7 @@ describe('clients that are generated', () => {
     });
     const compilerOptions = {
       ...{ module: 'esnext', moduleResolution: 'bundler', lib: ['es2024', 'dom', 'dom.iterable'] },
-      // The generators' own code is held to less.
+      // The generators' code is checked less strictly.
       ...{ verbatimModuleSyntax: false, exactOptionalPropertyTypes: false, noUncheckedIndexedAccess: false },
       ...{ noImplicitOverride: false, noImplicitReturns: false, erasableSyntaxOnly: false },
     };
@@ -136,7 +136,7 @@ describe('clients that are generated', () => {
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
   });
 
-  it('compile, and have the types of the client that is written by hand', async () => {
+  it('compile, and have the types of the hand-written client', async () => {
     const compiled = run(inPackage('node_modules/.bin/tsc'), ['-p', folder]).catch(
       (error: { stdout: string }) => error,
     );

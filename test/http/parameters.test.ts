@@ -24,7 +24,7 @@ const PARAMETERS = {
   limit: idParameter({ description: 'How many', example: 10 }).default(50),
 } satisfies Parameters;
 
-/** What Fastify makes of a query string: the values, or the problem. */
+/** Fastify's result for a query string: the values, or the problem. */
 async function validated(query: string, parameters: Parameters, isStrict: boolean) {
   const app = Fastify({ genReqId: () => 'request-1' });
   app.setValidatorCompiler(validatorOf);
@@ -43,18 +43,21 @@ const read = (query: string, isStrict: boolean) => validated(query, PARAMETERS, 
 const REFUSED = { type: 'urn:fleetbook:problem:invalid-parameter', status: 400 };
 
 describe('optional parameters', () => {
-  it.each([true, false])('may be absent, and then are what is documented (strict: %s)', async (isStrict) => {
-    expect(await read('region=3', isStrict)).toEqual({ id: 17, region: 3, provider: undefined, limit: 50 });
-    expect(await read('region=3&limit=7&provider=5', isStrict)).toEqual({
-      id: 17,
-      region: 3,
-      provider: 5,
-      limit: 7,
-    });
-  });
+  it.each([true, false])(
+    'may be absent, and then have their documented default (strict: %s)',
+    async (isStrict) => {
+      expect(await read('region=3', isStrict)).toEqual({ id: 17, region: 3, provider: undefined, limit: 50 });
+      expect(await read('region=3&limit=7&provider=5', isStrict)).toEqual({
+        id: 17,
+        region: 3,
+        provider: 5,
+        limit: 7,
+      });
+    },
+  );
 
   it.each(['region=3&limit=', 'region=3&limit=0', 'region=3&limit=x', 'region=3&limit=1&limit=1'])(
-    'are refused by name where they do not do: %s',
+    'are rejected by name if invalid: %s',
     async (query) => {
       expect(await read(query, true)).toEqual({
         type: 'urn:fleetbook:problem:invalid-parameter',
@@ -77,7 +80,7 @@ describe('optional parameters', () => {
   });
 });
 
-describe('a value that is refused', () => {
+describe('a rejected value', () => {
   const detailOf = async (query: string) => (await read(query, true)).detail;
 
   it.each([
@@ -85,12 +88,12 @@ describe('a value that is refused', () => {
     ['region=a%22b%0Ac%E2%80%AE', ', not "a\u{FFFD}b\u{FFFD}c\u{FFFD}".'],
     [`region=${'1'.repeat(50)}`, `, not "${'1'.repeat(40)}…".`],
     ['region=1&region=2', '; it was given 2 times.'],
-  ])('is repeated, short and harmless: %s', async (query, end) => {
+  ])('is repeated if it is short and harmless: %s', async (query, end) => {
     expect(await detailOf(query)).toContain(end);
   });
 
   it.each(['region=fb_secret', 'region=Bearer%20x', 'fb_secret=1&region=3'])(
-    'is not repeated where it may hold a token: %s',
+    'is not repeated if it may be a token: %s',
     async (query) => {
       expect(await detailOf(query)).not.toMatch(/fb_|Bearer/);
       expect(await detailOf(query)).toContain('the text that was sent');
@@ -109,7 +112,7 @@ describe('a list', () => {
   });
 
   it.each(['fields=id&fields=x', 'fields=id&fields=', 'fields=id,name&fields=cpu&fields=id'])(
-    'is refused: %s',
+    'is rejected: %s',
     async (query) => {
       expect(await fields(query)).toMatchObject({ ...REFUSED, parameter: 'fields' });
     },
@@ -127,17 +130,17 @@ describe('a decimal', () => {
     expect(await price('0.25')).toEqual({ price: '0.25' });
   });
 
-  it.each(['1e-20', '1e3', '-1', '0'])('is refused: %s', async (text) => {
+  it.each(['1e-20', '1e3', '-1', '0'])('is rejected: %s', async (text) => {
     expect(await price(text)).toMatchObject({ ...REFUSED, parameter: 'price' });
   });
 });
 
 describe('unknown query parameters', () => {
-  it('are ignored where an operation is not strict', async () => {
+  it('are ignored by an operation that is not strict', async () => {
     expect(await read('region=3&x=1&__proto__=2', false)).toMatchObject({ region: 3 });
   });
 
-  it('are refused by a strict one, which says which there are', async () => {
+  it('are rejected by a strict one, which names the known parameters', async () => {
     expect(await read('region=3&regoin=9', true)).toEqual({
       type: 'urn:fleetbook:problem:unknown-parameter',
       title: 'Unknown parameter',
@@ -156,7 +159,7 @@ describe('unknown query parameters', () => {
   );
 
   it.each(['', 'Region', 'r%22', 'a'.repeat(41), 'é', 'a b'])(
-    'are not repeated as a member where they are no name: "%s"',
+    'are not repeated as a member if they are not a name: "%s"',
     async (name) => {
       const problem = await read(`region=3&${encodeURIComponent(name)}=fb_secret`, true);
       expect(problem).toMatchObject({ type: 'urn:fleetbook:problem:unknown-parameter' });
@@ -193,7 +196,7 @@ describe('the documentation of a strict operation', () => {
     return paths[PATH]?.get;
   };
 
-  it('says which parameters are required, and the defaults of the others', () => {
+  it('states the required parameters, and the defaults of the others', () => {
     const parameters = described(true)?.parameters.map(({ name, required, schema }) => [
       name,
       required,
@@ -207,7 +210,7 @@ describe('the documentation of a strict operation', () => {
     ]);
   });
 
-  it('has the problem of an unknown parameter, which others do not', () => {
+  it('has the problem of an unknown parameter, which others lack', () => {
     expect(JSON.stringify(described(true)?.responses[400])).toContain('It has: region, provider, limit.');
     expect(described(false)?.responses[400]).toEqual({ $ref: '#/components/responses/400' });
   });

@@ -1,4 +1,4 @@
-/** What keeps one caller, or all of them together, from being too much. */
+/** Limits on one caller, and on all of them together. */
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { addressKey } from '../../src/http/protocol/request.ts';
@@ -9,7 +9,7 @@ import { listen, testApi } from './harness.ts';
 const authorize = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe('a rate limit', () => {
-  it('lets each token ask as often as it may, counting whatever it asks, and tells what is left', async () => {
+  it('counts all requests of a token, and states the remaining number', async () => {
     await using api = await testApi({ limits: { requestsPerMinute: 3 } });
     const headers = authorize(api.token);
     const answers = [];
@@ -36,7 +36,7 @@ describe('a rate limit', () => {
     expect([other.statusCode, other.headers['ratelimit-remaining']]).toEqual([200, '2']);
   });
 
-  it('concerns neither those without a good token nor who watches the process', async () => {
+  it('does not apply to requests without a valid token, nor to health checks', async () => {
     await using api = await testApi({ limits: { requestsPerMinute: 1 } });
     for (let i = 0; i < 3; i++) {
       const bad = await api.app.inject({
@@ -48,20 +48,20 @@ describe('a rate limit', () => {
     }
   });
 
-  it('is there only where one is configured', async () => {
+  it('exists only if it is configured', async () => {
     await using api = await testApi();
     const { headers } = await api.app.inject({ url: '/v1/clusters', headers: authorize(api.token) });
     expect(Object.keys(headers).filter((name) => name.startsWith('ratelimit'))).toEqual([]);
   });
 });
 
-/** Keeps the event loop from turning. */
+/** Blocks the event loop. */
 function block(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
 }
 
-it('a process that is late answers 503 at once, to all but those who watch it, until it is not late any more', async () => {
+it('a late process answers 503 at once, except to health checks, until it is no longer late', async () => {
   await using api = await testApi({ limits: { maxEventLoopDelayMs: 50 } });
   const port = await listen(api.app);
   const get = (path: string) =>
@@ -87,8 +87,8 @@ it('a process that is late answers 503 at once, to all but those who watch it, u
   await until(async () => (await get('/v1/clusters')).status === 200);
 });
 
-describe('a client that tries unknown tokens', () => {
-  it('gets Retry-After, and is identified by the address that a trusted proxy names', async () => {
+describe('a client with unknown tokens', () => {
+  it('gets Retry-After, and is identified by the address from a trusted proxy', async () => {
     const addresses: (string | undefined)[] = [];
     await using api = await testApi({
       trustProxy: ['127.0.0.0/8'],
@@ -125,7 +125,7 @@ describe('a client that tries unknown tokens', () => {
 });
 
 describe('the log of a busy API', () => {
-  it('has every error, the share of the others that was asked for, and watchers at debug alone', async () => {
+  it('has each error, the configured share of the others, and health checks only at debug', async () => {
     const lines: Record<string, unknown>[] = [];
     const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     await using api = await testApi({ logger, logSuccesses: 0 });
@@ -148,7 +148,7 @@ describe('the log of a busy API', () => {
     ]);
   });
 
-  it('has about the share that was asked for', async () => {
+  it('has about the configured share', async () => {
     const lines: string[] = [];
     const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
     await using api = await testApi({ logger, logSuccesses: 0.5 });

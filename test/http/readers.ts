@@ -1,4 +1,4 @@
-/** Readers that hold everything in memory: the documents are built and encoded by the publisher's own functions. */
+/** Readers with all data in memory: the publisher's own functions build and encode the documents. */
 
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { type Grant, SCOPES, type Scope } from '../../src/domain/scope.ts';
@@ -32,7 +32,7 @@ const REGIONS = [
   { id: 4, name: 'Nuremberg', code: 'nbg1', machines: 40 },
 ];
 
-/** Organization 1 has two clusters, organization 2 one with a slug that 1 has not, organization 3 none. */
+/** Organization 1 has two clusters, organization 2 one with a slug that 1 lacks, organization 3 none. */
 export const CLUSTERS: Readonly<Record<number, readonly ClusterDocument[]>> = {
   1: [cluster('Cluster Test', 'cluster-test'), cluster('Größe – Süd', 'groesse-sued')],
   2: [cluster('Elsewhere', 'elsewhere')],
@@ -106,7 +106,7 @@ export async function memoryCatalogue(): Promise<CatalogueReader> {
 
 const plain = ({ id, name, code }: (typeof REGIONS)[number]) => ({ id, name, code });
 
-/** Searches what the catalogue has. */
+/** Searches the catalogue. */
 export function memorySearch(): SearchReader {
   const facts = {
     architecture: 'arm64',
@@ -151,7 +151,7 @@ function answer(body: EncodedBody): Answer {
 
 const maybe = (body: EncodedBody | undefined): Answer | undefined => body && answer(body);
 
-/** Tokens by what they are good for, and their verifier. */
+/** Tokens by their permissions, and their verifier. */
 export interface MemoryTokens extends TokenReader {
   issue(options?: {
     organizationId?: number;

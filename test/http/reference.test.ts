@@ -10,7 +10,7 @@ import { CHROMIUM, hasChromium, launchBrowser, overflows, PHONE } from '../suppo
 import { needs } from '../support/needs.ts';
 import { listen, testApi } from './harness.ts';
 
-// What `npm start` and `npm test` do before: nothing, where it is there.
+// As before `npm start` and `npm test`: does nothing if it is already built.
 beforeAll(() => void execFileSync(process.execPath, [inPackage('src/http/reference/build.mjs')]));
 
 interface OpenApi {
@@ -20,7 +20,7 @@ interface OpenApi {
 }
 
 describe('the reference page', () => {
-  it('is public, and allows only resources of its server', async () => {
+  it('is public, and permits only resources of its server', async () => {
     await using api = await testApi({ docs: true });
     const page = await api.app.inject({ url: '/docs', headers: { accept: 'text/html' } });
     expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -38,7 +38,7 @@ describe('the reference page', () => {
     expect([slash.statusCode, slash.headers.location]).toEqual([308, '/docs']);
   });
 
-  it('has a program that is kept for ever, the same in every coding', async () => {
+  it('has a program that may be cached forever, the same in each coding', async () => {
     await using api = await testApi({ docs: true });
     const { body } = await api.app.inject('/docs');
     const [, url = ''] = /<script src="(docs\/scalar-[0-9a-f]{16}\.js)"/.exec(body) ?? [];
@@ -62,13 +62,13 @@ describe('the reference page', () => {
     expect([head.headers['content-length'], head.body]).toEqual([br.headers['content-length'], '']);
   });
 
-  it('says how to build it in a checkout that has not', () => {
+  it('explains how to build it in a checkout without it', () => {
     expect(programName('/nowhere/at/all')).toBeUndefined();
     expect(referencePage(undefined)).toContain('npm run build:reference');
     expect(referencePage(undefined)).not.toContain('<script');
   });
 
-  it('is as any path that leads nowhere where it is switched off', async () => {
+  it('is an unknown path if it is switched off', async () => {
     await using api = await testApi({ docs: false });
     const authorization = `Bearer ${api.token}`;
     for (const url of ['/docs', '/llms.txt']) {
@@ -79,7 +79,7 @@ describe('the reference page', () => {
 });
 
 describe('/llms.txt', () => {
-  it('tells of every operation with its parameters, its errors and where there is more', async () => {
+  it('describes each operation with its parameters, its errors and further pages', async () => {
     await using api = await testApi({ docs: true, basePath: '/catalogue' });
     const text = await api.app.inject('/llms.txt');
     expect(text.headers['content-type']).toBe('text/plain; charset=utf-8');
@@ -111,7 +111,7 @@ describe('the reference page in a browser', needs(hasChromium, CHROMIUM), () => 
   it.each([
     ['by day', { colorScheme: 'light', viewport: { width: 1280, height: 860 } }],
     ['by night, on a phone', { ...PHONE, colorScheme: 'dark' }],
-  ] as const)('shows every operation and requests nothing from other servers, %s', async (_, options) => {
+  ] as const)('shows each operation and requests nothing from other servers, %s', async (_, options) => {
     await using api = await testApi({ docs: true });
     const origin = `http://127.0.0.1:${await listen(api.app)}`;
     const context = await browser.newContext(options);

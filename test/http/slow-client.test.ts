@@ -1,4 +1,4 @@
-/** Clients that ask and take nothing of what they are answered. */
+/** Clients that send requests and read no answer. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { it } from 'vitest';
@@ -10,14 +10,14 @@ const bodyOf = (length: number) => {
   const identity = Buffer.alloc(length, 'x');
   return { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
 };
-/** More than the system's buffers take. */
+/** More than the system's buffers contain. */
 const large = bodyOf(20_000_000);
 const small = bodyOf(2);
 
 it.each([
   ['at once', ['/v1/clusters']],
-  ['behind a small answer on the same connection', ['/v1/clusters/small', '/v1/clusters']],
-])('a client that takes nothing of a large answer, given %s, is cut', async (_, targets) => {
+  ['after a small answer on the same connection', ['/v1/clusters/small', '/v1/clusters']],
+])('a client that reads nothing of a large answer, given %s, is disconnected', async (_, targets) => {
   await using api = await testApi({
     clusters: {
       clusters: async () => ({ body: large, tier: 'memory', asOf: undefined, currency: undefined }),

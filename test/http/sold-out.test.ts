@@ -36,8 +36,8 @@ const short = ({ changes }: Page) =>
     return machine?.available === false ? `${type} sold out` : type;
   });
 
-describe('a machine that is sold out', () => {
-  it('leaves the four operations, and searches show it when they are asked for all machines', async () => {
+describe('a sold-out machine', () => {
+  it('is absent from the four operations, and searches of all machines show it', async () => {
     await using opened = await open();
     const { api, token } = opened;
     const { small, big, region, provider } = scene.sample;
@@ -70,7 +70,7 @@ describe('a machine that is sold out', () => {
     await until(async () => (await idsOf('/v1/machines/search')).length === 2);
   });
 
-  it('is withdrawn and added for those who follow the catalogue, and sold out and restocked for the others', async () => {
+  it('is withdrawn and added for ordinary followers, and sold out and restocked for the others', async () => {
     await using opened = await open();
     const { api, token } = opened;
     const begin = (await api.page('/v1/changes', token)).next;
@@ -98,7 +98,7 @@ describe('a machine that is sold out', () => {
     expect(await both()).toEqual([['machine.withdrawn', 'machine.withdrawn'], ['machine.retired']]);
   });
 
-  it('is told of only where sold-out machines are followed, when it never could be ordered', async () => {
+  it('that was never available is only in feeds with sold-out machines', async () => {
     await using opened = await open();
     const { api, token } = opened;
     await set(api, { reason: 'deprecated' });
@@ -111,7 +111,7 @@ describe('a machine that is sold out', () => {
     expect(short(await page('&available=all'))).toEqual(['machine.withdrawn']);
   });
 
-  it('comes to the streams and the waiting requests that ask for it', async () => {
+  it('reaches the streams and waiting requests that include it', async () => {
     await using opened = await open();
     const { api, token } = opened;
     const begin = (await api.page('/v1/changes', token)).next;

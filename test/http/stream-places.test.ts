@@ -14,7 +14,7 @@ const serve = (limits: ApiDeps['limits']) => serveChanges(scene, limits);
 const token = async (organizationId = scene.sample.a) =>
   (await createToken(scene.store.db, { organizationId, scopes: [...SCOPES] })).token;
 
-/** Stops all reads that streams and waiting requests await, before and after each. */
+/** Stops all reads of streams and waiting requests, before and after each. */
 function stops(api: ChangesApi) {
   let open = Promise.withResolvers<void>();
   open.resolve();
@@ -43,7 +43,7 @@ function stops(api: ChangesApi) {
     });
   }
   return {
-    /** From the n-th stop on, counted from 1, everything waits. */
+    /** From the n-th stop on, counted from 1, all reads wait. */
     at(first: number) {
       open = Promise.withResolvers();
       stops.seen = 0;
@@ -97,7 +97,7 @@ const requestOf = (bearer: string, query: string, headers = '') =>
   `GET /v1/changes${query} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${bearer}\r\n${headers}\r\n`;
 const EVENTS = 'Accept: text/event-stream\r\n';
 
-/** What clients ask, by the cursor of the feed's end. */
+/** The clients' requests, by the cursor of the feed's end. */
 const KINDS = {
   'a stream': (bearer: string) => requestOf(bearer, '', EVENTS),
   'a stream that goes on': (bearer: string, end: string) => requestOf(bearer, `?after=${end}`, EVENTS),
@@ -110,7 +110,7 @@ async function endOf(api: ChangesApi, bearer: string): Promise<string> {
 }
 
 describe('a client that leaves', () => {
-  it.each(Object.entries(KINDS))('at any await of %s gives its place back', async (_, kind) => {
+  it.each(Object.entries(KINDS))('at any await of %s frees its place', async (_, kind) => {
     await using api = await serve({ streamsAtMost: 1 });
     const bearer = await token();
     const [port, end] = [portOf(api), await endOf(api, bearer)];
@@ -135,7 +135,7 @@ describe('a client that leaves', () => {
     expect(reached).toBeGreaterThanOrEqual(4);
   });
 
-  it('before its second request on a connection was answered gives both places back', async () => {
+  it('before its second request on a connection was answered frees both places', async () => {
     await using api = await serve({ streamsAtMost: 8 });
     const bearer = await token();
     const request = KINDS['a stream'](bearer);
@@ -148,7 +148,7 @@ describe('a client that leaves', () => {
     expect(api.reader.feed.counts).toMatchObject({ refused: 0, limited: 0 });
   });
 
-  it('among many others, at any await, leaves as many places as there were', async () => {
+  it('among many others, at any await, leaves the former number of places', async () => {
     await using api = await serve({ streamsAtMost: 16 });
     const tokens = await Promise.all([token(), token(), token(scene.sample.b), token(scene.sample.b)]);
     const [port, end] = [portOf(api), await endOf(api, tokens[0] ?? '')];

@@ -15,7 +15,7 @@ const token = async (scopes: readonly Scope[] = SCOPES, organizationId = scene.s
   createToken(scene.store.db, { organizationId, scopes: [...scopes] });
 
 describe('a stream of changes', () => {
-  it('sends what there is, then what comes, and goes on behind the last event', async () => {
+  it('sends present changes, then later ones, and resumes after the last event', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const { answer, seen } = await api.stream(bearer);
@@ -45,7 +45,7 @@ describe('a stream of changes', () => {
     expect(JSON.parse(data)).toMatchObject({ type: 'cluster.changed', cluster: { status: 'Stopped' } });
   });
 
-  it('of many is read once, and each gets what its token may read', async () => {
+  it('with many clients is one read, and each gets what its token may read', async () => {
     await using api = await serve();
     const { reads } = api.reader.feed;
     const catalogue = reads.catalogue.bind(reads);
@@ -105,7 +105,7 @@ describe('a stream of changes', () => {
     );
     expect(back.answer.headers['fleetbook-currency']).toBe('USD');
     expect(beginnings).toHaveBeenCalledOnce();
-    // The tail reads on once a second, from where it is.
+    // The tail continues its reads once a second.
     const [own] = pages.mock.calls.filter(([scope]) => scope.organizationId !== undefined);
     expect(own).toBeUndefined();
     expect(new Set(pages.mock.calls.map(([, after]) => after.position)).size).toBeLessThanOrEqual(1);
@@ -124,7 +124,7 @@ describe('a stream of changes', () => {
     expect(api.reader.feed.size).toBe(0);
   });
 
-  it('has no body where only its head is asked for', async () => {
+  it('has no body for HEAD', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const head = await api.get('/v1/changes', bearer, { accept: 'text/event-stream' }, 'HEAD');
@@ -133,7 +133,7 @@ describe('a stream of changes', () => {
     expect(api.reader.feed.size).toBe(0);
   });
 
-  it('is refused beyond the limit, and ends when the server closes', async () => {
+  it('is rejected above the limit, and ends when the server closes', async () => {
     await using api = await serve({ streamsAtMost: 1 });
     const { token: bearer } = await token();
     const { seen } = await api.stream(bearer);
@@ -145,7 +145,7 @@ describe('a stream of changes', () => {
     await until(() => seen.isOver);
   });
 
-  it('is cut when its client takes nothing, and others go on', async () => {
+  it('is cut if its client reads nothing, and others continue', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const slow = await api.get('/v1/changes', bearer, { accept: 'text/event-stream' });
@@ -165,7 +165,7 @@ describe('a stream of changes', () => {
     slow.destroy();
   });
 
-  it('goes on while the cache is away: PostgreSQL tells', async () => {
+  it('continues while the cache is away, from PostgreSQL', async () => {
     await using api = await serve();
     const { token: bearer } = await token();
     const { seen } = await api.stream(bearer);

@@ -1,4 +1,4 @@
-/** What goes wrong below the framework, over real sockets. */
+/** Errors below the framework, over real sockets. */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -79,18 +79,18 @@ describe('a problem answers', () => {
     },
   );
 
-  it('405 says what is allowed, also for a method that exists nowhere', async () => {
+  it('405 lists the allowed methods, also for an unknown method', async () => {
     const [response] = await exchange(port, `BREW /v1/clusters HTTP/1.1\r\n${HOST}\r\n`);
     expect(response?.headers.allow).toBe('GET, HEAD');
   });
 
-  it('a request that stops in the middle of its body, after its answer, and cuts the connection', async () => {
+  it('a request that stops in the middle of its body, after its answer, and closes the connection', async () => {
     const head = `POST /v1/clusters HTTP/1.1\r\n${HOST}${AUTHORIZATION}Content-Length: 10\r\n\r\nhalf`;
     const [answer, timeout] = await exchange(port, head);
     expect([answer?.status, timeout?.status]).toEqual([405, 408]);
   });
 
-  it('a client that hangs up in the middle of a request', async () => {
+  it('a client that disconnects in the middle of a request', async () => {
     const socket = connect({ port, host: '127.0.0.1' });
     const received = once(socket, 'data');
     socket.end('GET / HTTP/1.1\r\nHost');
@@ -100,7 +100,7 @@ describe('a problem answers', () => {
 });
 
 describe('a request is understood', () => {
-  it('when its slug has ten thousand characters', async () => {
+  it('if its slug has ten thousand characters', async () => {
     const [response] = await exchange(
       port,
       `GET /v1/clusters/${'%F0%9F%9A%80'.repeat(833)} HTTP/1.1\r\n${HOST}${AUTHORIZATION}${CLOSE}\r\n`,
@@ -108,7 +108,7 @@ describe('a request is understood', () => {
     expect(response?.status).toBe(404);
   });
 
-  it('when its target is absolute', async () => {
+  it('if its target is absolute', async () => {
     const [response] = await exchange(
       port,
       `GET http://a/v1/clusters HTTP/1.1\r\n${HOST}${AUTHORIZATION}${CLOSE}\r\n`,
@@ -116,12 +116,12 @@ describe('a request is understood', () => {
     expect(response?.status).toBe(200);
   });
 
-  it('when it speaks HTTP/1.0 and names no host', async () => {
+  it('if it uses HTTP/1.0 without a host', async () => {
     const [response] = await exchange(port, `GET /v1/clusters HTTP/1.0\r\n${AUTHORIZATION}\r\n`);
     expect(response?.status).toBe(200);
   });
 
-  it('when it expects 100-continue', async () => {
+  it('if it expects 100-continue', async () => {
     const [first, second] = await exchange(
       port,
       `POST /v1/clusters HTTP/1.1\r\n${HOST}${AUTHORIZATION}Expect: 100-continue\r\nContent-Length: 2\r\n${CLOSE}\r\n{}`,
@@ -129,7 +129,7 @@ describe('a request is understood', () => {
     expect([first?.status, second?.status]).toEqual([100, 405]);
   });
 
-  it('when it asks for an upgrade, which is not given', async () => {
+  it('if it requests an upgrade, which is ignored', async () => {
     const upgrade = 'Connection: close, Upgrade\r\nUpgrade: websocket\r\n';
     const [response] = await exchange(
       port,
@@ -138,7 +138,7 @@ describe('a request is understood', () => {
     expect(response?.status).toBe(200);
   });
 
-  it('when its path has raw bytes that are not UTF-8', async () => {
+  it('if its path has raw bytes that are not UTF-8', async () => {
     const head = Buffer.from(
       `GET /v1/clusters/\xff\xfe HTTP/1.1\r\n${HOST}${AUTHORIZATION}${CLOSE}\r\n`,
       'latin1',
@@ -148,7 +148,7 @@ describe('a request is understood', () => {
     expect(response?.headers['content-type']).toBe('application/problem+json');
   });
 
-  it('when others come right behind it', async () => {
+  it('if others follow directly', async () => {
     const one = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${HOST}${AUTHORIZATION}${more}\r\n`;
     const responses = await exchange(
       port,
@@ -157,7 +157,7 @@ describe('a request is understood', () => {
     expect(responses.map(({ status }) => status)).toEqual([200, 404, 200]);
   });
 
-  it('when it is about the server as a whole, where nothing is', async () => {
+  it('if it is for the server as a whole, which has no answer', async () => {
     const [response] = await exchange(port, `OPTIONS * HTTP/1.1\r\n${HOST}${AUTHORIZATION}${CLOSE}\r\n`);
     expect(response?.status).toBe(404);
   });
@@ -171,7 +171,7 @@ it('a second authorization field does not hide behind the first', async () => {
   expect(response?.status).toBe(401);
 });
 
-it('nothing is written into the middle of an answer that is under way', async () => {
+it('no error is written into the middle of an active answer', async () => {
   const body = Buffer.alloc(64 * 1024 * 1024, 'x');
   const large = { identity: body, gzip: undefined, br: undefined, hash: 'h' };
   await using slow = await testApi({
@@ -229,11 +229,11 @@ describe('closing', () => {
     return promise;
   }
 
-  it('answers what is under way, lets idle and silent connections go, and takes no new ones', async () => {
+  it('completes active answers, closes idle and silent connections, and accepts no new ones', async () => {
     const released = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     await using held = await testApi({
-      // So late that only connections that go by themselves let the test end.
+      // So late that the test only ends if the connections close by themselves.
       limits: { drainMs: 600_000 },
       clusters: {
         async clusters() {
@@ -265,7 +265,7 @@ describe('closing', () => {
     await closed;
   });
 
-  it('answers a request that arrives on an open connection, and says that it was the last', async () => {
+  it('answers a request that arrives on an open connection, as the last one', async () => {
     const released = Promise.withResolvers<void>();
     await using held = await testApi({
       clusters: {
@@ -300,7 +300,7 @@ describe('closing', () => {
     ]);
   });
 
-  it('lets a slow client take all of what it was answered', async () => {
+  it('lets a slow client read its whole answer', async () => {
     const body = Buffer.alloc(20_000_000, 'x');
     await using large = await testApi({
       clusters: {
@@ -325,7 +325,7 @@ describe('closing', () => {
     expect(Buffer.concat(received).length).toBeGreaterThan(body.length);
   });
 
-  it('cuts what does not end in time', async () => {
+  it('cuts answers that do not end in time', async () => {
     await using hanging = await testApi({
       limits: { drainMs: 100 },
       clusters: { clusters: () => new Promise(() => {}), cluster: async () => undefined },

@@ -1,4 +1,4 @@
-/** An answer that cannot be written: the client gets an error and not silence. */
+/** An answer that cannot be written: the client gets an error, not silence. */
 import { expect, it } from 'vitest';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
@@ -15,7 +15,7 @@ const answer: Answer = {
   validity: { documents: ['clusters:1'], asOf: () => asOf },
 };
 
-it('an answer that no header can be written of is a 500 each time, and is never cached', async () => {
+it('an answer with an invalid header is a 500 each time, and is never cached', async () => {
   const responses = new ResponseCache({ onInvalidate() {} }, 100_000);
   await using api = await testApi({
     clusters: { clusters: () => answer, cluster: () => undefined },

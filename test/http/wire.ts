@@ -13,16 +13,16 @@ export interface WireRequest {
 
 /** An answer without its date. */
 export interface WireAnswer {
-  /** Status line and header fields, in the order and spelling of the wire. */
+  /** Status line and header fields, in the order and spelling as sent. */
   readonly head: readonly string[];
   /** In latin1, so that each character is one byte. */
   readonly body: string;
 }
 
-/** After so long a connection hangs (ms): what came until then says where. */
+/** An open connection counts as hanging after this time (ms); the received bytes show the place. */
 const HANGS_MS = 10_000;
 
-/** Sends the requests one right behind the other on one connection, and gives the answers to each. */
+/** Sends the requests directly after each other on one connection. Returns the answers. */
 export async function converse(port: number, requests: readonly WireRequest[]): Promise<WireAnswer[]> {
   const socket = connect({ port, host: '127.0.0.1' });
   await once(socket, 'connect');
@@ -57,7 +57,7 @@ export function header(answer: WireAnswer | undefined, name: string): string | u
   return answer?.head.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
 }
 
-/** The answers that are there whole. */
+/** The answers that have arrived whole. */
 function split(text: string, requests: readonly WireRequest[]): WireAnswer[] {
   const answers: WireAnswer[] = [];
   let start = 0;

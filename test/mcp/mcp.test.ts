@@ -44,7 +44,7 @@ afterAll(() => opened.disposeAsync());
 
 interface Model extends AsyncDisposable {
   readonly client: Client;
-  /** A tool's answer: its data, or why there is none. */
+  /** A tool's answer: its data, or the reason of its absence. */
   call(name: string, args?: Record<string, unknown>): Promise<{ data: unknown; error: string | undefined }>;
 }
 
@@ -72,7 +72,7 @@ async function model(token: string, url = address): Promise<Model> {
     },
     async [Symbol.asyncDispose]() {
       await client.close();
-      // Anything on standard output that is not the protocol would be here.
+      // Output other than the protocol on standard output would be here.
       expect(noise).toEqual([]);
     },
   };
@@ -84,7 +84,7 @@ describe('the tools', () => {
     asked = opened.use(await model(published.token));
   });
 
-  it('only read, take nothing that they do not know, and say what they give', async () => {
+  it('only read, reject unknown arguments, and describe their results', async () => {
     const { tools } = await asked.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
       'search_machines',
@@ -103,7 +103,7 @@ describe('the tools', () => {
     expect(error).toContain('colour');
   });
 
-  it('list clusters of the token, and give one', async () => {
+  it('list the token’s clusters, and return one', async () => {
     const { data } = await asked.call('list_clusters');
     const { clusters } = data as { clusters: { slug: string }[] };
     const own = await fetch(`${address}/v1/clusters`, {
@@ -117,7 +117,7 @@ describe('the tools', () => {
     expect(none.error).toBe('Not found: There is nothing here that this token may read.');
   });
 
-  it('search with names for ids, and prices per hour', async () => {
+  it('search with names instead of ids, and with prices per hour', async () => {
     const [provider] = (await (await api('/v1/providers')).json()) as { id: number; name: string }[];
     const { data } = await asked.call('search_machines', {
       min_cpu: 4,
@@ -148,7 +148,7 @@ describe('the tools', () => {
     expect(error).toBe(`There is no provider "Nimbus". There are: ${provider?.name}.`);
   });
 
-  it('recommend what fits, with what it costs', async () => {
+  it('recommend matching machines, with their cost', async () => {
     const { data } = await asked.call('recommend_machine', {
       cpu: 3,
       ram: 8,
@@ -169,7 +169,7 @@ describe('the tools', () => {
     });
   });
 
-  it('compare a machine with others, and tell what they have cost', async () => {
+  it('compare a machine with others, and list their past prices', async () => {
     const id = published.sample.small;
     const own = (await (await api(`/v1/machines/${id}`)).json()) as { price: number };
     const { data } = await asked.call('compare_prices', { machine_id: id });
@@ -190,7 +190,7 @@ const api = (path: string) =>
   fetch(address + path, { headers: { authorization: `Bearer ${published.token}` } });
 
 describe('failures', () => {
-  it('name the cause and the fix, and never the token', async () => {
+  it('name the cause and the remedy, and never the token', async () => {
     await using lacking = await model(onlyMachines);
     const scope = await lacking.call('list_clusters');
     expect(scope.error).toBe(
@@ -204,14 +204,14 @@ describe('failures', () => {
     expect(refused.error).not.toContain('geheim');
   });
 
-  it('name an address where nobody answers', async () => {
+  it('name an address where no process listens', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     await using alone = await model(published.token, url);
     const { error } = await alone.call('list_clusters');
     expect(error).toContain(`The Fleetbook at ${url} cannot be reached`);
   });
 
-  it('of the settings end the command before it begins', async () => {
+  it('of the settings end the command at its start', async () => {
     const without = await fleetbook(['mcp'], { FLEETBOOK_TOKEN: 'fb_x' });
     expect(without).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('FLEETBOOK_URL') });
     const tokenless = await fleetbook(['mcp'], { FLEETBOOK_URL: 'http://x' });
@@ -224,7 +224,7 @@ describe('failures', () => {
 });
 
 describe('the process', () => {
-  it('writes nothing but the protocol to standard output, and ends with its input', async () => {
+  it('writes only the protocol to standard output, and ends with its input', async () => {
     const env = { PATH: process.env.PATH, FLEETBOOK_URL: address, FLEETBOOK_TOKEN: published.token };
     const child = spawn(process.execPath, [CLI, 'mcp'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
     opened.defer(() => void child.kill('SIGKILL'));

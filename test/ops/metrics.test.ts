@@ -53,7 +53,7 @@ describe('the metrics of an API', () => {
     expect([15, 30].map((le) => series(text, bucket, { le: String(le) }))).toEqual([0, 1]);
   });
 
-  it('include the size of the search index, and why there is none', async () => {
+  it('include the size of the search index, and the reason for its absence', async () => {
     const counts = { machines: 3, bytes: 100, limitBytes: 5000, failures: { 'too-large': 0, failed: 0 } };
     const { registry } = apiMetrics();
     addSearchSeries(registry, () => counts);
@@ -276,7 +276,7 @@ describe('the metrics of several processes', () => {
     expect(await mergeMetrics([])).toBe('\n');
   });
 
-  it('are equal after the way through another process', async () => {
+  it('are equal after the transfer through another process', async () => {
     const child = fork(new URL('./programs/metrics.ts', import.meta.url), {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

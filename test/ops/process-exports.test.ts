@@ -9,7 +9,7 @@ async function exported(pid: number, requests: number, connections: number): Pro
   new Counter({ name: 'requests_total', help: '-', registers }).inc(requests);
   new Gauge({ name: 'connections', help: '-', registers }).set(connections);
   new Histogram({ name: 'seconds', help: '-', buckets: [1], registers }).observe(requests);
-  // The form in which another process receives it.
+  // Converts it as for another process.
   return { pid, metrics: JSON.parse(JSON.stringify(await exportMetrics(registers[0] ?? new Registry()))) };
 }
 

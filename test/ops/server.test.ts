@@ -34,7 +34,7 @@ describe('the operators’ listener', () => {
     ['another scheme', { authorization: 'Digest a-token' }],
   ];
 
-  it.each(refused)('refuses %s', async (_, headers) => {
+  it.each(refused)('rejects %s', async (_, headers) => {
     for (const url of [
       '/',
       '/metrics',
@@ -55,9 +55,9 @@ describe('the operators’ listener', () => {
 
   it.each([
     ['the bearer token', bearer],
-    ['the bearer token, the scheme in other letters', { authorization: 'BEARER a-token' }],
+    ['the bearer token, with the scheme in another case', { authorization: 'BEARER a-token' }],
     ['the password of any user', basic('anybody:a-token')],
-    ['the password of nobody', basic(':a-token')],
+    ['the password of an empty user', basic(':a-token')],
   ])('accepts %s', async (_, headers) => {
     expect((await app.inject({ url: '/metrics', headers })).body).toBe('# the metrics\n');
   });
@@ -191,13 +191,13 @@ describe('the board', () => {
 
   it.each([
     ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
-    ['a neighbour site', { 'sec-fetch-site': 'same-site' }, 403],
+    ['a sibling site', { 'sec-fetch-site': 'same-site' }, 403],
     ['another origin, by an old browser', { origin: 'https://evil.example' }, 403],
-    ['an origin that is hidden', { origin: 'null' }, 403],
+    ['a hidden origin', { origin: 'null' }, 403],
     ['its own page', { 'sec-fetch-site': 'same-origin', origin: 'http://localhost:80' }, 200],
     ['its own page, by an old browser', { origin: 'http://localhost:80', host: 'localhost:80' }, 200],
     ['a program', {}, 200],
-  ])('pauses a queue when asked by %s: %j gives %i', async (_, headers, status) => {
+  ])('pauses a queue on request of %s: %j gives %i', async (_, headers, status) => {
     const url = '/queues/api/queues/sweep/pause';
     const response = await app.inject({ method: 'PUT', url, headers: { ...bearer, ...headers } });
     expect(response.statusCode).toBe(status);

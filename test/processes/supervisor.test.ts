@@ -15,9 +15,9 @@ interface Scene extends AsyncDisposable {
   readonly supervisor: Supervisor;
   /** Starts child.ts under that name. */
   start(name: string, env?: Record<string, string>): ReturnType<Supervisor['start']>;
-  /** What the children noted, in order, without their pids. */
+  /** The children's log, in order, without their pids. */
   notes(): Promise<string[]>;
-  /** What the supervisor logged. */
+  /** The supervisor's log. */
   readonly logged: readonly { readonly level: number; readonly msg: string; readonly process: string }[];
 }
 
@@ -49,13 +49,13 @@ async function openScene(options: Partial<SupervisorOptions> & { attempts?: numb
   };
 }
 
-it('resolves with what a process reports when it is ready', async () => {
+it('resolves with a process’s report once it is ready', async () => {
   await using scene = await openScene();
   expect(await scene.start('serve')).toEqual({ life: 1 });
   expect(identify(scene.supervisor.pidOf('serve') ?? 0)).toBeDefined();
 });
 
-it('starts a process again that was killed', async () => {
+it('restarts a killed process', async () => {
   await using scene = await openScene();
   await scene.start('work');
   const first = scene.supervisor.pidOf('work') ?? 0;
@@ -68,12 +68,12 @@ it('starts a process again that was killed', async () => {
   ]);
 });
 
-it('tries again when a process ends before it is ready', async () => {
+it('retries if a process ends before it is ready', async () => {
   await using scene = await openScene({ attempts: 3 });
   expect(await scene.start('work', { READY_AFTER_LIVES: '2' })).toEqual({ life: 3 });
 });
 
-it('gives a process up that ends again and again before it is ready', async () => {
+it('stops retrying a process that ends repeatedly before it is ready', async () => {
   await using scene = await openScene({ attempts: 3 });
   await expect(scene.start('work', { READY_AFTER_LIVES: '99' })).rejects.toThrow(
     'work ended with code 3 before it was ready, 3 times: see its output above',
@@ -81,7 +81,7 @@ it('gives a process up that ends again and again before it is ready', async () =
   expect(await scene.notes()).toEqual(['work lives', 'work lives', 'work lives']);
 });
 
-it('gives a process up that runs and never becomes ready', async () => {
+it('stops waiting for a process that runs and never becomes ready', async () => {
   await using scene = await openScene({ attempts: 1, readyWithinMs: 400 });
   await expect(scene.start('work', { SILENT: '1' })).rejects.toThrow(
     'work was not ready within 400 ms: see its output above',
@@ -104,7 +104,7 @@ it('stops processes one after the other, the last one first', async () => {
   expect(scene.logged).toEqual([]);
 });
 
-it('kills a process that does not stop in time, and says so', async () => {
+it('kills a process that does not stop in time, and logs it', async () => {
   await using scene = await openScene({ stopWithinMs: 200 });
   await scene.start('work', { DEAF: '1' });
   const pid = scene.supervisor.pidOf('work') ?? 0;
@@ -135,7 +135,7 @@ it('can be stopped while a process is starting', async () => {
   await starting;
 });
 
-it('tells its processes when it is killed itself, so that they end', async () => {
+it('notifies its processes when it is killed itself, so that they end', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-processes-'));
   const LOG = join(folder.path, 'notes.log');
   await using supervising = await startProgram(join(programs, 'supervising.ts'), [], {
@@ -147,7 +147,7 @@ it('tells its processes when it is killed itself, so that they end', async () =>
   expect(await readFile(LOG, 'utf8')).toMatch(/child is alone\n$/);
 });
 
-it('tries a process only once that tells why trying again is in vain', async () => {
+it('does not retry a process that reports a permanent error', async () => {
   await using scene = await openScene();
   const starting = scene.start('serve', { HOPELESS: 'PORT is taken' });
   await expect(starting).rejects.toMatchObject({ name: 'HopelessStart', message: 'PORT is taken' });
@@ -155,7 +155,7 @@ it('tries a process only once that tells why trying again is in vain', async () 
   expect(scene.logged).toEqual([]);
 });
 
-it('stops all at once where that is asked for, whatever one of them takes', async () => {
+it('stops all at once on request, however long one of them takes', async () => {
   await using scene = await openScene({ stopTogether: true });
   await scene.start('quick');
   await scene.start('deaf', { DEAF: '1' });
@@ -167,7 +167,7 @@ it('stops all at once where that is asked for, whatever one of them takes', asyn
   await stopping;
 });
 
-it('counts those that are ready, and tells of each that has to be replaced', async () => {
+it('counts ready processes, and reports each replacement', async () => {
   const replaced: string[] = [];
   await using scene = await openScene({ onRestart: (name) => void replaced.push(name) });
   await Promise.all([scene.start('one'), scene.start('other')]);

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { nextHost, ServerConnector } from '../../src/redis/connectors.ts';
 
-/** A server that takes connections and says nothing. */
+/** A server that accepts connections and never answers. */
 async function listening() {
   const server = createServer((socket) => socket.on('error', () => {}));
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -11,7 +11,7 @@ async function listening() {
   return { host: '127.0.0.1', port, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
-it('a connection that is closed by every refused command is closed once', async () => {
+it('a connection that several rejected commands close is closed once', async () => {
   await using server = await listening();
   const connector = new ServerConnector(server);
   const socket = await connector.connect();
@@ -21,7 +21,7 @@ it('a connection that is closed by every refused command is closed once', async 
   await once(socket, 'close');
 });
 
-it('a connection that is made anew is closed anew', async () => {
+it('a new connection can be closed again', async () => {
   await using server = await listening();
   const connector = new ServerConnector(server);
   for (let i = 0; i < 2; i++) {
@@ -33,7 +33,7 @@ it('a connection that is made anew is closed anew', async () => {
   }
 });
 
-it('an error of a socket that has failed before ends no process', async () => {
+it('an error of an already failed socket ends no process', async () => {
   await using server = await listening();
   const connector = new ServerConnector(server);
   const socket = await connector.connect();

@@ -30,7 +30,7 @@ async function open(use: RedisUse, url = servers.url): Promise<RedisClient> {
 const keys = new CacheKeys('a-lineage', 1);
 const providers = { kind: 'providers' } as const;
 let version = 0;
-/** Ways to write; each fails as one. */
+/** Ways to write; all fail in the same way. */
 const WRITES: Record<string, (redis: RedisClient) => Promise<unknown>> = {
   'a command': (redis) => redis.set('a', 'b'),
   'a script': (redis) => {
@@ -49,7 +49,7 @@ const WRITES: Record<string, (redis: RedisClient) => Promise<unknown>> = {
 const USES = ['publisher', 'producer', 'worker', 'reader'] as const;
 const cases = USES.flatMap((use) => Object.keys(WRITES).map((way) => [use, way] as const));
 
-it.each(cases)('the connection of a %s that is refused %s finds the new master', async (use, way) => {
+it.each(cases)('the connection of a %s that is rejected %s finds the new master', async (use, way) => {
   const write = WRITES[way] ?? expect.unreachable();
   const redis = await open(use);
   // A reader waits 50 ms for an answer, which a busy machine may exceed.
@@ -62,7 +62,7 @@ it.each(cases)('the connection of a %s that is refused %s finds the new master',
 });
 
 describe('a reader', () => {
-  it('that reads from a replica for good goes on reading, and looks for a master ever more seldom', async () => {
+  it('that always reads from a replica continues, and searches for a master ever less often', async () => {
     const redis = await open('reader', servers.replicaUrl);
     let connections = 0;
     redis.on('connect', () => {
@@ -80,7 +80,7 @@ describe('a reader', () => {
     expect(connections).toBeLessThan(5);
   });
 
-  it('offers what it read from Postgres to the new master', async () => {
+  it('writes the data that it read from Postgres to the new master', async () => {
     const subscription = opened.use(
       new CacheSubscription({
         commands: await open('reader'),
@@ -100,7 +100,7 @@ describe('a reader', () => {
   });
 });
 
-it('a queue takes jobs, and a consumer that waited for some runs them, after a failover', async () => {
+it('a queue accepts jobs, and a waiting consumer runs them, after a failover', async () => {
   const ran: unknown[] = [];
   const queue = new Queue('q', { connection: await open('producer'), prefix: '{fleetbook}' });
   const consumer = await open('worker');

@@ -91,7 +91,7 @@ const last = moments.at(-1);
 const recovers = last?.errors === 0;
 say(
   `${requests} requests, ${faults.length} faults, ${wrong.length} wrong, ${errors} errors` +
-    `${recovers ? '' : ', of which some at the end, when all was well'}; ${grown.length === 0 ? 'nothing' : grown.join(', ')} grows (seed ${seed})`,
+    `${recovers ? '' : ', some of them at the end without a fault'}; ${grown.length === 0 ? 'nothing' : grown.join(', ')} grows (seed ${seed})`,
 );
 if (values.chart !== undefined) {
   const title = `${requests} requests in ${minutes} minutes with ${faults.length} faults: ${wrong.length} wrong, ${errors} errors`;

@@ -316,7 +316,7 @@ function recommended(
   json(request, response, { recommendations: told ? [told] : [], ram_unit, version: 'v1' });
 }
 
-/** Sizes of the parts in which a file is written, so that a client sees more than one chunk. */
+/** Part sizes of a written file, so that a client sees more than one chunk. */
 const CHUNK = 16 * 1024;
 
 function sendFile(path: string, { headers }: IncomingMessage, response: ServerResponse): void {

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { postgresAddress } from '../../../src/domain/servers/postgres-address.ts';
 
 describe('the address of PostgreSQL', () => {
-  it('is left to the driver where it names one server', () => {
+  it('is left to the driver if it names one server', () => {
     const url = 'postgres://me:p%40ss@db.example/fleetbook?sslmode=require';
     expect(postgresAddress(url)).toMatchObject({ isChosen: false, isPooled: false, hosts: [], url });
   });
 
-  it('names several hosts, of which the one that takes writes is wanted', () => {
+  it('names several hosts, and requires the one that accepts writes', () => {
     expect(postgresAddress('postgresql://me:pw@one:5433,[::1]:5434,three/fleetbook?sslmode=require')).toEqual(
       {
         hosts: [
@@ -23,7 +23,7 @@ describe('the address of PostgreSQL', () => {
     );
   });
 
-  it('says what kind of server is wanted, and whether a pooler stands there', () => {
+  it('states the required kind of server, and whether a pooler is there', () => {
     expect(
       postgresAddress(
         'postgres://one,two/db?target_session_attrs=prefer-standby&sslmode=require&pool_mode=transaction',
@@ -44,7 +44,7 @@ describe('the address of PostgreSQL', () => {
       /must have one of any, read-write, .* as target_session_attrs/,
     ],
     ['postgres://me:secret@one/db?pool_mode=statement', /must have transaction or session as pool_mode/],
-  ])('refuses %s', (url, why) => {
+  ])('rejects %s', (url, why) => {
     expect(() => postgresAddress(url)).toThrow(why);
     expect(() => postgresAddress(url)).not.toThrow(/secret/);
   });

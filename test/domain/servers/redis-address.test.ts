@@ -3,7 +3,7 @@ import { redisAddress } from '../../../src/domain/servers/redis-address.ts';
 
 const nobody = { username: undefined, password: undefined };
 
-describe('where Redis is', () => {
+describe('the address of Redis', () => {
   it.each([
     ['redis://127.0.0.1:6379/2', { kind: 'server', url: 'redis://127.0.0.1:6379/2' }],
     ['rediss://u:p@h', { kind: 'server', url: 'rediss://u:p@h' }],
@@ -62,7 +62,7 @@ describe('where Redis is', () => {
     ['redis+sentinel://a/m?password=secret', 'sentinel_password'],
     ['redis+sentinel://a/%zz', '%25'],
     ['redis+proxy://secret@a', 'must be redis://'],
-  ])('%s is refused, and the message repeats no secret', (url, remedy) => {
+  ])('%s is rejected, and the message repeats no secret', (url, remedy) => {
     const refused = () => redisAddress(url);
     expect(refused).toThrow(remedy);
     expect(refused).not.toThrow('secret@');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { harmless, harmlessJson, harmlessLines } from '../../../src/domain/text/control-characters.ts';
 
 const STEERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-/** Texts with more of what could steer a terminal than chance brings. */
+/** Texts with many control sequences of terminals. */
 const texts = fc.string({
   unit: fc.oneof(
     fc.constantFrom('\x1b', '\n', '\t', '\r', '\u009b', '\u202e', '\u2028', '\u200d', '\u{e0001}', '\x7f'),
@@ -11,13 +11,13 @@ const texts = fc.string({
   ),
 });
 
-describe('text of others', () => {
-  it('is shown with the number of what could steer a terminal', () => {
+describe('untrusted text', () => {
+  it('is shown with the numbers of its control characters', () => {
     expect(harmless('cx22\x1b[2J\u202egpj \t\n x')).toBe('cx22\\u{1b}[2J\\u{202e}gpj x');
     expect(harmlessLines('  a\x1b]0;owned\x07\n\tb')).toBe('  a\\u{1b}]0;owned\\u{7}\n\\u{9}b');
   });
 
-  it('steers nothing, whatever it is', () => {
+  it('never controls the terminal', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(harmless(text)).not.toMatch(STEERS);
@@ -26,7 +26,7 @@ describe('text of others', () => {
     );
   });
 
-  it('is the same value in JSON, which steers nothing either', () => {
+  it('is the same value in JSON, without control characters', () => {
     fc.assert(
       fc.property(fc.array(texts), (value) => {
         const json = harmlessJson(JSON.stringify(value, null, 2));

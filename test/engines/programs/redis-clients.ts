@@ -1,6 +1,6 @@
 /**
- * Uses the Redis of a URL in every way that the product does, and prints as JSON what came of it: an authority is only
- * trusted by a process that was started with NODE_EXTRA_CA_CERTS.
+ * Uses the Redis of a URL in each way of the product, and prints the results as JSON. Only a process that was started
+ * with NODE_EXTRA_CA_CERTS trusts its authority.
  */
 import { Queue, Worker } from 'bullmq';
 import { openRedis, type RedisUse, redisReady } from '../../../src/redis/redis.ts';
@@ -22,7 +22,7 @@ try {
   await redisReady(subscriber, Number(withinMs));
   const heard = new Promise((resolve) => subscriber.once('message', (_, message) => resolve(message)));
   await subscriber.subscribe('news');
-  // Of a cluster, keys of every master.
+  // Of a cluster, keys of each master.
   const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
   await Promise.all(keys.map((key) => publisher.set(key, key)));
   await publisher.publish('news', 'of all');

@@ -75,7 +75,7 @@ describe('an acknowledged alert', () => {
     ]);
   });
 
-  it('must be open: a resolved or unlisted alert is refused and not recorded', async () => {
+  it('must be open: a resolved or unlisted alert is rejected and not recorded', async () => {
     const { id } = await open();
     await scene.sql`update alerts set told_at = null`;
     expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toBe('unknown');

@@ -285,7 +285,7 @@ describe('a webhook', () => {
     expect(kinds(messages()[0])).toEqual(['source_stale acme']);
   });
 
-  it('gets a text in Slack’s format, in which text of an upstream is neither link nor mention', async () => {
+  it('gets a text in Slack’s format, where text of an upstream is neither link nor mention', async () => {
     await scene.sql`insert into sources (id, kind, adapter, registered_at) values ('<!here>&', 'catalogue', 'test', ${later(-9).toISOString()})`;
     await evaluate(scene.now(), {}, [{ id: '<!here>&', kind: 'catalogue', maxAge: 60 }]);
     await send(webhook({ format: 'slack', secret: undefined }));

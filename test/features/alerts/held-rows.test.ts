@@ -201,7 +201,7 @@ describe('the end of an alert about a held batch', () => {
   });
 });
 
-it('a message is bounded, however many batches are held', () => {
+it('a message is limited for any number of held batches', () => {
   const value = 'y'.repeat(160);
   const rows = Array.from({ length: 10 }, () => ({
     change: 'price',

@@ -17,7 +17,7 @@ async function read(alerts: unknown, env: Record<string, string> = {}) {
 }
 
 describe('alerts', () => {
-  it('have rules, but no receiver unless a webhook is configured', () => {
+  it('have rules, and no receiver unless a webhook is configured', () => {
     expect(alertRules(readConfig(DATABASE, FEATURE_CONFIG))).toEqual({
       webhooks: [],
       failuresInRow: 3,
@@ -58,26 +58,26 @@ describe('alerts', () => {
       /webhook "a": urlEnv names NOT_SET/,
     ],
     [
-      'a kind that is none',
+      'an unknown kind',
       { webhooks: [{ id: 'a', urlEnv: 'A', kinds: ['x'] }] },
       {},
       /alerts\.webhooks\.0\.kinds\.0/,
     ],
-    ['a factor that is none', { priceRatio: 1 }, {}, /alerts\.priceRatio/],
+    ['an invalid factor', { priceRatio: 1 }, {}, /alerts\.priceRatio/],
     [
-      'an id twice',
+      'a repeated id',
       { webhooks: [1, 2].map(() => ({ id: 'a', urlEnv: 'A' })) },
       { A: 'https://a.example' },
       /webhook "a" is listed twice/,
     ],
     [
-      'the id of the environment’s',
+      'the environment’s id',
       { webhooks: [{ id: 'default', urlEnv: 'A' }] },
       { A: 'https://a.example', ALERT_WEBHOOK_URL: 'https://b.example' },
       /webhook "default" has the id of ALERT_WEBHOOK_URL/,
     ],
     [
-      'a secret that is none',
+      'an invalid secret',
       { webhooks: [{ id: 'a', urlEnv: 'A', secretEnv: 'S' }] },
       { A: 'https://a.example', S: 'short' },
       /webhook "a": S must be whsec_ and the base64 of 24 to 64 bytes/,
@@ -88,7 +88,7 @@ describe('alerts', () => {
       { ALERT_WEBHOOK_SECRET: SECRET },
       /ALERT_WEBHOOK_SECRET has no effect without/,
     ],
-  ])('have a problem for %s, which is named', async (_, alerts, env, problem) => {
+  ])('report %s by name', async (_, alerts, env, problem) => {
     await expect(read(alerts, env as Record<string, string>)).rejects.toThrow(problem);
   });
 });

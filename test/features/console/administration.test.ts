@@ -51,7 +51,7 @@ const newest = async (): Promise<AuditRecord> => {
 };
 
 describe('organizations', () => {
-  it('are listed with their clusters, good tokens and last use', async () => {
+  it('are listed with their clusters, valid tokens and last use', async () => {
     const { rows, total } = await found();
     expect([rows.length, total]).toEqual([30, 30]);
     const [first] = await scene.worker.store.sql<{ id: number; good: number; used: string | null }[]>`
@@ -106,7 +106,7 @@ describe('organizations', () => {
     expect(await found('&q=nobody')).toEqual({ rows: [], total: 0 });
   });
 
-  it('refuse wrong values, with the name of the field', async () => {
+  it('reject wrong values, with the name of the field', async () => {
     expect(await get('/api/organizations?sort=size')).toMatchObject({ field: 'sort' });
     expect(await get('/api/organizations?deleted=x')).toMatchObject({ field: 'deleted' });
     expect((await as('vera').ask('GET', '/api/organizations/nobody')).statusCode).toBe(404);
@@ -186,7 +186,7 @@ describe('tokens', () => {
     return tokenWorks(scene.worker.store.db, token, id);
   };
 
-  it('are listed in pages, good ones first', async () => {
+  it('are listed in pages, valid ones first', async () => {
     const [{ slug } = expect.unreachable('none')] = await scene.worker.store.sql<{ slug: string }[]>`
       select slug from organizations where id % 5 = 4 limit 1`;
     const all = await tokens(slug);
@@ -255,7 +255,7 @@ describe('tokens', () => {
     expect(await tokens('acme')).toEqual(before);
   });
 
-  it('are rotated, at once or with a grace', async () => {
+  it('are rotated, at once or with a grace period', async () => {
     const first = await make({ scopes: ['machines:read'] });
     const { body: second } = await post(`/api/tokens/${first.id}/rotate`, { grace: '1h' });
     expect(second).toMatchObject({ organization: 'acme', scopes: ['machines:read'], published: true });

@@ -123,7 +123,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
       },
     ],
     [
-      'when a provider is read next',
+      'the next run of a provider',
       0,
       async (page) => {
         const row = page.getByRole('table').getByRole('row', { name: 'hetzner' });

@@ -25,7 +25,7 @@ const said = async (query: string) =>
   (await log(query)).rows.map(({ action, subject }) => `${action} ${subject.id}`);
 
 describe('the audit log', () => {
-  it('has actor, action, time, address, way and reason, the newest first', async () => {
+  it('has actor, action, time, address, way and reason, newest first', async () => {
     const { rows, hasOlder } = await log();
     expect([rows.length, hasOlder]).toEqual([7, false]);
     expect(rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id).toSorted((a, b) => b - a));
@@ -102,7 +102,7 @@ describe('the audit log', () => {
     ['before', 'before=0'],
     ['id', 'id=acme'],
     ['limit', 'limit=1001'],
-  ])('refuses a bad %s', async (field, query) => {
+  ])('rejects a bad %s', async (field, query) => {
     expect(await scene.get(`/api/audit?${query}`)).toMatchObject({ field, error: expect.any(String) });
   });
 

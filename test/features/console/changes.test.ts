@@ -71,7 +71,7 @@ describe('a run in the console', () => {
     });
   });
 
-  it.each(['4711', 'x', '0'])('is not there as %s', async (id) => {
+  it.each(['4711', 'x', '0'])('is not found as %s', async (id) => {
     const answer = await scene.app.inject({ url: `/api/runs/${id}`, headers: HEADERS });
     expect([answer.statusCode, answer.json()]).toEqual([
       404,

@@ -98,7 +98,7 @@ describe('clusters', () => {
     }
   });
 
-  it('refuse wrong values, with the name of the parameter', async () => {
+  it('reject wrong values, with the name of the parameter', async () => {
     expect(await scene.get('/api/clusters?sort=size')).toMatchObject({ field: 'sort' });
     expect(await scene.get('/api/clusters?provider=acme')).toMatchObject({ field: 'provider' });
     expect(await scene.get('/api/clusters?retired=maybe')).toMatchObject({ field: 'retired' });

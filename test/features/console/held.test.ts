@@ -71,7 +71,7 @@ describe('a held batch in the console', () => {
     expect([answer.statusCode, answer.json()]).toEqual([400, { error, field }]);
   });
 
-  it.each(['4711', 'x', '0', '99999999999'])('is not there as %s', async (id) => {
+  it.each(['4711', 'x', '0', '99999999999'])('is not found as %s', async (id) => {
     expect((await scene.get(`/api/held/${id}`)) as object).toMatchObject({
       error: expect.stringContaining(`there is no batch ${id}`),
     });
@@ -202,7 +202,7 @@ describe('a page of clusters that a batch would change', () => {
     expect(changesPage(preview, {})).toMatchObject({ isCut: true, total: 2, unseen: 0 });
   });
 
-  it('refuses a search that is too long', () => {
+  it('rejects an overlong search', () => {
     expect(() => changesPage(preview, { q: 'x'.repeat(201) })).toThrow(BadRequest);
   });
 });

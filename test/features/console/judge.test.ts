@@ -74,7 +74,7 @@ const judged = (
 ) => judgeSources(configured, { status, strips: [], pending, hidden, acknowledged: [], areRatesNeeded }, NOW);
 
 describe('the overview’s view of a source', () => {
-  it('has no problem if all is well', () => {
+  it('has no problem without a fault', () => {
     const { problems, sources } = judged([linode()]);
     expect(problems).toEqual([]);
     expect(sources).toMatchObject([
@@ -100,11 +100,11 @@ describe('the overview’s view of a source', () => {
   it.each<[what: string, other: Partial<SourceStatus>, state: string, text: RegExp]>([
     ['is older than three intervals', stale, 'stale', /is 3 h old; the limit is 3 h/],
     ['was never read', { verifiedAt: null }, 'never-read', /no run has read it successfully yet/],
-    ['brings nothing', { published: 0 }, 'empty', /readers get no machines of it/],
+    ['has no rows', { published: 0 }, 'empty', /readers get no machines of it/],
     ['failed', { lastEnded: run('failed', 'status 401') }, 'failing', /^status 401$/],
     ['was interrupted', { lastEnded: run('interrupted') }, 'failing', /ended as interrupted/],
     [
-      'has a region that cannot be read',
+      'has an unreadable region',
       { regions: [...linode().regions, unread] },
       'unread-regions',
       /^1 of 2 regions could not be read \(us\): status 500$/,
@@ -130,7 +130,7 @@ describe('the overview’s view of a source', () => {
     expect(sources[0]?.state).toBe('held');
   });
 
-  it('has no alarming and no good state during the first run', () => {
+  it('is neither an alarm nor good during the first run', () => {
     const { sources } = judged([linode({ verifiedAt: null, lastRun: run('running'), lastEnded: null })]);
     expect(sources[0]?.state).toBe('running');
   });
@@ -190,7 +190,7 @@ describe('the overview’s view of a source', () => {
     expect(judgedWith(false)).toMatchObject({ problems: [], sources: [{ state: 'not-needed' }, {}] });
   });
 
-  it('names a configured source that the database does not know yet', () => {
+  it('names a configured source that is not in the database yet', () => {
     expect(judged([]).problems).toMatchObject([{ kind: 'never-read', source: 'linode', since: null }]);
   });
 });

@@ -110,7 +110,7 @@ describe('the catalogue in the console', () => {
     ['min_cpu', 'min_cpu=many', /^min_cpu must be a number from 0/],
     ['provider', 'provider=0', /^provider must be a number from 1/],
     ['offset', 'offset=10001', /^offset must be a number from 0 to 10000/],
-  ])('refuses a bad %s', async (field, query, error) => {
+  ])('rejects a bad %s', async (field, query, error) => {
     expect(await scene.get(`/api/machines?${query}`)).toMatchObject({
       field,
       error: expect.stringMatching(error),

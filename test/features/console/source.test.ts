@@ -80,7 +80,7 @@ describe('a source in the console', () => {
     expect(paged).toEqual(all);
   });
 
-  it('refuses a wrong time of its timeline', async () => {
+  it('rejects a wrong time of its timeline', async () => {
     expect(await timeline('?before=yesterday')).toEqual({
       error: 'before must be an instant such as 2026-01-31T12:00:00Z; it is "yesterday"',
       field: 'before',

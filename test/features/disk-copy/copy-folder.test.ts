@@ -88,7 +88,7 @@ describe('a stored document', () => {
     expect(await read(copy)).toMatchObject({ asOf, stamps: STAMPS });
   });
 
-  it('never becomes older, in whatever order processes write', async () => {
+  it('never becomes older, in any order of the processes’ writes', async () => {
     const [a, b] = [await open(), await open()];
     await write(a, 'region:7', 4, await region(4));
     await write(b, 'region:7', 3, await region(3), NOW + 10);
@@ -96,7 +96,7 @@ describe('a stored document', () => {
     expect(await a.versionOf(LINEAGE, 'region:7')).toBe(4);
   });
 
-  it('is removed for a newer version only', async () => {
+  it('is removed only for a newer version', async () => {
     const [a, b] = [await open(), await open()];
     await write(a, 'region:7', 3, await region(3));
     await b.removeOlder(LINEAGE, 'region:7', 3);
@@ -120,7 +120,7 @@ describe('a stored document', () => {
     expect((await read(b, TOKEN))?.version).toBe(3);
   });
 
-  it('of a token is refused if the tombstone is cut or damaged', async () => {
+  it('of a token is rejected if the tombstone is truncated or damaged', async () => {
     const copy = await open();
     await write(copy, TOKEN, 5, await region(5));
     const [, hash] = TOKEN.split(':');
@@ -139,7 +139,7 @@ describe('a stored document', () => {
     expect((await read(copy, TOKEN))?.version).toBe(5);
   });
 
-  it('is true until its read, or until the last confirmation of its stretch', async () => {
+  it('is valid until its read, or until the last confirmation of its stretch', async () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
     await confirm(copy, 'run-1', { at: NOW + 30_000 });
@@ -163,7 +163,7 @@ describe('a stored document', () => {
     expect(await copy.read('other', 'region:7')).toBeUndefined();
     expect((await read(copy))?.version).toBe(3);
     expect(await copy.claim('other', 2)).toBe('begun');
-    // A process that does not know the new lineage yet.
+    // A process without the new lineage.
     expect(await copy.claim(LINEAGE, 1)).toBe('refused');
     expect(await read(copy)).toBeUndefined();
     expect((await copy.owner())?.lineage).toBe('other');
@@ -230,7 +230,7 @@ describe('the size limit', () => {
     expect((await copy.tidy(NOW)).documents).toBeGreaterThan(50);
   });
 
-  it('refuses further documents if tokens alone fill the folder', async () => {
+  it('rejects further documents if tokens alone fill the folder', async () => {
     const copy = await open({ ...LIMITS, bytes: 16 * MB });
     const value = await region(1, 1, 'x'.repeat(90_000));
     let written = 0;
@@ -295,7 +295,7 @@ describe('damaged files', () => {
 
   it.each([
     ['is cut', (bytes: Buffer) => bytes.subarray(0, 60)],
-    ['is empty', () => Buffer.alloc(0)],
+    ['is truncated', () => Buffer.alloc(0)],
     ['is something else', () => Buffer.from('#!/bin/sh\n'.repeat(2000))],
     ['is zeros', (bytes: Buffer) => Buffer.alloc(bytes.length)],
   ])('a file that %s is reported as damaged, and removed for a new one', async (_, damage) => {

@@ -74,7 +74,7 @@ describe('with everything down', () => {
     expect(await machines(open())).toMatchObject({ tier: 'disk', asOf });
   });
 
-  it('hung servers delay no answer once the reader knows that they hang', async () => {
+  it('hanging servers delay no answer once the reader has detected them', async () => {
     await served();
     disk.database.hang();
     disk.cache.hang();
@@ -152,7 +152,7 @@ describe('with everything down', () => {
 });
 
 describe('tokens', () => {
-  it('are accepted for TOKEN_STALE_LIMIT and not longer', async () => {
+  it('are accepted only for TOKEN_STALE_LIMIT', async () => {
     await served();
     await everythingDown();
     clock.forward(14 * MINUTE);
@@ -193,7 +193,7 @@ describe('tokens', () => {
     expect(await copy?.read({ kind: 'token', hash })).toBeUndefined();
   });
 
-  it('a message with an id of no document touches no file', async () => {
+  it('a message without a document’s id touches no file', async () => {
     const { copy } = await served();
     const files = () => readdirSync(dirname(fileOf('providers'))).sort();
     const before = files();
@@ -221,7 +221,7 @@ describe('tokens', () => {
     expect(await open().tokens.verify(disk.token)).toBeDefined();
   });
 
-  it('a token that PostgreSQL no longer has is removed', async () => {
+  it('a token that is no longer in PostgreSQL is removed', async () => {
     const reader = await served();
     await disk.cache.refuse();
     await until(() => !reader.link.linked);

@@ -1,4 +1,7 @@
-/** A client that lists once and follows the changes has the same data as the lists, after any syncs, decisions and faults. */
+/**
+ * A client that lists once and follows the changes has the same data as the lists, after any syncs, decisions and
+ * faults.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The operators' server with operators: a real database, its own clock, and browsers with cookies. */
+/** The operators' server with operators: a real database, a test clock, and browsers with cookies. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Role } from '../../../src/domain/operator.ts';
 import { createOperator } from '../../../src/features/operators/db/operators.ts';

@@ -170,7 +170,7 @@ describe('a token of an operator', () => {
     expect(await found(made?.token)).toMatchObject({ isUseStale: true });
   });
 
-  it('is rotated at once or with a grace, which never extends its expiry', async () => {
+  it('is rotated at once or with a grace period, which never extends its expiry', async () => {
     const made = await create();
     const { db } = scene.store;
     const first = await rotateOperatorToken(db, OPERATOR, made?.id ?? 0, 3_600_000);

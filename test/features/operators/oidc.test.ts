@@ -144,7 +144,7 @@ describe('OpenID Connect refuses a sign-in', () => {
     ['no nonce', { nonce: undefined }],
     ['a token for another client', { aud: 'another' }],
     ['a token of another issuer', { iss: 'https://evil.example' }],
-    ['a token that is over', { exp: Math.floor(Date.now() / 1000) - 120 }],
+    ['an expired token', { exp: Math.floor(Date.now() / 1000) - 120 }],
   ])('by %s', async (_, wrong) => {
     provider.wrong = wrong;
     expect(await left(await signIn())).toEqual(refused('OAUTH_\\w+'));
@@ -171,7 +171,7 @@ describe('OpenID Connect refuses a sign-in', () => {
     expect(provider.hits.get('/token')).toBeUndefined();
   });
 
-  it('by a code that was used before', async () => {
+  it('by a code that was already used', async () => {
     const browser = browserOf();
     const path = await toIssuer(browser);
     const kept = new Map(browser.cookies);
@@ -256,10 +256,10 @@ describe('OpenID Connect refuses a sign-in', () => {
   });
 });
 
-describe('an issuer that is away', () => {
+describe('an unreachable issuer', () => {
   const AWAY = 'The issuer does not answer; try again in a moment.';
 
-  it('keeps nobody from a token, and is asked again when it is back', async () => {
+  it('does not block sign-ins with tokens, and is used again when it is back', async () => {
     provider.away = 503;
     const refused = await browserOf().ask('GET', '/login/oidc');
     expect([refused.statusCode, problemIn(refused.body)]).toEqual([503, AWAY]);
@@ -267,7 +267,7 @@ describe('an issuer that is away', () => {
     expect((await new Browser(app).signIn('bob')).statusCode).toBe(303);
     provider.away = undefined;
     expect((await signIn()).status).toBe(200);
-    // What it offers is known now, for an hour.
+    // Its metadata is now cached for an hour.
     await signIn();
     expect(provider.hits.get('/.well-known/openid-configuration')).toBe(2);
     clock.now += 3_600_000;
@@ -275,7 +275,7 @@ describe('an issuer that is away', () => {
     expect(provider.hits.get('/.well-known/openid-configuration')).toBe(3);
   });
 
-  it('is told of when it goes while somebody is there', async () => {
+  it('is reported if it fails during a sign-in', async () => {
     const browser = browserOf();
     const path = await toIssuer(browser);
     provider.away = 502;
@@ -283,13 +283,13 @@ describe('an issuer that is away', () => {
     expect([back.statusCode, problemIn(back.body)]).toEqual([503, AWAY]);
   });
 
-  it('may not be there at all when the pages start', async () => {
+  it('may be absent when the pages start', async () => {
     const at = await pages({ issuer: `http://127.0.0.1:${await freePort()}` });
     const refused = await browserOf(at).ask('GET', '/login/oidc');
     expect([refused.statusCode, problemIn(refused.body)]).toEqual([503, AWAY]);
   });
 
-  it('and back with other keys is believed, by the second try at the latest', async () => {
+  it('with other keys after an outage is accepted, at the latest by the second attempt', async () => {
     await signIn();
     provider.rotate();
     await signIn();

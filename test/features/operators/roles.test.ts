@@ -1,4 +1,4 @@
-/** Who may do what, and that no other site does it in their name. */
+/** The permissions of each role, which no other site can use. */
 import { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
 import { Redis } from 'ioredis';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const clock = { now: Date.UTC(2026, 0, 1) };
   app = await openPages(scene, clock, { queues: [queue] });
   closing.defer(() => app.close());
-  // As the console's routes do.
+  // Like the console's routes.
   app.post<{ Body: { reason: string } }>('/api/hold/reject', async (request) => ({
     done: await decide(scene.store.db, batch, 'rejected', deciderOf(request, request.body.reason)),
   }));
@@ -68,7 +68,7 @@ describe('a role', () => {
     expect(await status(as(name).ask(method, url))).toBe(expected);
   });
 
-  it('of a viewer reads and cannot decide: nothing is changed and nothing is on record', async () => {
+  it('of a viewer permits reading and no decision: nothing is changed or recorded', async () => {
     const before = await scene.everything();
     const refused = await as('vera').ask(...REJECT, body);
     expect([refused.statusCode, refused.json()]).toEqual([
@@ -79,7 +79,7 @@ describe('a role', () => {
     expect(await scene.everything()).toEqual(before);
   });
 
-  it('of a viewer is shown no button of the board that would be refused', async () => {
+  it('of a viewer shows no forbidden button of the board', async () => {
     const shown = async (name: string) =>
       (await as(name).ask('GET', '/queues/api/queues'))
         .json()
@@ -92,7 +92,7 @@ describe('a role', () => {
     expect(await shown('oscar')).toEqual([['sync', false, true]]);
   });
 
-  it('of an operator works the board, and what it does there is on record', async () => {
+  it('of an operator permits actions on the board, which are recorded', async () => {
     expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
     expect(await queue.isPaused()).toBe(true);
     await queue.resume();
@@ -140,7 +140,7 @@ describe('a role', () => {
     ['PATCH', 'sync/JOB/priority', { priority: 1 }],
     ['PUT', 'sync/JOB/remove-unprocessed-children', {}],
   ] as const)(
-    'of an admin makes and changes no job, and no setting of a queue: %s %s',
+    'of an admin permits no new or changed job, and no setting of a queue: %s %s',
     async (method, path, payload) => {
       const job = await queue.add('sync', { sourceId: 'hetzner' }, { delay: 3_600_000 });
       const before = await queue.getJobCounts();
@@ -191,18 +191,18 @@ describe('a role', () => {
   });
 });
 
-describe('in the name of a signed-in operator', () => {
+describe('on behalf of a signed-in operator', () => {
   const cookies = () => Object.fromEntries(as('oscar').cookies);
   const attempt = (headers: Record<string, string>) =>
     status(app.inject({ method: 'POST', url: '/api/hold/reject', cookies: cookies(), headers, ...body }));
 
   it.each([
     ['another site', { 'sec-fetch-site': 'cross-site' }],
-    ['a neighbour site', { 'sec-fetch-site': 'same-site' }],
-    ['an address that was typed or followed', { 'sec-fetch-site': 'none' }],
+    ['a sibling site', { 'sec-fetch-site': 'same-site' }],
+    ['a typed or followed address', { 'sec-fetch-site': 'none' }],
     ['another origin, by an old browser', { origin: 'https://evil.example' }],
-    ['an origin that is hidden', { origin: 'null' }],
-    ['a browser that says nothing of it', {}],
+    ['a hidden origin', { origin: 'null' }],
+    ['a browser without these headers', {}],
   ])('%s changes nothing', async (_, headers: Record<string, string>) => {
     expect(await attempt(headers)).toBe(403);
     expect(await pending()).toBe('pending');

@@ -61,7 +61,7 @@ describe('the end of a session', () => {
         clock.now += 3_600_000;
       },
     ],
-  ])('by %s cuts its streams in every process, and its cookie is refused', async (_, end) => {
+  ])('by %s cuts its streams in each process, and its cookie is rejected', async (_, end) => {
     await using one = await startPages();
     await using other = await startPages();
     const ada = new Browser(one);
@@ -101,7 +101,7 @@ describe('the end of a session', () => {
   it.each([
     ['is revoked', () => revokeOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id)],
     ['has a disabled operator', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
-  ])('cuts the streams of a bearer token that %s, in every process', async (_, end) => {
+  ])('cuts the streams of a bearer token that %s, in each process', async (_, end) => {
     await using one = await startPages();
     await using other = await startPages();
     const headers = { authorization: `Bearer ${tokenOf('ada')}` };

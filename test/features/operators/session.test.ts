@@ -94,7 +94,7 @@ describe('signing in', () => {
     expect(await browser.status()).toBe(401);
   });
 
-  it('with OPS_TOKEN opens no session, and says how to get a token', async () => {
+  it('with OPS_TOKEN opens no session, and explains how to get a token', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     const refused = await browser.signIn('', TOKEN);
@@ -115,11 +115,11 @@ describe('signing in', () => {
 
   it.each([
     ['is revoked', () => revokeOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id)],
-    ['is over', () => scene.sql`update operator_tokens set expires_at = now()`],
+    ['is expired', () => scene.sql`update operator_tokens set expires_at = now()`],
     ['is rotated', () => rotateOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id, 0)],
     ['is of a disabled operator', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
     ['was never issued', () => scene.sql`update operator_tokens set hash = ''`],
-  ])('is refused for a token that %s, without the reason', async (_, change) => {
+  ])('is rejected for a token that %s, without the reason', async (_, change) => {
     await using app = await openPages(scene, clock);
     const headers = { authorization: `Bearer ${tokenOf('ada')}` };
     const bearer = async () => (await app.inject({ url: '/api/session', headers })).statusCode;
@@ -134,7 +134,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('is refused for any other text instead of a token', async () => {
+  it('is rejected for any other text instead of a token', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     for (const payload of [{}, { token: [tokenOf('ada')] }, [], { token: null }, { token: {} }])
@@ -142,7 +142,7 @@ describe('signing in', () => {
     expect((await browser.form('/login', { token: 'x'.repeat(20_000) })).statusCode).toBe(413);
   });
 
-  it('keeps the token out of the pages, the audit log and the log of refusals', async () => {
+  it('keeps the token out of the pages, the audit log and the log of rejections', async () => {
     const lines: string[] = [];
     const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
     await using app = await openPages(scene, clock, { logger });
@@ -275,7 +275,7 @@ describe('a session', () => {
     ['the operator is disabled', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
     ['its token is revoked', () => revokeOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id)],
     ['its token is rotated', () => rotateOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id, 0)],
-    ['its token is over', () => scene.sql`update operator_tokens set expires_at = now()`],
+    ['its token is expired', () => scene.sql`update operator_tokens set expires_at = now()`],
     ['the operator signs in by OpenID Connect', () => setOperatorByOidc(scene.store.db, OPERATOR, 'ada')],
   ])('ends at once when %s', async (_, change) => {
     await using app = await openPages(scene, clock);
@@ -295,7 +295,7 @@ describe('a session', () => {
     expect(await browser.status()).toBe(401);
   });
 
-  it('is refused while PostgreSQL does not answer, and works afterwards; OPS_TOKEN works all the time', async () => {
+  it('is rejected while PostgreSQL does not answer, and works afterwards; OPS_TOKEN always works', async () => {
     await using server = await faultProxy(scene.db.url);
     await using store = openStore({ url: server.url, role: 'worker', connections: 1 });
     await using app = await openPages({ store }, clock);

@@ -42,7 +42,7 @@ describe('OpenID Connect', () => {
       'OPS_OIDC_ISSUER must be a URL that starts with https://',
     ],
     [{ ...WHOLE, OPS_OIDC_SCOPES: 'email' }, 'OPS_OIDC_SCOPES must contain openid'],
-  ])('%j is refused, with the accepted values', (env, message) => {
+  ])('%j is rejected, with the accepted values', (env, message) => {
     const read = () => readConfig({ ...DATABASE, ...env }, { ...NO_FEATURES, settings: OPERATOR_SETTINGS });
     expect(read).toThrow(message);
     expect(read).not.toThrow('the-secret');

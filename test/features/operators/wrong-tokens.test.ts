@@ -36,7 +36,7 @@ const refusals = async () =>
   );
 
 describe('wrong tokens', () => {
-  it('block an address after thirty, and then a good token waits for a quarter of an hour', async () => {
+  it('block an address after thirty, and then also a valid token for a quarter of an hour', async () => {
     await using at = await pages();
     const statuses = await Promise.all(
       Array.from({ length: 600 }, async (_, n) => (await at.guess(`Bearer guess-${n}`)).statusCode),
@@ -101,7 +101,7 @@ describe('wrong tokens', () => {
     expect(await ada.status()).toBe(200);
   });
 
-  it('that were good have their operator and the reason only in the records', async () => {
+  it('that were once valid have their operator and the reason only in the records', async () => {
     await addOperators(scene, { ada: 'operator' });
     const { id } = issuedTo('ada');
     await revokeOperatorToken(scene.store.db, OPERATOR, id);

@@ -1,4 +1,7 @@
-/** Readers on a streaming replica: never older than a version that they gave or received, and correct while it is behind. */
+/**
+ * Readers on a streaming replica: never older than a version that they gave or received, and correct while it is
+ * behind.
+ */
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
@@ -173,7 +176,7 @@ describe('a replica that is behind', () => {
     expect(because(reader, 'unknown')).toBeGreaterThan(0);
   });
 
-  it('does not hide what was published while no messages arrived', async () => {
+  it('returns nothing older than a publication while no messages arrived', async () => {
     await using way = await faultProxy(redis.url);
     // A primary that answers late, as on a busy machine, leaves the answer to the replica.
     const reader = await linked({ redisUrl: way.url, postgresDeadlineMs: 60_000 });
@@ -183,7 +186,7 @@ describe('a replica that is behind', () => {
     await evict();
     await way.heal();
     await until(() => reader.link.linked);
-    // No message comes any more, so memory would hold a wrong answer.
+    // No message arrives any more, so memory would hold a wrong answer.
     for (let i = 0; i < 10; i++) {
       expect((await version(reader)).version).toBe(changed);
       await reader.link.poll();
@@ -191,7 +194,7 @@ describe('a replica that is behind', () => {
     await scene.publisher.compare();
   });
 
-  it('states no time at which it had another version', async () => {
+  it('states no time at which the data had another version', async () => {
     const reader = await linked({ memoryLimit: 1 });
     servers.stream.hang();
     const changed = price();
@@ -231,7 +234,7 @@ describe('a replica that is behind', () => {
   });
 });
 
-describe('when one server is down', () => {
+describe('while one server is down', () => {
   it('the primary answers for the replica', async () => {
     const reader = await linked({ postgresDeadlineMs: 500 });
     await toReplica.refuse();

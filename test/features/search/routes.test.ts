@@ -130,7 +130,7 @@ describe('/v1/machines/search', () => {
     ['fields', 'id,secret'],
     ['cursor', 'x'],
     ['cursor', '%00'],
-  ])('refuses %s=%s', async (name, value) => {
+  ])('rejects %s=%s', async (name, value) => {
     await using api = await testApi();
     const response = await get(api, `/v1/machines/search?${name}=${value}`);
     expect([response.statusCode, response.json()]).toMatchObject([
@@ -162,7 +162,7 @@ describe('/v1/machines/search', () => {
   it.each([
     [new SearchUnavailable('The index does not fit.', 60), '60', 'The index does not fit.'],
     [new Unavailable('PostgreSQL is down'), '1', 'No fresh answer is to be had'],
-  ])('says why it cannot be answered: %s', async (error, pause, detail) => {
+  ])('states why it cannot be answered: %s', async (error, pause, detail) => {
     const fails = () => Promise.reject(error);
     await using api = await testApi({ features: [searchApi({ search: fails, recommend: fails })] });
     for (const url of ['/v1/machines/search', '/v1/machines/recommend?cpu=1&ram=1']) {
@@ -202,7 +202,7 @@ describe('/v1/machines/recommend', () => {
     ['cpu=2&ram=8&ram_unit=Decimal', 301, 'Decimal'],
     // 8 GB are less than 8 GiB.
     ['cpu=2&ram=8&ram_unit=Binary', 302, 'Binary'],
-  ])('answers %s with machine %i, and says that memory was counted %s', async (query, id, ram_unit) => {
+  ])('answers %s with machine %i, and states that memory was counted %s', async (query, id, ram_unit) => {
     expect((await recommend(query)).json()).toMatchObject({
       recommendations: [{ machine: { id } }],
       ram_unit,

@@ -128,17 +128,17 @@ describe('the cost of a search', () => {
   const cheapest = (filters: Filters) => search(index, filters, CHEAPEST, 50);
 
   it.each<[string, Filters, number]>([
-    ['nothing but an order', {}, 50],
+    ['only an order', {}, 50],
     // Every second machine matches.
     ['sizes', { minCpu: 2, maxCpu: 3 }, 100],
-    ['a price that none has', { maxPrice: 0.5 }, 0],
+    ['an unmatched price', { maxPrice: 0.5 }, 0],
     ['a name of one machine', { name: 'NEEDLE' }, 1],
-    ['a name that none has', { name: 'nowhere' }, 0],
-    ['a name that most have', { name: 'type' }, 60],
+    ['an unmatched name', { name: 'nowhere' }, 0],
+    ['a name of most machines', { name: 'type' }, 60],
     ['cheap regions', { regions: [2, 3] }, 120],
     ['a region whose machines are the dearest', { regions: [1] }, 50],
-    ['a name that only the dearest have', { name: 'dear' }, 50],
-    ['a name that none of the region has', { regions: [2], name: 'dear' }, 0],
+    ['a name of only the dearest', { name: 'dear' }, 50],
+    ['a name that is not in the region', { regions: [2], name: 'dear' }, 0],
   ])('is bounded for %s', (_, filters, most) => {
     expect(cheapest(filters).tested).toBeLessThanOrEqual(most);
   });

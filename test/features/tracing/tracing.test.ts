@@ -219,7 +219,7 @@ describe('tracing without configuration', () => {
     expect(needless(serve.modules)).toEqual([]);
   });
 
-  it('is none', async () => {
+  it('is off', async () => {
     expect(await openTracing({}, 'serve')).toBeUndefined();
     const off = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_SDK_DISABLED: 'true' };
     expect(await openTracing(off, 'serve')).toBeUndefined();

@@ -24,7 +24,7 @@ if (what === 'serve') {
     await answers(some);
   }
   tell({ open: sockets.length });
-  // All of them again, on the connections that there are.
+  // All of them again, on the existing connections.
   let answered = 0;
   for (let i = 0; i < sockets.length; i += AT_ONCE) answered += await answers(sockets.slice(i, i + AT_ONCE));
   tell({ answered });

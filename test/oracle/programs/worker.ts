@@ -10,7 +10,7 @@ process.on('message', (sourceId: string) => {
   const source = config.sources.find(({ id }) => id === sourceId);
   if (!source) throw new Error(`there is no source ${sourceId}`);
   const slot = latestSlot(source.schedule, new Date());
-  // Where the queue is away nothing runs, as when an operator asks for it then.
+  // Without the queue nothing runs, as with a manual run.
   worker.queues.sync.add('sync', { sourceId, slot, isAdditional: true }).catch(() => {});
 });
 process.on('disconnect', () => process.exit());

@@ -1,6 +1,6 @@
 /**
- * A process to be kept. Its environment says how it behaves: LOG gets a line for each of its lives, READY_AFTER_LIVES
- * counts the lives that end before it is ready, HOPELESS is why it gives up, DEAF makes it ignore SIGTERM.
+ * A supervised process. Its environment controls it: LOG gets a line for each start, READY_AFTER_LIVES counts the
+ * starts that end before it is ready, HOPELESS is its permanent error, DEAF makes it ignore SIGTERM.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { onParentExit, reportFailure, reportReady } from '../../../src/processes/ipc.ts';

@@ -1,4 +1,4 @@
-/** Supervises one child.ts and says which process it is. */
+/** Supervises one child.ts and prints its process id. */
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { startChild } from '../../../src/processes/child-process.ts';
