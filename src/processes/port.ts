@@ -1,19 +1,34 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Listens on a port for a moment and returns the port. Port 0 selects a free one.
+ * Listens on a port for a moment.
  * @throws the system's error if the port is not available, even if its owner would share it
  */
-export async function probePort(host: string, port: number): Promise<number> {
+export async function probePort(host: string, port: number): Promise<void> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => {
     probe.once('error', reject);
     probe.listen({ host, port }, resolve);
   });
-  const address = probe.address();
   await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : port;
 }
 
-/** Returns a free TCP port of 127.0.0.1. Another process may take it first, so the caller must be able to retry. */
-export const freePort = (): Promise<number> => probePort('127.0.0.1', 0);
+/** Below the ports that systems give to outgoing connections. A Redis Cluster uses the ports 10,000 above for its bus. */
+const [LOWEST, HIGHEST] = [10_000, 19_999];
+
+/**
+ * Returns a free TCP port of 127.0.0.1. Its owner may close it and listen on it again, because no outgoing connection takes
+ * it meanwhile. Another process may take it first, so the caller must be able to retry.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(LOWEST, HIGHEST + 1);
+    try {
+      await probePort('127.0.0.1', port);
+      return port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+}

@@ -113,7 +113,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
 describe('dead connections', () => {
   it('are closed after several reads in a row without an answer, and not after a rejection', async () => {
     const onHang = vi.fn();
-    const reader = await linked({ onHang, postgresDeadlineMs: 100 });
+    const reader = await linked({ onHang, postgresDeadlineMs: 1000 });
     const ask = (id: number) => expect(reader.clusters.clusters(id)).rejects.toThrow(Unavailable);
     // If PostgreSQL does not name the lineage in time, the reader asks again later.
     await until(() => reader.documents.checkPostgres());

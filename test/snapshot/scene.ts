@@ -98,8 +98,9 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
   return { sql: pool.sql, statements, [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose]() };
 }
 
-/** Milliseconds that a test's reader waits for Redis. The product's 50 ms pass on a busy machine without a fault. */
+/** Milliseconds that a test's reader waits for each server. The product's shorter ones pass on a busy machine without a fault. */
 const CACHE_DEADLINE_MS = 1000;
+const POSTGRES_DEADLINE_MS = 20_000;
 
 function patient<Client extends ReturnType<typeof openRedis>>(client: Client): Client {
   if (client instanceof Redis)
@@ -111,12 +112,16 @@ function patient<Client extends ReturnType<typeof openRedis>>(client: Client): C
 }
 
 /** The reading part of one reader process. No server has to be up. */
-function openReader(options: ReaderOptions): TestReader {
+function openReader({
+  postgresDeadlineMs = POSTGRES_DEADLINE_MS,
+  postgresReads = 16,
+  ...options
+}: ReaderOptions): TestReader {
   const store = openStore({
     url: options.databaseUrl,
     role: 'reader',
-    connections: options.postgresReads ?? 16,
-    statementTimeoutMs: 2500,
+    connections: postgresReads,
+    statementTimeoutMs: POSTGRES_DEADLINE_MS,
   });
   const now = options.now ?? Date.now;
   const link = new CacheSubscription({
@@ -137,14 +142,19 @@ function openReader(options: ReaderOptions): TestReader {
   const replicaStore =
     options.replicaUrl === undefined
       ? undefined
-      : openStore({ url: options.replicaUrl, role: 'reader', connections: 4, statementTimeoutMs: 2500 });
+      : openStore({
+          url: options.replicaUrl,
+          role: 'reader',
+          connections: 4,
+          statementTimeoutMs: POSTGRES_DEADLINE_MS,
+        });
   const reads = (sql: Sql, atOnce: number) =>
-    new PostgresReads({ sql, logger: silent, now, atOnce, deadlineMs: options.postgresDeadlineMs ?? 3000 });
+    new PostgresReads({ sql, logger: silent, now, atOnce, deadlineMs: postgresDeadlineMs });
   const replica =
     replicaStore &&
     new ReplicaReads({
-      replica: reads(replicaStore.sql, options.postgresReads ?? 16),
-      primary: reads(options.sql ?? store.sql, Math.ceil((options.postgresReads ?? 16) / 4)),
+      replica: reads(replicaStore.sql, postgresReads),
+      primary: reads(options.sql ?? store.sql, Math.ceil(postgresReads / 4)),
       now,
     });
   const feed: FeedTail = new FeedTail({
@@ -160,8 +170,8 @@ function openReader(options: ReaderOptions): TestReader {
     logger: silent,
     now,
     memory,
-    postgresReads: options.postgresReads ?? 16,
-    ...(options.postgresDeadlineMs === undefined ? {} : { postgresDeadlineMs: options.postgresDeadlineMs }),
+    postgresReads,
+    postgresDeadlineMs,
     onHang: options.onHang,
     onUnusable: options.onUnusable,
     staleLimitMs,
@@ -199,8 +209,8 @@ function openReader(options: ReaderOptions): TestReader {
         perSecond: options.unknownTokens ?? 100,
         perSecondAndAddress: options.unknownTokensPerAddress ?? 10,
       },
-      postgresReads: options.postgresReads ?? 16,
-      postgresDeadlineMs: options.postgresDeadlineMs,
+      postgresReads,
+      postgresDeadlineMs,
     }),
     responses: new ResponseCache(documents, memory.responses),
     feed,

@@ -1,6 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type Duplex, Transform, type TransformCallback } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../src/processes/port.ts';
 
 /**
  * A TCP proxy on a free loopback port that fails between a client and a real server as networks do: `await using
@@ -105,9 +106,8 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
     else flow(pair);
   };
 
-  let server: Server | undefined = await listen(accept, 0);
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await freePort();
+  let server: Server | undefined = await listen(accept, port);
   const url = new URL(serverUrl);
   url.host = `127.0.0.1:${port}`;
 

@@ -78,7 +78,7 @@ describe('with everything down', () => {
     await served();
     disk.database.hang();
     disk.cache.hang();
-    const reader = open();
+    const reader = open({ postgresDeadlineMs: 1500 });
     const timedRead = async () => {
       const begun = performance.now();
       const { tier } = await machines(reader);

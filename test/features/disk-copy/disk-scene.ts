@@ -47,7 +47,6 @@ export function diskScene() {
       databaseUrl: database.url,
       redisUrl: cache.url,
       snapshotDir,
-      postgresDeadlineMs: 1500,
       pollMs: 50,
       now: clock.now,
       ...options,
