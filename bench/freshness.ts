@@ -134,9 +134,9 @@ async function changes(change: (size: number) => Promise<number>): Promise<numbe
 }
 
 /** @throws Error if the change never becomes visible */
-async function seen(look: () => Promise<number | undefined>, wanted: number): Promise<void> {
+async function seen(readNow: () => Promise<number | undefined>, wanted: number): Promise<void> {
   const end = performance.now() + LOST_MS;
-  while ((await look()) !== wanted) {
+  while ((await readNow()) !== wanted) {
     if (performance.now() > end) throw new Error(`a change was not seen within ${LOST_MS} ms`);
     await sleep(2);
   }

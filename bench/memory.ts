@@ -51,14 +51,14 @@ async function used(): Promise<number> {
 /** @param fill makes the entries, and returns their holder and the bytes that they contain themselves */
 async function perEntry(
   count: number,
-  fill: () => Promise<{ kept: unknown; held: number }>,
+  fill: () => Promise<{ entries: unknown; held: number }>,
 ): Promise<number> {
   await fill();
   const before = await used();
-  const { kept, held } = await fill();
+  const { entries, held } = await fill();
   const after = await used();
   // Referenced until here, so that it is not collected.
-  if (kept === undefined) throw new Error('unreachable: something is kept');
+  if (entries === undefined) throw new Error('unreachable: the entries exist');
   return (after - before - held) / count;
 }
 
@@ -80,7 +80,7 @@ const region = (id: number) =>
   );
 
 async function documents() {
-  const kept = memory();
+  const entries = memory();
   let held = 0;
   for (let id = 1; id <= COUNT; id++) {
     const content = region(id);
@@ -88,9 +88,9 @@ async function documents() {
     held += value.length;
     const own = Buffer.allocUnsafeSlow(value.length);
     value.copy(own);
-    kept.set(documentId(content.name), 'region', decodeDocument(content.name, own), { epoch: 1, at: 0 });
+    entries.set(documentId(content.name), 'region', decodeDocument(content.name, own), { epoch: 1, at: 0 });
   }
-  return { kept, held };
+  return { entries, held };
 }
 
 async function keys() {
@@ -100,11 +100,11 @@ async function keys() {
   const { document } = encoding({ ...region(1), index });
   const before = document.size;
   document.has('5/1');
-  return { kept: document, held: before };
+  return { entries: document, held: before };
 }
 
 async function tokens() {
-  const kept = tokenVerifier(
+  const entries = tokenVerifier(
     {
       getFresh: () => undefined,
       get: (name: DocumentName & { hash: string }) => ({
@@ -122,19 +122,19 @@ async function tokens() {
     } as Partial<Documents> as Documents,
     { memoryLimit: 1e9, unknownTokens: { perSecond: 1, perSecondAndAddress: 1 }, postgresReads: 1 },
   );
-  for (let i = 0; i < COUNT; i++) await kept.verify(newToken());
-  return { kept, held: 0 };
+  for (let i = 0; i < COUNT; i++) await entries.verify(newToken());
+  return { entries, held: 0 };
 }
 
 async function unknownTokens() {
-  const kept = memory();
+  const entries = memory();
   for (let i = 0; i < COUNT; i++)
-    kept.set(`token:${hashToken(String(i))}`, 'token', undefined, { epoch: 1, at: Date.now() });
-  return { kept, held: 0 };
+    entries.set(`token:${hashToken(String(i))}`, 'token', undefined, { epoch: 1, at: Date.now() });
+  return { entries, held: 0 };
 }
 
 async function responses() {
-  const kept = new ResponseCache({ onInvalidate() {} }, 1e9);
+  const entries = new ResponseCache({ onInvalidate() {} }, 1e9);
   const list = Buffer.alloc(COUNT * 200, 'x');
   for (let i = 0; i < COUNT; i++) {
     const identity = list.subarray(i * 200, i * 200 + 200);
@@ -143,23 +143,23 @@ async function responses() {
     const validity = { documents: [`region:${Math.floor(i / 10)}`], asOf };
     const answer: Answer = { body, tier: 'memory', asOf: asOf(), currency: 'USD', validity };
     const target = `/v1/machines/${i}`;
-    kept.set({ target, owner: 0, route: '/v1/machines/{id}', scope: 'machines:read' }, answer);
+    entries.set({ target, owner: 0, route: '/v1/machines/{id}', scope: 'machines:read' }, answer);
     const request = { method: 'GET', headers: {} } as IncomingMessage;
-    kept.get(target, 1)?.prepared.write(request, new ServerResponse(request), 'id');
+    entries.get(target, 1)?.prepared.write(request, new ServerResponse(request), 'id');
   }
-  return { kept, held: list.length + COUNT * 200 };
+  return { entries, held: list.length + COUNT * 200 };
 }
 
 async function pages() {
-  const kept = new MachineRegions({
+  const entries = new MachineRegions({
     subscription,
     postgres: {} as PostgresReads,
     now: Date.now,
     memoryLimit: 1e9,
   });
   const lineage = new CacheKeys('bench', 1);
-  for (let i = 0; i < COUNT; i++) await kept.get(i * 256 + 1, lineage);
-  return { kept, held: COUNT * 256 * 4 };
+  for (let i = 0; i < COUNT; i++) await entries.get(i * 256 + 1, lineage);
+  return { entries, held: COUNT * 256 * 4 };
 }
 
 const KINDS = [

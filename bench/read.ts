@@ -84,7 +84,9 @@ async function measure(): Promise<Results> {
   const starts = await measureStarts(scene, rounds + 1);
   const wanted = processesToMeasure();
   const processes = 'why' in wanted ? wanted : await measureProcesses(scene, wanted.count);
-  const changes = values.quick ? { told: 20, untold: 5 } : { told: 100, untold: 20 };
+  const changes = values.quick
+    ? { withMessages: 20, withoutMessages: 5 }
+    : { withMessages: 100, withoutMessages: 20 };
   const coherence = await measureCoherence(scene, sql, publisher, changes);
   const scale = values.scale
     ? await measureScale({ servers, redis, folder, starts: rounds + 1, say })

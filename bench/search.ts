@@ -136,7 +136,7 @@ async function measure(): Promise<void> {
   const times = new Map<string, number[]>();
   const note = (name: string, ms: number) => times.set(name, [...(times.get(name) ?? []), ms]);
   const every: number[] = [];
-  for (const ask of Object.values(contenders)) for (const question of QUESTIONS) await ask(question);
+  for (const answer of Object.values(contenders)) for (const question of QUESTIONS) await answer(question);
   for (let round = 0; round < rounds; round++) {
     for (const question of QUESTIONS) {
       const each: number[] = [];
@@ -147,9 +147,9 @@ async function measure(): Promise<void> {
       }
       every.push(...each);
       note(`${question.what} index`, median(each));
-      for (const [name, ask] of Object.entries(contenders)) {
+      for (const [name, answer] of Object.entries(contenders)) {
         const started = performance.now();
-        await ask(question);
+        await answer(question);
         note(`${question.what} ${name}`, performance.now() - started);
       }
     }

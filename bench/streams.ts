@@ -68,7 +68,7 @@ for (const one of [api, without, api, without]) await rate(one).catch(() => 0);
 
 const [ratios, ratiosOfCpu]: [number[], number[]] = [[], []];
 let bytes = 0;
-let told = 0;
+let reported = 0;
 for (let round = 1; round <= rounds; round++) {
   const memoryBefore = residentBytes(api.pid);
   const began = performance.now();
@@ -83,14 +83,14 @@ for (let round = 1; round <= rounds; round++) {
     ratiosOfCpu.push(during.perCpuSecond / perCpuSecond);
   }
   ratios.push(...found);
-  told = Math.max(told, await tell(sockets));
+  reported = Math.max(reported, await untilReached(sockets));
   await Promise.all(sockets.map(close));
   // Closing all of them occupies the server for a moment.
   await rate(api).catch(() => 0);
   const sorted = found.toSorted((a, b) => a - b);
   const shown = `${sorted[0]?.toFixed(2)} to ${sorted.at(-1)?.toFixed(2)}`;
   process.stderr.write(
-    `round ${round}: opened in ${openedIn.toFixed(1)} s, hot path ${shown} of what it is without, at most ${(bytes / 1e6).toFixed(0)} MB, a change reached all in ${told.toFixed(2)} s\n`,
+    `round ${round}: opened in ${openedIn.toFixed(1)} s, hot path ${shown} of what it is without, at most ${(bytes / 1e6).toFixed(0)} MB, a change reached all in ${reported.toFixed(2)} s\n`,
   );
 }
 
@@ -105,7 +105,7 @@ const bars: Bar[] = [
   },
   // The other process shares its core with the streams, so that this value is a little too good.
   { what: 'hot path with them, of what it is without, in the same time', found: median(ratios), unit: '' },
-  { what: 'one change reaches all of them', found: told, unit: 's' },
+  { what: 'one change reaches all of them', found: reported, unit: 's' },
 ];
 process.stdout.write(table(bars));
 process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
@@ -147,8 +147,8 @@ function openStream(token: string): Promise<Socket> {
 }
 
 /** @returns seconds until a price change has reached every stream */
-async function tell(sockets: readonly Socket[]): Promise<number> {
-  const heard = sockets.map(
+async function untilReached(sockets: readonly Socket[]): Promise<number> {
+  const received = sockets.map(
     (socket) =>
       new Promise<void>((resolve) => {
         socket.on('data', (chunk: Buffer) => {
@@ -160,7 +160,7 @@ async function tell(sockets: readonly Socket[]): Promise<number> {
   await database.sql`update regions set version = version + 1 where id = ${filled.small}`;
   const since = performance.now();
   await publisher.publish();
-  await Promise.all(heard);
+  await Promise.all(received);
   return (performance.now() - since) / 1000;
 }
 

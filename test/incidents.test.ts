@@ -143,9 +143,9 @@ it('a page that fails twice costs neither the run nor another read of the others
     '/v1/server_types 1',
     ...['/v1/server_types 2', '/v1/server_types 2', '/v1/server_types 2'],
   ]);
-  const told = lines.filter(({ msg }) => msg.includes('retried in'));
-  expect(told).toMatchObject([1, 2].map((repeatedInRun) => ({ sourceId: 'hetzner', repeatedInRun })));
-  expect(told[0]?.msg).toMatch(/\/v1\/server_types answers 503; the request is retried in 0\.0 s$/);
+  const retryLines = lines.filter(({ msg }) => msg.includes('retried in'));
+  expect(retryLines).toMatchObject([1, 2].map((repeatedInRun) => ({ sourceId: 'hetzner', repeatedInRun })));
+  expect(retryLines[0]?.msg).toMatch(/\/v1\/server_types answers 503; the request is retried in 0\.0 s$/);
   expect(JSON.stringify(lines)).not.toMatch(/secret|per_page/);
 });
 
@@ -258,18 +258,18 @@ it.each<[string, Pick<Row, 'ram' | 'ram_unit'>, string]>([
   ['thousands for 1024s', { ram: 4000, ram_unit: 'MiB' }, 'memory × 0.9766'],
   ['kilobytes for megabytes', { ram: 4096 * 1024, ram_unit: 'MiB' }, 'memory × 1024'],
   ['GB for GiB', { ram: 4, ram_unit: 'GB' }, 'another size'],
-])('a wrong memory unit, %s, is held before readers get another size', async (_, mistaken, said) => {
+])('a wrong memory unit, %s, is held before readers get another size', async (_, wrongSize, expected) => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openPriceList(upstream);
   priceList(upstream, (row) => ({ ...row, ram: 4096, ram_unit: 'MiB' }));
   await fleetbook.sync();
   const before = await fleetbook.shown();
   expect(before).toMatchObject({ 'dc1/m1': { ram: 4, ram_unit: 'Binary' } });
-  priceList(upstream, (row) => ({ ...row, ...mistaken }));
+  priceList(upstream, (row) => ({ ...row, ...wrongSize }));
   const { outcome, broken } = await fleetbook.sync();
   expect(outcome).toBe('held');
   const flip = broken.find(({ guard }) => guard === 'unit_flip');
-  expect(flip?.detail).toContain(said);
+  expect(flip?.detail).toContain(expected);
   expect(await fleetbook.shown()).toEqual(before);
 });
 
@@ -293,8 +293,8 @@ it('one bad machine is quarantined with its reason for weeks, and the others are
   }
   priceList(upstream, (row) => (row.name === 'm3' ? { ...row, price: 0.09 } : row));
   expect(await fleetbook.sync()).toMatchObject({ outcome: 'changed', counts: { changed: 2, rejected: 0 } });
-  const mended = { ...before['dc1/m3'], price: 0.0015 };
-  expect(await fleetbook.shown()).toEqual({ ...before, 'dc1/m3': mended });
+  const repaired = { ...before['dc1/m3'], price: 0.0015 };
+  expect(await fleetbook.shown()).toEqual({ ...before, 'dc1/m3': repaired });
   expect(await aside()).toEqual([]);
 });
 

@@ -31,13 +31,13 @@ const REPEATED_FILES = 5;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 /** The messages of vitest's process. */
-interface Told {
+interface Messages {
   readonly flaky: FlakyTest['flaky'][];
   readonly failures: FailedTest['failed'][];
   readonly unhandled: string[];
 }
 
-interface Outcome extends Told {
+interface Outcome extends Messages {
   /** The failure, if any. */
   readonly problem?: string;
   /** The selected test files. */
@@ -104,7 +104,7 @@ function described(word: string, test: FailedTest['failed'], before = ''): strin
 }
 
 async function run(args: readonly string[]): Promise<Outcome> {
-  const told: Told = { flaky: [], failures: [], unhandled: [] };
+  const messages: Messages = { flaky: [], failures: [], unhandled: [] };
   if (!isQuick) {
     try {
       // The tests stop, kill and flush their servers, so a running one cannot be used.
@@ -114,7 +114,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       stock ??= await stockPostgres();
     } catch (error) {
       const report = await readReport([]);
-      return { ...told, report, problem: error instanceof Error ? error.message : String(error) };
+      return { ...messages, report, problem: error instanceof Error ? error.message : String(error) };
     }
   }
   const reportFile = join(folder.path, `vitest-${reportFiles.length}.json`);
@@ -133,16 +133,16 @@ async function run(args: readonly string[]): Promise<Outcome> {
   });
   let started: TestRunStarted | undefined;
   child.on('message', (message: TestRunStarted | FlakyTest | FailedTest | UnhandledError) => {
-    if ('flaky' in message) told.flaky.push(message.flaky);
-    else if ('failed' in message) told.failures.push(message.failed);
-    else if ('unhandled' in message) told.unhandled.push(message.unhandled);
+    if ('flaky' in message) messages.flaky.push(message.flaky);
+    else if ('failed' in message) messages.failures.push(message.failed);
+    else if ('unhandled' in message) messages.unhandled.push(message.unhandled);
     else started = message;
   });
   const interruption = interruptible(child);
   const [code] = (await once(child, 'close')) as [number | null];
   const isInterrupted = interruption.signal !== undefined;
   return {
-    ...told,
+    ...messages,
     report: await readReport(reportFiles, { isInterrupted, names: started?.names }),
     ...(code === 0 ? {} : { problem: `vitest ended with code ${code ?? 'none'}, see above` }),
     ...started,

@@ -174,24 +174,24 @@ function processesBar(processes: Results['processes']): Bar {
   };
 }
 
-function coherenceBars({ readers, told, untold, lost, older }: Coherence): Bar[] {
+function coherenceBars({ readers, withMessages, withoutMessages, lost, older }: Coherence): Bar[] {
   const p99 = (values: readonly number[]) => percentile(values, 0.99);
   const range = (values: readonly number[]) =>
     `median ${median(values).toFixed(0)}, worst ${percentile(values, 1).toFixed(0)} ms, ${values.length} changes`;
   return [
     {
       what: `commit to visible on ${readers} readers, p99`,
-      found: p99(told),
+      found: p99(withMessages),
       unit: 'ms',
       limit: 250,
-      note: range(told),
+      note: range(withMessages),
     },
     {
       what: 'the same, messages lost, p99',
-      found: p99(untold),
+      found: p99(withoutMessages),
       unit: 'ms',
       limit: 1500,
-      note: `${range(untold)}, ${lost} messages lost`,
+      note: `${range(withoutMessages)}, ${lost} messages lost`,
     },
     { what: 'older answers after newer ones', found: older, unit: '', limit: 0, bound: 'exactly' },
   ];
@@ -212,7 +212,7 @@ function scaleBars({
   clusters,
   redisBytes,
   publishing,
-  asked,
+  requests,
   unavailable,
 }: Scale): Bar[] {
   return [
@@ -235,7 +235,7 @@ function scaleBars({
       unit: '',
       limit: 0,
       bound: 'exactly',
-      note: `of ${asked}`,
+      note: `of ${requests}`,
     },
     startBar('start to first answer, all that published', starts),
   ];

@@ -21,13 +21,13 @@ export interface StoredAnswer {
 const NODES_OWN = new Set(['date', 'connection', 'keep-alive']);
 
 /** @throws Error when nothing answers. */
-export function ask(
+export function fetchAnswer(
   port: number,
   path: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', port, path, headers }, (response) => {
+    const sent = request({ host: '127.0.0.1', port, path, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('error', reject);
@@ -41,8 +41,8 @@ export function ask(
         });
       });
     });
-    asked.once('error', reject);
-    asked.end();
+    sent.once('error', reject);
+    sent.end();
   });
 }
 

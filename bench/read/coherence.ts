@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../src/db/connection/connect.ts';
-import { deafRedis } from './deaf-redis.ts';
 import { type BenchPublisher, PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';
+import { lossyRedis } from './lossy-redis.ts';
 import type { Scene } from './scene.ts';
 
 export interface Coherence {
   readonly readers: number;
   /** Milliseconds of each change, from the commit to the last of the readers. */
-  readonly told: readonly number[];
+  readonly withMessages: readonly number[];
   /** The same with all its messages lost. */
-  readonly untold: readonly number[];
+  readonly withoutMessages: readonly number[];
   /** Messages that were lost on the way to readers. */
   readonly lost: number;
   /** Answers, on one connection, that were older than an earlier one. */
@@ -30,10 +30,10 @@ export async function measureCoherence(
   { databaseUrl, redisUrl, folder, filled, say }: Scene,
   sql: Sql,
   publisher: BenchPublisher,
-  changes: { readonly told: number; readonly untold: number },
+  changes: { readonly withMessages: number; readonly withoutMessages: number },
 ): Promise<Coherence> {
   await using opened = new AsyncDisposableStack();
-  const way = opened.use(await deafRedis(redisUrl));
+  const way = opened.use(await lossyRedis(redisUrl));
   const watchers: Watcher[] = [];
   const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
   for (let reader = 0; reader < READERS; reader++) {
@@ -58,19 +58,19 @@ export async function measureCoherence(
     await publishing;
     return Math.max(...seen) - committed;
   };
-  const told: number[] = [];
-  say(`coherence: ${changes.told} changes, ${READERS} readers`);
-  for (let i = 0; i < changes.told; i++) told.push(await change());
-  const untold: number[] = [];
-  say(`coherence: ${changes.untold} changes whose messages are lost`);
-  way.deaf = true;
-  for (let i = 0; i < changes.untold; i++) {
+  const withMessages: number[] = [];
+  say(`coherence: ${changes.withMessages} changes, ${READERS} readers`);
+  for (let i = 0; i < changes.withMessages; i++) withMessages.push(await change());
+  const withoutMessages: number[] = [];
+  say(`coherence: ${changes.withoutMessages} changes whose messages are lost`);
+  way.losesMessages = true;
+  for (let i = 0; i < changes.withoutMessages; i++) {
     // At a random moment between two checks of the revision by the readers.
     await sleep((i * 137) % 1000);
-    untold.push(await change());
+    withoutMessages.push(await change());
   }
   const older = watchers.reduce((sum, watcher) => sum + watcher.older, 0);
-  return { readers: READERS, told, untold, lost: way.lost, older };
+  return { readers: READERS, withMessages, withoutMessages, lost: way.lost, older };
 }
 
 let repriced = 0;
@@ -104,7 +104,7 @@ class Watcher {
   async until(price: number): Promise<number> {
     const started = performance.now();
     while (performance.now() - started < PATIENCE_MS) {
-      const { highest } = await this.#look();
+      const { highest } = await this.#read();
       if (highest >= price) return performance.now();
       await sleep(EVERY_MS);
     }
@@ -114,7 +114,7 @@ class Watcher {
   /** Resolves once memory answers. */
   async memory(): Promise<void> {
     for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(EVERY_MS)) {
-      if ((await this.#look()).tier === 'memory') return;
+      if ((await this.#read()).tier === 'memory') return;
     }
     throw new Error('a reader never answered from memory');
   }
@@ -123,9 +123,9 @@ class Watcher {
     this.#agent.destroy();
   }
 
-  #look(): Promise<{ highest: number; tier: string }> {
+  #read(): Promise<{ highest: number; tier: string }> {
     return new Promise((resolve, reject) => {
-      const asked = request(
+      const sent = request(
         { host: '127.0.0.1', port: this.#port, path: this.#path, headers: this.#headers, agent: this.#agent },
         (response) => {
           const chunks: Buffer[] = [];
@@ -140,8 +140,8 @@ class Watcher {
           });
         },
       );
-      asked.once('error', reject);
-      asked.end();
+      sent.once('error', reject);
+      sent.end();
     });
   }
 }

@@ -4,7 +4,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
-import { ask } from './capture.ts';
+import { fetchAnswer } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { type Fleetbook, shareOf, startFleetbook } from './fleetbook.ts';
 import { startProgram } from './program.ts';
@@ -34,7 +34,7 @@ export interface Misses {
  */
 const LITTLE_MEMORY = '2500000';
 
-interface Asked {
+interface Requests {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -61,16 +61,16 @@ export async function measureMisses(scene: Scene): Promise<Misses> {
     }),
   );
   for (const [index, { path }] of lists.entries()) {
-    const { body } = await ask(fromRedis.port, path, headers);
+    const { body } = await fetchAnswer(fromRedis.port, path, headers);
     await redis.set(`plain:machines:${filled.regions[index]}`, body);
   }
   const plainRedis = opened.use(
     await startProgram({ args: [script('fastify-redis.ts')], env: { REDIS_URL: redisUrl }, logFile }),
   );
-  const nobody = `redis://127.0.0.1:${await freePort()}`;
+  const unusedUrl = `redis://127.0.0.1:${await freePort()}`;
   const fromPostgres = opened.use(
     await startFleetbook({
-      env: { DATABASE_URL: databaseUrl, REDIS_URL: nobody, MEMORY_LIMIT: LITTLE_MEMORY },
+      env: { DATABASE_URL: databaseUrl, REDIS_URL: unusedUrl, MEMORY_LIMIT: LITTLE_MEMORY },
       logFile,
     }),
   );
@@ -91,10 +91,10 @@ async function compare(
   tier: 'redis' | 'postgres',
   fleetbook: Fleetbook,
   peerPort: number,
-  asked: readonly Asked[],
+  requests: readonly Requests[],
 ): Promise<Miss> {
-  const script = join(folder, `misses-${asked[0]?.path.split(/[/?]/)[2]}.lua`);
-  await writeFile(script, cycleScript(asked));
+  const script = join(folder, `misses-${requests[0]?.path.split(/[/?]/)[2]}.lua`);
+  await writeFile(script, cycleScript(requests));
   const figures = { fleetbook: [] as number[], peer: [] as number[] };
   let before = {};
   for (let round = 0; round <= rounds; round++) {

@@ -1,7 +1,7 @@
 /** Compares `serve --processes N` with one process, if there are cores for both of them and for the load. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { ask } from './capture.ts';
+import { fetchAnswer } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { CLI, startFleetbook } from './fleetbook.ts';
 import { CORES } from './program.ts';
@@ -36,7 +36,7 @@ export async function measureProcesses(scene: Scene, processes: number): Promise
   const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
   const headers = { authorization: `Bearer ${filled.token}` };
   const found = { one: [] as number[], all: [] as number[] };
-  for (const { port } of [one, all]) await ask(port, path, headers);
+  for (const { port } of [one, all]) await fetchAnswer(port, path, headers);
   for (let round = 0; round <= rounds; round++) {
     say(`${processes} processes: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
     for (const [name, { port }] of [['one', one] as const, ['all', all] as const]) {

@@ -1,6 +1,6 @@
 /** Checks that the compared servers give the same answer. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Answer, ask } from './capture.ts';
+import { type Answer, fetchAnswer } from './capture.ts';
 import type { Peers } from './peers.ts';
 import type { Target } from './targets.ts';
 
@@ -14,18 +14,19 @@ export async function checkPeers(
   targets: readonly Target[],
   answers: Readonly<Record<string, Answer>>,
 ): Promise<void> {
-  for (const { id, path, headers, peers: asked } of targets) {
+  for (const { id, path, headers, peers: compared } of targets) {
     const wanted = answers[id];
-    for (const server of asked) {
+    for (const server of compared) {
       const port = server === 'fleetbook' ? undefined : peers.portOf(server, id);
       if (port === undefined || wanted === undefined) continue;
-      const given = await ask(port, path, headers);
+      const given = await fetchAnswer(port, path, headers);
       const same =
         server === 'bare'
           ? isDeepStrictEqual(given, wanted)
           : given.status === wanted.status &&
             (server === 'nginx' ? given.body.equals(wanted.body) : sameJson(given.body, wanted.body));
-      if (!same) throw new Error(`${server} gives another answer to ${path} than Fleetbook: ${told(given)}`);
+      if (!same)
+        throw new Error(`${server} gives another answer to ${path} than Fleetbook: ${described(given)}`);
     }
   }
 }
@@ -34,5 +35,5 @@ function sameJson(one: Buffer, other: Buffer): boolean {
   return isDeepStrictEqual(JSON.parse(one.toString()), JSON.parse(other.toString()));
 }
 
-const told = ({ status, headers, body }: Answer): string =>
+const described = ({ status, headers, body }: Answer): string =>
   `${status} ${JSON.stringify(headers)} ${body.toString('utf8', 0, 500)}`;

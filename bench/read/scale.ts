@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { startServers } from '../support/servers.ts';
-import { ask } from './capture.ts';
+import { fetchAnswer } from './capture.ts';
 import { fill, openPublisher, PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';
 import { residentBytes } from './proc.ts';
@@ -20,7 +20,7 @@ export interface Scale {
   /** Bytes that Redis stores. */
   readonly redisBytes: number;
   /** Number of read lists, of regions and of organizations, and of single machines and clusters. */
-  readonly asked: number;
+  readonly requests: number;
   /** Of these: 503, since neither Redis nor PostgreSQL answered in time. */
   readonly unavailable: number;
   /** Bytes of a reader after its first answer, and its maximum while everything is read. */
@@ -66,7 +66,7 @@ export async function measureScale(options: {
   let unavailable = 0;
   const headers = { authorization: `Bearer ${filled.token}` };
   const get = async (path: string, token = headers.authorization) => {
-    const { status } = await ask(fleetbook.port, path, { authorization: token });
+    const { status } = await fetchAnswer(fleetbook.port, path, { authorization: token });
     if (status === 503) unavailable += 1;
     else if (status !== 200) throw new Error(`${path} was answered ${status}`);
   };
@@ -104,7 +104,7 @@ export async function measureScale(options: {
     filling,
     publishing,
     redisBytes,
-    asked: questions.length,
+    requests: questions.length,
     unavailable,
     before,
     most,

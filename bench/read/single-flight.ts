@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Sql } from '../../src/db/connection/connect.ts';
 import { freePort } from '../../src/processes/port.ts';
-import { ask } from './capture.ts';
+import { fetchAnswer } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';
 import type { Scene } from './scene.ts';
@@ -35,7 +35,7 @@ export async function measureSingleFlight(
   const list = (region: number) => `/v1/machines?provider=${PROVIDER}&region=${region}`;
   const sockets = await Promise.all(Array.from({ length: CALLERS }, () => open(port)));
   try {
-    await ask(port, list(filled.small), headers);
+    await fetchAnswer(port, list(filled.small), headers);
     await sql`create extension if not exists pg_stat_statements`;
     await sql`select pg_stat_statements_reset()`;
     const request = `GET ${list(filled.large)} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${headers.authorization}\r\nConnection: close\r\n\r\n`;

@@ -78,11 +78,11 @@ async function untilAnswer(
 function answers(port: number, path: string, token: string): Promise<boolean> {
   return new Promise((resolve) => {
     const headers = { authorization: `Bearer ${token}`, connection: 'close' };
-    const asked = request({ host: '127.0.0.1', port, path, headers }, (response) => {
+    const sent = request({ host: '127.0.0.1', port, path, headers }, (response) => {
       response.resume();
       response.once('end', () => resolve(response.statusCode === 200));
     });
-    asked.once('error', () => resolve(false));
-    asked.end();
+    sent.once('error', () => resolve(false));
+    sent.end();
   });
 }

@@ -1,5 +1,5 @@
 /** The requests, and Fleetbook's answers, which the other servers then give. */
-import { type Answer, ask } from './capture.ts';
+import { type Answer, fetchAnswer } from './capture.ts';
 import { type Filled, PROVIDER } from './fill.ts';
 
 export type Server = 'fleetbook' | 'bare' | 'redis' | 'drizzle' | 'nginx';
@@ -31,8 +31,8 @@ export async function captureAnswers(
   const answers: Record<string, Answer> = {};
   for (const { id, path } of targets) {
     // The first brings it into memory.
-    await ask(port, path, headers);
-    const answer = await ask(port, path, headers);
+    await fetchAnswer(port, path, headers);
+    const answer = await fetchAnswer(port, path, headers);
     const tier = headerOf(answer, 'fleetbook-tier');
     if (answer.status !== 200 || tier !== 'memory')
       throw new Error(`${path} was answered ${answer.status} by ${tier}, and not 200 by memory`);
@@ -40,7 +40,7 @@ export async function captureAnswers(
   }
   const path = list(filled.small);
   const conditional = { ...headers, 'if-none-match': headerOf(answers.list, 'etag') ?? '' };
-  const unchanged = await ask(port, path, conditional);
+  const unchanged = await fetchAnswer(port, path, conditional);
   if (unchanged.status !== 304)
     throw new Error(`If-None-Match was answered ${unchanged.status}, and not 304`);
   answers.unchanged = unchanged;

@@ -75,7 +75,7 @@ export function barsOf({ rounds, small, afterFlush, copyWithForeignKeys }: Resul
     { what: 'locks lost, over all jobs', found: sum(steps, locksLost), unit: '', limit: 0, bound: 'exactly' },
     { what: 'after a flush: publishing all', found: measured.publish.seconds, unit: 's' },
     { what: 'after a flush: Redis memory', found: redisBytes / MEGABYTE, unit: 'MB' },
-    { what: 'after a flush: reads meanwhile', found: reading.asked, unit: '' },
+    { what: 'after a flush: reads meanwhile', found: reading.count, unit: '' },
     {
       what: 'after a flush: reads unanswered',
       found: reading.unavailable,

@@ -7,7 +7,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { type Tier, Unavailable } from '../../src/snapshot/document/answer.ts';
 
 export interface Reading {
-  readonly asked: number;
+  readonly count: number;
   readonly answered: Readonly<Record<Tier, number>>;
   /** Answers without data: 503 over HTTP. */
   readonly unavailable: number;
@@ -19,7 +19,7 @@ export interface Reading {
   readonly max: number;
 }
 
-export interface Asked {
+export interface Regions {
   readonly databaseUrl: string;
   readonly redisUrl: string;
   readonly providerId: number;
@@ -33,17 +33,17 @@ const EVERY_MS = 5;
  * Reads the lists of the regions in turn until `work` is done. The reader has memory for only a few regions, so that
  * most reads reach Redis, or PostgreSQL behind it.
  */
-export async function readDuring(asked: Asked, work: () => Promise<unknown>): Promise<Reading> {
+export async function readDuring(regions: Regions, work: () => Promise<unknown>): Promise<Reading> {
   const settings = readSettings({
-    DATABASE_URL: asked.databaseUrl,
-    REDIS_URL: asked.redisUrl,
+    DATABASE_URL: regions.databaseUrl,
+    REDIS_URL: regions.redisUrl,
     MEMORY_LIMIT: '16000000',
   });
   const logger = pino({ level: 'error' }, pino.destination(2));
   await using reader = await composeReader({ settings }, logger);
   const before = new Map<number, string>();
-  for (const id of asked.regionIds) {
-    before.set(id, (await reader.catalogue.machines(asked.providerId, id)).body.hash);
+  for (const id of regions.regionIds) {
+    before.set(id, (await reader.catalogue.machines(regions.providerId, id)).body.hash);
   }
   const answered: Record<Tier, number> = { memory: 0, redis: 0, postgres: 0, disk: 0 };
   const times: number[] = [];
@@ -54,10 +54,10 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
     done = true;
   });
   for (let question = 0; !done; question++) {
-    const regionId = asked.regionIds[question % asked.regionIds.length] ?? 0;
+    const regionId = regions.regionIds[question % regions.regionIds.length] ?? 0;
     const started = performance.now();
     try {
-      const list = await reader.catalogue.machines(asked.providerId, regionId);
+      const list = await reader.catalogue.machines(regions.providerId, regionId);
       times.push(performance.now() - started);
       answered[list.tier] += 1;
       if (list.body.hash !== before.get(regionId)) wrong += 1;
@@ -71,7 +71,7 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
   times.sort((a, b) => a - b);
   const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
   return {
-    asked: times.length + unavailable,
+    count: times.length + unavailable,
     answered,
     unavailable,
     wrong,

@@ -114,14 +114,14 @@ describe.each(['/catalogue', ''])('a reader in a host below "%s"', (prefix) => {
   it('answers byte for byte as serve does, twice, and leaves other paths to the host', async () => {
     await using there = await host(prefix);
     for (const { line, more, body } of requests()) {
-      const ask = (port: number, below: string) =>
+      const fetchFrom = (port: number, below: string) =>
         answerOf(port, [line(below), ...(more ? [more] : [])].join('\r\n'), body);
-      const [first, expected] = [await ask(there.port, prefix), await ask(serve, '')];
+      const [first, expected] = [await fetchFrom(there.port, prefix), await fetchFrom(serve, '')];
       const tier = { 'fleetbook-tier': expect.stringMatching(/^(memory|redis|postgres)$/) };
       const headers = { ...expected.headers, ...('fleetbook-tier' in expected.headers && tier) };
       expect(first, line('')).toEqual({ ...expected, headers });
       // The second answer comes from the response cache of both.
-      expect(await ask(there.port, prefix), line('')).toEqual(await ask(serve, ''));
+      expect(await fetchFrom(there.port, prefix), line('')).toEqual(await fetchFrom(serve, ''));
     }
     expect(there.sent).toEqual([]);
 
@@ -162,10 +162,10 @@ describe('the prefix', () => {
 
 describe('a reader whose servers are down', () => {
   it('starts, names the missing servers, and closes with its host', async () => {
-    const nobody = await freePort();
+    const unusedPort = await freePort();
     const reader = createReader({
-      databaseUrl: `postgres://u:p@127.0.0.1:${nobody}/d`,
-      cacheRedisUrl: `redis://127.0.0.1:${nobody}`,
+      databaseUrl: `postgres://u:p@127.0.0.1:${unusedPort}/d`,
+      cacheRedisUrl: `redis://127.0.0.1:${unusedPort}`,
       limits: { eventLoopDelayMs: 0 },
     });
     const app = Fastify();
@@ -221,8 +221,8 @@ describe('the options', () => {
     const origin = 'https://app.example.com';
     await using app = Fastify();
     await app.register(createReader({ ...options, corsOrigins: [origin] }).plugin, { prefix: '/a' });
-    const asked = await app.inject({ url: '/a/v1/providers', headers: { origin } });
-    expect([asked.statusCode, asked.headers['access-control-allow-origin']]).toEqual([401, origin]);
+    const response = await app.inject({ url: '/a/v1/providers', headers: { origin } });
+    expect([response.statusCode, response.headers['access-control-allow-origin']]).toEqual([401, origin]);
     const headers = { origin, 'access-control-request-method': 'GET' };
     const preflight = await app.inject({ method: 'OPTIONS', url: '/a/v1/providers', headers });
     expect([preflight.statusCode, preflight.headers['access-control-allow-origin']]).toEqual([204, origin]);

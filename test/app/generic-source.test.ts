@@ -102,10 +102,10 @@ it('an unusable row keeps the machine that it names, and its reason is listed', 
 });
 
 it('a new name is one provider for concurrent runs, and an existing one uses no id', async () => {
-  const asked = await Promise.all(Array.from({ length: 8 }, () => providerNamed(worker.store.db, 'Umbra')));
-  expect(new Set(asked.map(({ id }) => id)).size).toBe(1);
+  const found = await Promise.all(Array.from({ length: 8 }, () => providerNamed(worker.store.db, 'Umbra')));
+  expect(new Set(found.map(({ id }) => id)).size).toBe(1);
   const [before] = await worker.store.sql`select last_value from providers_id_seq`;
-  expect(await providerNamed(worker.store.db, 'UMBRA')).toEqual(asked[0]);
+  expect(await providerNamed(worker.store.db, 'UMBRA')).toEqual(found[0]);
   expect(await providerNamed(worker.store.db, 'hetzner')).toEqual({ id: 5, name: 'Hetzner' });
   expect(await worker.store.sql`select last_value from providers_id_seq`).toEqual([before]);
 });

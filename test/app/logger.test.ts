@@ -12,9 +12,9 @@ const line = (fields: object, style = PLAIN) => readableLine(JSON.stringify({ ..
 describe('a log entry on a terminal', () => {
   it('is one line: the local time of day, process, level, message and fields', () => {
     vi.stubEnv('TZ', 'Asia/Kolkata');
-    const told = line({ level: 40, why: 'the subscription was cut', tries: 3, msg: 'the link is down' });
+    const printed = line({ level: 40, why: 'the subscription was cut', tries: 3, msg: 'the link is down' });
     vi.unstubAllEnvs();
-    expect(told).toBe(
+    expect(printed).toBe(
       '21:43:30 serve[29452] warn  the link is down (why="the subscription was cut" tries=3)\n',
     );
   });
@@ -67,9 +67,9 @@ describe('a log entry on a terminal', () => {
       { msg: 'm', at: { evil } },
       { msg: 'm', err },
     ]) {
-      const told = line({ level: 40, ...fields });
-      expect(told).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+\n$/u);
-      expect(told).toContain('16:00:00');
+      const printed = line({ level: 40, ...fields });
+      expect(printed).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+\n$/u);
+      expect(printed).toContain('16:00:00');
     }
     expect(readableLine('no \u001b[2J entry', PLAIN)).toBe('no \\u{1b}[2J entry\n');
   });

@@ -36,7 +36,10 @@ interface World {
 let token: string;
 
 /** Reads everything; each answer must be correct or Unavailable. @returns the number of answers and of reads */
-async function ask({ reader }: World, truth: readonly string[]): Promise<[answered: number, asked: number]> {
+async function readAll(
+  { reader }: World,
+  truth: readonly string[],
+): Promise<[answered: number, reads: number]> {
   const { provider, region, small, a } = scene.sample;
   const text = async (answer: Promise<Answer | undefined> | Answer | undefined) =>
     (await answer)?.body.identity.toString();
@@ -114,10 +117,10 @@ it('a reader that starts without any of them answers with the others’ data, is
         const isServed = !(away.has('cache') && away.has('database'));
         // A reader without any tier answers 503. With one tier it answers, at the latest once it notices the loss.
         if (!isServed) {
-          expect(await ask(world, [])).toEqual([0, 5]);
+          expect(await readAll(world, [])).toEqual([0, 5]);
           expect((await world.reader.readiness()).ready).toBe(false);
         } else {
-          await until(async () => (await ask(world, truth))[0] === 5, { everyMs: 50 });
+          await until(async () => (await readAll(world, truth))[0] === 5, { everyMs: 50 });
           expect((await world.reader.readiness()).ready).toBe(true);
         }
         if (next === undefined) break;
@@ -137,7 +140,7 @@ it('a reader that starts without any of them answers with the others’ data, is
   for (const world of worlds) {
     await until(
       async () =>
-        (await ask(world, [...truth, ...later]))[0] === 5 && (await all(world)).join() === later.join(),
+        (await readAll(world, [...truth, ...later]))[0] === 5 && (await all(world)).join() === later.join(),
       {
         everyMs: 20,
       },

@@ -44,7 +44,7 @@ async function scene() {
       return worker.runSource(ruled);
     },
     /** Answers the next request for the feed, with this ETag. */
-    asked: (ifNoneMatch: string | null, answer: { rows: readonly object[]; etag: string } | 304) =>
+    answerNext: (ifNoneMatch: string | null, answer: { rows: readonly object[]; etag: string } | 304) =>
       upstream.expect(
         { path: '/clusters', headers: { 'if-none-match': ifNoneMatch } },
         answer === 304 ? { status: 304 } : { json: answer.rows, headers: { etag: answer.etag } },
@@ -63,7 +63,7 @@ describe('a feed with the fewest fields', () => {
   it('is stored with the defaults of its source’s entry, and read again when the entry changes', async () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
-    feed.asked(null, { rows: [ROW], etag: '"1"' });
+    feed.answerNext(null, { rows: [ROW], etag: '"1"' });
     expect(await feed.run(rules)).toMatchObject({ outcome: 'changed', counts: { added: 1, rejected: 0 } });
     const stored = () => feed.sql`
       select o.slug as organization, c.slug, p.name as provider, r.name as region, m.cpu, m.ram::float as ram, u.first_name
@@ -79,11 +79,11 @@ describe('a feed with the fewest fields', () => {
     };
     expect(await stored()).toEqual([{ ...whole, first_name: '' }]);
 
-    feed.asked('"1"', 304);
+    feed.answerNext('"1"', 304);
     expect(await feed.run(rules)).toMatchObject({ outcome: 'unchanged' });
 
     const user = { first_name: 'Platform', last_name: '' };
-    feed.asked(null, { rows: [ROW], etag: '"1"' });
+    feed.answerNext(null, { rows: [ROW], etag: '"1"' });
     expect(await feed.run({ ...rules, defaults: { ...DEFAULTS, user } })).toMatchObject({
       outcome: 'changed',
     });
@@ -93,7 +93,7 @@ describe('a feed with the fewest fields', () => {
   it('is quarantined while its entry lacks a default, breaks no guard, and is read again', async () => {
     await using feed = await scene();
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...ROW, name: `c${index}` }));
-    feed.asked(null, { rows, etag: '"1"' });
+    feed.answerNext(null, { rows, etag: '"1"' });
     expect(await feed.run({ organization: 'acme' })).toMatchObject({
       outcome: 'unchanged',
       counts: { seen: 20, rejected: 20 },
@@ -101,7 +101,7 @@ describe('a feed with the fewest fields', () => {
     const reasons = await feed.sql`select distinct reason from quarantined_rows`;
     expect(reasons).toEqual([{ reason: 'provider is missing; name one in defaults.provider' }]);
 
-    feed.asked(null, { rows, etag: '"1"' });
+    feed.answerNext(null, { rows, etag: '"1"' });
     const rules = { organization: 'acme', defaults: DEFAULTS };
     expect(await feed.run(rules)).toMatchObject({ outcome: 'changed', counts: { added: 20, rejected: 0 } });
     expect(await feed.sql`select from quarantined_rows`).toHaveLength(0);
@@ -111,9 +111,9 @@ describe('a feed with the fewest fields', () => {
     await using feed = await scene();
     const rules = { organization: 'acme', defaults: DEFAULTS };
     const rows = Array.from({ length: 20 }, (_, index) => ({ ...ROW, name: `c${index}` }));
-    feed.asked(null, { rows, etag: '"1"' });
+    feed.answerNext(null, { rows, etag: '"1"' });
     await feed.run(rules);
-    feed.asked('"1"', { rows: rows.map((row) => ({ ...row, organization: 'globex' })), etag: '"2"' });
+    feed.answerNext('"1"', { rows: rows.map((row) => ({ ...row, organization: 'globex' })), etag: '"2"' });
     expect(await feed.run(rules)).toMatchObject({ outcome: 'held', broken: [{ guard: 'empty' }] });
     expect(
       await feed.sql`select o.slug, count(*)::int from clusters c join organizations o on o.id = c.organization_id

@@ -29,11 +29,11 @@ it('a run whose statement takes too long is recorded with the statement, its wai
   await using other = worker.store.connection();
   await other.sql`begin`;
   await other.sql`select from organizations for update`;
-  const told =
+  const text =
     /^PostgreSQL cancelled a statement after 1 s \(select from organizations where .*…\); it waited for a row of organizations that another transaction holds\. .* WRITE_STATEMENT_TIMEOUT /;
-  await expect(worker.runSource(source)).rejects.toThrow(told);
+  await expect(worker.runSource(source)).rejects.toThrow(text);
   expect(await worker.store.sql`select outcome, error from sync_runs`).toEqual([
-    { outcome: 'failed', error: expect.stringMatching(told) },
+    { outcome: 'failed', error: expect.stringMatching(text) },
   ]);
 });
 

@@ -68,7 +68,7 @@ async function scene() {
         { ...OPERATOR, reason: undefined },
       );
     },
-    kept: async () =>
+    storedVersions: async () =>
       (await sql<{ etag: string }[]>`select etag from source_validators order by etag collate "C"`).map(
         ({ etag }) => etag,
       ),
@@ -106,7 +106,7 @@ describe('an unchanged price list', () => {
     });
     expect([await here.written(), await here.machines()]).toEqual(before);
     expect(await here.verified('price-list')).not.toEqual(verified);
-    expect(await here.kept()).toEqual(['"1"']);
+    expect(await here.storedVersions()).toEqual(['"1"']);
   });
 
   it('is read again after its exchange rate, the currency or the options changed', async () => {
@@ -132,7 +132,7 @@ describe('an unchanged price list', () => {
     await using here = await scene();
     here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten, machine('bad', 'x')) });
     expect(await here.run('price-list')).toMatchObject({ rejected: 1 });
-    expect(await here.kept()).toEqual([]);
+    expect(await here.storedVersions()).toEqual([]);
     const nine = list(...ten.slice(1));
     for (const retired of [0, 0, 1]) {
       here.answer('/list.csv', null, { etag: '"2"', raw: nine });
@@ -151,7 +151,7 @@ describe('a held list', () => {
     for (const _run of [1, 2]) {
       here.answer('/list.csv', '"good"', { etag: '"half"', raw: list(...ten.slice(5)) });
       expect(await here.run('price-list')).toMatchObject({ outcome: 'held' });
-      expect(await here.kept()).toEqual(['"good"']);
+      expect(await here.storedVersions()).toEqual(['"good"']);
     }
     here.answer('/list.csv', '"good"', 304);
     expect(await here.run('price-list')).toMatchObject({ outcome: 'unchanged' });
@@ -175,7 +175,7 @@ describe('a held list', () => {
     await here.run('price-list');
     here.answer('/list.csv', '"1"', { etag: '"2"', raw: 'no,list\n1,2\n' });
     await expect(here.run('price-list')).rejects.toMatchObject({ kind: 'invalid' });
-    expect(await here.kept()).toEqual(['"1"']);
+    expect(await here.storedVersions()).toEqual(['"1"']);
 
     for (const answered of [{ etag: '"2"', raw: list(...ten, machine('new')) }, 304] as const) {
       const released = Promise.withResolvers<void>();
@@ -185,11 +185,11 @@ describe('a held list', () => {
       await beginRun(here.db, 'price-list', undefined);
       released.resolve();
       expect(await late).toMatchObject({ outcome: 'superseded' });
-      expect(await here.kept()).toEqual(['"1"']);
+      expect(await here.storedVersions()).toEqual(['"1"']);
     }
     here.answer('/list.csv', '"1"', { etag: '"2"', raw: list(...ten, machine('new')) });
     expect(await here.run('price-list')).toMatchObject({ outcome: 'changed', added: 1 });
-    expect(await here.kept()).toEqual(['"2"']);
+    expect(await here.storedVersions()).toEqual(['"2"']);
   });
 });
 
@@ -253,7 +253,7 @@ describe('one unchanged region of many', () => {
     here.answer('/a/1', null, file('"a1"', 'a', five));
     here.answer('/b/1', null, file('"b1"', 'b', ['m1']));
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 6 });
-    expect(await here.kept()).toEqual(['"a1"', '"b1"']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b1"']);
 
     here.answer(INDEX, null, index('a/1', 'b/1'));
     here.answer('/a/1', '"a1"', 304);
@@ -268,7 +268,7 @@ describe('one unchanged region of many', () => {
     here.answer('/c/1', null, { raw: '{}' });
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', seen: 8, added: 1, rejected: 1 });
     // The address of b's first file is deleted: the stored machines belong to another file.
-    expect(await here.kept()).toEqual(['"a1"', '"b2"']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"']);
     expect(await here.machines()).toHaveLength(7);
     expect((await here.machines()).filter((row) => row.missed_runs > 0 || row.retired)).toEqual([]);
   });
@@ -285,7 +285,7 @@ describe('one unchanged region of many', () => {
     expect(await here.run('aws')).toMatchObject({ outcome: 'held', seen: 6 });
     expect(await here.approve('aws')).toMatchObject({ outcome: 'changed', counts: { seen: 6, retired: 4 } });
     expect((await here.machines()).filter((row) => !row.retired)).toHaveLength(6);
-    expect(await here.kept()).toEqual([]);
+    expect(await here.storedVersions()).toEqual([]);
   });
 
   it('is read again while one of its terms is in the future', async () => {
@@ -293,7 +293,7 @@ describe('one unchanged region of many', () => {
     here.answer(INDEX, null, index('a/1'));
     here.answer('/a/1', null, file('"a1"', 'a', five, '2999-01-01T00:00:00Z'));
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 5 });
-    expect(await here.kept()).toEqual([]);
+    expect(await here.storedVersions()).toEqual([]);
   });
 });
 

@@ -50,7 +50,7 @@ function results(changed: Partial<Results> = {}): Results {
     singleFlight: { callers: 1000, answered: 1000, queries: 2 },
     starts,
     processes: { why: 'one core' },
-    coherence: { readers: 3, told: [10, 20, 30], untold: [900, 1600], lost: 6, older: 0 },
+    coherence: { readers: 3, withMessages: [10, 20, 30], withoutMessages: [900, 1600], lost: 6, older: 0 },
     scale: undefined,
     ...changed,
   };

@@ -19,8 +19,8 @@ describe('the output of wrk', () => {
   it.each([
     ['  Non-2xx or 3xx responses: 12', 'Non-2xx or 3xx responses: 12'],
     ['  Socket errors: connect 0, read 3, write 0, timeout 0', 'read 3'],
-  ])('is rejected if it has %j', (line, told) => {
-    expect(() => readWrk(OUTPUT.replace('Requests/sec', `${line}\nRequests/sec`))).toThrow(told);
+  ])('is rejected if it has %j', (line, message) => {
+    expect(() => readWrk(OUTPUT.replace('Requests/sec', `${line}\nRequests/sec`))).toThrow(message);
   });
 
   it('is rejected without a result', () => {

@@ -25,9 +25,9 @@ describe('audit', () => {
       / \S+@\S+ +cli +token\.create +token 1 +- +scopes=\["machines:read","clusters:read"\] /,
     );
     expect(lines[3]).toBe('  … 1 more; see --all, or --limit <count>');
-    const told = JSON.parse((await fleetbook(['audit', '--since', '1h', '--json'], env)).stdout);
-    expect(told.total).toBe(3);
-    expect(told.rows.at(-1)).toMatchObject({
+    const entries = JSON.parse((await fleetbook(['audit', '--since', '1h', '--json'], env)).stdout);
+    expect(entries.total).toBe(3);
+    expect(entries.rows.at(-1)).toMatchObject({
       by: 'ada',
       how: 'cli',
       address: expect.stringMatching(/^\S+@\S+$/),
@@ -39,15 +39,15 @@ describe('audit', () => {
   });
 
   it('filters by person, action and subject', async () => {
-    const said = async (...options: string[]) => {
+    const printed = async (...options: string[]) => {
       const { code, stdout } = await fleetbook(['audit', ...options, '--json'], env);
       expect(code).toBe(0);
       return JSON.parse(stdout).rows.map(({ action }: { action: string }) => action);
     };
-    expect(await said('--by', 'bob')).toEqual(['token.revoke']);
-    expect(await said('--action', 'organization.create')).toEqual(['organization.create']);
-    expect(await said('--subject', 'token')).toEqual(['token.revoke', 'token.create']);
-    expect(await said('--subject', 'organization:acme', '--by', 'ada')).toEqual(['organization.create']);
+    expect(await printed('--by', 'bob')).toEqual(['token.revoke']);
+    expect(await printed('--action', 'organization.create')).toEqual(['organization.create']);
+    expect(await printed('--subject', 'token')).toEqual(['token.revoke', 'token.create']);
+    expect(await printed('--subject', 'organization:acme', '--by', 'ada')).toEqual(['organization.create']);
     expect((await fleetbook(['audit', '--subject', 'organization:acm'], env)).stdout).toBe(
       'no matching action is recorded\n',
     );

@@ -59,9 +59,9 @@ describe('fleetbook runs', () => {
   });
 
   it('rejects a source that never ran, and an invalid limit', async () => {
-    expect(await operator('runs', 'nobody')).toMatchObject({
+    expect(await operator('runs', 'unknown')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('no source "nobody" has run yet'),
+      stderr: expect.stringContaining('no source "unknown" has run yet'),
     });
     expect(await operator('runs', 'acme', '--limit', '0')).toMatchObject({
       code: 2,
@@ -184,10 +184,10 @@ describe('fleetbook changes', () => {
         clusters: { rows: [] },
       });
     }
-    expect(await operator('changes', '--since', '24h', '--provider', 'nobody')).toMatchObject({
+    expect(await operator('changes', '--since', '24h', '--provider', 'unknown')).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /--provider "nobody": there is no such provider; known providers: .*Acme \(77\)/,
+        /--provider "unknown": there is no such provider; known providers: .*Acme \(77\)/,
       ),
     });
   });

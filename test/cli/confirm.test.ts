@@ -4,7 +4,7 @@ import { decider } from '../../src/cli/terminal/options.ts';
 import { confirm } from '../../src/cli/terminal/terminal.ts';
 import { readConfig } from '../../src/config/config.ts';
 
-const asked = (answer: string, isTTY: boolean) => {
+const confirmed = (answer: string, isTTY: boolean) => {
   const input = Object.assign(new PassThrough(), { isTTY });
   input.end(`${answer}\n`);
   return confirm('This drops batch 3.', 'nothing was decided', input, new PassThrough());
@@ -12,9 +12,9 @@ const asked = (answer: string, isTTY: boolean) => {
 
 describe('a question', () => {
   it('requires a yes', async () => {
-    for (const yes of ['yes', 'y', ' YES ']) await expect(asked(yes, true)).resolves.toBeUndefined();
+    for (const yes of ['yes', 'y', ' YES ']) await expect(confirmed(yes, true)).resolves.toBeUndefined();
     for (const no of ['', 'no', 'yesterday']) {
-      await expect(asked(no, true)).rejects.toMatchObject({
+      await expect(confirmed(no, true)).rejects.toMatchObject({
         name: 'CommandFailure',
         message: 'nothing was decided',
       });
@@ -22,7 +22,7 @@ describe('a question', () => {
   });
 
   it('is skipped without a terminal', async () => {
-    await expect(asked('no', false)).resolves.toBeUndefined();
+    await expect(confirmed('no', false)).resolves.toBeUndefined();
   });
 });
 

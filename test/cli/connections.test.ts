@@ -65,7 +65,7 @@ describe('a command', () => {
       /TLS.*sslmode.* in DATABASE_URL/,
     ],
   ];
-  it.each(cases)('recognizes a database %s', async (_, change, told) => {
+  it.each(cases)('recognizes a database %s', async (_, change, expected) => {
     const server = { setting: 'DATABASE_URL', url: changed(db.url, change) };
     await using store = openStore({ url: server.url, role: 'worker' });
     for (const failing of [migrate(server.url), store.sql`select 1`]) {
@@ -74,7 +74,7 @@ describe('a command', () => {
         (error: unknown) => postgresProblem(error, server),
       );
       expect(why).toMatch(/^PostgreSQL at [\w.]+:\d+ /);
-      expect(why).toMatch(told);
+      expect(why).toMatch(expected);
       expect(why).not.toContain(PASSWORD);
     }
   });
@@ -127,13 +127,13 @@ describe('a command', () => {
       },
       /redis:\/\/ or rediss:\/\/ in REDIS_URL/,
     ],
-  ] as const)('recognizes a Redis %s (%s)', async (_, setting, change, told) => {
+  ] as const)('recognizes a Redis %s (%s)', async (_, setting, change, expected) => {
     const env = { REDIS_URL: redis.url, [setting]: changed(redis.url, change) };
     const connection = openLoggedRedis(cacheRedis({ settings: readSettings(env) }), 'publisher', silent);
     const why = await redisReady(connection, 2500).catch((error: Error) => error.message);
     connection.disconnect();
     expect(why).toMatch(/^Redis at [\w.]+:\d+ /);
-    expect(why).toMatch(told);
+    expect(why).toMatch(expected);
     expect(why).not.toContain(PASSWORD);
   });
 
@@ -149,7 +149,7 @@ describe('a reader, which starts in any case', () => {
     // If the readers' server has no answer, the primary is read.
     ['READER_DATABASE_URL', /refuses the password .*correct it in READER_DATABASE_URL/, true],
     ['DATABASE_URL', /refuses the password .*correct it in DATABASE_URL/, false],
-  ])('logs what is wrong with %s', async (setting, told, isReady) => {
+  ])('logs what is wrong with %s', async (setting, expected, isReady) => {
     let logged = '';
     const logger = pino(
       {},
@@ -161,7 +161,7 @@ describe('a reader, which starts in any case', () => {
     );
     const env = { DATABASE_URL: db.url, REDIS_URL: redis.url, [setting]: changed(db.url, wrongPassword) };
     await using tier = await composeReader(readConfig(env), logger);
-    await until(async () => (await tier.readiness()).ready === isReady && told.test(logged));
+    await until(async () => (await tier.readiness()).ready === isReady && expected.test(logged));
     expect(logged).not.toContain(PASSWORD);
   });
 });

@@ -7,7 +7,7 @@ import { readerMisfit, versionMisfit, writerMisfit } from '../../src/db/connecti
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createDatabase, run } from '../support/postgres.ts';
-import { changed, db, found, look, opened, PROBLEM, SECRET, useServers } from './doctor-scene.ts';
+import { changed, db, diagnose, found, opened, PROBLEM, SECRET, useServers } from './doctor-scene.ts';
 
 useServers();
 
@@ -32,9 +32,9 @@ describe('the database', () => {
       /create it, or correct its name/,
     ],
   ])('%s is a problem, and no other check of it runs', async (_, change, what, mend) => {
-    const findings = await look({ DATABASE_URL: changed(db.url, change) });
-    const told = (check: string) => findings.filter((finding) => finding.check === check);
-    expect(told('database')).toEqual([
+    const findings = await diagnose({ DATABASE_URL: changed(db.url, change) });
+    const findingsOf = (check: string) => findings.filter((finding) => finding.check === check);
+    expect(findingsOf('database')).toEqual([
       {
         check: 'database',
         ...PROBLEM,
@@ -42,8 +42,8 @@ describe('the database', () => {
         mend: expect.stringMatching(mend),
       },
     ]);
-    expect(told('migrations')).toEqual([]);
-    expect(told('sources')).toMatchObject([{ verdict: 'warning' }]);
+    expect(findingsOf('migrations')).toEqual([]);
+    expect(findingsOf('sources')).toMatchObject([{ verdict: 'warning' }]);
   });
 
   it('without migrations must be migrated, and so must one that lacks the last migration', async () => {

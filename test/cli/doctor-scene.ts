@@ -31,12 +31,12 @@ export const changed = (url: string, change: (parsed: URL) => void): string => {
 };
 
 /** Returns every finding. Fails if one contains a secret. */
-export async function look(more: Record<string, string> = {}, now?: () => Date): Promise<Finding[]> {
+export async function diagnose(more: Record<string, string> = {}, now?: () => Date): Promise<Finding[]> {
   const findings = await examine({ ...env, ...more }, now);
-  const told = JSON.stringify(findings);
-  expect(told).not.toContain('hunter2');
+  const output = JSON.stringify(findings);
+  expect(output).not.toContain('hunter2');
   for (const { password } of [new URL(db.url), new URL(redis.url)])
-    if (password.length > 8) expect(told).not.toContain(password);
+    if (password.length > 8) expect(output).not.toContain(password);
   return findings;
 }
 
@@ -46,5 +46,5 @@ export async function found(
   more: Record<string, string> = {},
   now?: () => Date,
 ): Promise<Finding[]> {
-  return (await look(more, now)).filter((finding) => finding.check === check);
+  return (await diagnose(more, now)).filter((finding) => finding.check === check);
 }

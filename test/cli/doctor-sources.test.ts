@@ -44,9 +44,9 @@ describe('a port', () => {
       const ops = await buildOps({ token, metrics: async () => '', queues: [] });
       await ops.listen({ host: '127.0.0.1', port: 0 });
       const { port } = ops.server.address() as AddressInfo;
-      const told = await found('operators’ pages', { OPS_PORT: String(port), OPS_TOKEN: '' });
+      const finding = await found('operators’ pages', { OPS_PORT: String(port), OPS_TOKEN: '' });
       await ops.close();
-      expect(told.map(({ verdict }) => verdict)).toEqual(token === undefined ? ['warning'] : []);
+      expect(finding.map(({ verdict }) => verdict)).toEqual(token === undefined ? ['warning'] : []);
     }
   });
 

@@ -21,9 +21,9 @@ describe('an installation without problems', () => {
     await claimSlot(store.db, { schedule: 'publish-sweep', slot: '2026-03-01T10:00:00Z' });
     const all = { ...env, DATABASE_URL: own.url, HETZNER_TOKEN: SECRET, CATALOGUE_RATES: 'EUR:1.1' };
     const { code, stdout, stderr } = await fleetbook(['doctor', '--json'], all);
-    const told = JSON.parse(stdout) as { healthy: boolean; findings: Finding[] };
-    expect({ code, stderr, healthy: told.healthy }).toEqual({ code: 0, stderr: '', healthy: true });
-    expect(told.findings.map(({ check, verdict }) => `${verdict} ${check}`)).toEqual([
+    const report = JSON.parse(stdout) as { healthy: boolean; findings: Finding[] };
+    expect({ code, stderr, healthy: report.healthy }).toEqual({ code: 0, stderr: '', healthy: true });
+    expect(report.findings.map(({ check, verdict }) => `${verdict} ${check}`)).toEqual([
       'ok configuration',
       'ok database',
       'ok clock',
@@ -39,7 +39,7 @@ describe('an installation without problems', () => {
     ]);
     expect(stdout).not.toContain('hunter2');
     const old = await fleetbook(['doctor', '--json'], { ...all, COMPARE_EVERY: '5' });
-    expect((JSON.parse(old.stdout) as typeof told).findings).toContainEqual({
+    expect((JSON.parse(old.stdout) as typeof report).findings).toContainEqual({
       check: 'configuration',
       verdict: 'warning',
       found:
@@ -66,14 +66,14 @@ describe('the configuration', () => {
     const { code, stdout } = await fleetbook(['doctor', '--json'], wrong);
     const { healthy, findings } = JSON.parse(stdout) as { healthy: boolean; findings: Finding[] };
     expect({ code, healthy }).toEqual({ code: 1, healthy: false });
-    const told = findings.filter(({ check }) => check === 'configuration');
-    expect(told.map((each) => each.found)).toEqual([
+    const report = findings.filter(({ check }) => check === 'configuration');
+    expect(report.map((each) => each.found)).toEqual([
       'PORT must be a port from 0 to 65535; it is "http"',
       expect.stringMatching(/^CATALOGUE_CURRENCY must be a three-letter/),
       expect.stringMatching(/^the schedule of source "linode" must have five cron fields/),
       expect.stringMatching(/^HETZNER_URL must be a URL that starts with http:.* it is "ftp:\/\/\*\*\*@x"$/),
     ]);
-    expect(told.every(({ verdict, mend }) => verdict === 'problem' && mend)).toBe(true);
+    expect(report.every(({ verdict, mend }) => verdict === 'problem' && mend)).toBe(true);
     expect(stdout).not.toContain('hunter2');
     expect(findings.find(({ check }) => check === 'database')?.verdict).toBe('ok');
     const shown = await fleetbook(['doctor'], wrong);

@@ -55,9 +55,9 @@ it('migrate, sync, publish, hold reject and hold approve report their effects to
   expect(JSON.parse(published.stdout)).toEqual({ published: 0 });
 
   const held = await sync(NAMES.slice(0, 2));
-  expect({ code: held.code, told: JSON.parse(held.stdout) }).toEqual({
+  expect({ code: held.code, output: JSON.parse(held.stdout) }).toEqual({
     code: 1,
-    told: expect.objectContaining({
+    output: expect.objectContaining({
       source: 'hetzner',
       outcome: 'held',
       broken: [expect.objectContaining({ guard: expect.any(String), detail: expect.any(String) })],

@@ -18,7 +18,7 @@ it.each([
     200,
     /operators’ pages"/,
   ],
-])('leaves the pages %s', async (_, env, status, said) => {
+])('leaves the pages %s', async (_, env, status, expected) => {
   let printed = '';
   for (const stream of [process.stdout, process.stderr]) {
     vi.spyOn(stream, 'write').mockImplementation((text) => {
@@ -43,7 +43,7 @@ it.each([
   const headers = { authorization: 'Bearer the-very-token-of-32-characters-!' };
   expect((await fetch(`${url}/metrics`, { headers })).status).toBe(status);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  expect(logged).toMatch(said);
+  expect(logged).toMatch(expected);
   expect(logged + printed).not.toMatch(/the-very-token|[\w-]{24}/);
 });
 

@@ -81,7 +81,7 @@ describe('org', () => {
     });
     expect(await json('org', 'rename', 'acme', '--name', 'Acme')).toMatchObject({ name: 'Acme' });
     expect(await versions()).toEqual(before);
-    expect(await org('rename', 'nobody', '--name', 'x')).toMatchObject({ code: 1, stdout: '' });
+    expect(await org('rename', 'unknown', '--name', 'x')).toMatchObject({ code: 1, stdout: '' });
   });
 
   it('delete requires --yes without a terminal', async () => {
@@ -90,7 +90,7 @@ describe('org', () => {
       stdout: '',
       stderr: expect.stringMatching(/cannot be restored.* fleetbook org delete a --yes\n$/),
     });
-    expect(await org('delete', 'nobody')).toMatchObject({ code: 1, stdout: '' });
+    expect(await org('delete', 'unknown')).toMatchObject({ code: 1, stdout: '' });
     expect(await scene.sql`select from organizations where deleted_at is not null`).toHaveLength(0);
   });
 
@@ -157,9 +157,9 @@ describe('org', () => {
   it('delete --json reports the same to a program, also while the cache is away', async () => {
     const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
     const { code, stdout } = await fleetbook(['org', 'delete', 'b', '--yes', '--json'], away);
-    expect({ code, told: JSON.parse(stdout) }).toEqual({
+    expect({ code, report: JSON.parse(stdout) }).toEqual({
       code: 0,
-      told: { id: sample.b, slug: 'b', name: 'b', clusters: 1, tokens: 1, published: false },
+      report: { id: sample.b, slug: 'b', name: 'b', clusters: 1, tokens: 1, published: false },
     });
   });
 });
@@ -168,9 +168,9 @@ describe('the question before an organization is deleted', () => {
   async function answer(text: string): Promise<string> {
     const input = Object.assign(new PassThrough(), { isTTY: true });
     const output = new PassThrough();
-    const asked = confirmSlug('acme', input, output);
+    const confirmed = confirmSlug('acme', input, output);
     input.write(`${text}\n`);
-    await asked;
+    await confirmed;
     return String(output.read());
   }
 

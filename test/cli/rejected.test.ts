@@ -61,13 +61,13 @@ describe('unusable data of a source', () => {
     expect(stdout).toContain('see: fleetbook rejected scaleway');
 
     sixZonesAway(upstream);
-    const told = JSON.parse((await fleetbook(['sync', 'scaleway', '--json'], here)).stdout);
-    expect(told).toMatchObject({
+    const report = JSON.parse((await fleetbook(['sync', 'scaleway', '--json'], here)).stdout);
+    expect(report).toMatchObject({
       outcome: 'unchanged',
       reasons: [{ code: 'unread_region', count: 6, reason: expect.stringContaining('404') }],
     });
-    expect(told.rejected).toHaveLength(6);
-    expect(told.rejected[0]).toMatchObject({
+    expect(report.rejected).toHaveLength(6);
+    expect(report.rejected[0]).toMatchObject({
       regionCode: 'nl-ams-1',
       reason: expect.stringContaining('404'),
     });
@@ -84,7 +84,7 @@ describe('unusable data of a source', () => {
     const json = JSON.parse((await operator('rejected', 'scaleway', '--json')).stdout);
     expect(json).toMatchObject({ source: 'scaleway', total: 6, reasons: [{ count: 6 }] });
     expect(json.rows.map(({ key }: { key: string }) => key)).toEqual(UNREAD);
-    expect(await operator('rejected', 'nobody')).toMatchObject({
+    expect(await operator('rejected', 'unknown')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('fleetbook status'),
     });

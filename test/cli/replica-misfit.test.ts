@@ -5,7 +5,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { checkReplica } from '../../src/features/replica/doctor.ts';
 import { fleetbook } from '../support/fleetbook.ts';
-import { keptLog } from '../support/log-lines.ts';
+import { recordedLog } from '../support/log-lines.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { until } from '../support/until.ts';
@@ -69,8 +69,8 @@ describe('doctor', () => {
 
 describe('serve, which starts in any case', () => {
   /** The logged error of the settings of PostgreSQL. */
-  async function told(env: Record<string, string>): Promise<string> {
-    const { logger, lines } = keptLog();
+  async function loggedErrors(env: Record<string, string>): Promise<string> {
+    const { logger, lines } = recordedLog();
     await using _ = await composeReader({ settings: readSettings({ REDIS_URL: NO_REDIS, ...env }) }, logger);
     const line = () => lines.find(({ msg }) => /^\w*DATABASE_URL\b/.test(msg));
     await until(line, { what: 'the reader to say what does not fit' });
@@ -80,16 +80,16 @@ describe('serve, which starts in any case', () => {
   it('names a replica without a primary', async () => {
     const without =
       /: it is a standby, and readers do not know its primary, .*; name it in READER_DATABASE_URL, and the primary in/;
-    expect(await told({ DATABASE_URL: replica })).toMatch(without);
-    expect(await told({ READER_DATABASE_URL: replica })).toMatch(without);
+    expect(await loggedErrors({ DATABASE_URL: replica })).toMatch(without);
+    expect(await loggedErrors({ READER_DATABASE_URL: replica })).toMatch(without);
   });
 
   it('names a primary that is also a replica, and a replica of another database', async () => {
     const again = `${replica}?target_session_attrs=any`;
-    expect(await told({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toMatch(
+    expect(await loggedErrors({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toMatch(
       /leads to a replica as well/,
     );
-    expect(await told({ DATABASE_URL: other.url, READER_DATABASE_URL: replica })).toMatch(
+    expect(await loggedErrors({ DATABASE_URL: other.url, READER_DATABASE_URL: replica })).toMatch(
       /leads to a replica of another database than DATABASE_URL/,
     );
   });

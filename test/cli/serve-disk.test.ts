@@ -60,9 +60,12 @@ interface Serving extends AsyncDisposable {
 
 /** @param isDown whether its settings name servers that do not exist */
 async function serve(isDown: boolean, more: Record<string, string> = {}): Promise<Serving> {
-  const [port, opsPort, nobody] = [await freePort(), await freePort(), await freePort()];
+  const [port, opsPort, unusedPort] = [await freePort(), await freePort(), await freePort()];
   const servers = isDown
-    ? { DATABASE_URL: `postgres://u:p@127.0.0.1:${nobody}/d`, REDIS_URL: `redis://127.0.0.1:${nobody}` }
+    ? {
+        DATABASE_URL: `postgres://u:p@127.0.0.1:${unusedPort}/d`,
+        REDIS_URL: `redis://127.0.0.1:${unusedPort}`,
+      }
     : { DATABASE_URL: db.url, REDIS_URL: redis.url };
   const program = await startProgram(CLI, ['serve'], {
     env: {

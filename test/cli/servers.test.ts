@@ -13,10 +13,10 @@ it('replaces failed servers of `up`: at the same address and, for PostgreSQL, wi
   const logged: { readonly msg: string }[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) });
   await using supervisor = new Supervisor({ log, firstDelayMs: 10 });
-  const said: string[] = [];
-  const starting = { supervisor, say: (line: string) => void said.push(line) };
+  const printed: string[] = [];
+  const starting = { supervisor, say: (line: string) => void printed.push(line) };
   const servers = await startServers({ settings: readSettings({}) }, join(home.path, 'sample'), starting);
-  expect(said).toEqual([
+  expect(printed).toEqual([
     expect.stringMatching(/^PostgreSQL on port \d+, data in /),
     expect.stringMatching(/^Redis \(.* \d+\.\d+\.\d+\) on port \d+$/),
   ]);

@@ -155,11 +155,11 @@ describe('source show', () => {
     );
     expect(await text('gone')).toContain('to unpublish its data: fleetbook source retire gone');
     expect(await text('retired')).toMatch(/retired \d+ (?:s|min) ago; none of its data is published/);
-    expect(await fleetbook(['source', 'show', 'nobody'], env)).toMatchObject({
+    expect(await fleetbook(['source', 'show', 'unknown'], env)).toMatchObject({
       code: 2,
       stdout: '',
       stderr:
-        'fleetbook: there is no source "nobody"; known sources: hetzner, linode, clusters, gone, retired\n',
+        'fleetbook: there is no source "unknown"; known sources: hetzner, linode, clusters, gone, retired\n',
     });
   });
 });

@@ -55,11 +55,11 @@ it('an unconfigured source is named, and is retired by its command', {
   });
   expect(configured).toMatchObject({ code: 2, stderr: expect.stringContaining('"hetzner" is configured') });
 
-  const unasked = await retire();
-  expect(unasked.code).toBe(2);
-  expect(unasked.stdout).toMatch(/^hetzner: 3 machines in 1 region would be unpublished \(last read/);
-  expect(unasked.stdout).toMatch(/\nREGION {8}MACHINES {2}PUBLISHED\nHetzner fsn1 {2}3 {9}3\n/);
-  expect(unasked.stderr).toContain('fleetbook source retire hetzner --yes');
+  const unconfirmed = await retire();
+  expect(unconfirmed.code).toBe(2);
+  expect(unconfirmed.stdout).toMatch(/^hetzner: 3 machines in 1 region would be unpublished \(last read/);
+  expect(unconfirmed.stdout).toMatch(/\nREGION {8}MACHINES {2}PUBLISHED\nHetzner fsn1 {2}3 {9}3\n/);
+  expect(unconfirmed.stderr).toContain('fleetbook source retire hetzner --yes');
   const asJson = await retire('--json');
   expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
     2,

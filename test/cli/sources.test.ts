@@ -24,10 +24,10 @@ it('an active run is cancelled with operator and reason', async () => {
     stdout: 'acme: has no current run\n',
     stderr: '',
   });
-  expect(await run('source', 'cancel', 'nobody')).toEqual({
+  expect(await run('source', 'cancel', 'unknown')).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'fleetbook: there is no source "nobody"; known sources: acme\n',
+    stderr: 'fleetbook: there is no source "unknown"; known sources: acme\n',
   });
   await using live = await store.liveRuns.begin('acme', undefined);
   const { id } = live.run;
@@ -49,15 +49,15 @@ it('an active run is cancelled with operator and reason', async () => {
 it('several sources are disabled and enabled at once; a failure of one does not stop the others', async () => {
   const { store } = commands.scene;
   for (const id of ['one', 'two']) await registerSource(store.db, { id, kind: 'catalogue', adapter: 'test' });
-  const disabled = await run('source', 'disable', 'one', 'nobody', 'two', 'one', ...BY);
+  const disabled = await run('source', 'disable', 'one', 'unknown', 'two', 'one', ...BY);
   expect(disabled).toEqual({
     code: 1,
     stdout: expect.stringMatching(/^one: disabled: .*\ntwo: disabled: .*\n$/),
-    stderr: `fleetbook: there is no source "nobody"; known sources: acme, one, two
-fleetbook: 1 of 3 sources failed: nobody
+    stderr: `fleetbook: there is no source "unknown"; known sources: acme, one, two
+fleetbook: 1 of 3 sources failed: unknown
 `,
   });
-  const again = await run('source', 'disable', 'two', 'nobody', '--json');
+  const again = await run('source', 'disable', 'two', 'unknown', '--json');
   expect([again.code, JSON.parse(again.stdout)]).toEqual([
     1,
     [
@@ -66,7 +66,7 @@ fleetbook: 1 of 3 sources failed: nobody
         changed: false,
         disabled: { at: expect.any(String), by: 'ada@desk', reason: 'it hangs' },
       },
-      { source: 'nobody', error: 'there is no source "nobody"; known sources: acme, one, two' },
+      { source: 'unknown', error: 'there is no source "unknown"; known sources: acme, one, two' },
     ],
   ]);
   const enabled = await run('source', 'enable', 'one', 'two', '--by', 'ada@desk', '--reason', 'mended');

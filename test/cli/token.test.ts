@@ -49,10 +49,10 @@ describe('token', () => {
       'acme has no token; create one: fleetbook token create --org acme\n',
     );
     expect(await json('list')).toEqual([]);
-    expect(await token('list', '--org', 'nobody')).toMatchObject({
+    expect(await token('list', '--org', 'unknown')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('there is no organization "nobody"'),
+      stderr: expect.stringContaining('there is no organization "unknown"'),
     });
   });
 

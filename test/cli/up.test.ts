@@ -87,7 +87,7 @@ describe('fleetbook up', () => {
       paths.push(
         '/v1/clusters',
         '/v1/clusters/cluster-test',
-        '/v1/clusters/nobody-has-this',
+        '/v1/clusters/unknown-has-this',
         '/v1/machines/2147483647',
       );
       paths.push('/v1/machines?provider=1&region=x', '/openapi.json');
@@ -129,9 +129,9 @@ describe('fleetbook up', () => {
       expect(migrated.stdout).toMatch(
         /^database fleetbook at 127\.0\.0\.1:\d+ is up to date: nothing to do\n$/,
       );
-      const beside = await fleetbook(['status'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
-      expect(beside).toMatchObject({ code: 0, stderr: '' });
-      expect(beside.stdout).toMatch(/^hetzner .* changed .*\n/m);
+      const other = await fleetbook(['status'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
+      expect(other).toMatchObject({ code: 0, stderr: '' });
+      expect(other.stdout).toMatch(/^hetzner .* changed .*\n/m);
       expect(await up.interrupt()).toBe(0);
       const alone = await fleetbook(['status'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
       expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('DATABASE_URL is not set') });

@@ -63,10 +63,10 @@ describe('user', () => {
 
   it('delete leaves clusters without a name, and --json reports its effects', async () => {
     const { code, stdout, stderr } = await user('delete', '3', '--org', 'a', '--json');
-    expect({ code, stderr, told: JSON.parse(stdout) }).toEqual({
+    expect({ code, stderr, output: JSON.parse(stdout) }).toEqual({
       code: 0,
       stderr: '',
-      told: { id: 3, was: { firstName: 'Änne', lastName: 'Ørsted' }, clusters: 1, published: true },
+      output: { id: 3, was: { firstName: 'Änne', lastName: 'Ørsted' }, clusters: 1, published: true },
     });
     await until(async () => (await creator(sample.a)) === ' ', { timeoutMs: 1000 });
     expect(await creator(sample.b)).toBe('Ann cluster-test');
@@ -76,7 +76,7 @@ describe('user', () => {
   it.each([
     [['delete', '2', '--org', 'a'], 1, /^fleetbook: a has no user 2; see fleetbook user list --org a\n$/],
     [['delete', '1', '--org', 'a'], 1, /has no user 1/],
-    [['delete', '2', '--org', 'nobody'], 1, /there is no organization "nobody"/],
+    [['delete', '2', '--org', 'unknown'], 1, /there is no organization "unknown"/],
     [
       ['delete', 'Ann', '--org', 'b'],
       2,

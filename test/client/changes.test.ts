@@ -20,14 +20,14 @@ async function scene(options: ChangesOptions = {}, streams: FakeExtensions['stre
   const fake = stack.use(await FakeExtensions.start());
   fake.streams = streams;
   const client = new FleetbookClient({ url: fake.url, token: fake.token, pauseMs: 1 });
-  const heard: Change[] = [];
+  const received: Change[] = [];
   const interruptions: unknown[] = [];
   function follow(more: ChangesOptions = {}) {
     const stop = new AbortController();
     const ended = (async () => {
       const onInterrupted = (error: unknown) => interruptions.push(error);
       for await (const change of client.changes({ signal: stop.signal, onInterrupted, ...options, ...more }))
-        heard.push(change);
+        received.push(change);
     })().catch((error: unknown) => error);
     stack.defer(async () => {
       stop.abort();
@@ -38,10 +38,10 @@ async function scene(options: ChangesOptions = {}, streams: FakeExtensions['stre
   return {
     fake,
     client,
-    heard,
+    received,
     interruptions,
     follow,
-    ids: () => heard.map(({ id }) => id),
+    ids: () => received.map(({ id }) => id),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -52,21 +52,21 @@ describe('changes', () => {
     given.follow();
     await until(() => given.fake.listeners === 1);
     given.fake.happens(added, deleted('a'));
-    await until(() => given.heard.length === 2);
-    expect(given.heard).toEqual([
+    await until(() => given.received.length === 2);
+    expect(given.received).toEqual([
       { ...added, id: 'at-1', at: '2026-11-20T12:00:00Z' },
       { ...deleted('a'), id: 'at-2', at: '2026-11-20T12:00:00Z' },
     ]);
     given.fake.breakStreams();
     given.fake.happens(deleted('b'));
-    await until(() => given.heard.length === 3);
+    await until(() => given.received.length === 3);
     given.fake.first((_, response) => void response.destroy());
     given.fake.breakStreams();
     given.fake.happens(deleted('c'));
-    await until(() => given.heard.length === 4);
+    await until(() => given.received.length === 4);
     expect(given.ids()).toEqual(['at-1', 'at-2', 'at-3', 'at-4']);
     expect(given.interruptions).toHaveLength(3);
-    expect(given.fake.asked.map(({ headers }) => headers['last-event-id'])).toEqual([
+    expect(given.fake.received.map(({ headers }) => headers['last-event-id'])).toEqual([
       undefined,
       'at-0',
       'at-2',
@@ -79,7 +79,7 @@ describe('changes', () => {
     await using given = await scene({ after: 'at-1' });
     given.fake.happens(deleted('a'), deleted('b'), deleted('c'));
     given.follow();
-    await until(() => given.heard.length === 2);
+    await until(() => given.received.length === 2);
     expect(given.ids()).toEqual(['at-2', 'at-3']);
   });
 
@@ -94,22 +94,24 @@ describe('changes', () => {
     await until(() => given.fake.listeners === 1);
     given.fake.first(away);
     given.fake.breakStreams();
-    await until(() => given.heard.length === 1);
+    await until(() => given.received.length === 1);
     expect(given.ids()).toEqual(['at-1']);
   });
 
   it.each(['refused', 'silent'] as const)('come from long polls if a stream is %s', async (streams) => {
     await using given = await scene({ silenceMs: 50 }, streams);
     given.follow();
-    await until(() => given.fake.asked.some(({ query }) => query.wait === '25'));
+    await until(() => given.fake.received.some(({ query }) => query.wait === '25'));
     given.fake.happens(deleted('a'), deleted('b'));
-    await until(() => given.heard.length === 2);
-    await until(() => given.fake.asked.at(-1)?.query.after === 'at-2');
+    await until(() => given.received.length === 2);
+    await until(() => given.fake.received.at(-1)?.query.after === 'at-2');
     given.fake.happens(deleted('c'));
-    await until(() => given.heard.length === 3);
+    await until(() => given.received.length === 3);
     expect(given.ids()).toEqual(['at-1', 'at-2', 'at-3']);
     expect(given.interruptions).toEqual([]);
-    expect(given.fake.asked.filter(({ headers }) => headers.accept === 'text/event-stream')).toHaveLength(1);
+    expect(given.fake.received.filter(({ headers }) => headers.accept === 'text/event-stream')).toHaveLength(
+      1,
+    );
   });
 
   it('resume over a new connection when the old one is silent', async () => {
@@ -117,7 +119,7 @@ describe('changes', () => {
     given.follow();
     await until(() => given.interruptions.length >= 1);
     given.fake.happens(deleted('a'));
-    await until(() => given.heard.length === 1);
+    await until(() => given.received.length === 1);
     expect(String(given.interruptions[0])).toContain('nothing more within 60 ms');
   });
 
@@ -157,7 +159,7 @@ describe('changes', () => {
       break;
     }
     await until(() => given.fake.listeners === 0);
-    expect(given.fake.asked).toHaveLength(1);
+    expect(given.fake.received).toHaveLength(1);
   });
 
   it('can be read by pages', async () => {
@@ -168,7 +170,7 @@ describe('changes', () => {
     const page = await given.client.changePage({ after: 'at-0', limit: 1 });
     expect(page).toMatchObject({ changes: [{ id: 'at-1' }], next: 'at-1', more: true });
     const later = given.client.changePage({ after: start.next, wait: 30 });
-    await until(() => given.fake.asked.length === 3);
+    await until(() => given.fake.received.length === 3);
     given.fake.happens(deleted('c'));
     expect((await later).changes).toMatchObject([{ slug: 'c' }]);
   });

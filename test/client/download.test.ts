@@ -32,7 +32,7 @@ describe('a download', () => {
     given.fake.first(breakFileAfter(1000), (_, response) => void response.destroy());
     const found = await given.client.download('machines.parquet');
     expect((await bytesOf(found.body)).equals(FILE)).toBe(true);
-    expect(given.fake.asked.map(({ headers: { range, 'if-range': etag } }) => [range, etag])).toEqual([
+    expect(given.fake.received.map(({ headers: { range, 'if-range': etag } }) => [range, etag])).toEqual([
       [undefined, undefined],
       ['bytes=1000-', '"file-1"'],
       ['bytes=1000-', '"file-1"'],
@@ -72,7 +72,7 @@ describe('a download', () => {
     const reader = body.getReader();
     expect((await reader.read()).value).toHaveLength(10);
     await reader.cancel();
-    expect(given.fake.asked).toHaveLength(1);
+    expect(given.fake.received).toHaveLength(1);
   });
 
   it('ends with its signal, and is retried when it is silent', async () => {

@@ -52,7 +52,7 @@ describe('a search', () => {
       limit: 500,
       fields: ['id', 'price'],
     });
-    expect(given.fake.asked[0]?.query).toEqual({
+    expect(given.fake.received[0]?.query).toEqual({
       min_cpu: '4',
       max_cpu: '8',
       min_ram: '7.5',
@@ -80,9 +80,9 @@ describe('a search', () => {
     for await (const { data } of given.client.searchPages({ limit: 3 }))
       ids.push(...data.machines.map(({ id }) => id));
     expect(ids).toEqual(MACHINES.map(({ id }) => id));
-    expect(given.fake.asked.map(({ query }) => query.cursor)).toEqual([undefined, 'place-3', 'place-6']);
+    expect(given.fake.received.map(({ query }) => query.cursor)).toEqual([undefined, 'place-3', 'place-6']);
     for await (const _ of given.client.searchPages({ limit: 3 })) break;
-    expect(given.fake.asked).toHaveLength(4);
+    expect(given.fake.received).toHaveLength(4);
   });
 
   it('recommends a machine with its price for the hours', async () => {
@@ -105,7 +105,7 @@ describe('a cached answer', () => {
     const before = await given.client.search();
     const after = await given.client.search();
     expect(after).toEqual({ ...before, isUnchanged: true });
-    expect(given.fake.asked[1]?.headers['if-none-match']).toMatch(/^".+"$/);
+    expect(given.fake.received[1]?.headers['if-none-match']).toMatch(/^".+"$/);
     // A caller cannot change stored answers.
     expect(after.data).not.toBe(before.data);
   });
@@ -121,7 +121,7 @@ describe('a cached answer', () => {
       await using given = await scene({ store });
       await given.client.search();
       expect((await given.client.search()).isUnchanged).toBe(false);
-      expect(given.fake.asked[1]?.headers['if-none-match']).toBeUndefined();
+      expect(given.fake.received[1]?.headers['if-none-match']).toBeUndefined();
     }
   });
 
@@ -144,7 +144,7 @@ describe('a temporary failure', () => {
     await using given = await scene();
     given.fake.first(failure(status), failure(status));
     expect((await given.client.search()).data.machines).toHaveLength(7);
-    expect(given.fake.asked).toHaveLength(3);
+    expect(given.fake.received).toHaveLength(3);
   });
 
   it('is retried after a lost connection, a malformed answer and a timeout', async () => {
@@ -153,14 +153,14 @@ describe('a temporary failure', () => {
       void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>');
     given.fake.first(cut, portal, hang);
     expect((await given.client.search()).data.machines).toHaveLength(7);
-    expect(given.fake.asked).toHaveLength(4);
+    expect(given.fake.received).toHaveLength(4);
   });
 
   it('ends with the problem after the last allowed attempt', async () => {
     await using given = await scene({ attempts: 2 });
     given.fake.first(failure(503), failure(503));
     await expect(given.client.search()).rejects.toMatchObject({ name: 'FleetbookProblem', status: 503 });
-    expect(given.fake.asked).toHaveLength(2);
+    expect(given.fake.received).toHaveLength(2);
   });
 
   it('waits as long as Retry-After says, and not at all if the deadline comes first', async () => {
@@ -220,7 +220,7 @@ describe('a problem', () => {
     await using given = await scene();
     given.fake.first(failure(status));
     await expect(given.client.search()).rejects.toMatchObject({ status, detail: 'Later.' });
-    expect(given.fake.asked).toHaveLength(1);
+    expect(given.fake.received).toHaveLength(1);
   });
 
   it('has the members of the problem', async () => {
@@ -259,7 +259,7 @@ describe('a call', () => {
     given.fake.first(hang);
     const stop = new AbortController();
     const waiting = given.client.search({}, { signal: stop.signal });
-    await until(() => given.fake.asked.length === 1);
+    await until(() => given.fake.received.length === 1);
     stop.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await expect(given.client.search({}, { signal: stop.signal })).rejects.toBe(reason);
@@ -267,10 +267,10 @@ describe('a call', () => {
     given.fake.first(failure(503, { 'retry-after': '20' }));
     const second = new AbortController();
     const pausing = given.client.search({}, { signal: second.signal });
-    await until(() => given.fake.asked.length === 2);
+    await until(() => given.fake.received.length === 2);
     second.abort(reason);
     await expect(pausing).rejects.toBe(reason);
-    expect(given.fake.asked).toHaveLength(2);
+    expect(given.fake.received).toHaveLength(2);
   });
 
   it('requests the token each time if a function supplies it, and keeps a path of the address', async () => {
@@ -283,7 +283,7 @@ describe('a call', () => {
     given.fake.first(failure(401));
     await expect(client.search()).rejects.toMatchObject({ status: 401 });
     await expect(client.search()).rejects.toMatchObject({ status: 404 });
-    expect(given.fake.asked.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+    expect(given.fake.received.map(({ path, headers }) => [path, headers.authorization])).toEqual([
       ['/base/v1/machines/search', 'Bearer wrong'],
       ['/base/v1/machines/search', 'Bearer fb_test'],
     ]);

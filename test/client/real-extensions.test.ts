@@ -67,16 +67,17 @@ it('follows changes of machines and clusters, and continues after the last one',
   await using given = await serve();
   const { sample, sql } = scene;
   const stop = new AbortController();
-  const heard: Change[] = [];
+  const received: Change[] = [];
   const { next } = await given.client.changePage();
   let after = next;
   const ended = (async () => {
-    for await (const change of given.client.changes({ after: next, signal: stop.signal })) heard.push(change);
+    for await (const change of given.client.changes({ after: next, signal: stop.signal }))
+      received.push(change);
   })().catch((error: unknown) => error);
   await reprice(sql, sample.small, '0.125');
   await setStatus(sql, sample.clusterOfA, 'Stopped');
   await given.publisher.publishDirty();
-  const of = (type: Change['type']) => heard.filter((change) => change.type === type);
+  const of = (type: Change['type']) => received.filter((change) => change.type === type);
   await until(() => of('machine.repriced').length === 1 && of('cluster.changed').length > 0);
   expect(of('machine.repriced')[0]).toMatchObject({
     machine: { id: sample.small, price: 0.125 },
@@ -85,7 +86,7 @@ it('follows changes of machines and clusters, and continues after the last one',
   expect(of('cluster.changed').at(-1)).toMatchObject({ cluster: { status: 'Stopped' } });
   stop.abort();
   await ended;
-  after = heard.at(-1)?.id ?? after;
+  after = received.at(-1)?.id ?? after;
   await reprice(sql, sample.small, '0.25');
   await given.publisher.publishDirty();
   await until(async () => (await given.client.changePage({ after })).changes.length > 0);

@@ -123,8 +123,8 @@ describe('a source of clusters', () => {
       /per: must be minute, hour or month/,
     ],
     ['no such adapter', { adapter: 'jason' }, /adapter must be one of .*json.*; it is "jason"/],
-  ])('with %s stops the start', (_, change, says) => {
-    expect(problems({ ...FEED, ...change }).join('\n')).toMatch(says);
+  ])('with %s stops the start', (_, change, expected) => {
+    expect(problems({ ...FEED, ...change }).join('\n')).toMatch(expected);
   });
 
   it('of the documentation is valid', () => {

@@ -133,8 +133,8 @@ describe('renewable credentials', () => {
       { AZURE_CREDENTIAL_TYPE: 'managed-identity', AZURE_METADATA_URL: 'metadata' },
       'AZURE_METADATA_URL must be a URL that starts with https:// or http:// (address of the metadata service; `http://169.254.169.254` when absent)',
     ],
-  ])('stop the start with the name of the variable: %s', (_, env, says) => {
-    expect(problemsOf({ AZURE_URL: AZURE, ...env })).toEqual([says]);
+  ])('stop the start with the name of the variable: %s', (_, env, expected) => {
+    expect(problemsOf({ AZURE_URL: AZURE, ...env })).toEqual([expected]);
   });
 
   it.each<[string, object, RegExp]>([
@@ -172,10 +172,10 @@ describe('renewable credentials', () => {
       { tokenEnv: 'not-a-name' },
       /tokenEnv: must be the name of an environment variable/,
     ],
-  ])('stop the start with the path in the file: %s', (_, entry, says) => {
+  ])('stop the start with the path in the file: %s', (_, entry, expected) => {
     const found = problemsOf({ A: 'a', CATALOGUE_RATES: 'EUR:1' }, [
       { id: 'h', adapter: 'hetzner', ...entry },
     ]);
-    expect(found.join('\n')).toMatch(says);
+    expect(found.join('\n')).toMatch(expected);
   });
 });

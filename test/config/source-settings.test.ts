@@ -165,8 +165,10 @@ describe('the settings of a source of the file', () => {
 
 it('each field of credentials is known', () => {
   const fields = Object.values(CREDENTIAL_TYPES).flatMap((type) => Object.keys(type.shape));
-  const told = new Set(fields.filter((name) => name !== 'type').map((name) => name.replace(/Env$/, '')));
-  expect([...told].sort()).toEqual([...CREDENTIAL_FIELDS].sort());
+  const documented = new Set(
+    fields.filter((name) => name !== 'type').map((name) => name.replace(/Env$/, '')),
+  );
+  expect([...documented].sort()).toEqual([...CREDENTIAL_FIELDS].sort());
 });
 
 describe('masked values', () => {

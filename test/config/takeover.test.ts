@@ -66,8 +66,8 @@ describe('an entry of the file with the id and the adapter of a source of the en
       { CLUSTERS_URL: './other.json' },
       'source "clusters" is configured by CLUSTERS_URL too; leave CLUSTERS_URL out, or give the entry another id',
     ],
-  ])('contradicts %s of the environment, and stops the start', (_, entries, env, says) => {
-    expect(() => read(entries, env)).toThrow(`sources.json: ${says}`);
+  ])('contradicts %s of the environment, and stops the start', (_, entries, env, expected) => {
+    expect(() => read(entries, env)).toThrow(`sources.json: ${expected}`);
   });
 
   it('is another source if its adapter differs, and then its id is already used', () => {

@@ -97,16 +97,16 @@ function expectNothingLost(before: Catalogue, after: Catalogue, field: string): 
   const fresh = after.rejected.filter((row) => !before.rejected.some((old) => old.key === row.key));
   expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
   const nameless = fresh.some((row) => row.name === undefined && row.regionCode === undefined);
-  const spokenFor = (offer: Offer) =>
+  const isExcused = (offer: Offer) =>
     fresh.some((row) =>
       row.name !== undefined || row.regionCode !== undefined
         ? (row.name ?? offer.name) === offer.name && (row.regionCode ?? offer.regionCode) === offer.regionCode
         : nameless,
     );
-  const kept = new Map(after.offers.map((offer) => [nameOf(offer), offer]));
+  const remaining = new Map(after.offers.map((offer) => [nameOf(offer), offer]));
   for (const offer of before.offers) {
-    if (kept.has(nameOf(offer))) expect(kept.get(nameOf(offer))).toEqual(offer);
-    else expect(spokenFor(offer), `${nameOf(offer)} disappeared silently`).toBe(true);
+    if (remaining.has(nameOf(offer))) expect(remaining.get(nameOf(offer))).toEqual(offer);
+    else expect(isExcused(offer), `${nameOf(offer)} disappeared silently`).toBe(true);
   }
   expect(after.offers.length).toBeLessThanOrEqual(before.offers.length);
 }
@@ -141,8 +141,8 @@ const cases = await Promise.all(
 
 describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const pages = own.pages.map((page) => [nameOfPage(page), page] as const);
-  const instead = (page: FixturePage, answer: FakeAnswer) => (asked: FixturePage) =>
-    asked === page ? answer : undefined;
+  const instead = (page: FixturePage, answer: FakeAnswer) => (requested: FixturePage) =>
+    requested === page ? answer : undefined;
   const fields = (of: 'required' | 'prices') =>
     own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
 
@@ -354,11 +354,11 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     async ([, page]) => {
       for (const { json } of siblings(page)) {
         const reading = read(adapter, own, instead(page, { json }));
-        const said =
+        const reported =
           page.region === undefined
             ? (await failure(reading, 'invalid')).message
             : (await reading).rejected.find((row) => row.regionCode === page.region)?.reason;
-        expect(said).toContain(`page ${page.query.page}`);
+        expect(reported).toContain(`page ${page.query.page}`);
       }
     },
   );

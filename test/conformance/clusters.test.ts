@@ -97,13 +97,13 @@ function expectNothingLost(before: Reading, after: Reading, field: string): void
   const known = keysOf(before.rejected);
   const fresh = after.rejected.filter((row) => !known.includes(row.key));
   expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
-  const kept = new Map(after.clusters.map((cluster) => [cluster.key, cluster]));
-  const lost = before.clusters.filter((cluster) => !kept.has(cluster.key));
+  const remaining = new Map(after.clusters.map((cluster) => [cluster.key, cluster]));
+  const lost = before.clusters.filter((cluster) => !remaining.has(cluster.key));
   expect(lost.length).toBe(fresh.length);
   for (const cluster of before.clusters) {
-    if (kept.has(cluster.key)) expect(kept.get(cluster.key)).toEqual(cluster);
+    if (remaining.has(cluster.key)) expect(remaining.get(cluster.key)).toEqual(cluster);
   }
-  expect(kept.size).toBe(before.clusters.length - lost.length);
+  expect(remaining.size).toBe(before.clusters.length - lost.length);
 }
 
 describe('each cluster adapter', () => {
@@ -137,7 +137,7 @@ const cases = await Promise.all(
 describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const pages = own.pages.map((page) => [`${page.path}?${new URLSearchParams(page.query)}`, page] as const);
   const instead = (page: ClusterPage, answer: FakeAnswer): Circumstances => ({
-    otherwise: (asked) => (asked === page ? answer : undefined),
+    otherwise: (requested) => (requested === page ? answer : undefined),
   });
   const reading = (page: ClusterPage, answer: FakeAnswer) => read(adapter, own, instead(page, answer));
   const fields = (of: 'required' | 'optional') =>
@@ -161,13 +161,13 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it('passes no secret of the answers on', async () => {
-    const told = JSON.stringify(await read(adapter, own));
+    const output = JSON.stringify(await read(adapter, own));
     const sent = JSON.stringify(own.pages.map((page) => page.json));
     for (const secret of own.secrets ?? []) {
       expect(sent).toContain(secret);
-      expect(told).not.toContain(secret);
+      expect(output).not.toContain(secret);
     }
-    expect(told).not.toContain(TOKEN);
+    expect(output).not.toContain(TOKEN);
   });
 
   it('ignores unknown fields', async () => {

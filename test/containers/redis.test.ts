@@ -98,10 +98,10 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
   it('announces only written values', async () => {
     const subscriber = await open('subscriber');
     await subscriber.subscribe(KEYS.published);
-    const heard: string[] = [];
-    subscriber.on('message', (_, message) => heard.push(message));
+    const received: string[] = [];
+    subscriber.on('message', (_, message) => received.push(message));
     const redis = withFence(await open('publisher'));
     for (const version of [2, 1, 3]) await setIfNewer(redis, KEYS, NAME, version, await document(version));
-    await expect.poll(() => heard).toEqual(['1 region:7 2', '2 region:7 3']);
+    await expect.poll(() => received).toEqual(['1 region:7 2', '2 region:7 3']);
   });
 });

@@ -28,7 +28,7 @@ const REFUSED: Decider = { ...ADA, how: 'by hand' as Way };
 
 const changes = (by = ADA): Administration => administration(scene.store.db, by);
 const log = async () => (await auditRecords(scene.store.sql, {})).rows.toReversed();
-const said = async () =>
+const auditRows = async () =>
   (await log()).map(({ action, subject, by }) => `${by} ${action} ${subject.kind} ${subject.id}`);
 const organization = async (slug: string) =>
   (await findOrganization(scene.store.sql, slug)) ?? expect.unreachable(slug);
@@ -65,7 +65,7 @@ describe('organizations, their users and their tokens', () => {
     await changes().renameUser(acme, 1, { firstName: 'G', lastName: 'H' });
     await changes().deleteUser(acme, 2);
     await changes().deleteOrganization('acme');
-    expect(await said()).toEqual([
+    expect(await auditRows()).toEqual([
       'ada organization.create organization acme',
       'ada organization.rename organization acme',
       'ada token.create token 1',
@@ -91,8 +91,8 @@ describe('organizations, their users and their tokens', () => {
     await changes().revokeToken(id);
     const before = await log();
     expect(await changes().createOrganization('acme', 'Other')).toBeUndefined();
-    expect(await changes().renameOrganization('nobody', 'x')).toBeUndefined();
-    expect(await changes().deleteOrganization('nobody')).toBeUndefined();
+    expect(await changes().renameOrganization('unknown', 'x')).toBeUndefined();
+    expect(await changes().deleteOrganization('unknown')).toBeUndefined();
     expect(await changes().revokeToken(id)).toBe('was revoked');
     expect(await changes().rotateToken(id, 0)).toBe('revoked');
     expect(await changes().deleteUser(acme, 4711)).toBeUndefined();
@@ -150,7 +150,7 @@ describe('decisions', () => {
     expect((await scene.approve('linode', id)).outcome).toBe('changed');
     expect((await scene.approve('linode', id)).outcome).toBe('superseded');
     await undoApproval(scene.config, scene.store, scene.configured('linode'), id, OPERATOR);
-    expect(await said()).toEqual([
+    expect(await auditRows()).toEqual([
       `ada hold.reject batch ${id}`,
       `bob hold.undo-rejection batch ${id}`,
       `ada@desk hold.approve batch ${id}`,
@@ -188,7 +188,7 @@ describe('decisions', () => {
     expect(await accept('1')).toMatchObject({ outcome: 'other' });
     expect(await accept(price.amount)).toMatchObject({ outcome: 'accepted' });
     expect(await accept(price.amount)).toMatchObject({ outcome: 'accepted' });
-    expect(await said()).toEqual(['ada price.accept source linode']);
+    expect(await auditRows()).toEqual(['ada price.accept source linode']);
     expect((await log())[0]?.details).toEqual({ machine: row_key, price });
   });
 
@@ -202,7 +202,7 @@ describe('decisions', () => {
     await expect(enableSource(db, 'linode', REFUSED)).rejects.toThrow();
     expect(await enableSource(db, 'linode', ADA)).toBe(true);
     expect(await enableSource(db, 'linode', ADA)).toBe(false);
-    expect((await said()).toSorted()).toEqual([
+    expect((await auditRows()).toSorted()).toEqual([
       'ada source.disable source linode',
       'ada source.enable source linode',
     ]);
@@ -215,15 +215,15 @@ describe('decisions', () => {
     await expect(retireSource(scene.store, 'linode', now, REFUSED)).rejects.toThrow();
     expect(await scene.everything()).toEqual(before);
     await retireSource(scene.store, 'linode', now, ADA);
-    expect(await retireSource(scene.store, 'nobody', now, ADA)).toBeUndefined();
-    expect(await said()).toEqual(['ada source.retire source linode']);
+    expect(await retireSource(scene.store, 'unknown', now, ADA)).toBeUndefined();
+    expect(await auditRows()).toEqual(['ada source.retire source linode']);
     expect((await log())[0]?.details).toEqual({ kind: 'catalogue', published: 10, rates: 0 });
   });
 });
 
 describe('the log', () => {
   const STATEMENTS = [
-    "update audit_log set by = 'nobody'",
+    "update audit_log set by = 'unknown'",
     'delete from audit_log',
     'truncate audit_log',
     'update audit_log set id = default where false',

@@ -66,7 +66,7 @@ describe('an error of a query by Drizzle', () => {
   });
 
   it('has the code of a refused connection', async () => {
-    const url = 'postgres://nobody@127.0.0.1:1/nothing';
+    const url = 'postgres://unknown@127.0.0.1:1/nothing';
     await using nowhere = openStore({ url, role: 'owner' });
     const refused = await failure(sql`select 1`, nowhere);
     expect(isLostConnection(refused)).toBe(true);

@@ -61,7 +61,9 @@ describe('a live run', () => {
   });
 
   it('does not begin for an unregistered source, and leaves no connection open', async () => {
-    await expect(scene.store.liveRuns.begin('nobody', undefined)).rejects.toThrow('nobody is not registered');
+    await expect(scene.store.liveRuns.begin('unknown', undefined)).rejects.toThrow(
+      'unknown is not registered',
+    );
     await using _run = await scene.store.liveRuns.begin('s', undefined);
     expect((await statusOf('s')).lastRun?.outcome).toBe('running');
   });

@@ -33,11 +33,11 @@ describe('a reference of machines and prices', () => {
 
   it('needs an existing source, or null', async () => {
     const [found] = await machines();
-    await expect(machine(found?.region_id, 'nobody')).rejects.toMatchObject({
+    await expect(machine(found?.region_id, 'unknown')).rejects.toMatchObject({
       code: VIOLATION,
-      message: 'machines.source_id: there is no source "nobody"',
+      message: 'machines.source_id: there is no source "unknown"',
     });
-    await expect(sql`update machines set source_id = 'nobody'`).rejects.toMatchObject({ code: VIOLATION });
+    await expect(sql`update machines set source_id = 'unknown'`).rejects.toMatchObject({ code: VIOLATION });
     await machine(found?.region_id, null);
     expect(await machines()).toHaveLength(5);
   });

@@ -91,7 +91,7 @@ describe('a retired catalogue', () => {
     const before = await scene.rows('machines', 'machine_prices', 'regions');
     expect(await retire('acme')).toMatchObject({ places: [] });
     expect(await scene.rows('machines', 'machine_prices', 'regions')).toEqual(before);
-    expect([await retire('nobody'), await previewRetirement(scene.store.db, 'nobody')]).toEqual([
+    expect([await retire('unknown'), await previewRetirement(scene.store.db, 'unknown')]).toEqual([
       undefined,
       undefined,
     ]);

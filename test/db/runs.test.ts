@@ -31,7 +31,7 @@ const COUNTS = { seen: 5, added: 1, changed: 2, retired: 3, rejected: 4, withdra
 
 describe('a run', () => {
   it('of an unregistered source does not begin', async () => {
-    await expect(beginRun(db, 'nobody', undefined)).rejects.toThrow('source nobody is not registered');
+    await expect(beginRun(db, 'unknown', undefined)).rejects.toThrow('source unknown is not registered');
     expect(await sql`select from sync_runs`).toHaveLength(0);
   });
 

@@ -20,7 +20,7 @@ beforeEach(async () => {
 const ada = { firstName: 'Ada', lastName: 'Lovelace' };
 const jon = { firstName: 'Jon', lastName: 'Smith' };
 const john = { firstName: 'John', lastName: 'Smith' };
-const nobody = { firstName: '', lastName: '' };
+const noName = { firstName: '', lastName: '' };
 
 type Name = typeof ada;
 /** One cluster per key, with its creator. Its status changes too. */
@@ -45,7 +45,7 @@ const version = async () => (await scene.sql`select clusters_version::int as v f
 
 it('the users of an organization are listed by name, with the number of their clusters', async () => {
   expect(await users()).toEqual([]);
-  await sync({ c1: john, c2: ada, c3: ada, c4: nobody });
+  await sync({ c1: john, c2: ada, c3: ada, c4: noName });
   expect(await users()).toMatchObject([
     { ...ada, clusters: 2 },
     { ...john, clusters: 1 },
@@ -110,7 +110,7 @@ describe('a renamed user', () => {
 
 describe('a deleted user', () => {
   it('leaves two empty names in every cluster, in a new version of the document', async () => {
-    await sync({ c1: ada, c2: john, c3: nobody });
+    await sync({ c1: ada, c2: john, c3: noName });
     const before = await version();
     expect(await deleteUser(scene.store.db, org, await idOf(ada))).toMatchObject({ was: ada, clusters: 1 });
     expect(await shown()).toEqual({ c1: ' ', c2: 'John Smith', c3: ' ' });
@@ -146,7 +146,7 @@ describe('a deleted user', () => {
 
 it('users of another organization, replaced users and the nameless user cannot be renamed or deleted', async () => {
   const other = await scene.organization('other');
-  await sync({ c1: ada, c2: nobody, c3: jon });
+  await sync({ c1: ada, c2: noName, c3: jon });
   const id = await idOf(ada);
   await renameUser(scene.store.db, org, await idOf(jon), john);
   const rows = await scene.sql<{ id: number }[]>`

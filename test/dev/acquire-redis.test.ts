@@ -8,7 +8,7 @@ import { acquireRedisServer } from '../../src/dev/acquire-redis.ts';
 import { findRedisServer } from '../../src/dev/redis.ts';
 import { onPath } from '../../src/processes/on-path.ts';
 import { ANOTHER_USER, needs } from '../support/needs.ts';
-import { asNobody } from '../support/nobody.ts';
+import { asOrdinaryUser } from '../support/ordinary-user.ts';
 
 const PROGRAM = join(import.meta.dirname, 'programs/acquire-redis.ts');
 const isRoot = process.getuid?.() === 0;
@@ -41,13 +41,13 @@ const INSTALL = 'apt-get -o DPkg::Lock::Timeout=120 -qq install --yes --no-insta
 /** The effect of apt-get: from then on there is a redis-server. */
 const installs = (path: string) => `ln -s '${findRedisServer()?.command}' '${path}/redis-server'`;
 
-async function acquire(path: string): Promise<{ message: string; said: string[] }> {
-  const said: string[] = [];
+async function acquire(path: string): Promise<{ message: string; printed: string[] }> {
+  const printed: string[] = [];
   try {
-    const binary = await acquireRedisServer({ path, interactive: false, say: (line) => said.push(line) });
-    return { message: binary.command, said };
+    const binary = await acquireRedisServer({ path, interactive: false, say: (line) => printed.push(line) });
+    return { message: binary.command, printed };
   } catch (error) {
-    return { message: error instanceof Error ? error.message : String(error), said };
+    return { message: error instanceof Error ? error.message : String(error), printed };
   }
 }
 
@@ -88,9 +88,9 @@ it(
     await here.add('service');
     await here.add('systemctl');
     const policyBefore = existsSync('/usr/sbin/policy-rc.d');
-    const { message, said } = await acquire(here.path);
+    const { message, printed } = await acquire(here.path);
     expect(message).toBe(join(here.path, 'redis-server'));
-    expect(said).toEqual([
+    expect(printed).toEqual([
       'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
       expect.stringMatching(/^Installed redis-server \d+\.\d+\.\d+\.$/),
     ]);
@@ -135,10 +135,10 @@ it('passes on why apt-get failed, with the remedy', needs(isRoot, 'to be run by 
   expect(message).toContain('E: Unable to locate package redis-server');
 });
 
-it('installs nothing without root', needs(asNobody !== undefined, ANOTHER_USER), async () => {
+it('installs nothing without root', needs(asOrdinaryUser !== undefined, ANOTHER_USER), async () => {
   await using here = await machine();
   await here.add('apt-get', installs(here.path));
-  const [command = '', ...args] = [...(asNobody ?? []), process.execPath, PROGRAM, here.path];
+  const [command = '', ...args] = [...(asOrdinaryUser ?? []), process.execPath, PROGRAM, here.path];
   const { stdout } = await output(command, args);
   expect(stdout).toContain('no redis-server or valkey-server (7.0 or newer) was found');
   expect(await here.calls()).toEqual([]);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
 import { ANOTHER_USER, needs } from '../support/needs.ts';
-import { asNobody, NOBODY } from '../support/nobody.ts';
+import { asOrdinaryUser, ORDINARY_USER } from '../support/ordinary-user.ts';
 import { startProgram } from '../support/program.ts';
 
 const run = promisify(execFile);
@@ -29,7 +29,7 @@ async function cloneTo(folder: string): Promise<{ program: string; library: stri
   };
 }
 
-async function ask(url: unknown, statement: string): Promise<unknown> {
+async function query(url: unknown, statement: string): Promise<unknown> {
   const sql = postgres(String(url), { max: 1, onnotice: () => {} });
   try {
     return (await sql.unsafe(statement))[0];
@@ -49,7 +49,7 @@ it('makes the links of a blocked install script', async () => {
   const clone = await cloneTo(folder.path);
   await using program = await startProgram(clone.program, [clone.dataDir]);
   const { url } = await program.answer();
-  expect(await ask(url, 'select 1::text as one')).toEqual({ one: '1' });
+  expect(await query(url, 'select 1::text as one')).toEqual({ one: '1' });
   expect((await lstat(join(clone.library, 'libpq.so.5'))).isSymbolicLink()).toBe(true);
 });
 
@@ -59,7 +59,7 @@ describe.each([
   { clone: 'whose every file is root’s alone', closed: ['-R'], capability: '0000000000000002' },
 ])(
   'started by root, in a clone $clone',
-  needs(asNobody !== undefined, ANOTHER_USER),
+  needs(asOrdinaryUser !== undefined, ANOTHER_USER),
   ({ closed, capability }) => {
     it('runs as another user, with the one required capability', async () => {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
@@ -69,7 +69,7 @@ describe.each([
       const { url, pid } = await program.answer();
       // Binaries, time zones and text search configurations are read from the clone.
       const reads = `select to_tsvector('english', 'running')::text as stem, (now() at time zone 'Europe/Rome')::text as local`;
-      expect(await ask(url, reads)).toEqual({ stem: "'run':1", local: expect.stringMatching(/^\d{4}-/) });
+      expect(await query(url, reads)).toEqual({ stem: "'run':1", local: expect.stringMatching(/^\d{4}-/) });
       const owner = (await stat(clone.dataDir)).uid;
       expect(owner).not.toBe(0);
       expect(await field(pid, 'Uid')).toBe(Array(4).fill(owner).join('\t'));
@@ -80,7 +80,7 @@ describe.each([
 
 it(
   'gives the server no capability if all users may read the clone',
-  needs(asNobody !== undefined, ANOTHER_USER),
+  needs(asOrdinaryUser !== undefined, ANOTHER_USER),
   async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
     await chmod(folder.path, 0o755);
@@ -95,23 +95,25 @@ it(
 
 it(
   'runs as its user without root, and names the remedy if root made the data',
-  needs(asNobody !== undefined, ANOTHER_USER),
+  needs(asOrdinaryUser !== undefined, ANOTHER_USER),
   async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
     const clone = await cloneTo(folder.path);
-    await run('chown', ['-R', String(NOBODY), folder.path]);
+    await run('chown', ['-R', String(ORDINARY_USER), folder.path]);
     const data = (name: string) => join(folder.path, name, 'postgres');
     {
-      await using own = await startProgram(clone.program, [data('own')], { through: asNobody ?? [] });
+      await using own = await startProgram(clone.program, [data('own')], { through: asOrdinaryUser ?? [] });
       const { pid } = await own.answer();
-      expect(await field(pid, 'Uid')).toBe(Array(4).fill(NOBODY).join('\t'));
+      expect(await field(pid, 'Uid')).toBe(Array(4).fill(ORDINARY_USER).join('\t'));
     }
     {
       await using byRoot = await startProgram(clone.program, [data('root')]);
       await byRoot.answer();
     }
-    await run('chown', [String(NOBODY), dirname(data('root'))]);
-    await using refused = await startProgram(clone.program, [data('root')], { through: asNobody ?? [] });
+    await run('chown', [String(ORDINARY_USER), dirname(data('root'))]);
+    await using refused = await startProgram(clone.program, [data('root')], {
+      through: asOrdinaryUser ?? [],
+    });
     expect((await refused.exited).code).not.toBe(0);
     expect(refused.output()).toMatch(
       /belongs to user \d+, which happens after a start by root: start as root again, or change the owner/,

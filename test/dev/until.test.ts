@@ -2,16 +2,16 @@ import { expect, it } from 'vitest';
 import { until } from '../support/until.ts';
 
 it('returns the first truthy answer', async () => {
-  let asked = 0;
-  expect(await until(() => (++asked === 3 ? 'now' : undefined))).toBe('now');
-  expect(asked).toBe(3);
+  let calls = 0;
+  expect(await until(() => (++calls === 3 ? 'now' : undefined))).toBe('now');
+  expect(calls).toBe(3);
 });
 
 it('retries if the condition throws', async () => {
-  let asked = 0;
+  let calls = 0;
   const answer = await until(() => {
-    if (++asked < 3) throw new Error('not yet');
-    return asked;
+    if (++calls < 3) throw new Error('not yet');
+    return calls;
   });
   expect(answer).toBe(3);
 });

@@ -40,13 +40,13 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
   it('each statement has its role and its limits on any connection', async () => {
     await using reader = open('reader');
     await using worker = open('worker');
-    const asked = Array.from({ length: 40 }, (_, i) => {
+    const queries = Array.from({ length: 40 }, (_, i) => {
       const [store, role] = i % 2 === 0 ? [reader, 'fleetbook_reader'] : [worker, 'fleetbook_worker'];
       return store.sql`select current_user as role, current_setting('statement_timeout') as limit, ${i}::int as i`.then(
         ([row]) => expect(row).toEqual({ role, limit: '2345ms', i }),
       );
     });
-    await Promise.all(asked);
+    await Promise.all(queries);
     // A setting ends with its transaction.
     await using owner = open('owner', 4);
     const left = await Promise.all(
@@ -136,9 +136,9 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     expect(readerMisfit(facts, server, true)?.what).toMatch(
       /^statements act as \w+ and not as fleetbook_reader$/,
     );
-    await using told = open('reader');
+    await using declared = open('reader');
     const pooled = { ...server, url: `${pooler.url}?pool_mode=transaction` };
-    const good = await postgresFacts(told.sql);
+    const good = await postgresFacts(declared.sql);
     expect([poolerMisfit(good, pooled), readerMisfit(good, pooled, false)]).toEqual([undefined, undefined]);
   });
 

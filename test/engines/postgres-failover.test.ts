@@ -31,12 +31,12 @@ it('a reader and a worker continue with the promoted replica, without a restart 
   await until(() => worker.publisher.publishDirty());
   await servers.caughtUp();
   await until(async () => (await reader.readiness()).checks.cache === 'ok');
-  const ask = async () => {
+  const request = async () => {
     const grant = await reader.tokens.verify(token);
     const answer = await reader.catalogue.machine(sample.small);
     return grant && (JSON.parse(answer?.body.identity.toString() ?? '{}').price as number);
   };
-  const before = await ask();
+  const before = await request();
   {
     // At its end the reader writes the used tokens: to the primary, since a replica rejects writes.
     await using other = await composeReader(config, silent);
@@ -45,8 +45,8 @@ it('a reader and a worker continue with the promoted replica, without a restart 
   expect(await sql`select last_used_at is not null as used from tokens`).toEqual([{ used: true }]);
   const given: unknown[] = [];
   let isOver = false;
-  const asking = (async () => {
-    for (; !isOver; await sleep(5)) given.push(await ask().catch((error: unknown) => error));
+  const requests = (async () => {
+    for (; !isOver; await sleep(5)) given.push(await request().catch((error: unknown) => error));
   })();
 
   await servers.primary.kill();
@@ -54,10 +54,10 @@ it('a reader and a worker continue with the promoted replica, without a restart 
   await servers.promote();
   await until(() => reprice(sql, sample.small, '0.00777'), { what: 'a write succeeds' });
   await until(() => worker.publisher.publishDirty(), { what: 'a publication succeeds' });
-  await until(async () => (await ask()) === 0.00777, { what: 'the new price is given' });
+  await until(async () => (await request()) === 0.00777, { what: 'the new price is given' });
   expect(performance.now() - killed).toBeLessThan(15_000);
   isOver = true;
-  await asking;
+  await requests;
 
   expect(given.length).toBeGreaterThan(20);
   expect(given.filter((each) => each !== before && each !== 0.00777)).toEqual([]);

@@ -27,7 +27,7 @@ const portOf = async ({ sql }: Pick<ReturnType<typeof open>, 'sql'>) => {
 const withFirst = (host: string, query = '') => servers.url(query).replace('@', `@${host},`);
 
 /** Accepts connections and never answers, as a stopped server does. */
-async function deafServer() {
+async function silentServer() {
   const sockets = new Set<{ destroy(): void }>();
   const server = createServer((socket) => void sockets.add(socket.on('error', () => {})));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -56,8 +56,8 @@ describe('while all servers run', () => {
   });
 
   it('a hanging host does not use up the connection timeout', async () => {
-    await using deaf = await deafServer();
-    await using store = open(withFirst(deaf.host));
+    await using silent = await silentServer();
+    await using store = open(withFirst(silent.host));
     const began = performance.now();
     expect(await Promise.all([portOf(store), portOf(store)])).toEqual([
       servers.primary.port,

@@ -110,7 +110,7 @@ const compare = ({ publisher }: Scene) =>
 function requestAll(readers: readonly TestReader[], regions: Versions) {
   let isOver = false;
   const seen = { answers: 0, slowestMs: 0, wrong: [] as string[] };
-  const ask = async (reader: TestReader, side: number) => {
+  const readFrom = async (reader: TestReader, side: number) => {
     const given = new Map<number, number>();
     while (!isOver) {
       for (const id of regions.keys()) {
@@ -126,12 +126,12 @@ function requestAll(readers: readonly TestReader[], regions: Versions) {
       await sleep(1);
     }
   };
-  const asking = Promise.all(readers.map(ask));
+  const reading = Promise.all(readers.map(readFrom));
   return {
     seen,
     async [Symbol.asyncDispose]() {
       isOver = true;
-      await asking;
+      await reading;
     },
   };
 }
@@ -158,9 +158,9 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
       };
       const readers = [await open(engine.majority), await open(engine.minority)];
       for (const { tokens } of readers) expect(await tokens.verify(token)).toBeDefined();
-      const asking = requestAll(readers, machines);
+      const reading = requestAll(readers, machines);
       {
-        await using _ = asking;
+        await using _ = reading;
         await engine.part();
         // The master does not know yet that it is cut off. It accepts writes, and loses them when it becomes a replica.
         const early = await repriceAll(scene, machines, '0.25');
@@ -192,9 +192,9 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
         await scene.publisher.publishDirty();
         await haveAll([...readers, cold], after);
       }
-      expect(asking.seen.wrong).toEqual([]);
-      expect(asking.seen.slowestMs).toBeLessThan(WITHIN_MS.answer);
-      expect(asking.seen.answers).toBeGreaterThan(1000);
+      expect(reading.seen.wrong).toEqual([]);
+      expect(reading.seen.slowestMs).toBeLessThan(WITHIN_MS.answer);
+      expect(reading.seen.answers).toBeGreaterThan(1000);
     },
   );
 });

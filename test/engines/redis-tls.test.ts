@@ -26,13 +26,13 @@ async function use(
   url: string,
   withinMs: number,
   authority?: string,
-): Promise<{ told: unknown; warnings: string }> {
+): Promise<{ output: unknown; warnings: string }> {
   const env = { ...process.env, NODE_OPTIONS: '', NODE_EXTRA_CA_CERTS: authority };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, url, String(withinMs)], {
     env,
     timeout: 240_000,
   });
-  return { told: JSON.parse(stdout), warnings: stderr };
+  return { output: JSON.parse(stdout), warnings: stderr };
 }
 
 const KINDS = {
@@ -46,7 +46,7 @@ it.each(Object.entries(KINDS))(
   async (_, start) => {
     await using redis = await start();
     expect(await use(redis.url, 10_000, AUTHORITY_FILE)).toEqual({
-      told: { heard: 'of all', read: 50, job: { of: 'the queue' } },
+      output: { received: 'of all', read: 50, job: { of: 'the queue' } },
       warnings: '',
     });
   },
@@ -58,9 +58,11 @@ it.each(Object.entries(KINDS))(
   '%s is named with the remedy if its authority is not trusted',
   async (_, start) => {
     await using redis = await start();
-    const told = await Promise.all(Array.from({ length: 6 }, async () => (await use(redis.url, 1000)).told));
+    const output = await Promise.all(
+      Array.from({ length: 6 }, async () => (await use(redis.url, 1000)).output),
+    );
     const error = expect.stringMatching(/cannot agree on TLS \(.*certificate.*\): .*NODE_EXTRA_CA_CERTS/);
-    expect(told).toEqual(told.map(() => ({ error })));
+    expect(output).toEqual(output.map(() => ({ error })));
   },
   240_000,
 );

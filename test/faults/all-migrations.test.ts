@@ -26,7 +26,7 @@ const NO_REDIS = 'redis://127.0.0.1:1';
 /** Reads until the signal, in the role of readers and with their statement timeout. */
 async function read(url: string, stop: AbortSignal): Promise<MeasuredRequest[]> {
   await using store = openStore({ url, role: 'reader', connections: 1, statementTimeoutMs: 2500 });
-  const asked: MeasuredRequest[] = [];
+  const requests: MeasuredRequest[] = [];
   const reads = Object.entries(OLDEST_READS);
   for (let i = 0; !stop.aborted; i++) {
     const [path, readOne] = reads[i % reads.length] as (typeof reads)[number];
@@ -35,10 +35,10 @@ async function read(url: string, stop: AbortSignal): Promise<MeasuredRequest[]> 
       (wrong) => ({ status: 200, wrong, why: undefined }),
       (error: Error) => ({ status: 0, wrong: undefined, why: error.message }),
     );
-    asked.push({ ...NOTHING, ...outcome, at, path, reader: 'sql', ms: performance.now() - at });
+    requests.push({ ...NOTHING, ...outcome, at, path, reader: 'sql', ms: performance.now() - at });
     await sleep(PAUSE_MS);
   }
-  return asked;
+  return requests;
 }
 
 it('no read fails or is wrong during all migrations, and this release serves the data of the first one', {
@@ -59,7 +59,7 @@ it('no read fails or is wrong during all migrations, and this release serves the
   const healed = performance.now();
   await sleep(1000);
   stop.abort();
-  const asked = (await reading).flat().filter(({ at }) => at >= struck - 1000);
+  const requests = (await reading).flat().filter(({ at }) => at >= struck - 1000);
   expect(applied.length).toBeGreaterThan(20);
 
   const config = readConfig({ DATABASE_URL: server.url, REDIS_URL: NO_REDIS, CATALOGUE_RATES: 'EUR:1.1' });
@@ -74,17 +74,17 @@ it('no read fails or is wrong during all migrations, and this release serves the
     const { body } = await reader.catalogue.machines(5, region);
     const list = JSON.parse(body.identity.toString()) as { name: string; price: number }[];
     expect(list).toHaveLength(PUBLISHED_OF_REGION);
-    const isKept = ({ name, price }: (typeof list)[0]) =>
+    const isStored = ({ name, price }: (typeof list)[0]) =>
       Math.round(price * 1e9) === region * 100_000 + Number(name.slice(1));
-    lost += list.filter((machine) => !isKept(machine)).length;
+    lost += list.filter((machine) => !isStored(machine)).length;
   }
   record({
     fault: `All migrations since the first release are applied to ${machines} machines, under reads of PostgreSQL`,
-    ...figures(asked),
+    ...figures(requests),
     lost,
     recoverySeconds: seconds,
   });
   expect(lost).toBe(0);
-  const failed = asked.filter(({ status, wrong }) => status !== 200 || wrong !== undefined);
+  const failed = requests.filter(({ status, wrong }) => status !== 200 || wrong !== undefined);
   expect(troubles(failed)).toEqual({});
 });

@@ -16,5 +16,5 @@ it('values of another organization, region or token under every key of the cache
       await forget(cacheClient);
     }),
   });
-  expect(untrue(outcome.asked)).toEqual([]);
+  expect(untrue(outcome.measured)).toEqual([]);
 });

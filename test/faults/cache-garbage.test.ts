@@ -25,5 +25,5 @@ it('garbage under every key of the cache is never served', async () => {
       await forget(cacheClient);
     }),
   });
-  expect(untrue(outcome.asked)).toEqual([]);
+  expect(untrue(outcome.measured)).toEqual([]);
 });

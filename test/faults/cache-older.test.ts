@@ -17,5 +17,5 @@ it('older versions under every key of the cache are never served after newer one
     strike,
     heal,
   });
-  expect(untrue(outcome.asked)).toEqual([]);
+  expect(untrue(outcome.measured)).toEqual([]);
 });

@@ -7,5 +7,5 @@ it('PostgreSQL and memory answer while every byte to and from the cache takes tw
     strike: ({ cacheWay }) => cacheWay.delay(2000),
     heal: ({ cacheWay }) => cacheWay.heal(),
   });
-  expect(troubles(outcome.asked)).toEqual({});
+  expect(troubles(outcome.measured)).toEqual({});
 });

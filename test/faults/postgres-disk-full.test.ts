@@ -44,5 +44,5 @@ it('memory and Redis answer while the disk of PostgreSQL is full, and nothing co
       await postgres.restart();
     },
   });
-  expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
+  expect(troubles(wrongOrNone(outcome.measured))).toEqual({});
 });

@@ -15,7 +15,7 @@ it('memory and Redis answer while PostgreSQL has no free connection, and all rec
     },
     heal: () => taken.disposeAsync(),
   });
-  expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
+  expect(troubles(wrongOrNone(outcome.measured))).toEqual({});
 });
 
 /** Connects until the server rejects connections. */

@@ -7,5 +7,5 @@ it('memory and Redis answer at once while PostgreSQL hangs', async () => {
     strike: ({ database }) => database.hang(),
     heal: ({ database }) => database.heal(),
   });
-  expect(troubles(outcome.asked)).toEqual({});
+  expect(troubles(outcome.measured)).toEqual({});
 });

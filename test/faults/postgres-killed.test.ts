@@ -7,7 +7,7 @@ it('memory and Redis answer at once while PostgreSQL is killed, and no commit is
     strike: ({ postgres }) => postgres.kill(),
     heal: ({ postgres }) => postgres.restart(),
   });
-  expect(troubles(outcome.asked)).toEqual({});
+  expect(troubles(outcome.measured)).toEqual({});
   // A commit may be durable although its acknowledgement was lost. PostgreSQL has it after recovery.
   expect(outcome.shownEarly).toMatchObject({ neverCommitted: 0, unknown: 0 });
 });

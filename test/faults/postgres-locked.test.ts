@@ -24,5 +24,5 @@ it('memory and Redis answer during a lock on all machines', async () => {
     },
     heal: () => held.disposeAsync(),
   });
-  expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
+  expect(troubles(wrongOrNone(outcome.measured))).toEqual({});
 });

@@ -27,5 +27,5 @@ it('no answer is lost while PostgreSQL ends all connections repeatedly', async (
     },
     heal: () => striking.disposeAsync(),
   });
-  expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
+  expect(troubles(wrongOrNone(outcome.measured))).toEqual({});
 });

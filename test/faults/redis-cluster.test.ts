@@ -32,7 +32,7 @@ async function onCluster(
     ...faultOf(() => started ?? expect.unreachable('the stack has started it')),
     stack: { engine },
   });
-  expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
+  expect(troubles(wrongOrNone(outcome.measured))).toEqual({});
   return outcome;
 }
 

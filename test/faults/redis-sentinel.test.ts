@@ -44,33 +44,33 @@ async function onMaster(
 
 describe('readers serve nothing wrong, nothing old and no error while a master behind Sentinels', () => {
   it('is killed', async () => {
-    const { asked, recoverySeconds } = await onMaster(
+    const { measured, recoverySeconds } = await onMaster(
       'The master of Redis is killed, and Sentinels name another',
       (master) => master.kill(),
       () => {},
     );
-    expect(troubles(wrongOrNone(asked))).toEqual({});
+    expect(troubles(wrongOrNone(measured))).toEqual({});
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
   });
 
   it('hangs, and returns after a failover', async () => {
-    const { asked, recoverySeconds } = await onMaster(
+    const { measured, recoverySeconds } = await onMaster(
       'The master of Redis hangs for {seconds}, and Sentinels name another',
       (master) => master.pause(),
       (master) => master.resume(),
     );
-    expect(troubles(wrongOrNone(asked))).toEqual({});
+    expect(troubles(wrongOrNone(measured))).toEqual({});
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
   });
 
   it('is cut off with one Sentinel from the others, and not from its clients', CAN_BE_PARTED, async () => {
-    const { asked, recoverySeconds } = await onMaster(
+    const { measured, recoverySeconds } = await onMaster(
       'The master of Redis is cut off with a Sentinel for {seconds}, and the other Sentinels name another',
       (_, sentinels) => sentinels.part(),
       (_, sentinels) => sentinels.heal(),
       { canBeParted: true },
     );
-    expect(troubles(wrongOrNone(asked))).toEqual({});
+    expect(troubles(wrongOrNone(measured))).toEqual({});
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
   });
 });

@@ -68,7 +68,7 @@ it('two releases with different document formats answer correctly together', asy
     ...roll(next.cli),
   });
   // A document in the other format is a miss. PostgreSQL gets more reads, and a busy machine rejects some.
-  expect({ wrong: outcome.wrong, troubles: outcome.wrong > 0 && troubles(outcome.asked) }).toEqual({
+  expect({ wrong: outcome.wrong, troubles: outcome.wrong > 0 && troubles(outcome.measured) }).toEqual({
     wrong: 0,
     troubles: false,
   });

@@ -64,5 +64,5 @@ it('a token that begins and leaves streams takes no place from other tokens', as
   expect(begun).toBeGreaterThan(2 * STREAMS_LIMIT);
   expect(statuses.length).toBeGreaterThan(10);
   expect(new Set(statuses)).toEqual(new Set([200]));
-  expect(troubles(outcome.asked)).toEqual({});
+  expect(troubles(outcome.measured)).toEqual({});
 });

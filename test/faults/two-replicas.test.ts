@@ -16,7 +16,7 @@ const TURN_EVERY_MS = 500;
 const PAUSE_MS = 100;
 
 /** Requests changes, and waits for them, as a follower does. */
-const askOf =
+const requestOf =
   ({ url }: Reader, { token }: Organization) =>
   async (path: string) => {
     const address = path.includes('after=') ? `${url}${path}&wait=1` : url + path;
@@ -35,7 +35,7 @@ it('copies miss no change if one address leads to two servers, and one is behind
 
   const begin = async ({ readers: [reader], organizations }: Stack) => {
     for (const organization of organizations.slice(0, COPIES)) {
-      const copy = new Copy(askOf(reader ?? expect.unreachable(), organization));
+      const copy = new Copy(requestOf(reader ?? expect.unreachable(), organization));
       copies.push({ copy: await copy.begin(), organization });
     }
   };
@@ -81,7 +81,7 @@ it('copies miss no change if one address leads to two servers, and one is behind
       for (const { copy, organization } of copies) {
         await until(
           async () => {
-            const lists = new Copy(askOf(reader ?? expect.unreachable(), organization));
+            const lists = new Copy(requestOf(reader ?? expect.unreachable(), organization));
             await Promise.all([lists.list(), copy.follow()]);
             return isDeepStrictEqual(copy.state, lists.state);
           },
@@ -92,5 +92,5 @@ it('copies miss no change if one address leads to two servers, and one is behind
     },
   });
   expect(read).toBeGreaterThan(COPIES);
-  expect(troubles(outcome.asked)).toEqual({});
+  expect(troubles(outcome.measured)).toEqual({});
 });

@@ -68,7 +68,7 @@ it.each([...few(BEFORE_COMMIT), ...few(AFTER_COMMIT)])('%s, its late writes chan
     // The data that the hung worker has read is out of date when it continues.
     stack.upstream.edition += 1;
     await using next = await stack.startWorker();
-    if (AFTER_COMMIT.includes(step)) await askAgain();
+    if (AFTER_COMMIT.includes(step)) await requestRun();
     const took = await takenOver(step, next);
     process.stdout.write(`hangs ${step}: the next one had taken over after ${took.toFixed(1)} s\n`);
     const [before, runs] = [await stored(), await runsOf(stack)];
@@ -82,10 +82,10 @@ it.each([...few(BEFORE_COMMIT), ...few(AFTER_COMMIT)])('%s, its late writes chan
     const after = await runsOf(stack);
     // A job that it took and did not begin runs late, finds no difference, and changes nothing.
     expect(after.slice(runs.length).filter(({ outcome }) => outcome !== 'unchanged')).toEqual([]);
-    const told = after.slice(0, runs.length).map(({ outcome }) => outcome);
-    expect(told.slice(0, -2)).toEqual(runs.slice(0, -2).map(({ outcome }) => outcome));
-    expect(told.at(-1)).toMatch(/changed/);
-    if (RUNNING.has(step)) expect(told.at(-2)).toMatch(/^(superseded|interrupted)$/);
+    const outcomes = after.slice(0, runs.length).map(({ outcome }) => outcome);
+    expect(outcomes.slice(0, -2)).toEqual(runs.slice(0, -2).map(({ outcome }) => outcome));
+    expect(outcomes.at(-1)).toMatch(/changed/);
+    if (RUNNING.has(step)) expect(outcomes.at(-2)).toMatch(/^(superseded|interrupted)$/);
   } finally {
     hung.child.kill('SIGCONT');
   }
@@ -106,14 +106,14 @@ async function takenOver(step: string, next: Program): Promise<number> {
     { timeoutMs: 90_000, everyMs: 200, what: `a worker that takes over from one that hangs ${step}` },
   ).catch(async (error: unknown) => {
     const runs = (await runsOf(stack)).slice(-4);
-    const told = JSON.stringify({ found, wanted, runs });
-    throw new Error(`${told}\n${next.output().slice(-2000)}`, { cause: error });
+    const summary = JSON.stringify({ found, wanted, runs });
+    throw new Error(`${summary}\n${next.output().slice(-2000)}`, { cause: error });
   });
   return (performance.now() - began) / 1000;
 }
 
 /** Requests another run as an operator does: a finished slot does not run again. */
-async function askAgain(): Promise<void> {
+async function requestRun(): Promise<void> {
   await stack.queue.add('sync', {
     sourceId: SOURCE,
     slot: new Date().toISOString(),

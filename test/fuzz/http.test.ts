@@ -36,7 +36,7 @@ function judge(request: FuzzRequest, answer: FuzzAnswer): void {
   if (wrong !== undefined) throw new Error(`${wrong}, for ${method} ${request.target.slice(0, 300)}`);
 }
 
-async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> {
+async function send(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> {
   const { method, target: url, headers, body } = request;
   const answer = await world.app.inject({
     method: method as HTTPMethods,
@@ -63,7 +63,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
     await fuzz(
       fc.asyncProperty(requests, async (batch) => {
         for (const request of batch) {
-          const answer = await ask(world, request);
+          const answer = await send(world, request);
           judge(request, answer);
           seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
         }

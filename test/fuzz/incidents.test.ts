@@ -70,7 +70,7 @@ async function published(): Promise<unknown> {
     select c.*, array(select d::text from disks d where d.cluster_id = c.id order by 1) as disks
     from clusters c where c.retired_at is null order by c.source_key`;
   // Readers do not see how often a cluster was missed.
-  return [...machines, ...clusters.map(({ missed_runs: _, ...told }) => told)];
+  return [...machines, ...clusters.map(({ missed_runs: _, ...fields }) => fields)];
 }
 
 /** One source in a worker with a test clock. */

@@ -39,8 +39,8 @@ describe('an answer', () => {
     ['401 without a challenge', answer(401, { ...PROBLEM, status: 401 }), /WWW-Authenticate/],
     ['405 without allowed methods', answer(405, { ...PROBLEM, status: 405 }), /Allow/],
     ['a wrong coding', answer(200, [], { 'content-encoding': 'gzip' }), /coding/],
-  ])('that is %s is found', (_, given, says) => {
-    expect(judged(given)).toMatch(says);
+  ])('that is %s is found', (_, given, fault) => {
+    expect(judged(given)).toMatch(fault);
   });
 });
 

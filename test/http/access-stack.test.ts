@@ -94,7 +94,7 @@ beforeAll(async () => {
 });
 afterAll(() => closing.disposeAsync());
 
-async function ask(server: keyof typeof ports, route: string, who: string, method = 'GET') {
+async function send(server: keyof typeof ports, route: string, who: string, method = 'GET') {
   const authorization = tokens.get(who) ?? expect.unreachable(who);
   const response = await fetch(`http://127.0.0.1:${ports[server]}${route}`, {
     method,
@@ -108,7 +108,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     // Twice each: the second answer comes from memory through another path.
     it.each(Object.keys(REFUSED) as Refused[])('answers 401 to %s, for GET and HEAD', async (who) => {
       for (const method of ['GET', 'HEAD', 'GET']) {
-        const { status, headers, body } = await ask(server, route, who, method);
+        const { status, headers, body } = await send(server, route, who, method);
         expect(status).toBe(401);
         expect(headers.get('www-authenticate')).toBe(REFUSED[who]);
         expect(headers.get('content-type')).toBe('application/problem+json');
@@ -124,7 +124,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
       const scope = scopeOf(route);
       const lacking = SCOPES.find((each) => each !== scope) ?? expect.unreachable();
       for (const method of ['GET', 'HEAD', 'GET']) {
-        const { status, headers, body } = await ask(server, route, lacking, method);
+        const { status, headers, body } = await send(server, route, lacking, method);
         expect(status).toBe(403);
         expect(headers.get('www-authenticate')).toBe(
           `Bearer realm="fleetbook", error="insufficient_scope", scope="${scope}"`,
@@ -134,11 +134,11 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     });
 
     it('gives the same 200 to the full token and to one with only its scope', async () => {
-      const full = await ask(server, route, 'right');
+      const full = await send(server, route, 'right');
       expect(full.status).toBe(200);
       for (const who of ['right', scopeOf(route)]) {
         for (const method of ['GET', 'HEAD', 'GET']) {
-          const answer = await ask(server, route, who, method);
+          const answer = await send(server, route, who, method);
           expect(answer.status).toBe(200);
           expect(answer.headers.get('etag')).toBe(full.headers.get('etag'));
           expect(answer.headers.get('content-length')).toBe(full.headers.get('content-length'));
@@ -148,7 +148,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     });
 
     it('shows another organization the same catalogue, but only its own clusters', async () => {
-      const [mine, theirs] = [await ask(server, route, 'right'), await ask(server, route, 'other')];
+      const [mine, theirs] = [await send(server, route, 'right'), await send(server, route, 'other')];
       expect(theirs.status).toBe(200);
       if (scopeOf(route) === 'machines:read') {
         expect(theirs.body).toBe(mine.body);
@@ -166,7 +166,7 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     const bodies = new Set<string>();
     for (const [who, challenge] of Object.entries(REFUSED)) {
       if (challenge !== INVALID) continue;
-      const { instance, ...problem } = JSON.parse((await ask(server, '/v1/clusters', who)).body);
+      const { instance, ...problem } = JSON.parse((await send(server, '/v1/clusters', who)).body);
       expect(instance).toEqual(expect.any(String));
       bodies.add(JSON.stringify(problem));
     }
@@ -177,10 +177,10 @@ describe.each(['linked', 'without a cache'] as const)('a reader that is %s', (se
     await scene.sql`update clusters set slug = 'only-b' where id = ${sample.clusterOfB}`;
     await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${sample.b}`;
     await scene.publisher.publishDirty();
-    await until(async () => (await ask(server, '/v1/clusters/only-b', 'other')).status === 200);
+    await until(async () => (await send(server, '/v1/clusters/only-b', 'other')).status === 200);
     const answers = [];
-    for (const slug of ['only-b', 'nobody']) {
-      const { status, headers, body } = await ask(server, `/v1/clusters/${slug}`, 'right');
+    for (const slug of ['only-b', 'unknown']) {
+      const { status, headers, body } = await send(server, `/v1/clusters/${slug}`, 'right');
       expect(status).toBe(404);
       const { instance, ...problem } = JSON.parse(body);
       const { date, 'x-request-id': id, ...rest } = Object.fromEntries(headers);

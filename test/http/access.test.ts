@@ -94,7 +94,9 @@ describe.each(ROUTES)('GET %s', (url, scope) => {
 describe('a rejected token', () => {
   it('gets the same answer for any reason', async () => {
     const bodies = new Set<string>();
-    for (const [, authorization, challenge] of REFUSED.filter(([, , told]) => told.includes('error'))) {
+    for (const [, authorization, challenge] of REFUSED.filter(([, , expected]) =>
+      expected.includes('error'),
+    )) {
       const headers = { authorization: authorization ?? '', 'x-request-id': 'same' };
       const response = await api.app.inject({ url: '/v1/clusters', headers });
       bodies.add(`${challenge}\n${response.body}`);

@@ -26,7 +26,7 @@ const requestOf = (token?: string, path = '/v1/clusters') =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${token === undefined ? '' : `Authorization: Bearer ${token}\r\n`}\r\n`;
 
 /** Sends one request. @returns the status, or 0 if the connection ended without one */
-async function ask(
+async function sendRequest(
   { socket, seen }: { socket: Socket; seen: { text: string; isClosed: boolean } },
   request: string,
 ) {
@@ -52,12 +52,14 @@ describe('a connection without an accepted token', () => {
     await using served = await serve({});
     const { api, port } = served;
     const stranger = await open(port);
-    expect(await ask(stranger, requestOf())).toBe(401);
+    expect(await sendRequest(stranger, requestOf())).toBe(401);
     expect(stranger.seen.text).toMatch(/^connection: close\r$/im);
     await until(() => stranger.seen.isClosed);
     const client = await open(port);
-    expect([await ask(client, requestOf(api.token)), await ask(client, requestOf())]).toEqual([200, 401]);
-    expect(await ask(client, requestOf(api.token))).toBe(200);
+    expect([await sendRequest(client, requestOf(api.token)), await sendRequest(client, requestOf())]).toEqual(
+      [200, 401],
+    );
+    expect(await sendRequest(client, requestOf(api.token))).toBe(200);
     client.socket.destroy();
   });
 
@@ -72,7 +74,7 @@ describe('a connection without an accepted token', () => {
     await until(() => client.seen.text.startsWith('HTTP/1.1 200'));
     await until(() => health.seen.text.startsWith('HTTP/1.1 200'));
     await until(() => silent.seen.isClosed && health.seen.isClosed);
-    expect(await ask(client, requestOf(api.token))).toBe(200);
+    expect(await sendRequest(client, requestOf(api.token))).toBe(200);
     client.socket.destroy();
   });
 
@@ -90,7 +92,7 @@ describe('a connection without an accepted token', () => {
     const strangers: Awaited<ReturnType<typeof open>>[] = [];
     for (let i = 2; i < 6; i++) strangers.push(await open(port, `127.0.0.${i}`));
     const client = await open(port, '127.0.0.9');
-    expect(await ask(client, requestOf(api.token))).toBe(200);
+    expect(await sendRequest(client, requestOf(api.token))).toBe(200);
     await until(() => strangers[0]?.seen.isClosed);
     expect(strangers.slice(1).map(({ seen }) => seen.isClosed)).toEqual([false, false, false]);
     for (const { socket } of [...strangers, client]) socket.destroy();
@@ -104,18 +106,18 @@ describe('connections', () => {
     await using served = await serve({ maxConnections: 4 }, { logger });
     const { api, port } = served;
     const own = [await open(port), await open(port)];
-    for (const each of own) expect(await ask(each, requestOf(api.token))).toBe(200);
+    for (const each of own) expect(await sendRequest(each, requestOf(api.token))).toBe(200);
     const third = await open(port);
     await until(() => third.seen.isClosed);
     expect(lines).toEqual([expect.objectContaining({ refused: 1, max: 4, address: '127.0.0.1' })]);
     const others = [await open(port, '127.0.0.2'), await open(port, '127.0.0.3')];
-    for (const each of others) expect(await ask(each, requestOf(api.token))).toBe(200);
+    for (const each of others) expect(await sendRequest(each, requestOf(api.token))).toBe(200);
     const full = await open(port, '127.0.0.4');
     await until(() => full.seen.isClosed);
     own[0]?.socket.destroy();
     await until(async () => (await connectionsOf(api)) === 3);
     const next = await open(port, '127.0.0.5');
-    expect(await ask(next, requestOf(api.token))).toBe(200);
+    expect(await sendRequest(next, requestOf(api.token))).toBe(200);
     for (const { socket } of [...own, ...others, next]) socket.destroy();
   });
 
@@ -126,8 +128,8 @@ describe('connections', () => {
     );
     const clients = [];
     for (let i = 0; i < 4; i++) clients.push(await open(served.port));
-    for (const each of clients) expect(await ask(each, requestOf())).toBe(401);
-    for (const each of clients) expect(await ask(each, requestOf(served.api.token))).toBe(200);
+    for (const each of clients) expect(await sendRequest(each, requestOf())).toBe(401);
+    for (const each of clients) expect(await sendRequest(each, requestOf(served.api.token))).toBe(200);
     for (const { socket } of clients) socket.destroy();
   });
 
@@ -137,11 +139,11 @@ describe('connections', () => {
     const strangers = [];
     for (let i = 0; i < 70; i++) {
       const stranger = await open(port);
-      await ask(stranger, requestOf());
+      await sendRequest(stranger, requestOf());
       strangers.push(stranger);
     }
     const client = await open(port);
-    expect(await ask(client, requestOf(api.token))).toBe(200);
+    expect(await sendRequest(client, requestOf(api.token))).toBe(200);
     for (const { socket } of [...strangers, client]) socket.destroy();
   });
 });
@@ -161,7 +163,7 @@ it('clients that send a request byte by byte are disconnected, and others are an
   try {
     await until(async () => {
       const client = await open(port, '127.0.0.2');
-      expect(await ask(client, requestOf(api.token))).toBe(200);
+      expect(await sendRequest(client, requestOf(api.token))).toBe(200);
       client.socket.destroy();
       answered += 1;
       return slow.every(({ seen }) => seen.isClosed);

@@ -34,17 +34,17 @@ export async function serveChanges(
   const open: ClientRequest[] = [];
 
   async function get(path: string, bearer: string, headers: Record<string, string> = {}, method = 'GET') {
-    const asked = request({
+    const sent = request({
       port,
       path,
       method,
       agent: false,
       headers: { authorization: `Bearer ${bearer}`, ...headers },
     }).end();
-    open.push(asked);
+    open.push(sent);
     // A client sees a broken connection in its answer.
-    asked.on('error', () => {});
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    sent.on('error', () => {});
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     answer.setEncoding('utf8').on('error', () => {});
     return answer;
   }

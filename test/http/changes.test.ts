@@ -97,8 +97,8 @@ describe('a page of changes', () => {
     expect(gone.type).toBe('urn:fleetbook:problem:cursor-gone');
     expect((await api.page(`/v1/changes?after=${gone.next}`, bearer)).changes).toEqual([]);
     await scene.sql`update lineage set id = gen_random_uuid()`;
-    const anew = await api.page(`/v1/changes?after=${gone.next}`, bearer, 410);
-    expect(anew.next).not.toBe(gone.next);
+    const restarted = await api.page(`/v1/changes?after=${gone.next}`, bearer, 410);
+    expect(restarted.next).not.toBe(gone.next);
     const stream = await api.get('/v1/changes', bearer, {
       accept: 'text/event-stream',
       'last-event-id': gone.next,

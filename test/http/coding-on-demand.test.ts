@@ -27,7 +27,7 @@ async function start(reader: TestReader) {
   const port = await listen(app);
   const { provider, region } = scene.sample;
   return {
-    async ask(codings?: string, condition?: string) {
+    async fetchRegion(codings?: string, condition?: string) {
       const headers = [`Authorization: Bearer ${token}`];
       if (codings !== undefined) headers.push(`Accept-Encoding: ${codings}`);
       if (condition !== undefined) headers.push(`If-None-Match: ${condition}`);
@@ -52,29 +52,29 @@ it('is plain for a client that accepts no coding, and compressed for the next, f
   await addMachines(scene.sql, scene.sample.region, 40);
   const published = await scene.publisher.publishDirty().then(() => scene.linkedReader());
   await using stored = await start(published);
-  const inBrotli = await stored.ask('br');
+  const inBrotli = await stored.fetchRegion('br');
   await scene.redis.kill();
   const reader = scene.reader();
   await using api = await start(reader);
   const bodyInMemory = () => reader.documents.getFresh(regionName())?.body;
 
-  const plain = await api.ask();
+  const plain = await api.fetchRegion();
   expect(plain).toMatchObject({ status: 200, coding: undefined });
-  expect(await api.ask('gzip;q=0.5, identity')).toMatchObject({ status: 200, body: plain.body });
+  expect(await api.fetchRegion('gzip;q=0.5, identity')).toMatchObject({ status: 200, body: plain.body });
   expect(bodyInMemory()?.isPlainOnly).toBe(true);
 
-  const [gzip, again] = await Promise.all([api.ask('gzip'), api.ask('gzip')]);
+  const [gzip, again] = await Promise.all([api.fetchRegion('gzip'), api.fetchRegion('gzip')]);
   expect(gzip).toMatchObject({ coding: 'gzip', tag: plain.tag.replace(/"$/, '-gzip"') });
   expect(gunzipSync(gzip.body)).toEqual(plain.body);
   expect(again.body).toEqual(gzip.body);
   expect(bodyInMemory()?.isPlainOnly).toBe(false);
 
-  const br = await api.ask('gzip, br');
+  const br = await api.fetchRegion('gzip, br');
   expect(br.coding).toBe('br');
   expect(brotliDecompressSync(br.body)).toEqual(plain.body);
   // Exactly the publisher's bytes.
   expect(br.body).toEqual(inBrotli.body);
-  expect((await api.ask('br', plain.tag)).status).toBe(304);
+  expect((await api.fetchRegion('br', plain.tag)).status).toBe(304);
 });
 
 it('is written to the cache in each coding, even without a request for one', async () => {
@@ -83,7 +83,7 @@ it('is written to the cache in each coding, even without a request for one', asy
   const reader = await scene.linkedReader();
   await scene.cache.del(scene.keys.document(regionName()));
   await using api = await start(reader);
-  const plain = await api.ask();
+  const plain = await api.fetchRegion();
   expect(plain).toMatchObject({ tier: 'postgres', coding: undefined });
   const written = await until(() => scene.cache.getBuffer(scene.keys.document(regionName())));
   const document = decodeDocument(regionName(), written) ?? expect.unreachable('it is a miss');

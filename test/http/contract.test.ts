@@ -286,13 +286,13 @@ describe('the codings of a body', () => {
   });
 
   const CODINGS = ['identity', 'gzip', 'br'];
-  it.each(CODINGS.flatMap((held) => CODINGS.map((asked) => [held, asked] as const)))(
+  it.each(CODINGS.flatMap((held) => CODINGS.map((accepted) => [held, accepted] as const)))(
     'a client that has %s and accepts %s gets 304 with its tag',
-    async (held, asked) => {
+    async (held, accepted) => {
       const { headers } = await get(LARGE, { 'accept-encoding': held });
       const etag = String(headers.etag);
       for (const condition of [etag, `W/${etag}`, `"other", ${etag}`]) {
-        const response = await get(LARGE, { 'accept-encoding': asked, 'if-none-match': condition });
+        const response = await get(LARGE, { 'accept-encoding': accepted, 'if-none-match': condition });
         expect([response.statusCode, response.body]).toEqual([304, '']);
         expect(response.headers).toMatchObject({
           etag,

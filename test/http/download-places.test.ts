@@ -22,7 +22,7 @@ const STORED: StoredExport = {
 
 /** An API with one place for downloads, whose list of files arrives when the test decides. */
 async function serve(answerTimeoutMs: number) {
-  const asked: PromiseWithResolvers<void>[] = [];
+  const reads: PromiseWithResolvers<void>[] = [];
   let waits = true;
   const api = await testApi({
     limits: { downloadsAtOnce: 1, answerTimeoutMs },
@@ -30,7 +30,7 @@ async function serve(answerTimeoutMs: number) {
       exportsApi({
         async current() {
           const each = Promise.withResolvers<void>();
-          asked.push(each);
+          reads.push(each);
           if (waits) await each.promise;
           return [STORED];
         },
@@ -43,12 +43,12 @@ async function serve(answerTimeoutMs: number) {
   const url = `http://127.0.0.1:${await listen(api.app)}/v1/exports/machines.csv`;
   return {
     api,
-    asked,
+    reads,
     url,
     download: () => fetch(url, { headers: { authorization: `Bearer ${api.token}` } }),
     release() {
       waits = false;
-      for (const each of asked) each.resolve();
+      for (const each of reads) each.resolve();
     },
     [Symbol.asyncDispose]: () => api.app.close(),
   };
@@ -60,7 +60,7 @@ it('a client that leaves before its download begins frees its place', async () =
   const [accepted] = await once(served.api.app.server, 'connection');
   const request = `GET /v1/exports/machines.csv HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${served.api.token}\r\n\r\n`;
   client.write(request + request);
-  await until(() => served.asked.length === 2);
+  await until(() => served.reads.length === 2);
   client.destroy();
   await until(() => accepted.destroyed);
   served.release();

@@ -193,13 +193,13 @@ describe('the metrics', () => {
 
   it('count an answer even if its client has disconnected', async () => {
     const clusters = await memoryClusters();
-    const asked = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     await using api = await testApi({
       clusters: {
         ...clusters,
         async clusters(organizationId) {
-          asked.resolve();
+          received.resolve();
           await left.promise;
           return clusters.clusters(organizationId);
         },
@@ -210,7 +210,7 @@ describe('the metrics', () => {
       new Promise<number>((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     const socket = connect(port, '127.0.0.1');
     socket.write(`GET /v1/clusters HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${api.token}\r\n\r\n`);
-    await asked.promise;
+    await received.promise;
     socket.destroy();
     await until(async () => (await connections()) === 0);
     left.resolve();

@@ -32,29 +32,29 @@ it('contains no token, wherever a client writes it and whatever fails', async ()
     organizationId: scene.sample.a,
     scopes: [...scopes],
   });
-  const ask = (query: string, headers: Record<string, string> = {}) =>
+  const send = (query: string, headers: Record<string, string> = {}) =>
     fetch(`${url}${query}`, { headers: { authorization: `Bearer ${token}`, ...headers } });
   const events = { accept: 'text/event-stream' };
 
-  const { next } = (await (await ask('')).json()) as { next: string };
-  const stream = await ask('', events);
+  const { next } = (await (await send('')).json()) as { next: string };
+  const stream = await send('', events);
   const statuses = [
-    await ask(`?token=${token}`),
-    await ask(`?after=${token}`),
-    await ask(`?after=${next}`, { 'x-request-id': 'mine', cookie: `token=${token}` }),
-    await ask('', { ...events, 'last-event-id': token }),
+    await send(`?token=${token}`),
+    await send(`?after=${token}`),
+    await send(`?after=${next}`, { 'x-request-id': 'mine', cookie: `token=${token}` }),
+    await send('', { ...events, 'last-event-id': token }),
     await fetch(`${url}/${token}`),
     await fetch(url, { headers: { authorization: `Bearer ${token}x` } }),
   ].map(({ status }) => status);
   expect(statuses).toEqual([400, 400, 200, 400, 401, 401]);
   await database.refuse();
-  await until(async () => (await ask(`?after=${next}`)).status === 503);
+  await until(async () => (await send(`?after=${next}`)).status === 503);
   await database.heal();
-  await until(async () => (await ask(`?after=${next}`)).status === 200);
+  await until(async () => (await send(`?after=${next}`)).status === 200);
   await revokeToken(scene.store.db, id);
   await scene.publisher.publishDirty();
   await stream.text();
-  expect((await ask('')).status).toBe(401);
+  expect((await send('')).status).toBe(401);
   await until(
     () => reader.output().includes('"route":"/v1/changes"') && reader.output().includes('"status":503'),
   );

@@ -134,7 +134,7 @@ describe('the hot path', () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
     await using hot = await serve(reader);
-    const ask = async (target: string) => {
+    const fetchTarget = async (target: string) => {
       const [answer] = await converse(hot.port, [
         { method: 'GET', target, headers: [`Authorization: Bearer ${text}`] },
       ]);
@@ -142,22 +142,23 @@ describe('the hot path', () => {
     };
     const machine = `/v1/machines/${scene.sample.small}`;
     for (const target of [machine, '/v1/clusters/cluster-test'])
-      for (let i = 0; i < 3; i++) await ask(target);
+      for (let i = 0; i < 3; i++) await fetchTarget(target);
     expect(hot.hotAnswers()).toBe(2);
     await reprice(scene.sql, scene.sample.small, '0.5');
     await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
     await scene.publisher.publishDirty();
-    await until(async () => JSON.parse((await ask(machine))?.body ?? '').price === 0.5);
+    await until(async () => JSON.parse((await fetchTarget(machine))?.body ?? '').price === 0.5);
     await until(
-      async () => JSON.parse((await ask('/v1/clusters/cluster-test'))?.body ?? '').status === 'Stopped',
+      async () =>
+        JSON.parse((await fetchTarget('/v1/clusters/cluster-test'))?.body ?? '').status === 'Stopped',
     );
     await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
     await scene.publisher.publishDirty();
     await until(async () => {
       await reader.link.poll();
       const before = hot.hotAnswers();
-      const told = header(await ask(machine), 'fleetbook-as-of') === '2026-02-03T04:05:06.789Z';
-      return told && hot.hotAnswers() > before;
+      const isNew = header(await fetchTarget(machine), 'fleetbook-as-of') === '2026-02-03T04:05:06.789Z';
+      return isNew && hot.hotAnswers() > before;
     });
   });
 

@@ -26,7 +26,7 @@ async function start(options: Partial<ReaderOptions> = {}) {
   });
   const port = await listen(app);
   const { provider, region, emptyRegion, small } = scene.sample;
-  const asked = {
+  const paths = {
     region: [`/v1/machines?provider=${provider}&region=${region}`, tokenOfA],
     machine: [`/v1/machines/${small}`, tokenOfA],
     otherRegion: [`/v1/machines?provider=${provider}&region=${emptyRegion}`, tokenOfA],
@@ -35,23 +35,23 @@ async function start(options: Partial<ReaderOptions> = {}) {
     clusterOfA: ['/v1/clusters/cluster-test', tokenOfA],
     clustersOfB: ['/v1/clusters', tokenOfB],
   } as const;
-  type What = keyof typeof asked;
-  const ask = async (what: What) => {
-    const [target, { token }] = asked[what];
+  type What = keyof typeof paths;
+  const fetchWhat = async (what: What) => {
+    const [target, { token }] = paths[what];
     const request = { method: 'GET', target, headers: [`Authorization: Bearer ${token}`] };
     const [answer] = await converse(port, [request]);
     return answer ?? expect.unreachable('no answer');
   };
-  const names = Object.keys(asked) as What[];
+  const names = Object.keys(paths) as What[];
   return {
     reader,
-    ask,
+    fetchWhat,
     names,
     /** Repeats the request until the response cache answers. */
     cache: (what: What) =>
       until(async () => {
         const before = reader.responses.hits;
-        const answer = await ask(what);
+        const answer = await fetchWhat(what);
         return reader.responses.hits > before && answer;
       }),
     /** Returns those that the response cache answers at their next request. */
@@ -59,7 +59,7 @@ async function start(options: Partial<ReaderOptions> = {}) {
       const found: What[] = [];
       for (const what of wanted) {
         const before = reader.responses.hits;
-        await ask(what);
+        await fetchWhat(what);
         if (reader.responses.hits > before) found.push(what);
       }
       return found;
@@ -98,12 +98,12 @@ it('a publication invalidates only the responses of its document', async () => {
 it('a repeated read of a source changes a header field and invalidates no response', async () => {
   await using api = await start({ pollMs: 60_000 });
   for (const what of api.names) await api.cache(what);
-  const before = await api.ask('machine');
+  const before = await api.fetchWhat('machine');
   await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
   await scene.publisher.publishDirty();
   await api.reader.link.poll();
   expect(await api.cached()).toEqual(api.names);
-  const after = await api.ask('machine');
+  const after = await api.fetchWhat('machine');
   expect(header(after, 'fleetbook-as-of')).toBe('2026-02-03T04:05:06.789Z');
   expect([after.body, header(after, 'etag')]).toEqual([before.body, header(before, 'etag')]);
 });

@@ -75,7 +75,7 @@ function acceptedBy(server: Server): Map<number | undefined, Socket> {
   return sockets;
 }
 
-async function ask(api: ChangesApi, port: number, requests: readonly string[]) {
+async function connectClient(api: ChangesApi, port: number, requests: readonly string[]) {
   const sockets = acceptedBy(api.app.server);
   const client = connect({ port, host: '127.0.0.1' }).on('error', () => {});
   const server = await until(() => sockets.get(client.localPort));
@@ -119,7 +119,7 @@ describe('a client that leaves', () => {
     let reached = 0;
     for (let step = 1; !isOver; step++) {
       steps.at(step);
-      const client = await ask(api, port, [kind(bearer, end)]);
+      const client = await connectClient(api, port, [kind(bearer, end)]);
       await until(() => steps.isReached() || api.reader.feed.size === 1);
       isOver = !steps.isReached();
       if (!isOver) reached = step;
@@ -140,7 +140,7 @@ describe('a client that leaves', () => {
     const bearer = await token();
     const request = KINDS['a stream'](bearer);
     for (let i = 0; i < 3; i++) {
-      const client = await ask(api, portOf(api), [request, request]);
+      const client = await connectClient(api, portOf(api), [request, request]);
       await until(() => api.reader.feed.size === 2);
       await client.leave();
       await until(() => api.reader.feed.size === 0);
@@ -167,13 +167,13 @@ describe('a client that leaves', () => {
           const clients = await Promise.all(
             all.map(async ({ kind, by, leaves }) => ({
               leaves,
-              asked: await ask(api, port, [kind(tokens[by] ?? '', end)]),
+              connected: await connectClient(api, port, [kind(tokens[by] ?? '', end)]),
             })),
           );
           await until(() => steps.isReached() || api.reader.feed.size > 0 || all.length === 0);
-          for (const { leaves, asked } of clients) if (leaves) await asked.leave();
+          for (const { leaves, connected } of clients) if (leaves) await connected.leave();
           steps.release();
-          for (const { leaves, asked } of clients) if (!leaves) await asked.leave();
+          for (const { leaves, connected } of clients) if (!leaves) await connected.leave();
           await until(() => steps.isCalm());
           const streams = await Promise.all(
             Array.from({ length: 16 }, (_, i) =>

@@ -93,13 +93,13 @@ describe('a stream of changes', () => {
     await until(() => first.seen.text.includes('event: machine.repriced'));
     const pages = vi.spyOn(api.reader.feed.reads, 'page');
     const beginnings = vi.spyOn(api.reader.feed.reads, 'beginning');
-    const anew = await api.stream(bearer);
+    const restarted = await api.stream(bearer);
     expect(beginnings).toHaveBeenCalledOnce();
     const last = /id: (\S+)\nevent: machine.added/.exec(first.seen.text)?.[1] ?? '';
     const back = await api.stream(bearer, { 'last-event-id': last });
-    await until(() => [anew, back].every(({ seen }) => seen.text.includes('event: machine.repriced')));
+    await until(() => [restarted, back].every(({ seen }) => seen.text.includes('event: machine.repriced')));
     const eventsOf = (text: string) => text.match(/^event: .*$/gm);
-    expect(eventsOf(anew.seen.text)).toEqual(eventsOf(first.seen.text));
+    expect(eventsOf(restarted.seen.text)).toEqual(eventsOf(first.seen.text));
     expect(back.seen.text.slice(back.seen.text.indexOf('event:'))).toBe(
       first.seen.text.slice(first.seen.text.indexOf('event:', first.seen.text.indexOf(last) + 60)),
     );
@@ -171,8 +171,8 @@ describe('a stream of changes', () => {
     const { seen } = await api.stream(bearer);
     await until(() => api.reader.feed.size === 1);
     await reprice(scene.sql, scene.sample.big, '0.7');
-    const nobody = { status: 'end', on: () => {} };
-    const apart = feedPublisher(scene.store.db, nobody as never);
+    const endedClient = { status: 'end', on: () => {} };
+    const apart = feedPublisher(scene.store.db, endedClient as never);
     await expect(apart.publishDirty()).rejects.toThrow();
     await until(() => seen.text.includes('machine.repriced'));
   });

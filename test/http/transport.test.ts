@@ -201,7 +201,7 @@ describe('closing', () => {
     for (const agent of agents) agent.destroy();
   });
 
-  function ask(
+  function sendRequest(
     agent: Agent,
     at: number,
     token: string,
@@ -254,12 +254,12 @@ describe('closing', () => {
     agents.push(agent);
     const silent: Socket = connect({ port: at, host: '127.0.0.1' });
     await once(silent, 'connect');
-    const silentGone = once(silent, 'close');
-    const answer = ask(agent, at, held.token);
+    const silentClosed = once(silent, 'close');
+    const answer = sendRequest(agent, at, held.token);
     await arrived.promise;
     const closed = held.app.close();
-    await silentGone;
-    await expect(ask(new Agent(), at, held.token)).rejects.toThrow('ECONNREFUSED');
+    await silentClosed;
+    await expect(sendRequest(new Agent(), at, held.token)).rejects.toThrow('ECONNREFUSED');
     released.resolve();
     expect((await answer).status).toBe(200);
     await closed;
@@ -331,7 +331,7 @@ describe('closing', () => {
       clusters: { clusters: () => new Promise(() => {}), cluster: async () => undefined },
     });
     const at = await listen(hanging.app);
-    const cut = expect(ask(new Agent(), at, hanging.token)).rejects.toThrow();
+    const cut = expect(sendRequest(new Agent(), at, hanging.token)).rejects.toThrow();
     await once(hanging.app.server, 'request');
     await hanging.app.close();
     await cut;

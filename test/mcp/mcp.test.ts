@@ -79,13 +79,13 @@ async function model(token: string, url = address): Promise<Model> {
 }
 
 describe('the tools', () => {
-  let asked: Model;
+  let described: Model;
   beforeAll(async () => {
-    asked = opened.use(await model(published.token));
+    described = opened.use(await model(published.token));
   });
 
   it('only read, reject unknown arguments, and describe their results', async () => {
-    const { tools } = await asked.client.listTools();
+    const { tools } = await described.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
       'search_machines',
       'recommend_machine',
@@ -99,27 +99,27 @@ describe('the tools', () => {
       expect(outputSchema, name).toMatchObject({ type: 'object' });
       expect(description?.length, name).toBeGreaterThan(40);
     }
-    const { error } = await asked.call('search_machines', { colour: 'red' });
+    const { error } = await described.call('search_machines', { colour: 'red' });
     expect(error).toContain('colour');
   });
 
   it('list the token’s clusters, and return one', async () => {
-    const { data } = await asked.call('list_clusters');
+    const { data } = await described.call('list_clusters');
     const { clusters } = data as { clusters: { slug: string }[] };
     const own = await fetch(`${address}/v1/clusters`, {
       headers: { authorization: `Bearer ${published.token}` },
     });
     expect(clusters).toEqual(await own.json());
     expect(clusters.length).toBeGreaterThan(0);
-    const one = await asked.call('get_cluster', { slug: 'cluster-test' });
+    const one = await described.call('get_cluster', { slug: 'cluster-test' });
     expect(one.data).toMatchObject({ cluster: clusters.find(({ slug }) => slug === 'cluster-test') });
-    const none = await asked.call('get_cluster', { slug: '../machines' });
+    const none = await described.call('get_cluster', { slug: '../machines' });
     expect(none.error).toBe('Not found: There is nothing here that this token may read.');
   });
 
   it('search with names instead of ids, and with prices per hour', async () => {
     const [provider] = (await (await api('/v1/providers')).json()) as { id: number; name: string }[];
-    const { data } = await asked.call('search_machines', {
+    const { data } = await described.call('search_machines', {
       min_cpu: 4,
       providers: [provider?.name.toUpperCase()],
       max_price_per_hour: 0.6,
@@ -144,12 +144,12 @@ describe('the tools', () => {
       currency: answer.headers.get('fleetbook-currency'),
       as_of: answer.headers.get('fleetbook-as-of'),
     });
-    const { error } = await asked.call('search_machines', { providers: ['Nimbus'] });
+    const { error } = await described.call('search_machines', { providers: ['Nimbus'] });
     expect(error).toBe(`There is no provider "Nimbus". There are: ${provider?.name}.`);
   });
 
   it('recommend matching machines, with their cost', async () => {
-    const { data } = await asked.call('recommend_machine', {
+    const { data } = await described.call('recommend_machine', {
       cpu: 3,
       ram: 8,
       ram_unit: 'Decimal',
@@ -172,16 +172,16 @@ describe('the tools', () => {
   it('compare a machine with others, and list their past prices', async () => {
     const id = published.sample.small;
     const own = (await (await api(`/v1/machines/${id}`)).json()) as { price: number };
-    const { data } = await asked.call('compare_prices', { machine_id: id });
+    const { data } = await described.call('compare_prices', { machine_id: id });
     const { offers } = data as {
       offers: { machine: { id: number }; times_cheapest: number; history?: unknown }[];
     };
     expect(offers[0]?.machine).toMatchObject(own);
     expect(offers[0]?.history).toEqual(await (await api(`/v1/machines/${id}/prices`)).json());
     expect(Math.min(...offers.map(({ times_cheapest }) => times_cheapest))).toBe(1);
-    const both = await asked.call('compare_prices', { machine_id: id, cpu: 2 });
+    const both = await described.call('compare_prices', { machine_id: id, cpu: 2 });
     expect(both.error).toBe('Give machine_id, or cpu and ram, but not both.');
-    const half = await asked.call('compare_prices', { cpu: 2 });
+    const half = await described.call('compare_prices', { cpu: 2 });
     expect(half.error).toBe('Give machine_id, or both cpu and ram.');
   });
 });
@@ -229,16 +229,16 @@ describe('the process', () => {
     const child = spawn(process.execPath, [CLI, 'mcp'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
     opened.defer(() => void child.kill('SIGKILL'));
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    const ask = async (message: object) => {
+    const send = async (message: object) => {
       child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
       return JSON.parse((await lines.next()).value ?? '') as { id: number; result: object };
     };
     const clientInfo = { name: 'raw', version: '1' };
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
-    const { result } = await ask({ id: 1, method: 'initialize', params });
+    const { result } = await send({ id: 1, method: 'initialize', params });
     expect(result).toMatchObject({ serverInfo: { name: 'fleetbook', version: VERSION } });
     child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
-    expect((await ask({ id: 2, method: 'ping' })).id).toBe(2);
+    expect((await send({ id: 2, method: 'ping' })).id).toBe(2);
     const exited = once(child, 'exit');
     child.stdin.end();
     expect(await exited).toEqual([0, null]);

@@ -14,7 +14,7 @@ import { scrapePrograms } from './scraped.ts';
 const program = onPath('promtool');
 const hasPromtool = needs(program !== undefined, PROMTOOL);
 const scraped = await scrapePrograms();
-const told = labelsTold(scraped.worker + scraped.api);
+const knownLabels = labelsOf(scraped.worker + scraped.api);
 
 /** Series and labels that Prometheus adds itself. */
 const OF_PROMETHEUS = new Map([['up', new Set<string>()]]);
@@ -22,11 +22,11 @@ const LABELS_OF_PROMETHEUS = ['job', 'instance'];
 
 function promtool(args: readonly string[], input = '') {
   const { status, stdout, stderr } = spawnSync(program ?? '', [...args], { input, encoding: 'utf8' });
-  return { status, said: stdout + stderr };
+  return { status, output: stdout + stderr };
 }
 
 /** Each series of a page with its labels; no labels for a series without a value yet. */
-function labelsTold(page: string): Map<string, Set<string>> {
+function labelsOf(page: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name = '', type] of page.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
     const names = type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name];
@@ -37,13 +37,13 @@ function labelsTold(page: string): Map<string, Set<string>> {
   return found;
 }
 
-interface Asked {
+interface Selector {
   readonly name: string;
   readonly labels: readonly string[];
 }
 
 /** The series of an expression, with the labels of its selectors. */
-function asked(expr: string): Asked[] {
+function selectorsOf(expr: string): Selector[] {
   return [...expr.matchAll(/\b(up|(?:fleetbook|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', chosen = '']) => ({
       name,
@@ -54,8 +54,8 @@ function asked(expr: string): Asked[] {
 
 /** Returns the problems of an expression: unknown series and labels. */
 function problems(expr: string): string[] {
-  const series = asked(expr);
-  const known = (name: string) => told.get(name) ?? OF_PROMETHEUS.get(name);
+  const series = selectorsOf(expr);
+  const known = (name: string) => knownLabels.get(name) ?? OF_PROMETHEUS.get(name);
   const grouped = [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
     list.split(',').map((label) => label.trim()),
   );
@@ -81,7 +81,7 @@ describe('the metrics of the real programs', () => {
     'of the %s have names and help texts that Prometheus accepts',
     hasPromtool,
     (page) => {
-      expect(promtool(['check', 'metrics'], scraped[page])).toEqual({ status: 0, said: '' });
+      expect(promtool(['check', 'metrics'], scraped[page])).toEqual({ status: 0, output: '' });
     },
   );
 
@@ -100,7 +100,7 @@ describe('the alert rules', () => {
   it.each(alertRules().map(({ alert, expr }) => [alert, expr] as const))(
     '%s: uses series of the programs',
     (_, expr) => {
-      expect(asked(expr)).not.toEqual([]);
+      expect(selectorsOf(expr)).not.toEqual([]);
       expect(problems(expr)).toEqual([]);
     },
   );
@@ -115,14 +115,14 @@ describe('the alert rules', () => {
 
   it('are valid, and fire when they should', hasPromtool, () => {
     expect(promtool(['check', 'rules', inPackage(RULES_FILE)])).toMatchObject({ status: 0 });
-    const { status, said } = promtool(['test', 'rules', inPackage(RULE_TESTS_FILE)]);
-    expect(status, said).toBe(0);
+    const { status, output } = promtool(['test', 'rules', inPackage(RULE_TESTS_FILE)]);
+    expect(status, output).toBe(0);
   });
 });
 
 describe('the dashboard', () => {
   it.each(queries)('%s: uses series of the programs', (_, expr) => {
-    expect(asked(expr)).not.toEqual([]);
+    expect(selectorsOf(expr)).not.toEqual([]);
     expect(problems(expr)).toEqual([]);
   });
 
@@ -135,8 +135,8 @@ describe('the dashboard', () => {
     }));
     // JSON is YAML.
     writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
-    const { status, said } = promtool(['check', 'rules', file]);
-    expect(status, said).toBe(0);
-    expect(said).toContain(`${queries.length} rules found`);
+    const { status, output } = promtool(['check', 'rules', file]);
+    expect(status, output).toBe(0);
+    expect(output).toContain(`${queries.length} rules found`);
   });
 });

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /** Reads the metrics at a chosen time. */
-function looking(waitMs?: number) {
+function gaugeReader(waitMs?: number) {
   const registry = new Registry();
   let at = 0;
   addQueueGauges(registry, [queue], { now: () => at, ...(waitMs !== undefined && { waitMs }) });
@@ -49,15 +49,15 @@ function looking(waitMs?: number) {
 }
 
 it('has the number of jobs in each state, and the time of the oldest one', async () => {
-  const look = looking();
-  const empty = await look(Date.now());
+  const gauges = gaugeReader();
+  const empty = await gauges(Date.now());
   expect([empty.jobs('waiting'), empty.oldest('waiting'), empty.oldest('active')]).toEqual([0, 0, 0]);
   expect([empty.paused, empty.reachable]).toEqual([0, 1]);
 
   const first = await queue.add('one', {}, { timestamp: 1_000_000 });
   await queue.add('two', {}, { timestamp: 1_060_000 });
   await queue.add('later', {}, { delay: 3_600_000 });
-  const waiting = await look(1_090_000);
+  const waiting = await gauges(1_090_000);
   expect([waiting.jobs('waiting'), waiting.jobs('delayed'), waiting.jobs('active')]).toEqual([2, 1, 0]);
   expect(waiting.oldest('waiting')).toBe(90);
 
@@ -66,17 +66,17 @@ it('has the number of jobs in each state, and the time of the oldest one', async
   stopping.push(() => worker.close(), resolve);
   await until(async () => (await queue.getActiveCount()) === 1);
   const processedOn = (await queue.getJob(first.id ?? ''))?.processedOn ?? 0;
-  const running = await look(processedOn + 5000);
+  const running = await gauges(processedOn + 5000);
   expect([running.jobs('waiting'), running.jobs('active')]).toEqual([1, 1]);
   expect(running.oldest('active')).toBe(5);
   resolve();
   await until(async () => (await queue.getCompletedCount()) === 2);
-  const done = await look(Date.now());
+  const done = await gauges(Date.now());
   expect([done.jobs('completed'), done.jobs('waiting'), done.oldest('waiting')]).toEqual([2, 0, 0]);
 });
 
 it('counts the time of a retried job from the first scrape that finds it waiting', async () => {
-  const look = looking();
+  const gauges = gaugeReader();
   const job = await queue.add('again', {}, { timestamp: 1_000_000, attempts: 2, backoff: 3_600_000 });
   const worker = new Worker('sync', () => Promise.reject(new Error('not yet')), {
     connection: consumer,
@@ -87,23 +87,23 @@ it('counts the time of a retried job from the first scrape that finds it waiting
   await worker.close();
   await job.promote();
   const found = Date.now();
-  expect((await look(found)).oldest('waiting')).toBe(0);
-  expect((await look(found + 30_000)).oldest('waiting')).toBe(30);
+  expect((await gauges(found)).oldest('waiting')).toBe(0);
+  expect((await gauges(found + 30_000)).oldest('waiting')).toBe(30);
 });
 
 it('has the state of a paused queue', async () => {
   await queue.pause();
   stopping.push(() => queue.resume());
-  expect((await looking()(Date.now())).paused).toBe(1);
+  expect((await gaugeReader()(Date.now())).paused).toBe(1);
 });
 
 it('has no series of jobs while Redis does not answer, and fails no scrape', async () => {
-  const look = looking(200);
-  expect((await look(Date.now())).reachable).toBe(1);
+  const gauges = gaugeReader(200);
+  expect((await gauges(Date.now())).reachable).toBe(1);
   await redis.kill();
   await until(() => producer.status !== 'ready');
-  const away = await look(Date.now());
+  const away = await gauges(Date.now());
   expect([away.reachable, away.jobs('waiting'), away.paused]).toEqual([0, undefined, undefined]);
   await redis.restart();
-  await until(async () => (await look(Date.now())).reachable === 1);
+  await until(async () => (await gauges(Date.now())).reachable === 1);
 });

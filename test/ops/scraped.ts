@@ -7,7 +7,7 @@ import { createOrganization } from '../../src/db/organizations.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { freePort } from '../../src/processes/port.ts';
-import { moodyUpstream } from '../support/moody-upstream.ts';
+import { faultyUpstream } from '../support/faulty-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -34,7 +34,7 @@ export async function scrapePrograms(): Promise<Scraped> {
   const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-scraped-')));
   const db = opened.use(await createDatabase());
   const redis = opened.use(await startTestRedis());
-  const upstream = opened.use(await moodyUpstream());
+  const upstream = opened.use(await faultyUpstream());
   const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 1 }));
   const { slug, name } = SAMPLE_ORGANIZATION;
   const organization = await createOrganization(store.db, slug, name);
@@ -42,7 +42,7 @@ export async function scrapePrograms(): Promise<Scraped> {
     organizationId: organization?.id ?? 0,
     scopes: ['clusters:read', 'machines:read'],
   });
-  upstream.moods.linode = { status: 404 };
+  upstream.behaviours.linode = { status: 404 };
   const env = {
     PATH: process.env.PATH,
     DATABASE_URL: db.url,
@@ -79,12 +79,12 @@ export async function scrapePrograms(): Promise<Scraped> {
   };
   /** Reads a page until it contains all of these. */
   const readUntil = async (opsPort: number, ...wanted: readonly RegExp[]) => {
-    const says = async () => {
+    const readPage = async () => {
       const text = await read(opsPort);
       return wanted.every((each) => each.test(text)) && text;
     };
     try {
-      return await until(says);
+      return await until(readPage);
     } catch (error) {
       throw new Error(`the programs say:\n${work.output()}${serve.output()}`, { cause: error });
     }
@@ -102,18 +102,18 @@ export async function scrapePrograms(): Promise<Scraped> {
     /^fleetbook_queue_jobs\{/m,
   );
   await readUntil(serveOps, /^fleetbook_serve_processes_ready\{.*\} 2$/m);
-  const ask = (path: string, authorization = `Bearer ${token}`) =>
+  const fetchPath = (path: string, authorization = `Bearer ${token}`) =>
     fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization } });
   for (let i = 0; i < 4; i += 1) {
-    await (await ask('/v1/clusters')).text();
-    await (await ask('/v1/providers')).text();
-    await (await ask('/v1/clusters', 'Bearer a-guess')).text();
+    await (await fetchPath('/v1/clusters')).text();
+    await (await fetchPath('/v1/providers')).text();
+    await (await fetchPath('/v1/clusters', 'Bearer a-guess')).text();
   }
   // A waiting request has a separate histogram. It waits only if there are no more changes.
   let after: string | undefined;
   await until(async () => {
     const isFirst = after === undefined;
-    const answer = await ask(isFirst ? '/v1/changes' : `/v1/changes?wait=1&after=${after}`);
+    const answer = await fetchPath(isFirst ? '/v1/changes' : `/v1/changes?wait=1&after=${after}`);
     const page = (await answer.json()) as { changes: unknown[]; next: string };
     after = page.next;
     return !isFirst && page.changes.length === 0;

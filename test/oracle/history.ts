@@ -150,11 +150,11 @@ class History {
     const lanes = world.readers.flatMap((reader, r) =>
       Array.from({ length: LANES }, async (_, lane) => {
         const random = randomOf(this.#seed + 100 * this.#rounds + 10 * r + lane);
-        for (let asked = 0; asked < ROUND / LANES; asked++) {
+        for (let sent = 0; sent < ROUND / LANES; sent++) {
           const token = cyclic(this.#model.tokens, wholeNumber(random, 1000));
           const question = questionOf(this.#model, token, random);
           if (!reader.canAnswer(question)) continue;
-          const { status, tier } = await reader.ask(question, token);
+          const { status, tier } = await reader.sendQuestion(question, token);
           count(this.#tally.answers, status);
           if (tier !== undefined) count(this.#tally.tiers, tier);
         }
@@ -204,7 +204,7 @@ class History {
       for (const token of this.#model.tokens) {
         for (const question of everyList(this.#model, token)) {
           if (!reader.canAnswer(question)) continue;
-          const { status, body } = await reader.ask(question, token);
+          const { status, body } = await reader.sendQuestion(question, token);
           const wanted = finalAnswer(this.#model, question, token);
           if (status !== wanted.status || (wanted.body !== undefined && body !== wanted.body))
             throw new Error(

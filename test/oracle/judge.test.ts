@@ -37,10 +37,10 @@ beforeEach(() => {
   };
 });
 
-const REGION: Question = { asks: 'region', code: 'r0', path: '/v1/machines' };
-const MACHINE: Question = { asks: 'machine', key: 'r0/m1', path: '/v1/machines/2' };
+const REGION: Question = { about: 'region', code: 'r0', path: '/v1/machines' };
+const MACHINE: Question = { about: 'machine', key: 'r0/m1', path: '/v1/machines/2' };
 const clusters = (): Question => ({
-  asks: 'clusters',
+  about: 'clusters',
   organization: token.organization,
   path: '/v1/clusters',
 });

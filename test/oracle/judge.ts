@@ -129,11 +129,11 @@ export class Judge {
     if (status === 401) return this.#refusal(ticket);
     const badToken = this.#acceptance(ticket);
     if (badToken !== undefined) return badToken;
-    const isOfClusters = question.asks === 'clusters' || question.asks === 'cluster';
+    const isOfClusters = question.about === 'clusters' || question.about === 'cluster';
     if (status === 403) return isOfClusters && !token.seesClusters ? undefined : 'it is forbidden';
     if (isOfClusters && !token.seesClusters) return `without the scope the answer was ${status}`;
     if (status !== 200 && status !== 404) return `the status is ${status}: ${answer.body}`;
-    if (status === 404 && question.asks !== 'machine' && question.asks !== 'cluster')
+    if (status === 404 && question.about !== 'machine' && question.about !== 'cluster')
       return 'a list was not found';
     const range = isOfClusters ? this.#clusters(ticket, answer) : this.#machines(ticket, answer);
     if (typeof range === 'string') return range;
@@ -173,12 +173,12 @@ export class Judge {
   /** Returns the states that the answer may show, or the fault as text. */
   #machines({ question, floor }: Ticket, { status, body }: Answer): Range | string {
     const model = this.#model;
-    const isOfRegion = question.asks === 'region' || question.asks === 'search';
+    const isOfRegion = question.about === 'region' || question.about === 'search';
     if (isOfRegion) learnIds(model, question.code, body);
     const text = (index: number) =>
       isOfRegion
         ? model.region(question.code, index)
-        : question.asks === 'machine'
+        : question.about === 'machine'
           ? model.machine(question.key, index)
           : undefined;
     const wanted = status === 404 ? undefined : body;
@@ -194,12 +194,12 @@ export class Judge {
   }
 
   #clusters({ question, floor, gone }: Ticket, { status, body }: Answer): Range | string {
-    if (question.asks !== 'clusters' && question.asks !== 'cluster') return 'unreachable';
+    if (question.about !== 'clusters' && question.about !== 'cluster') return 'unreachable';
     const { organization } = question;
     const shown = status === 404 ? new Map<string, string>() : shownClusters(question, body);
     if (typeof shown === 'string') return shown;
     if (shown.size > 0 && gone.has(organization.slug)) return 'a deleted organization came back';
-    const slugs = question.asks === 'cluster' ? [question.slug] : SLUGS;
+    const slugs = question.about === 'cluster' ? [question.slug] : SLUGS;
     const fits = (index: number) =>
       slugs.every((slug) => this.#fits(`${organization.slug}/${slug}`, index, shown.get(slug), gone));
     const range = rangeOf(this.#model.clusters, floor, fits);
@@ -232,7 +232,7 @@ export class Judge {
     { asOf, tier }: Answer,
     { oldest, newest }: Range,
   ): string | undefined {
-    const kind = question.asks === 'clusters' || question.asks === 'cluster' ? 'clusters' : 'machines';
+    const kind = question.about === 'clusters' || question.about === 'cluster' ? 'clusters' : 'machines';
     const feed: Feed<unknown> = this.#model[kind];
     const document = documentOf(question);
     this.#floors.raise(document, Math.max(oldest, floor));
@@ -252,7 +252,7 @@ export class Judge {
 
 /** Returns the document of a question: its answers have one version. */
 function documentOf(question: Question): string {
-  switch (question.asks) {
+  switch (question.about) {
     case 'region':
       return `region ${question.code}`;
     // The index of all machines gets a publication a moment later than the list.
@@ -287,10 +287,13 @@ function learnIds(model: Model, code: string, body: string): void {
 /** Returns the clusters by slug as JSON, or a text if the answer is no list of clusters in order. */
 function shownClusters(question: Question, body: string): Map<string, string> | string {
   const found = parsed(body);
-  const list = (question.asks === 'clusters' ? found : [found]) as { slug?: unknown; created_at?: unknown }[];
+  const list = (question.about === 'clusters' ? found : [found]) as {
+    slug?: unknown;
+    created_at?: unknown;
+  }[];
   if (!Array.isArray(list)) return `it is no list: ${body}`;
   const texts = list.map((each) => JSON.stringify(each));
-  if (body !== (question.asks === 'clusters' ? `[${texts.join(',')}]` : texts[0]))
+  if (body !== (question.about === 'clusters' ? `[${texts.join(',')}]` : texts[0]))
     return `it has other bytes: ${body}`;
   const order = list.map(({ created_at }) => String(created_at));
   if (order.some((at, i) => i > 0 && at <= String(order[i - 1]))) return `it is out of order: ${body}`;

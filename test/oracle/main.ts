@@ -103,8 +103,8 @@ async function testProduct(): Promise<void> {
     } catch (error) {
       if (!(error instanceof HistoryFailed)) throw error;
       process.exitCode = 1;
-      await tellFailure(servers, seed, only, error);
-      tell(done, tally, { seed, problem: error.message });
+      await printFailure(servers, seed, only, error);
+      printResult(done, tally, { seed, problem: error.message });
       return;
     }
     done += 1;
@@ -113,10 +113,10 @@ async function testProduct(): Promise<void> {
         `seed ${seed}: ${operationsOf(seed).length} operations, ${((performance.now() - began) / 1000).toFixed(1)} s`,
       );
   }
-  tell(done, tally, undefined);
+  printResult(done, tally, undefined);
 }
 
-async function tellFailure(
+async function printFailure(
   servers: Servers,
   seed: number,
   only: readonly number[] | undefined,
@@ -124,7 +124,7 @@ async function tellFailure(
 ): Promise<void> {
   if (values.json) return;
   say(`seed ${seed} failed; again: npm run test:oracle -- --seed ${seed} --histories 1`);
-  tellSteps(failure);
+  printSteps(failure);
   const minutes = numberOf('shrink', 10);
   if (minutes === 0 || only) return;
   const operations = operationsOf(seed);
@@ -134,15 +134,19 @@ async function tellFailure(
   );
   for (const index of shrunk.only)
     say(`  ${index}. ${shownOperation(operations[index] as (typeof operations)[0])}`);
-  tellSteps(shrunk.failure);
+  printSteps(shrunk.failure);
 }
 
-function tellSteps(failure: HistoryFailed): void {
+function printSteps(failure: HistoryFailed): void {
   say(failure.message);
   for (const step of failure.steps) say(`  ${step}`);
 }
 
-function tell(histories: number, tally: Tally, failed: { seed: number; problem: string } | undefined): void {
+function printResult(
+  histories: number,
+  tally: Tally,
+  failed: { seed: number; problem: string } | undefined,
+): void {
   const answers = Object.values(tally.answers).reduce((sum, each) => sum + each, 0);
   if (values.json) say(JSON.stringify({ histories, ...tally, ...(failed && { failed }) }));
   else

@@ -3,13 +3,13 @@ import { type Agent, request } from 'node:http';
 import type { Organization, Token } from './model.ts';
 
 export type Question =
-  | { readonly asks: 'region'; readonly code: string; readonly path: string }
+  | { readonly about: 'region'; readonly code: string; readonly path: string }
   /** The machines of a region by a search. The answer is converted to a list. */
-  | { readonly asks: 'search'; readonly code: string; readonly path: string }
-  | { readonly asks: 'machine'; readonly key: string; readonly path: string }
-  | { readonly asks: 'clusters'; readonly organization: Organization; readonly path: string }
+  | { readonly about: 'search'; readonly code: string; readonly path: string }
+  | { readonly about: 'machine'; readonly key: string; readonly path: string }
+  | { readonly about: 'clusters'; readonly organization: Organization; readonly path: string }
   | {
-      readonly asks: 'cluster';
+      readonly about: 'cluster';
       readonly organization: Organization;
       readonly slug: string;
       readonly path: string;
@@ -28,9 +28,14 @@ export interface Answer {
 const DEADLINE_MS = 15_000;
 
 /** Never rejects. */
-export async function ask(agent: Agent, url: string, question: Question, token: Token): Promise<Answer> {
+export async function sendQuestion(
+  agent: Agent,
+  url: string,
+  question: Question,
+  token: Token,
+): Promise<Answer> {
   const answer = await get(agent, url, question.path, token);
-  const isFound = question.asks === 'search' && answer.status === 200;
+  const isFound = question.about === 'search' && answer.status === 200;
   return isFound ? { ...answer, body: foundBy(answer.body) } : answer;
 }
 
@@ -39,7 +44,7 @@ export function get(agent: Agent, url: string, path: string, { text }: Token): P
   const { promise, resolve } = Promise.withResolvers<Answer>();
   const none = (error: Error) =>
     resolve({ status: 0, tier: undefined, asOf: undefined, retryAfter: undefined, body: error.message });
-  const asked = request(
+  const sent = request(
     url + path,
     { agent, timeout: DEADLINE_MS, headers: { authorization: `Bearer ${text}` } },
     (response) => {
@@ -63,9 +68,9 @@ export function get(agent: Agent, url: string, path: string, { text }: Token): P
       });
     },
   );
-  asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
-  asked.on('error', none);
-  asked.end();
+  sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
+  sent.on('error', none);
+  sent.end();
   return promise;
 }
 

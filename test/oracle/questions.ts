@@ -10,27 +10,27 @@ export function questionOf(model: Model, { organization }: Token, random: () => 
   if (share < 0.2) return ofRegion(model, cyclic(REGIONS, pick));
   if (share < 0.3) return ofSearch(model, cyclic(REGIONS, pick));
   if (share < 0.55) return ofMachine(model, cyclic([...model.machineIds.keys()], pick));
-  if (share < 0.8) return { asks: 'clusters', organization, path: '/v1/clusters' };
+  if (share < 0.8) return { about: 'clusters', organization, path: '/v1/clusters' };
   const slug = cyclic(SLUGS, pick);
-  return { asks: 'cluster', organization, slug, path: `/v1/clusters/${slug}` };
+  return { about: 'cluster', organization, slug, path: `/v1/clusters/${slug}` };
 }
 
 function ofRegion(model: Model, code: string): Question {
   const region = model.regionIds.get(code);
-  return { asks: 'region', code, path: `/v1/machines?provider=${PROVIDER.id}&region=${region}` };
+  return { about: 'region', code, path: `/v1/machines?provider=${PROVIDER.id}&region=${region}` };
 }
 
 /** The fields of lists, in order. */
 const FIELDS = 'id,name,ram,cpu,price,ram_unit,provider,region';
 
 const ofSearch = (model: Model, code: string): Question => ({
-  asks: 'search',
+  about: 'search',
   code,
   path: `/v1/machines/search?region=${model.regionIds.get(code)}&fields=${FIELDS}&limit=500`,
 });
 
 const ofMachine = (model: Model, key: string): Question => ({
-  asks: 'machine',
+  about: 'machine',
   key,
   path: `/v1/machines/${model.machineIds.get(key)}`,
 });
@@ -39,7 +39,7 @@ const ofMachine = (model: Model, key: string): Question => ({
 export function everyList(model: Model, { organization }: Token): Question[] {
   return [
     ...REGIONS.flatMap((code) => [ofRegion(model, code), ofSearch(model, code)]),
-    { asks: 'clusters', organization, path: '/v1/clusters' },
+    { about: 'clusters', organization, path: '/v1/clusters' },
   ];
 }
 
@@ -51,7 +51,7 @@ export function finalAnswer(
 ): { status: number; body?: string | undefined } {
   const { machines, clusters } = model;
   if (token.revokeBegun !== undefined) return { status: 401 };
-  if (question.asks === 'region' || question.asks === 'search')
+  if (question.about === 'region' || question.about === 'search')
     return { status: 200, body: model.region(question.code, machines.newest) };
   if (!token.seesClusters) return { status: 403 };
   const texts = SLUGS.map((slug) => model.cluster(`${token.organization.slug}/${slug}`, clusters.newest));

@@ -72,18 +72,18 @@ export class BreakableRedis {
   }
 
   async flush(): Promise<void> {
-    await this.#ask(flushAll);
+    await this.#run(flushAll);
     this.#remembered = new Map();
   }
 
   /** Ends every subscription. Clients subscribe again. */
   async silenceSubscribers(): Promise<void> {
-    await this.#ask((redis) => endClients(redis, 'pubsub'));
+    await this.#run((redis) => endClients(redis, 'pubsub'));
   }
 
   /** Copies the current content for `goBack`. */
   async remember(): Promise<void> {
-    this.#remembered = await this.#ask(async (redis) => {
+    this.#remembered = await this.#run(async (redis) => {
       const values = new Map<string, Buffer>();
       for (const master of mastersOf(redis))
         for (const key of await master.keys('*')) {
@@ -96,7 +96,7 @@ export class BreakableRedis {
 
   /** Restores the copied content, and ends all connections: a failover to a replica that was behind. */
   async goBack(): Promise<void> {
-    await this.#ask(async (redis) => {
+    await this.#run(async (redis) => {
       await flushAll(redis);
       for (const [key, value] of this.#remembered) await redis.restore(key, 0, value, 'REPLACE');
       await endClients(redis, 'pubsub');
@@ -104,7 +104,7 @@ export class BreakableRedis {
     });
   }
 
-  async #ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T> {
+  async #run<T>(command: (redis: RedisClient) => Promise<T>): Promise<T> {
     const connection = openRedis(this.server.url, 'publisher', () => {});
     try {
       await redisReady(connection, 5000);

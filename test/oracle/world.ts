@@ -16,7 +16,7 @@ import { cyclic } from '../support/random.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { type Committed, Judge } from './judge.ts';
 import { type Model, PROVIDER, type Token } from './model.ts';
-import { type Answer, ask, get, type Question } from './question.ts';
+import { type Answer, get, type Question, sendQuestion } from './question.ts';
 import type { OracleRelease } from './release.ts';
 import type { Database, Servers } from './servers.ts';
 
@@ -126,8 +126,8 @@ export class Reader {
   }
 
   /** False if its release lacks the feature. */
-  canAnswer({ asks }: Question): boolean {
-    return asks !== 'search' || this.#open?.release.hasSearch === true;
+  canAnswer({ about }: Question): boolean {
+    return about !== 'search' || this.#open?.release.hasSearch === true;
   }
 
   get hasFeed(): boolean {
@@ -141,11 +141,11 @@ export class Reader {
   }
 
   /** @throws WrongAnswer */
-  async ask(question: Question, token: Token): Promise<Answer> {
+  async sendQuestion(question: Question, token: Token): Promise<Answer> {
     const judge = this.#judge;
     if (!this.#open || !judge) throw new Error(`reader ${this.name} is not there`);
     const ticket = judge.begin(question, token);
-    const answer = await ask(this.#open.agent, this.#open.url, question, token);
+    const answer = await sendQuestion(this.#open.agent, this.#open.url, question, token);
     const problem = judge.end(ticket, answer);
     if (problem !== undefined)
       throw new WrongAnswer(`reader ${this.name}, ${question.path} with token ${token.id}: ${problem}`);

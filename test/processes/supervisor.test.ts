@@ -106,7 +106,7 @@ it('stops processes one after the other, the last one first', async () => {
 
 it('kills a process that does not stop in time, and logs it', async () => {
   await using scene = await openScene({ stopWithinMs: 200 });
-  await scene.start('work', { DEAF: '1' });
+  await scene.start('work', { IGNORES_SIGTERM: '1' });
   const pid = scene.supervisor.pidOf('work') ?? 0;
   await scene.supervisor.stop();
   expect(identify(pid)).toBeUndefined();
@@ -158,12 +158,12 @@ it('does not retry a process that reports a permanent error', async () => {
 it('stops all at once on request, however long one of them takes', async () => {
   await using scene = await openScene({ stopTogether: true });
   await scene.start('quick');
-  await scene.start('deaf', { DEAF: '1' });
+  await scene.start('stubborn', { IGNORES_SIGTERM: '1' });
   const stopping = scene.supervisor.stop();
   await until(async () => (await scene.notes()).includes('quick stops'));
-  const deaf = scene.supervisor.pidOf('deaf') ?? 0;
-  expect(identify(deaf)).toBeDefined();
-  process.kill(deaf, 'SIGKILL');
+  const stubborn = scene.supervisor.pidOf('stubborn') ?? 0;
+  expect(identify(stubborn)).toBeDefined();
+  process.kill(stubborn, 'SIGKILL');
   await stopping;
 });
 

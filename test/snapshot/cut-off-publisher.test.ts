@@ -146,7 +146,7 @@ describe('a reader whose publishers lost the cache', () => {
 
 describe('without PostgreSQL as well', () => {
   // No process listens there.
-  const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
+  const databaseUrl = 'postgres://unknown@127.0.0.1:1/none';
 
   it('the cache answers, with the time of the last pulse, and tokens are valid until their limit', async () => {
     const alone = await linkedReader({ databaseUrl });

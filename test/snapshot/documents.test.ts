@@ -172,12 +172,12 @@ describe('a document that does not exist', () => {
     await using counted = countingSql(scene.db.url);
     const reader = await scene.linkedReader({ sql: counted.sql });
     const id = scene.sample.gpu + 1;
-    const asked = () => counted.statements.filter((text) => text.includes('where m.id =')).length;
+    const queries = () => counted.statements.filter((text) => text.includes('where m.id =')).length;
     for (let i = 0; i < 3; i++) expect(await reader.catalogue.machine(id)).toBeUndefined();
-    expect(asked()).toBe(1);
+    expect(queries()).toBe(1);
     expect(await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' })).toBe(id);
     expect(await reader.catalogue.machine(id)).toBeUndefined();
-    expect(asked()).toBe(1);
+    expect(queries()).toBe(1);
     await scene.publisher.publishDirty();
     await until(() => reader.catalogue.machine(id));
   });

@@ -59,13 +59,13 @@ afterAll(() => servers.disposeAsync());
 /** Runs one step after the other in fast-check's order, each as far as it can go alone. */
 class Steps {
   readonly #scheduler: fc.Scheduler;
-  readonly #look: () => Promise<void>;
+  readonly #check: () => Promise<void>;
   #busy = 0;
 
-  /** @param look the check after each step */
-  constructor(scheduler: fc.Scheduler, look: () => Promise<void>) {
+  /** @param check the check after each step */
+  constructor(scheduler: fc.Scheduler, check: () => Promise<void>) {
     this.#scheduler = scheduler;
-    this.#look = look;
+    this.#check = check;
   }
 
   /** Waits for its turn, runs, and waits again before the caller gets the result. */
@@ -88,7 +88,7 @@ class Steps {
     return this.#scheduler.waitFor(work, async (step) => {
       await step();
       await this.rest();
-      await this.#look();
+      await this.#check();
     });
   }
 
@@ -227,11 +227,11 @@ async function versionInCache(): Promise<number> {
 
 /** The cache's data of the document, as a lagging replica has it. */
 async function copyOfCache(): Promise<() => Promise<void>> {
-  const kept = await Promise.all(
+  const stored = await Promise.all(
     [keys.document(name), keys.revision(0)].map(async (key) => [key, await cache.getBuffer(key)] as const),
   );
   return async () => {
-    for (const [key, value] of kept) await (value ? cache.set(key, value) : cache.del(key));
+    for (const [key, value] of stored) await (value ? cache.set(key, value) : cache.del(key));
   };
 }
 

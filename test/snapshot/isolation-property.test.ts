@@ -12,11 +12,11 @@ import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import {
   type Answer,
   addMember,
-  ask,
   expectOnlyOwn,
   type Member,
   NO_SLUG,
   SLUGS,
+  sendQuestion,
 } from './isolation-world.ts';
 import { sceneForEachTest, type TestReader } from './scene.ts';
 
@@ -47,7 +47,7 @@ const requests = fc.record({
   member: fc.nat(),
   other: fc.nat(),
   reader: fc.nat(),
-  asks: fc.constantFrom('list', 'list', 'one', 'one', 'one', 'machines', 'region of another'),
+  target: fc.constantFrom('list', 'list', 'one', 'one', 'one', 'machines', 'region of another'),
   slug: fc.constantFrom(...SLUGS, NO_SLUG),
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD'),
   encoding: fc.constantFrom('identity', 'gzip', 'br', undefined),
@@ -64,7 +64,7 @@ const worlds = fc.record({
   rounds: fc.array(rounds, { minLength: ROUNDS, maxLength: ROUNDS }),
 });
 type Round = typeof rounds extends fc.Arbitrary<infer T> ? T : never;
-type Asked = typeof requests extends fc.Arbitrary<infer T> ? T : never;
+type TestRequest = typeof requests extends fc.Arbitrary<infer T> ? T : never;
 
 const pick = <T>(list: readonly T[], index: number): T =>
   list[index % list.length] ?? expect.unreachable('an empty list');
@@ -129,20 +129,26 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
   const owners = new Map<string, Member>();
   const tags = new Map<Member, string>();
 
-  function check(member: Member, asked: Asked, path: string, condition: string | undefined, answer: Answer) {
+  function check(
+    member: Member,
+    sent: TestRequest,
+    path: string,
+    condition: string | undefined,
+    answer: Answer,
+  ) {
     statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
     const tier = String(answer.headers['fleetbook-tier']);
     if (answer.status === 200) tiers[tier] = (tiers[tier] ?? 0) + 1;
     expectOnlyOwn(member, answer);
-    if (asked.asks === 'machines' || answer.status === 503) return;
-    if (asked.asks === 'region of another') {
+    if (sent.target === 'machines' || answer.status === 503) return;
+    if (sent.target === 'region of another') {
       expect([200, 304]).toContain(answer.status);
-      if (asked.method === 'GET' && answer.status === 200) expect(answer.body).toBe('[]');
+      if (sent.method === 'GET' && answer.status === 200) expect(answer.body).toBe('[]');
       return;
     }
-    if (asked.asks === 'one' && !member.slugs.includes(asked.slug)) {
+    if (sent.target === 'one' && !member.slugs.includes(sent.slug)) {
       expect(answer.status).toBe(404);
-      if (asked.method === 'GET') {
+      if (sent.method === 'GET') {
         const { instance, ...problem } = JSON.parse(answer.body);
         expect(problem).toEqual({
           type: 'about:blank',
@@ -150,7 +156,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
           status: 404,
           detail: expect.any(String),
         });
-        expect(problem.detail).not.toContain(asked.slug);
+        expect(problem.detail).not.toContain(sent.slug);
         expect(instance).toBe(answer.headers['x-request-id']);
       }
       return;
@@ -165,29 +171,29 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
     expect(owners.get(tag) ?? member).toBe(member);
     owners.set(tag, member);
     tags.set(member, tag);
-    if (asked.method === 'HEAD') return;
+    if (sent.method === 'HEAD') return;
     const found = JSON.parse(answer.body);
     const slugs = (Array.isArray(found) ? found : [found]).map(({ slug }: { slug: string }) => slug);
-    expect(slugs.sort()).toEqual(asked.asks === 'list' ? [...member.slugs].sort() : [asked.slug]);
+    expect(slugs.sort()).toEqual(sent.target === 'list' ? [...member.slugs].sort() : [sent.slug]);
   }
 
-  async function send(members: readonly Member[], asked: Asked): Promise<void> {
-    const member = pick(members, asked.member);
-    const other = pick(members, asked.other);
+  async function send(members: readonly Member[], sent: TestRequest): Promise<void> {
+    const member = pick(members, sent.member);
+    const other = pick(members, sent.other);
     const { provider, region } = scene.sample;
     const path = {
       list: '/v1/clusters',
-      one: `/v1/clusters/${encodeURIComponent(asked.slug)}`,
+      one: `/v1/clusters/${encodeURIComponent(sent.slug)}`,
       machines: `/v1/machines?provider=${provider}&region=${region}`,
       'region of another': `/v1/machines?provider=${provider}&region=${other.regionId}`,
-    }[asked.asks];
-    const condition = asked.condition && tags.get(asked.condition === 'own' ? member : other);
+    }[sent.target];
+    const condition = sent.condition && tags.get(sent.condition === 'own' ? member : other);
     const headers = {
-      ...(asked.encoding && { 'accept-encoding': asked.encoding }),
+      ...(sent.encoding && { 'accept-encoding': sent.encoding }),
       ...(condition && { 'if-none-match': condition }),
     };
-    const question = { path, token: member.token, method: asked.method, headers };
-    check(member, asked, path, condition, await ask(agent, pick(ports, asked.reader), question));
+    const question = { path, token: member.token, method: sent.method, headers };
+    check(member, sent, path, condition, await sendQuestion(agent, pick(ports, sent.reader), question));
   }
 
   const swap = async (one: string, two: string) => {
@@ -236,7 +242,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
         await act(members, round);
         const queue = round.requests.values();
         const lane = async () => {
-          for (const asked of queue) await send(members, asked);
+          for (const sent of queue) await send(members, sent);
         };
         await Promise.all(Array.from({ length: AT_ONCE }, lane));
         // Faults end before the next round, so that there is always data to mix up. A working proxy must not be

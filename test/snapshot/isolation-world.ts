@@ -13,7 +13,7 @@ import type { TestScene } from './scene.ts';
 
 /** Slugs that any organization may have, and one that none has. */
 export const SLUGS = ['primary', 'events', 'größe', 'test'] as const;
-export const NO_SLUG = 'nobody-has-this';
+export const NO_SLUG = 'unknown-has-this';
 
 const MARKER = /zq[0-9a-f]{16}/g;
 
@@ -68,9 +68,13 @@ export interface Question {
 }
 
 /** Sends one request over a real socket; the body is decoded. */
-export function ask(agent: Agent, port: number, { path, token, method, headers }: Question): Promise<Answer> {
+export function sendQuestion(
+  agent: Agent,
+  port: number,
+  { path, token, method, headers }: Question,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asking = request(
+    const sent = request(
       {
         agent,
         port,
@@ -92,8 +96,8 @@ export function ask(agent: Agent, port: number, { path, token, method, headers }
         });
       },
     );
-    asking.on('error', reject);
-    asking.end();
+    sent.on('error', reject);
+    sent.end();
   });
 }
 

@@ -36,7 +36,7 @@ describe.each<[string, () => Promise<void> | void]>([
     await reader.catalogue.machine(scene.sample.small);
     await strike();
     scene.redis.pause();
-    const asking = timed(() =>
+    const reading = timed(() =>
       Promise.all([
         reader.clusters.cluster(scene.sample.a, 'cluster-test'),
         reader.clusters.clusters(scene.sample.b),
@@ -47,7 +47,7 @@ describe.each<[string, () => Promise<void> | void]>([
     // These commands time out after 50 ms.
     await sleep(150);
     scene.redis.resume();
-    const [answers, took] = await asking;
+    const [answers, took] = await reading;
     expect(answers.map((answer) => answer?.tier)).toEqual(['redis', 'redis', 'redis', 'memory']);
     expect(took).toBeLessThan(1500);
   });
@@ -57,10 +57,10 @@ describe.each<[string, () => Promise<void> | void]>([
     await machines(reader);
     await strike();
     scene.redis.pause();
-    const asking = timed(() => reader.catalogue.machine(scene.sample.big));
+    const reading = timed(() => reader.catalogue.machine(scene.sample.big));
     await sleep(150);
     scene.redis.resume();
-    const [answer, took] = await asking;
+    const [answer, took] = await reading;
     expect(answer?.tier).toBe('memory');
     expect(took).toBeLessThan(1500);
   });

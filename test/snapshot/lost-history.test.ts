@@ -108,8 +108,8 @@ describe('a publisher', () => {
     await reprice(scene.sql, scene.sample.small, '0.6');
     const { written } = await readHistory(scene.sql);
     await scene.publisher.publishDirty();
-    const [told = ''] = String(await scene.cache.get(scene.keys.history)).split(' ');
-    expect(Number(told)).toBeGreaterThanOrEqual(written ?? Number.NaN);
+    const [storedPosition = ''] = String(await scene.cache.get(scene.keys.history)).split(' ');
+    expect(Number(storedPosition)).toBeGreaterThanOrEqual(written ?? Number.NaN);
     expect(await readLineage(scene.sql)).toBe(before);
   });
 });

@@ -40,7 +40,7 @@ describe('a version that a reader gave is never followed by an older one', () =>
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 5 });
     const key = scene.keys.document(region());
-    const kept: Buffer[] = [];
+    const saved: Buffer[] = [];
     const seen: number[] = [];
     let isOver = false;
     const reading = (async () => {
@@ -55,9 +55,9 @@ describe('a version that a reader gave is never followed by an older one', () =>
       last = await reprice(scene.sql, scene.sample.small, String(i / 1000));
       if (i % 2 === 0) await scene.publisher.publishDirty();
       const value = await scene.cache.getBuffer(key);
-      if (value && decodeDocument(region(), value)) kept.push(value);
+      if (value && decodeDocument(region(), value)) saved.push(value);
       if (i % 7 === 0) await scene.cache.del(key);
-      if (i % 11 === 0) await scene.cache.set(key, kept[Math.floor(kept.length / 2)] ?? '');
+      if (i % 11 === 0) await scene.cache.set(key, saved[Math.floor(saved.length / 2)] ?? '');
       if (i % 13 === 0) await scene.cache.flushall();
       if (i % 17 === 0) await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     }

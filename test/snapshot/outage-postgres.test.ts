@@ -85,7 +85,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     const unpublished = await addOrganization(scene.sql, 'unpublished');
     const reader = await linked();
     await strike();
-    const ask = () => reader.clusters.clusters(unpublished);
+    const readClusters = () => reader.clusters.clusters(unpublished);
     const first = await timed(() =>
       Promise.all(
         Array.from({ length: 4 }, (_, i) =>
@@ -94,10 +94,10 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
       ),
     );
     expect(first).toBeLessThan(4000);
-    expect(await timed(() => expect(ask()).rejects.toThrow(Unavailable))).toBeLessThan(900);
+    expect(await timed(() => expect(readClusters()).rejects.toThrow(Unavailable))).toBeLessThan(900);
     await proxy.heal();
-    await until(ask, { timeoutMs: 5000 });
-    expect((await ask()).body.identity.toString()).toBe('[]');
+    await until(readClusters, { timeoutMs: 5000 });
+    expect((await readClusters()).body.identity.toString()).toBe('[]');
   });
 
   it('a reader that starts then learns the lineage and the data from the cache', async () => {
@@ -114,17 +114,17 @@ describe('dead connections', () => {
   it('are closed after several reads in a row without an answer, and not after a rejection', async () => {
     const onHang = vi.fn();
     const reader = await linked({ onHang, postgresDeadlineMs: 1000 });
-    const ask = (id: number) => expect(reader.clusters.clusters(id)).rejects.toThrow(Unavailable);
+    const readClusters = (id: number) => expect(reader.clusters.clusters(id)).rejects.toThrow(Unavailable);
     // If PostgreSQL does not name the lineage in time, the reader asks again later.
     await until(() => reader.documents.checkPostgres());
     await reader.clusters.clusters(4000);
     proxy.hang();
-    await Promise.all([ask(4001), ask(4002)]);
+    await Promise.all([readClusters(4001), readClusters(4002)]);
     expect(onHang).not.toHaveBeenCalled();
-    await ask(4003);
+    await readClusters(4003);
     expect(onHang).toHaveBeenCalledOnce();
     await proxy.refuse();
-    for (let i = 0; i < 5; i++) await ask(4004 + i);
+    for (let i = 0; i < 5; i++) await readClusters(4004 + i);
     expect(onHang).toHaveBeenCalledOnce();
   });
 });

@@ -40,7 +40,7 @@ function holding(sql: Sql): Sql {
       return new Proxy(query, {
         get(query, name) {
           if (name === 'then')
-            return (...heard: Parameters<typeof query.then>) => query.then(hold).then(...heard);
+            return (...handlers: Parameters<typeof query.then>) => query.then(hold).then(...handlers);
           if (name === 'cursor')
             return async (size: number, each: (rows: unknown[]) => unknown) => {
               const parts: unknown[][] = [];

@@ -93,14 +93,14 @@ describe('an unknown token', () => {
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     for (let i = 0; i < 20; i++) {
       const token = newToken();
-      const asking = [reader.tokens.verify(token)];
+      const verifying = [reader.tokens.verify(token)];
       const making = scene.sql`
         insert into tokens (organization_id, hash, scopes)
         values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
-      asking.push(reader.tokens.verify(token));
+      verifying.push(reader.tokens.verify(token));
       await making;
       const publishing = scene.publisher.publishDirty();
-      await Promise.all([...asking, publishing]);
+      await Promise.all([...verifying, publishing]);
       expect(await until(() => reader.tokens.verify(token), { timeoutMs: 1000 })).toBeDefined();
     }
   });

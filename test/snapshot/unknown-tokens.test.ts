@@ -45,15 +45,15 @@ describe('the limit of lookups', () => {
 
   it('counts concurrent lookups', async () => {
     const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
-    let asked = 0;
+    let queries = 0;
     const all = Array.from({ length: 100 }, () =>
       cap.ask('a', async () => {
-        asked += 1;
+        queries += 1;
         return undefined;
       }),
     );
     await Promise.allSettled(all);
-    expect(asked).toBe(10);
+    expect(queries).toBe(10);
   });
 });
 

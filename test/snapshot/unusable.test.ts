@@ -101,7 +101,7 @@ const inCache = async (name: DocumentName) => {
   return value ? decodeDocument(name, value) : undefined;
 };
 
-const ask: Record<RowName['kind'], (reader: TestReader) => Promise<unknown>> = {
+const readers: Record<RowName['kind'], (reader: TestReader) => Promise<unknown>> = {
   providers: async (reader) =>
     (await reader.catalogue.machines(scene.sample.provider, scene.sample.region)).body.identity,
   region: async (reader) => (await reader.catalogue.machine(scene.sample.small))?.body.identity,
@@ -114,25 +114,25 @@ it.each(Object.entries(NAMES))(
   async (_, nameOf) => {
     const name = nameOf();
     const content = await loadContent(scene.sql, name);
-    const answered = await ask[rowName(name).kind](scene.reader());
+    const answered = await readers[rowName(name).kind](scene.reader());
     for (const [what, damage] of Object.entries(DAMAGE)) {
       await scene.cache.set(scene.keys.document(name), await damage(name));
       const unusable: string[] = [];
       await using reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
-      expect(await ask[rowName(name).kind](reader), what).toEqual(answered);
+      expect(await readers[rowName(name).kind](reader), what).toEqual(answered);
       expect(unusable, what).toEqual([name.kind]);
       // On a busy machine a write-back may miss its deadline: the next cold reader repeats it.
       await until(
         async () => {
           if ((await inCache(name))?.version === content?.version) return true;
           await using cold = await scene.linkedReader();
-          await ask[rowName(name).kind](cold);
+          await readers[rowName(name).kind](cold);
           return false;
         },
         { what, everyMs: 100 },
       );
       await using later = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
-      expect(await ask[rowName(name).kind](later), what).toEqual(answered);
+      expect(await readers[rowName(name).kind](later), what).toEqual(answered);
       expect(unusable, what).toHaveLength(1);
     }
   },

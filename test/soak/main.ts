@@ -46,18 +46,20 @@ let [requests, errors] = [0, 0];
 const sampling = (async () => {
   while (performance.now() < ends) {
     await sleep(SAMPLE_EVERY * 1000);
-    const asked = load.asked.splice(0);
-    const failed = asked.filter(({ status }) => status === 0 || status >= 500).length;
-    wrong.push(...asked.flatMap((each) => (each.wrong === undefined ? [] : `${each.path}: ${each.wrong}`)));
-    const times = asked.map(({ ms }) => ms).sort((a, b) => a - b);
+    const measured = load.finished.splice(0);
+    const failed = measured.filter(({ status }) => status === 0 || status >= 500).length;
+    wrong.push(
+      ...measured.flatMap((each) => (each.wrong === undefined ? [] : `${each.path}: ${each.wrong}`)),
+    );
+    const times = measured.map(({ ms }) => ms).sort((a, b) => a - b);
     const p99 = Math.round(times[Math.floor(times.length * 0.99)] ?? 0);
-    requests += asked.length;
+    requests += measured.length;
     errors += failed;
     // A broken server is sampled the next time.
     const taken = await sample(stack).catch(() => undefined);
-    if (taken) moments.push({ at: elapsed(), requests: asked.length, errors: failed, p99, sample: taken });
+    if (taken) moments.push({ at: elapsed(), requests: measured.length, errors: failed, p99, sample: taken });
     say(
-      `${elapsed().toFixed(0)} s: ${asked.length} requests, ${failed} errors, ${wrong.length} wrong, p99 ${p99} ms`,
+      `${elapsed().toFixed(0)} s: ${measured.length} requests, ${failed} errors, ${wrong.length} wrong, p99 ${p99} ms`,
     );
   }
 })();

@@ -106,7 +106,7 @@ describe('a cluster', () => {
   });
 
   it('has its source’s names translated, each by a separate table', () => {
-    const { organization: _, ...said } = { ...WHOLE, tenant: 'ns-1', provider: 'amazon' };
+    const { organization: _, ...reported } = { ...WHOLE, tenant: 'ns-1', provider: 'amazon' };
     const rules = {
       organizations: { 'ns-1': 'acme' },
       providers: { amazon: 'AWS' },
@@ -114,7 +114,7 @@ describe('a cluster', () => {
       machines: { 'm5.large': 'm5-large' },
       diskTypes: { gp3: { name: 'General purpose' } },
     };
-    expect(cluster(said, rules)).toMatchObject({
+    expect(cluster(reported, rules)).toMatchObject({
       organization: 'acme',
       provider: 'AWS',
       region: { code: 'use1', name: 'Ashburn' },
@@ -124,10 +124,10 @@ describe('a cluster', () => {
   });
 
   it('is at the provider of that name in the catalogue, unless the source maps the name', () => {
-    const said = { ...WHOLE, provider: 'google', providerName: 'GCP' };
-    expect(cluster(said, {})).toEqual({ ...WHOLE, provider: 'GCP' });
-    expect(cluster(said, { providers: { google: 'Google Cloud' } }).provider).toBe('Google Cloud');
-    expect(cluster(said, { providers: { GCP: 'never asked for' } }).provider).toBe('GCP');
+    const reported = { ...WHOLE, provider: 'google', providerName: 'GCP' };
+    expect(cluster(reported, {})).toEqual({ ...WHOLE, provider: 'GCP' });
+    expect(cluster(reported, { providers: { google: 'Google Cloud' } }).provider).toBe('Google Cloud');
+    expect(cluster(reported, { providers: { GCP: 'never asked for' } }).provider).toBe('GCP');
   });
 
   it('whose machine is a label gets the shape of the label, or keeps its name', () => {
@@ -157,10 +157,10 @@ describe('a cluster', () => {
 
 describe('the organization of a cluster', () => {
   const tenant = { ...BARE, tenant: 'ns-1' };
-  const organizationOf = (said: DescribedCluster, rules: Rules) =>
-    cluster(said, { ...ENOUGH, organization: undefined, ...rules }).organization;
-  const unknown = (said: DescribedCluster, rules: Rules) =>
-    reason(said, { ...ENOUGH, organization: undefined, ...rules });
+  const organizationOf = (reported: DescribedCluster, rules: Rules) =>
+    cluster(reported, { ...ENOUGH, organization: undefined, ...rules }).organization;
+  const unknown = (reported: DescribedCluster, rules: Rules) =>
+    reason(reported, { ...ENOUGH, organization: undefined, ...rules });
 
   it('comes from its source’s entry, from the map of tenants, or from the source’s slugs', () => {
     expect(organizationOf(tenant, { organization: 'acme' })).toBe('acme');
@@ -196,8 +196,8 @@ describe('an incomplete cluster', () => {
     ['a provider', { defaults: { region: { code: 'x' }, machine: 'm' } }, /^provider .*defaults\.provider/],
     ['a region', { defaults: { provider: 'AWS', machine: 'm' } }, /^region .*defaults\.region/],
     ['a machine', { defaults: { provider: 'AWS', region: { code: 'x' } } }, /^machine .*defaults\.machine/],
-  ])('without %s is quarantined, with the setting that completes it', (_, rules, says) => {
-    expect(reason(BARE, { organization: 'acme', ...rules })).toMatch(says);
+  ])('without %s is quarantined, with the setting that completes it', (_, rules, message) => {
+    expect(reason(BARE, { organization: 'acme', ...rules })).toMatch(message);
     expect(made(BARE, { organization: 'acme', ...rules })).toMatchObject({ organization: 'acme' });
   });
 
@@ -215,8 +215,8 @@ describe('an incomplete cluster', () => {
       { diskTypes: { a: { price: { amount: '1', per: 'hour', currency: 'USD' } } } },
       'disks[0].type.unit is missing; give Binary or Decimal in diskTypes."a"',
     ],
-  ])('without the %s of a disk type is quarantined too', (_, disks, rules, says) => {
-    expect(reason({ ...BARE, disks }, { ...ENOUGH, ...rules })).toContain(says);
+  ])('without the %s of a disk type is quarantined too', (_, disks, rules, message) => {
+    expect(reason({ ...BARE, disks }, { ...ENOUGH, ...rules })).toContain(message);
   });
 });
 

@@ -34,14 +34,14 @@ const forms = {
   },
 };
 
-describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) => {
+describe.each(Object.entries(forms))('a conditional request (%s)', (_form, read) => {
   it('reports the received validator, and sends it with the next request', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect(
       { path: '/doc', headers: { 'if-none-match': null, 'if-modified-since': null } },
       { json: [1], headers: { etag: 'W/"a"', 'last-modified': DAY, date: NEXT_DAY } },
     );
-    const first = await ask(source(upstream));
+    const first = await read(source(upstream));
     const validator = { url: `${upstream.url}/doc`, etag: 'W/"a"', lastModified: DAY };
     expect(first).toEqual({ text: '[1]', validator });
 
@@ -49,31 +49,31 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
       { path: '/doc', headers: { 'if-none-match': 'W/"a"', 'if-modified-since': DAY } },
       { status: 304, headers: { location: '/elsewhere' } },
     );
-    expect(await ask(source(upstream, validator))).toMatchObject({ unmodified: validator });
+    expect(await read(source(upstream, validator))).toMatchObject({ unmodified: validator });
 
     upstream.expect({ path: '/doc', headers: { 'if-none-match': 'W/"a"' } }, { json: [2] });
-    expect(await ask(source(upstream, validator))).toEqual({ text: '[2]', validator: undefined });
+    expect(await read(source(upstream, validator))).toEqual({ text: '[2]', validator: undefined });
   });
 
   it('uses Last-Modified without an ETag, once its second is long past', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc' }, { json: [1], headers: { 'last-modified': DAY, date: DAY } });
-    expect(await ask(source(upstream))).toEqual({ text: '[1]', validator: undefined });
+    expect(await read(source(upstream))).toEqual({ text: '[1]', validator: undefined });
     upstream.expect({ path: '/doc' }, { json: [1], headers: { 'last-modified': DAY, date: NEXT_DAY } });
     const validator = { url: `${upstream.url}/doc`, lastModified: DAY };
-    expect(await ask(source(upstream))).toEqual({ text: '[1]', validator });
+    expect(await read(source(upstream))).toEqual({ text: '[1]', validator });
     upstream.expect(
       { path: '/doc', headers: { 'if-modified-since': DAY, 'if-none-match': null } },
       { status: 304 },
     );
-    expect(await ask(source(upstream, validator))).toMatchObject({ unmodified: validator });
+    expect(await read(source(upstream, validator))).toMatchObject({ unmodified: validator });
   });
 
   it('is invalid if an unconditional request gets 304', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc', headers: { 'if-none-match': null } }, { status: 304 });
     const other = { url: `${upstream.url}/other`, etag: '"o"' };
-    await expect(ask(source(upstream, other))).rejects.toMatchObject({
+    await expect(read(source(upstream, other))).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('answers 304'),
     });
@@ -82,7 +82,7 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
   it('distinguishes addresses by their queries but stores no query, which may be a key', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc', query: { key: 's3cret' } }, { json: [1], headers: { etag: '"a"' } });
-    const answer = await ask(source(upstream), { key: 's3cret' });
+    const answer = await read(source(upstream), { key: 's3cret' });
     const validator = 'validator' in answer ? answer.validator : undefined;
     if (validator === undefined) return expect.unreachable('no validator');
     expect(validator.url).toMatch(/\/doc\?sha256=[0-9a-f]{64}$/);
@@ -91,12 +91,12 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
       { path: '/doc', query: { key: 'other' }, headers: { 'if-none-match': null } },
       { json: [] },
     );
-    await ask(source(upstream, validator), { key: 'other' });
+    await read(source(upstream, validator), { key: 'other' });
     upstream.expect(
       { path: '/doc', query: { key: 's3cret' }, headers: { 'if-none-match': '"a"' } },
       { status: 304 },
     );
-    expect(await ask(source(upstream, validator), { key: 's3cret' })).toMatchObject({
+    expect(await read(source(upstream, validator), { key: 's3cret' })).toMatchObject({
       unmodified: validator,
     });
   });

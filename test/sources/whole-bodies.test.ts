@@ -59,12 +59,12 @@ const RATES = { USD: '1.0845', CHF: '0.9375' };
 
 /** The adapters' ways to read a body, with each result. */
 const READERS: Readonly<
-  Record<string, { body: string; read: (http: SourceHttp) => Promise<unknown>; says: unknown }>
+  Record<string, { body: string; read: (http: SourceHttp) => Promise<unknown>; message: unknown }>
 > = {
   'a document in JSON': {
     body: JSON.stringify({ rows: ROWS }),
     read: async (http) => (await http.json('', z.object({ rows: z.array(z.unknown()) }))).data.rows,
-    says: ROWS,
+    message: ROWS,
   },
   'a large document in JSON': {
     body: JSON.stringify({ rows: Object.fromEntries(ROWS.entries()), more: [1] }),
@@ -73,19 +73,19 @@ const READERS: Readonly<
       const entries = await Array.fromAsync(entriesOf(body, { maps: ['rows'], where: 'there' }));
       return entries.map(({ value }) => value);
     },
-    says: ROWS,
+    message: ROWS,
   },
   'a price list in CSV': {
     body: `name,price\n${ROWS.map(({ name, price }) => `${name},${price}\n`).join('')}`,
     read: async (http) =>
       (await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), ['name']))).map(({ row }) => row),
-    says: ROWS,
+    message: ROWS,
   },
   'a price list in JSON': {
     body: JSON.stringify(ROWS),
     read: async (http) =>
       (await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), ['name']))).map(({ row }) => row),
-    says: ROWS,
+    message: ROWS,
   },
   'the reference rates': {
     body: `<?xml version="1.0"?>\n<gesmes:Envelope><Cube><Cube time='2026-11-20'>${Object.entries(RATES)
@@ -95,7 +95,7 @@ const READERS: Readonly<
       const read = await ecb.rates({ http });
       return 'perEuro' in read ? read.perEuro : read;
     },
-    says: RATES,
+    message: RATES,
   },
 };
 
@@ -144,11 +144,11 @@ describe.each(Object.entries(READERS))('%s', (_, reader) => {
       const encoded = coding.encode(body);
       const wire = framing.frame(encoded);
       respond(coding.header, framing, encoded.length, wire);
-      expect(await read(reader)).toEqual(isCsv && unframed ? 'retry' : reader.says);
+      expect(await read(reader)).toEqual(isCsv && unframed ? 'retry' : reader.message);
       for (const cut of cuts(wire.length)) {
         respond(coding.header, framing, encoded.length, wire.subarray(0, cut));
         const found = await read(reader);
-        if (found !== 'retry') expect([cut, found]).toEqual([cut, reader.says]);
+        if (found !== 'retry') expect([cut, found]).toEqual([cut, reader.message]);
       }
     });
   });
@@ -165,7 +165,7 @@ describe.each(Object.entries(READERS))('%s', (_, reader) => {
           const found = await read(reader);
           // Between two members gzip states no more than plain text.
           if (isCsv && header === 'x-gzip' && cut === gzipSync(body.subarray(0, 40)).length) continue;
-          if (found !== 'retry') expect([cut, found]).toEqual([cut, reader.says]);
+          if (found !== 'retry') expect([cut, found]).toEqual([cut, reader.message]);
         }
       }
     },
@@ -193,7 +193,7 @@ it('no cut of any list, in any encoding, yields fewer rows or another value', as
       respond(header, framing, encoded.length, wire.subarray(0, Math.floor(share * wire.length)));
       const found = await read({
         body: '',
-        says: rows,
+        message: rows,
         read: async (http) =>
           (await Array.fromAsync(priceRowsIn(await http.stream('', PRICE_LIST), ['name']))).map(
             ({ row }) => row,
@@ -239,7 +239,7 @@ describe('a broken body', () => {
   it('is valid if zeros follow the end of its gzip', async () => {
     const bytes = Buffer.concat([gzipSync(reader.body), Buffer.alloc(20)]);
     respond('gzip', length, bytes.length, bytes);
-    expect(await read(reader)).toEqual(reader.says);
+    expect(await read(reader)).toEqual(reader.message);
   });
 });
 

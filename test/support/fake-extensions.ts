@@ -69,7 +69,7 @@ export const MACHINES: readonly MachineWithFacts[] = Array.from({ length: 7 }, (
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-export interface AskedFor {
+export interface ReceivedRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: IncomingMessage['headers'];
@@ -80,7 +80,7 @@ type NewChange = Change extends infer C ? (C extends Change ? Omit<C, 'id' | 'at
 
 export class FakeExtensions implements AsyncDisposable {
   readonly token: string;
-  readonly asked: AskedFor[] = [];
+  readonly received: ReceivedRequest[] = [];
   /**
    * How the feed answers a request for an event stream. `silent` starts a stream that delivers nothing, as behind a
    * buffering proxy.
@@ -118,8 +118,8 @@ export class FakeExtensions implements AsyncDisposable {
 
   happens(...changes: readonly NewChange[]): void {
     for (const change of changes) {
-      const told = { ...change, id: `at-${this.#changes.length + 1}`, at: '2026-11-20T12:00:00Z' } as Change;
-      this.#changes.push(told);
+      const entry = { ...change, id: `at-${this.#changes.length + 1}`, at: '2026-11-20T12:00:00Z' } as Change;
+      this.#changes.push(entry);
     }
     for (const wake of [...this.#waiting]) wake();
   }
@@ -163,7 +163,7 @@ export class FakeExtensions implements AsyncDisposable {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://fake');
     const query = Object.fromEntries(searchParams);
-    this.asked.push({ path: pathname, query, headers: request.headers });
+    this.received.push({ path: pathname, query, headers: request.headers });
     const first = this.#first.shift();
     if (first) {
       first(request, response);
@@ -248,15 +248,15 @@ export class FakeExtensions implements AsyncDisposable {
     response.once('close', () => this.#open.delete(response));
     if (this.streams === 'silent') return;
     response.write('retry: 20\n\n: heartbeat\n\n');
-    let told = from;
-    const tell = () => {
-      for (const change of this.#changes.slice(told)) {
-        told += 1;
+    let entry = from;
+    const sendChanges = () => {
+      for (const change of this.#changes.slice(entry)) {
+        entry += 1;
         response.write(`id: ${change.id}\nevent: ${change.type}\ndata: ${JSON.stringify(change)}\n\n`);
       }
-      this.#whenAwake(response, tell);
+      this.#whenAwake(response, sendChanges);
     };
-    tell();
+    sendChanges();
   }
 }
 
@@ -306,14 +306,14 @@ function recommended(
   }
   const hours = Number(query.hours ?? 730);
   const machine = MACHINES.find(({ cpu, ram }) => cpu >= Number(query.cpu) && ram >= Number(query.ram));
-  const told = machine && {
+  const entry = machine && {
     machine,
     hours,
     total: machine.price * 60 * hours,
     computed: `${machine.price} a minute × 60 × ${hours} hours`,
   };
   const { ram_unit = 'AsSold' } = query;
-  json(request, response, { recommendations: told ? [told] : [], ram_unit, version: 'v1' });
+  json(request, response, { recommendations: entry ? [entry] : [], ram_unit, version: 'v1' });
 }
 
 /** Part sizes of a written file, so that a client sees more than one chunk. */

@@ -11,7 +11,7 @@ export interface LoggedLine {
 }
 
 /** A logger with the fields of the programs' logger, and each line that it wrote. */
-export function keptLog(): { readonly logger: Logger; readonly lines: readonly LoggedLine[] } {
+export function recordedLog(): { readonly logger: Logger; readonly lines: readonly LoggedLine[] } {
   const lines: LoggedLine[] = [];
   const write = (json: string) => lines.push(JSON.parse(json) as LoggedLine);
   return { logger: pino({ level: 'debug', mixin: logFields }, { write }), lines };

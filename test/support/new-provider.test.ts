@@ -47,11 +47,11 @@ it('the files of a new provider are formatted, have correct types and pass the c
   for (const path of ['package.json', 'tsconfig.json', 'biome.json']) await cp(join(ROOT, path), at(path));
   await symlink(join(ROOT, 'node_modules'), at('node_modules'));
 
-  const said = await run('test/support/new-provider.ts', 'acme-cloud');
-  expect(said).toMatch(
+  const output = await run('test/support/new-provider.ts', 'acme-cloud');
+  expect(output).toMatch(
     /^wrote src\/sources\/providers\/acme-cloud\.ts\n(wrote .*\n)+Acme Cloud is provider \d+\. /,
   );
-  const written = [...said.matchAll(/^wrote (.*)$/gm)].map(([, path = '']) => path);
+  const written = [...output.matchAll(/^wrote (.*)$/gm)].map(([, path = '']) => path);
   await run('docs/generate/adapters.ts');
   await run('node_modules/@biomejs/biome/bin/biome', 'check', '--vcs-enabled=false', ...written);
   const files = written.filter((path) => path.endsWith('.ts'));

@@ -23,13 +23,13 @@ export interface OidcProvider extends AsyncDisposable {
   /** Replaces the key. */
   rotate(): void;
   /** Parameters of the browsers' requests. */
-  readonly asked: Readonly<Record<string, string>>[];
+  readonly requested: Readonly<Record<string, string>>[];
   /** The number of requests of each path. */
   readonly hits: ReadonlyMap<string, number>;
 }
 
 interface Grant {
-  readonly asked: Readonly<Record<string, string>>;
+  readonly requested: Readonly<Record<string, string>>;
   used: boolean;
 }
 
@@ -50,9 +50,9 @@ export async function oidcProvider(): Promise<OidcProvider> {
     const head = `${base64({ alg: 'RS256', typ: 'JWT', kid: key.jwk.kid })}.${base64(claims)}`;
     return `${head}.${sign('sha256', Buffer.from(head), privateKey).toString('base64url')}`;
   };
-  const idToken = ({ asked }: Grant) => {
+  const idToken = ({ requested }: Grant) => {
     const now = Math.floor(Date.now() / 1000);
-    const claims = { iss: it.issuer, aud: CLIENT.id, iat: now, exp: now + 300, nonce: asked.nonce };
+    const claims = { iss: it.issuer, aud: CLIENT.id, iat: now, exp: now + 300, nonce: requested.nonce };
     return signed({ ...claims, ...it.person, ...it.wrong }, (it.forges ? foreign : key).privateKey);
   };
   const token = async (request: IncomingMessage): Promise<[status: number, body: object]> => {
@@ -68,8 +68,8 @@ export async function oidcProvider(): Promise<OidcProvider> {
     const isGood =
       grant !== undefined &&
       !grant.used &&
-      grant.asked.code_challenge === challenge &&
-      grant.asked.redirect_uri === form.redirect_uri;
+      grant.requested.code_challenge === challenge &&
+      grant.requested.redirect_uri === form.redirect_uri;
     if (!isGood) return [400, { error: 'invalid_grant' }];
     grant.used = true;
     return [200, { access_token: 'access', token_type: 'Bearer', expires_in: 300, id_token: idToken(grant) }];
@@ -98,12 +98,12 @@ export async function oidcProvider(): Promise<OidcProvider> {
       case '/userinfo':
         return json(200, { sub: it.person.sub, ...it.userinfo });
       case '/authorize': {
-        const asked = Object.fromEntries(url.searchParams);
-        it.asked.push(asked);
+        const requested = Object.fromEntries(url.searchParams);
+        it.requested.push(requested);
         const code = randomUUID();
-        grants.set(code, { asked, used: false });
-        const back = new URL(asked.redirect_uri ?? '');
-        back.search = new URLSearchParams({ code, state: asked.state ?? '' }).toString();
+        grants.set(code, { requested, used: false });
+        const back = new URL(requested.redirect_uri ?? '');
+        back.search = new URLSearchParams({ code, state: requested.state ?? '' }).toString();
         return response.writeHead(302, { location: back.href }).end();
       }
       case '/token':
@@ -115,15 +115,15 @@ export async function oidcProvider(): Promise<OidcProvider> {
   };
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const it: Omit<OidcProvider, 'asked'> & { asked: Record<string, string>[] } = {
+  const it: Omit<OidcProvider, 'requested'> & { requested: Record<string, string>[] } = {
     issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    person: { sub: 'nobody' },
+    person: { sub: 'unknown' },
     wrong: {},
     userinfo: undefined,
     forges: false,
     away: undefined,
     wait: undefined,
-    asked: [],
+    requested: [],
     hits,
     rotate() {
       key = keyPair();

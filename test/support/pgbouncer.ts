@@ -39,10 +39,10 @@ max_client_conn = 200
   );
   // PgBouncer does not run as root.
   await chmod(folder.path, 0o755);
-  const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+  const userOption = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const server = await startServerProcess({
     command: pgbouncer,
-    args: [...asNobody, file],
+    args: [...userOption, file],
     cwd: '/',
     whenParentDies: 'SIGTERM',
   });

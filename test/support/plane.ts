@@ -22,35 +22,35 @@ export interface Plane extends AsyncDisposable {
   /** Watches that wait for a change: now, and at most so far. */
   readonly watching: { now: number; most: number };
   /** Requests so far. */
-  readonly asked: { list: number; watch: number };
+  readonly requests: { list: number; watch: number };
 }
 
-interface Said {
+interface Answer {
   readonly version: number;
   readonly clusters: readonly DescribedCluster[];
 }
 
 export async function startPlane(clusters: readonly DescribedCluster[] = []): Promise<Plane> {
-  let said: Said = { version: 1, clusters };
+  let present: Answer = { version: 1, clusters };
   const waiting = new Set<ServerResponse>();
-  const tell = (response: ServerResponse, what: Said) => response.end(JSON.stringify(what));
+  const sendState = (response: ServerResponse, what: Answer) => response.end(JSON.stringify(what));
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? '/', 'http://plane');
     if (url.pathname === '/list') {
-      plane.asked.list += 1;
-      const then = said;
+      plane.requests.list += 1;
+      const then = present;
       await plane.listsWaitFor;
-      tell(response, then);
+      sendState(response, then);
       return;
     }
-    plane.asked.watch += 1;
+    plane.requests.watch += 1;
     if (plane.mood !== 'well') {
       const { status, retryAfter } = plane.mood;
       response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }).end();
       return;
     }
-    if (Number(url.searchParams.get('after')) < said.version) {
-      tell(response, said);
+    if (Number(url.searchParams.get('after')) < present.version) {
+      sendState(response, present);
       return;
     }
     waiting.add(response);
@@ -69,10 +69,10 @@ export async function startPlane(clusters: readonly DescribedCluster[] = []): Pr
     mood: 'well',
     listsWaitFor: Promise.resolve(),
     watching: { now: 0, most: 0 },
-    asked: { list: 0, watch: 0 },
+    requests: { list: 0, watch: 0 },
     set(next) {
-      said = { version: said.version + 1, clusters: next };
-      for (const response of waiting) tell(response, said);
+      present = { version: present.version + 1, clusters: next };
+      for (const response of waiting) sendState(response, present);
     },
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -83,17 +83,17 @@ export async function startPlane(clusters: readonly DescribedCluster[] = []): Pr
   return plane;
 }
 
-const asItems = ({ clusters }: Said): ClusterItem[] =>
+const asItems = ({ clusters }: Answer): ClusterItem[] =>
   clusters.map((cluster) => ({ kind: 'cluster', cluster }));
 
-async function said(url: string, signal?: AbortSignal): Promise<Said> {
+async function present(url: string, signal?: AbortSignal): Promise<Answer> {
   const response = await fetch(url, signal === undefined ? {} : { signal }).catch((cause: unknown) => {
     throw new SourceError('retry', 'the plane does not answer', { cause });
   });
-  if (response.ok) return (await response.json()) as Said;
+  if (response.ok) return (await response.json()) as Answer;
   const after = response.headers.get('retry-after');
-  const asked = after === null ? {} : { retryAfterMs: Number(after) * 1000 };
-  throw new SourceError('retry', `the plane answered ${response.status}`, asked);
+  const requests = after === null ? {} : { retryAfterMs: Number(after) * 1000 };
+  throw new SourceError('retry', `the plane answered ${response.status}`, requests);
 }
 
 const planeAdapter: ClusterAdapter = {
@@ -102,11 +102,11 @@ const planeAdapter: ClusterAdapter = {
   credentials: 'none',
   schedule: '0 0 1 1 *',
   async *clusters({ address }) {
-    yield* asItems(await said(`${address.url}/list`));
+    yield* asItems(await present(`${address.url}/list`));
   },
   async *watch({ address, signal }) {
     for (let version = 0; ; ) {
-      const state = await said(`${address.url}/watch?after=${version}`, signal);
+      const state = await present(`${address.url}/watch?after=${version}`, signal);
       version = state.version;
       yield asItems(state);
     }

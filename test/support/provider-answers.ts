@@ -16,7 +16,7 @@ export function hetzner(
   const query = (page: number) => ({ page: String(page), per_page: '50' });
   const locations = [{ name: 'fsn1', city: 'Falkenstein' }];
   const json = { locations, meta: meta(1, null, 1) };
-  const asked = upstream.expect({ path: '/v1/locations', query: query(1) }, { json, after });
+  const expected = upstream.expect({ path: '/v1/locations', query: query(1) }, { json, after });
   for (const [index, page] of pages.entries()) {
     const number = index + 1;
     const call = { path: '/v1/server_types', query: query(number) };
@@ -29,7 +29,7 @@ export function hetzner(
     const next = number < pages.length ? number + 1 : null;
     upstream.expect(call, { json: { server_types, meta: meta(number, next, total) } });
   }
-  return asked;
+  return expected;
 }
 
 /** UpCloud's answers: one zone and its plans, with prices an hour in the upstream's format. */

@@ -9,7 +9,7 @@ import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import type { SyncJob } from '../../workers/queues.ts';
-import { type MoodyUpstream, moodyUpstream } from './moody-upstream.ts';
+import { type FaultyUpstream, faultyUpstream } from './faulty-upstream.ts';
 import { createDatabase, type TestDatabase } from './postgres.ts';
 import { startTestRedis, type TestRedis } from './redis.ts';
 import { NO_RETRIES } from './request-retries.ts';
@@ -21,7 +21,7 @@ const YEARLY = '0 0 1 1 *';
 
 export let queueRedis: TestRedis;
 export let cacheRedis: TestRedis;
-export let upstream: MoodyUpstream;
+export let upstream: FaultyUpstream;
 let db: TestDatabase;
 export let store: Store;
 export let opened: AsyncDisposableStack;
@@ -37,7 +37,7 @@ export function useServers(): void {
     opened = new AsyncDisposableStack();
     db = opened.use(await createDatabase());
     store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
-    upstream = opened.use(await moodyUpstream());
+    upstream = opened.use(await faultyUpstream());
     await createOrganization(store.db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
     for (const redis of [queueRedis, cacheRedis]) await flush(redis);
     return () => opened.disposeAsync();

@@ -7,11 +7,11 @@ import type { SyncResult } from '../../src/sync/pipeline.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from './scene.ts';
 
 /** One machine in a run: its fields, `null` if it is absent, `rejected` if its row is unusable. */
-type Said = { amount: string; cpu: number; currency: string; excluded: boolean } | null | 'rejected';
+type Reported = { amount: string; cpu: number; currency: string; excluded: boolean } | null | 'rejected';
 
 interface Run {
   readonly names: Readonly<Record<string, string>>;
-  readonly said: Readonly<Record<string, Said>>;
+  readonly reports: Readonly<Record<string, Reported>>;
   readonly eur: string | null;
   readonly order: number;
 }
@@ -19,7 +19,7 @@ interface Run {
 const REGIONS = ['a', 'b', 'c'];
 const KEYS = REGIONS.flatMap((code) => ['m', 'n', 'o'].map((name) => `${code}/${name}`));
 
-const said: fc.Arbitrary<Said> = fc.oneof(
+const reports: fc.Arbitrary<Reported> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -34,17 +34,17 @@ const said: fc.Arbitrary<Said> = fc.oneof(
 );
 const run: fc.Arbitrary<Run> = fc.record({
   names: fc.record(Object.fromEntries(REGIONS.map((code) => [code, fc.constantFrom('One', 'One', 'Other')]))),
-  said: fc.record(Object.fromEntries(KEYS.map((key) => [key, said]))),
+  reports: fc.record(Object.fromEntries(KEYS.map((key) => [key, reports]))),
   eur: fc.constantFrom('2', '2', '3', null),
   order: fc.nat(),
 });
 
-function itemsOf({ names, said, order }: Run): CatalogueItem[] {
+function itemsOf({ names, reports, order }: Run): CatalogueItem[] {
   const items = [
     ...REGIONS.map((code) => region(code, names[code] ?? code)),
     ...KEYS.flatMap((key): CatalogueItem[] => {
       const [code = '', name = ''] = key.split('/');
-      const one = said[key];
+      const one = reports[key];
       if (one === null || one === undefined) return [];
       if (one === 'rejected') return [{ kind: 'rejected', key, reason: 'unusable', name, regionCode: code }];
       const { amount, currency, cpu, excluded } = one;
@@ -126,7 +126,9 @@ describe('any sequence of catalogues', () => {
       for (const one of runs) {
         const result = await sync(scene, place, one);
         const after = await stateOf(scene, place);
-        const reported = KEYS.filter((key) => typeof one.said[key] === 'object' && one.said[key] !== null);
+        const reported = KEYS.filter(
+          (key) => typeof one.reports[key] === 'object' && one.reports[key] !== null,
+        );
         if (result.outcome === 'held') {
           expect(reported).toEqual([]);
           expect(after).toEqual(before);

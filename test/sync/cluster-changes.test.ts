@@ -150,7 +150,7 @@ const reported = fc.option(
   { nil: undefined, freq: 3 },
 );
 const step = fc.record({
-  said: fc.tuple(reported, reported, reported),
+  batches: fc.tuple(reported, reported, reported),
   missingIsDeleted: fc.boolean(),
 });
 
@@ -193,10 +193,10 @@ it('the diffs of all runs lead from each state to the next, for any sequence of 
       const diffs: { runId: number; after: unknown }[] = [];
       const afters = (rows: readonly ClusterChange[]) =>
         rows.map(({ clusterId, after }) => [clusterId, after]);
-      for (const { said, missingIsDeleted } of steps) {
+      for (const { batches, missingIsDeleted } of steps) {
         const items = PAIRS.flatMap((pair, index) => {
           const [organization = '', key = ''] = pair.split('/');
-          const one = said[index];
+          const one = batches[index];
           if (one === undefined) return [];
           const { cpu, place, disks, ...fields } = one;
           return cluster(key, {

@@ -128,16 +128,16 @@ describe('the machine of a cluster', () => {
         ({ reason }) => reason,
       );
     };
-    const says = (provider: string, code: string, name = 'm') => [
+    const itemsFor = (provider: string, code: string, name = 'm') => [
       `machine "${name}" of ${provider} in region ${code} is in no catalogue; read the provider's, or say its shape or its name there in machines`,
     ];
     expect(await quarantined({ machine: { name: 'm' }, region: { code: 'b', name: 'B' } })).toEqual(
-      says('Acme', 'b'),
+      itemsFor('Acme', 'b'),
     );
     expect(await quarantined({ machine: { name: 'm' }, provider: 'Elsewhere' })).toEqual(
-      says('Elsewhere', 'a'),
+      itemsFor('Elsewhere', 'a'),
     );
-    expect(await quarantined({ machine: { name: 'M' } })).toEqual(says('Acme', 'a', 'M'));
+    expect(await quarantined({ machine: { name: 'M' } })).toEqual(itemsFor('Acme', 'a', 'M'));
   });
 
   it('is quarantined while its name is unknown, breaks no guard, and is stored once the name is known', async () => {

@@ -31,13 +31,13 @@ interface Fields {
   readonly place: string;
   readonly disks: readonly string[];
 }
-type Said = Readonly<Record<string, Fields | undefined>>;
+type ReportedFields = Readonly<Record<string, Fields | undefined>>;
 
 const PAIRS = ORGANIZATIONS.flatMap((organization) => KEYS.map((key) => `${organization}/${key}`));
 const step = fc.oneof(
   {
     weight: 3,
-    arbitrary: fc.record({ said: fc.record(Object.fromEntries(PAIRS.map((pair) => [pair, fields]))) }),
+    arbitrary: fc.record({ reports: fc.record(Object.fromEntries(PAIRS.map((pair) => [pair, fields]))) }),
   },
   {
     weight: 1,
@@ -45,10 +45,10 @@ const step = fc.oneof(
   },
 );
 
-function itemsOf(said: Said): ClusterItem<ReportedCluster>[] {
+function itemsOf(reports: ReportedFields): ClusterItem<ReportedCluster>[] {
   return PAIRS.flatMap((pair) => {
     const [organization = '', key = ''] = pair.split('/');
-    const given = said[pair];
+    const given = reports[pair];
     if (given === undefined) return [];
     const { name, slug, status, cpu, place, disks } = given;
     return cluster(key, {
@@ -93,11 +93,11 @@ describe('any sequence of clusters and catalogues', () => {
         for (const slug of ORGANIZATIONS) await scene.organization(slug);
         let before = await stateOf(scene);
         for (const one of steps) {
-          if ('said' in one) {
-            const result = await scene.clusters(itemsOf(one.said), { limits: LAX });
+          if ('reports' in one) {
+            const result = await scene.clusters(itemsOf(one.reports), { limits: LAX });
             if (result.outcome !== 'held') {
               for (const pair of PAIRS) {
-                if (one.said[pair] === undefined) continue;
+                if (one.reports[pair] === undefined) continue;
                 expect((await stateOf(scene)).clusters.find(({ key }) => key === pair)?.live).toBe(true);
               }
             }
@@ -109,8 +109,8 @@ describe('any sequence of clusters and catalogues', () => {
               'organizations',
               'machines',
             );
-            if (result.outcome === 'changed' && PAIRS.every((pair) => one.said[pair] !== undefined)) {
-              expect(await scene.clusters(itemsOf(one.said), { limits: LAX })).toMatchObject({
+            if (result.outcome === 'changed' && PAIRS.every((pair) => one.reports[pair] !== undefined)) {
+              expect(await scene.clusters(itemsOf(one.reports), { limits: LAX })).toMatchObject({
                 outcome: 'unchanged',
               });
               expect(await scene.rows(...Object.keys(stored))).toEqual(stored);

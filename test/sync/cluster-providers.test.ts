@@ -25,8 +25,8 @@ it('a cluster stored under its source’s name of a provider moves to the known 
   expect(before?.provider).toEqual({ id: expect.any(Number), name: 'google' });
   expect(before?.provider.id).not.toBe(GCP.id);
 
-  const said = { ...reported('acme/orders', place), provider: 'google', providerName: 'GCP' };
-  const result = await scene.clusters([applyClusterDefaults(said, NO_RULES)], { limits: LAX });
+  const renamed = { ...reported('acme/orders', place), provider: 'google', providerName: 'GCP' };
+  const result = await scene.clusters([applyClusterDefaults(renamed, NO_RULES)], { limits: LAX });
   expect(result).toMatchObject({ outcome: 'changed', counts: { added: 0, changed: 1, retired: 0 } });
   const [after] = await published();
   expect(after).toEqual({ ...before, provider: GCP, machine: { ...before?.machine, id: after?.machine.id } });

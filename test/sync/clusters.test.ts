@@ -174,16 +174,16 @@ describe('clusters', () => {
 
   it('of an unknown organization are rejected, and the others are stored', async () => {
     await scene.sql`insert into organizations (slug, name, deleted_at) values ('deleted', 'Deleted', now())`;
-    const strangers = ['nobody', 'deleted'].map((organization) => cluster('one', { organization }));
+    const strangers = ['unknown', 'deleted'].map((organization) => cluster('one', { organization }));
     expect(await scene.clusters([cluster('one'), ...strangers])).toMatchObject({
       outcome: 'changed',
       counts: { seen: 3, added: 1, rejected: 2 },
     });
     expect(await scene.sql`select row_key, reason from quarantined_rows order by 1`).toEqual([
       { row_key: 'deleted/one', reason: expect.stringContaining('organization "deleted" was deleted') },
-      { row_key: 'nobody/one', reason: expect.stringContaining('fleetbook org create nobody') },
+      { row_key: 'unknown/one', reason: expect.stringContaining('fleetbook org create unknown') },
     ]);
-    await scene.organization('nobody');
+    await scene.organization('unknown');
     expect(await scene.clusters([cluster('one'), ...strangers])).toMatchObject({
       counts: { added: 1, rejected: 1 },
     });
@@ -297,7 +297,7 @@ describe('clusters', () => {
 
   it('may be absent or all unusable as long as none was ever stored', async () => {
     expect(await scene.clusters([])).toMatchObject({ outcome: 'unchanged', broken: [] });
-    expect(await scene.clusters([cluster('one', { organization: 'nobody' })])).toMatchObject({
+    expect(await scene.clusters([cluster('one', { organization: 'unknown' })])).toMatchObject({
       outcome: 'unchanged',
     });
     expect(await names()).toEqual([]);

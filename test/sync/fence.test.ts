@@ -10,13 +10,13 @@ const NEW = [region('a', 'New'), ...offers('a', 2)];
 /** Items that arrive once they are released. */
 function heldBack<T>(items: readonly T[]) {
   const released = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   async function* stream(): AsyncGenerator<T> {
-    asked.resolve();
+    requested.resolve();
     await released.promise;
     yield* items;
   }
-  return { items: stream(), asked: asked.promise, release: () => released.resolve() };
+  return { items: stream(), requested: requested.promise, release: () => released.resolve() };
 }
 
 describe('two runs of one source', () => {
@@ -40,7 +40,7 @@ describe('two runs of one source', () => {
   it('if the older run ends last, it writes nothing', async () => {
     const slow = heldBack(OLD);
     const late = scene.catalogue(slow.items);
-    await slow.asked;
+    await slow.requested;
     await scene.catalogue(NEW);
     const before = await scene.rows(...readers);
     slow.release();
@@ -62,7 +62,7 @@ describe('two runs of one source', () => {
   it('the older run writes nothing once the younger has begun, even if the younger fails', async () => {
     const slow = heldBack(OLD);
     const late = scene.catalogue(slow.items);
-    await slow.asked;
+    await slow.requested;
     await scene.begin();
     const before = await scene.rows(...readers);
     slow.release();
@@ -78,7 +78,7 @@ describe('two runs of one source', () => {
     await scene.catalogue([region('a'), ...offers('a', 10)]);
     const few = heldBack([region('a'), ...offers('a', 2)]);
     const late = scene.catalogue(few.items);
-    await few.asked;
+    await few.requested;
     await scene.catalogue([region('a'), ...offers('a', 4)]);
     few.release();
     expect(await late).toMatchObject({ outcome: 'superseded' });
@@ -119,7 +119,7 @@ describe('two runs of one source', () => {
     const ends: Promise<{ outcome: string }>[] = [];
     for (const slow of runs) {
       ends.push(scene.catalogue(slow.items));
-      await slow.asked;
+      await slow.requested;
     }
     for (const slow of runs) slow.release();
     expect((await Promise.all(ends)).map(({ outcome }) => outcome)).toEqual([
@@ -135,7 +135,7 @@ describe('two runs of one source', () => {
     await scene.organization('org');
     const slow = heldBack([cluster('one', { status: 'Old' })]);
     const late = scene.clusters(slow.items);
-    await slow.asked;
+    await slow.requested;
     await scene.clusters([cluster('one', { status: 'New' })]);
     const before = await scene.rows('clusters', 'organizations', 'disks', 'sources');
     slow.release();

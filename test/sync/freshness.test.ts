@@ -177,7 +177,7 @@ describe('two sources of one region', () => {
 });
 
 describe('data whose upstream states an older time than the read', () => {
-  const said = (time: string, regionCode?: string): CatalogueItem => ({
+  const statedAt = (time: string, regionCode?: string): CatalogueItem => ({
     kind: 'as-of',
     time,
     ...(regionCode === undefined ? {} : { regionCode }),
@@ -185,9 +185,9 @@ describe('data whose upstream states an older time than the read', () => {
 
   it('has the upstream’s time, for each region and the source', async () => {
     await scene.catalogue([
-      said('2025-12-31T23:00:00.000Z'),
-      said('2025-12-31T22:00:00Z', 'a'),
-      said('2027-01-01T00:00:00Z', 'b'),
+      statedAt('2025-12-31T23:00:00.000Z'),
+      statedAt('2025-12-31T22:00:00Z', 'a'),
+      statedAt('2027-01-01T00:00:00Z', 'b'),
       ...whole('a'),
       ...whole('b'),
     ]);

@@ -46,7 +46,7 @@ async function lastDiff(source = 'acme') {
   const run = await lastRun(source);
   return { run, ...(await changesOf({ runId: run.id })) };
 }
-const told = ({ change, regionCode, name, before, after }: MachineChange) => [
+const summary = ({ change, regionCode, name, before, after }: MachineChange) => [
   change,
   `${name}@${regionCode}`,
   short(before),
@@ -70,7 +70,7 @@ describe('the diff of a run', () => {
     const settings = { limits: LAX };
     await scene.catalogue([region('a'), ...first], settings);
     const added = await lastDiff();
-    expect(added.rows.map(told)).toEqual([
+    expect(added.rows.map(summary)).toEqual([
       ['added', 'gone@a', null, '2/4 0.06 USD'],
       ['added', 'hidden@a', null, '2/4 0.06 USD unavailable'],
       ['added', 'price@a', null, '2/4 0.06 USD'],
@@ -106,7 +106,7 @@ describe('the diff of a run', () => {
     ];
     await scene.catalogue(second, { ...settings, approved: true });
     const changed = await lastDiff();
-    expect(changed.rows.map(told)).toEqual([
+    expect(changed.rows.map(summary)).toEqual([
       ['retired', 'gone@a', '2/4 0.06 USD', null],
       ['withdrawn', 'withdrawn@a', '2/4 0.06 USD', '2/4 0.07 USD deprecated'],
       ['sold_out', 'stock@a', '2/4 0.06 USD', '2/4 0.07 USD sold_out'],
@@ -125,7 +125,7 @@ describe('the diff of a run', () => {
     });
 
     await scene.catalogue([...second, offer('a', 'gone', { cpu: 8 })], settings);
-    expect((await lastDiff()).rows.map(told)).toEqual([
+    expect((await lastDiff()).rows.map(summary)).toEqual([
       ['returned', 'gone@a', '2/4 0.06 USD', '8/4 0.06 USD'],
     ]);
     // An added machine has its fields of that run.
@@ -158,8 +158,8 @@ describe('the diff of a run', () => {
         pages.push(...(await changesOf({ runId: run.id }, { limit, offset })).rows);
       expect(pages).toEqual(rows);
     }
-    const asked = await machineChanges(scene.store.sql, { runId: run.id }, ALL, ['added']);
-    expect(asked).toEqual({ totals, rows: rows.slice(6) });
+    const firstPage = await machineChanges(scene.store.sql, { runId: run.id }, ALL, ['added']);
+    expect(firstPage).toEqual({ totals, rows: rows.slice(6) });
   });
 
   it('is empty and has no rows if a run changes nothing or holds its batch', async () => {
@@ -192,7 +192,7 @@ describe('the diff of a run', () => {
     await scene.clusters([cluster('one', { machine: { name: 'big', cpu: 16, ram: 64, ramUnit: 'Binary' } })]);
     await scene.catalogue([region('a'), offer('a', 'x'), offer('a', 'big', { cpu: 16, ram: 64 })]);
     const { rows, totals } = await lastDiff();
-    expect(rows.map(told)).toEqual([['added', 'big@a', null, '16/64 0.06 USD']]);
+    expect(rows.map(summary)).toEqual([['added', 'big@a', null, '16/64 0.06 USD']]);
     expect(totals.added).toBe(1);
   });
 });
@@ -239,11 +239,11 @@ describe('old changes', () => {
 
 const REGIONS = ['a', 'b'];
 const KEYS = REGIONS.flatMap((code) => ['m', 'n', 'o'].map((name) => ({ code, name })));
-type Said =
+type Report =
   | { amount: string; cpu: number; currency: string; architecture: string | null; excluded: boolean }
   | null
   | 'rejected';
-const said: fc.Arbitrary<Said> = fc.oneof(
+const reports: fc.Arbitrary<Report> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -263,7 +263,7 @@ const step = fc.oneof(
     weight: 9,
     arbitrary: fc.record({
       source: fc.constantFrom('acme', 'acme', 'second'),
-      said: fc.array(said, { minLength: KEYS.length, maxLength: KEYS.length }),
+      reports: fc.array(reports, { minLength: KEYS.length, maxLength: KEYS.length }),
       eur: fc.constantFrom('2', '2', '3', null),
       approved: fc.boolean(),
       /** With the usual limits a batch may be held or a price quarantined. */
@@ -273,7 +273,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ retired: fc.constantFrom(...SOURCES) }) },
 );
 
-function itemsOf(rows: readonly Said[]): CatalogueItem[] {
+function itemsOf(rows: readonly Report[]): CatalogueItem[] {
   return [
     ...REGIONS.map((code) => region(code)),
     ...KEYS.flatMap(({ code, name }, index): CatalogueItem[] => {
@@ -344,7 +344,7 @@ it('the diffs of all runs lead from each state to the next, for any sequence of 
             approved: one.approved,
             ...(one.lax ? { limits: LAX } : {}),
           };
-          await scene.catalogue(itemsOf(one.said), settings);
+          await scene.catalogue(itemsOf(one.reports), settings);
           const { run, rows, totals } = await lastDiff(one.source);
           diffs.push({ runId: run.id, rows });
           expect({ added: totals.added + totals.returned, retired: totals.retired }).toEqual({

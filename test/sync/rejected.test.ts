@@ -178,9 +178,9 @@ describe('unusable rows', () => {
     const result = await scene.catalogue(rubbish(), { limits: { rejectedShare: 1 } });
     expect(result).toMatchObject({ outcome: 'unchanged', counts: { seen, rejected: REJECTED_KEPT + 50 } });
     expect(await missed()).toEqual([]);
-    const [kept] = await scene.sql`
+    const [storedRow] = await scene.sql`
       select count(*)::int, max(reason) filter (where row_key = 'others') as others from quarantined_rows`;
-    expect(kept).toEqual({
+    expect(storedRow).toEqual({
       count: REJECTED_KEPT + 1,
       others: 'more than 10000 rows cannot be used; the others are not listed',
     });

@@ -110,11 +110,11 @@ describe('the published package', () => {
 
   it('adds no program that shadows one of its host', async () => {
     const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
-    const brought = Object.entries(lock.packages).flatMap(([path, entry]) =>
+    const programs = Object.entries(lock.packages).flatMap(([path, entry]) =>
       path === '' || entry.dev ? [] : programsOf(path, entry.bin),
     );
-    expect(brought).toContain('pino');
-    expect(brought.filter((name) => THE_SYSTEMS_OWN.includes(name))).toEqual([]);
+    expect(programs).toContain('pino');
+    expect(programs.filter((name) => THE_SYSTEMS_OWN.includes(name))).toEqual([]);
   });
 
   it('loads its parts when a command needs them', async () => {
@@ -154,14 +154,14 @@ describe('the published package', () => {
       OPS_TOKEN: 'the-token-of-this-test-of-the-package',
     };
     await using work = await startProgram(program(), ['work'], { env });
-    const ask = (path: string) =>
+    const fetchPath = (path: string) =>
       fetch(`http://127.0.0.1:${opsPort}${path}`, { headers: { authorization: `Bearer ${env.OPS_TOKEN}` } });
-    await until(async () => (await ask('/healthz')).ok);
-    const page = await (await ask('/queues/')).text();
+    await until(async () => (await fetchPath('/healthz')).ok);
+    const page = await (await fetchPath('/queues/')).text();
     expect(page).toContain('<title>');
     const [script] = /static\/js\/main\.[^"]+\.js/.exec(page) ?? ['no script'];
-    expect((await ask(`/queues/${script}`)).status).toBe(200);
-    expect(await (await ask('/queues/api/queues')).json()).toMatchObject({
+    expect((await fetchPath(`/queues/${script}`)).status).toBe(200);
+    expect(await (await fetchPath('/queues/api/queues')).json()).toMatchObject({
       queues: expect.arrayContaining([expect.objectContaining({ type: 'bullmq' })]),
     });
     expect(work.child.exitCode).toBeNull();

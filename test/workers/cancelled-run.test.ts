@@ -26,7 +26,7 @@ useServers();
 const ADA: Decider = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'the upstream hangs' };
 const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
 const isRunning = async () => (await statusOf('hetzner'))?.lastRun?.outcome === 'running';
-const asked = (): SyncJob => ({
+const manualJob = (): SyncJob => ({
   sourceId: 'hetzner',
   slot: '2026-01-01T00:00:00Z',
   isAdditional: true,
@@ -34,7 +34,7 @@ const asked = (): SyncJob => ({
 });
 
 it('the worker stops the active work, does not retry, and runs the source normally afterwards', async () => {
-  upstream.moods.hetzner = { until: new Promise(() => {}) };
+  upstream.behaviours.hetzner = { until: new Promise(() => {}) };
   const worker = await start();
   await until(async () => (upstream.calls.hetzner ?? 0) > 0 && (await isRunning()));
   const job = await jobOf(worker, 'hetzner');
@@ -49,8 +49,8 @@ it('the worker stops the active work, does not retry, and runs the source normal
   });
   expect((await sourceTroubles(store.sql)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
 
-  upstream.moods.hetzner = 'well';
-  await worker.queues.sync.add('sync', asked());
+  upstream.behaviours.hetzner = 'well';
+  await worker.queues.sync.add('sync', manualJob());
   await settled(worker);
   expect((await runs()).filter(({ source }) => source === 'hetzner').map(({ outcome }) => outcome)).toEqual([
     'cancelled',
@@ -62,7 +62,7 @@ it('a job whose run was cancelled is not restarted after its worker died', async
   const first = await start();
   await settled(first);
   const slotJob = await jobOf(first, 'hetzner');
-  const handJob = await first.queues.sync.add('sync', asked(), { delay: 60_000 });
+  const handJob = await first.queues.sync.add('sync', manualJob(), { delay: 60_000 });
   await first[Symbol.asyncDispose]();
   const worker = opened.use(composeWorker(config(), silent));
   await until(() => worker.cache.status === 'ready');

@@ -172,10 +172,10 @@ it('concurrent runs are not blamed, and run one at a time after that', async () 
   // The first one answers in the end, so the next one runs, also alone.
   await using worker = await scene.start();
   await until(() => scene.hanging.size === 1, CALM);
-  const asked = scene.calls.length;
+  const callsBefore = scene.calls.length;
   const [turn] = scene.hanging;
   await until(async () => (await scene.stateOf(turn ?? ''))?.lastRun?.outcome === 'running', CALM);
-  expect(scene.calls.length).toBe(asked);
+  expect(scene.calls.length).toBe(callsBefore);
   await worker[Symbol.asyncDispose]();
   // A worker that stops in order ends its runs: none counts.
   for (const id of ['a', 'b', 'c']) expect(await scene.aloneOf(id)).toBe(0);

@@ -69,11 +69,11 @@ describe('a disabled source', () => {
   });
 
   it('has its waiting job skipped, and the log names the operator and the command that enables it', async () => {
-    upstream.moods.hetzner = { status: 500 };
+    upstream.behaviours.hetzner = { status: 500 };
     const { lines, logger } = listening();
     const worker = opened.use(await startWorker(config(), logger));
     await jobIsDelayed(worker, 'hetzner');
-    upstream.moods.hetzner = 'well';
+    upstream.behaviours.hetzner = 'well';
     const calls = upstream.calls.hetzner;
     await disable('hetzner');
     const job = await jobOf(worker, 'hetzner');
@@ -141,7 +141,7 @@ describe('a disabled source', () => {
     await disable('s');
     const again = await disableSource(store.db, 's', { ...ADA, by: 'bob', reason: undefined });
     expect(again).toMatchObject({ outcome: 'already', disabling: BY_ADA });
-    expect(await disable('nobody')).toEqual({ outcome: 'unknown' });
+    expect(await disable('unknown')).toEqual({ outcome: 'unknown' });
     expect([await enableSource(store.db, 's', ADA), await enableSource(store.db, 's', ADA)]).toEqual([
       true,
       false,
@@ -161,9 +161,9 @@ describe('a disabled watched source', () => {
     await until(() => plane.watching.now === 0, { timeoutMs: 8000 });
     const ran = await runsOf('plane');
     plane.set(clusters(5, { organization: 'sample' }));
-    const asked = plane.asked.watch;
+    const watchesBefore = plane.requests.watch;
     await until(() => lines.some(({ msg }) => msg.startsWith('the watch ends')));
-    expect([await stored(), await runsOf('plane'), plane.asked.watch]).toEqual([3, ran, asked]);
+    expect([await stored(), await runsOf('plane'), plane.requests.watch]).toEqual([3, ran, watchesBefore]);
 
     await enableSource(store.db, 'plane', ADA);
     const since = performance.now();

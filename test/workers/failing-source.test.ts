@@ -20,7 +20,7 @@ useServers();
 
 describe('a failing source', () => {
   it('is retried, and delays no other', async () => {
-    upstream.moods.hetzner = { status: 500 };
+    upstream.behaviours.hetzner = { status: 500 };
     const worker = await start();
     await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
@@ -33,7 +33,7 @@ describe('a failing source', () => {
       });
       expect(Math.abs(Number(await dueIn('hetzner')) - job.delay)).toBeLessThan(10_000);
       pauses.push(job.delay / 1000);
-      if (failures === 7) upstream.moods.hetzner = 'well';
+      if (failures === 7) upstream.behaviours.hetzner = 'well';
       await job.promote();
     }
     for (const [index, pause] of pauses.entries()) {
@@ -49,7 +49,7 @@ describe('a failing source', () => {
   });
 
   it('has one chain of attempts, also when new machines trigger another run', async () => {
-    upstream.moods.clusters = { status: 500 };
+    upstream.behaviours.clusters = { status: 500 };
     const worker = await start();
     const ended = async () => (await worker.queues.sync.getFailed()).map(({ data }) => data.sourceId);
     await until(async () => (await ended()).includes('clusters'));
@@ -59,7 +59,7 @@ describe('a failing source', () => {
   });
 
   it('stops its retries as soon as its next slot is claimed', async () => {
-    upstream.moods.hetzner = { status: 500 };
+    upstream.behaviours.hetzner = { status: 500 };
     const worker = await start();
     await jobIsDelayed(worker, 'hetzner');
     const later = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
@@ -72,11 +72,11 @@ describe('a failing source', () => {
   });
 
   it('is also retried after the queue lost all jobs', async () => {
-    upstream.moods.hetzner = { status: 500 };
+    upstream.behaviours.hetzner = { status: 500 };
     const worker = await start();
     await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
-    upstream.moods.hetzner = 'well';
+    upstream.behaviours.hetzner = 'well';
     await queueRedis.kill();
     await store.sql`update schedule_slots set due_at = now() - interval '2 minutes' where schedule = 'hetzner'`;
     await queueRedis.restart();
@@ -85,7 +85,7 @@ describe('a failing source', () => {
   });
 
   it('with 429 and Retry-After waits that long, and no other source does', async () => {
-    upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
+    upstream.behaviours.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
     const worker = await start();
     await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
@@ -99,7 +99,7 @@ describe('a failing source', () => {
   });
 
   it('with a Retry-After beyond its next slot delays that slot', async () => {
-    upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '7200' } };
+    upstream.behaviours.hetzner = { status: 429, headers: { 'retry-after': '7200' } };
     const halfAnHourAway = (new Date().getUTCMinutes() + 30) % 60;
     const worker = await start({ HETZNER_SCHEDULE: `${halfAnHourAway} * * * *` });
     await until(async () => (await stateOf(worker, 'hetzner')) === 'failed');
@@ -123,8 +123,8 @@ describe('a failing source', () => {
   it.each([
     ['data that is not a catalogue', { status: 200, body: '<html>sorry</html>' }],
     ['that it does not exist any more', { status: 404 }],
-  ] as const)('is retried rarely after the answer %s', async (_, mood) => {
-    upstream.moods.hetzner = mood;
+  ] as const)('is retried rarely after the answer %s', async (_, behaviour) => {
+    upstream.behaviours.hetzner = behaviour;
     const worker = await start();
     await jobIsDelayed(worker, 'hetzner');
     const { delay } = await jobOf(worker, 'hetzner');
@@ -133,7 +133,7 @@ describe('a failing source', () => {
   });
 
   it('is not retried before its next slot after the answer that the token is wrong', async () => {
-    upstream.moods.hetzner = { status: 401 };
+    upstream.behaviours.hetzner = { status: 401 };
     const worker = await start();
     await until(async () => (await stateOf(worker, 'hetzner')) === 'failed');
     const job = await jobOf(worker, 'hetzner');

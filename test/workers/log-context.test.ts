@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { startWorker } from '../../workers/main.ts';
-import { keptLog, type LoggedLine } from '../support/log-lines.ts';
+import { type LoggedLine, recordedLog } from '../support/log-lines.ts';
 import { RETRIES_AT_ONCE } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 import {
@@ -26,15 +26,15 @@ async function recorded(): Promise<Map<number, string>> {
 }
 
 it('writes the run in each line about one, from the first request to its publication', async () => {
-  const { logger, lines } = keptLog();
-  upstream.moods.hetzner = { status: 500 };
+  const { logger, lines } = recordedLog();
+  upstream.behaviours.hetzner = { status: 500 };
   const worker = opened.use(await startWorker(config(), logger, { requestRetries: RETRIES_AT_ONCE }));
   await until(() =>
     lines.some(({ sourceId, msg }) => sourceId === 'hetzner' && /the request is retried/.test(msg)),
   );
   await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
   await until(() => lines.some(({ msg }) => msg.startsWith('sync failed')));
-  upstream.moods.hetzner = 'well';
+  upstream.behaviours.hetzner = 'well';
   await jobIsDelayed(worker, 'hetzner');
   await (await jobOf(worker, 'hetzner')).promote();
   await settled(worker);

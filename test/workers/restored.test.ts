@@ -13,15 +13,15 @@ import { hashOf } from '../../src/snapshot/document/body.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import { backUp } from '../support/backup.ts';
+import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
-import { type MoodyUpstream, moodyUpstream } from '../support/moody-upstream.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
 
-let upstream: MoodyUpstream;
+let upstream: FaultyUpstream;
 let redis: TestRedis;
 let db: TestDatabase;
 let store: Store;
@@ -29,7 +29,7 @@ let env: Record<string, string>;
 let opened: AsyncDisposableStack;
 
 beforeAll(async () => {
-  upstream = await moodyUpstream();
+  upstream = await faultyUpstream();
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
 
@@ -101,7 +101,7 @@ const agrees = (reader: Reader, regionId: number) =>
 async function changedSinceBackup(ofFiles: boolean) {
   const worker = await start();
   await until(async () => (await hetznerRuns()) > 0);
-  const kept = await newToken();
+  const keptToken = await newToken();
   const revokedLater = await newToken();
   await published();
   const regionId = await region();
@@ -118,16 +118,16 @@ async function changedSinceBackup(ofFiles: boolean) {
   await until(async () => (await reader.tokens.verify(madeLater.token)) !== undefined);
   await agrees(reader, regionId);
   expect(await answers(reader, regionId)).not.toEqual(backedUp);
-  return { worker, reader, regionId, backedUp, backup, kept, revokedLater, madeLater };
+  return { worker, reader, regionId, backedUp, backup, keptToken, revokedLater, madeLater };
 }
 
 /** @returns whether the token that was revoked after the backup is revoked in the restored database */
 async function isRight(changed: Awaited<ReturnType<typeof changedSinceBackup>>, lineage: string) {
-  const { reader, regionId, backedUp, kept, revokedLater, madeLater } = changed;
+  const { reader, regionId, backedUp, keptToken, revokedLater, madeLater } = changed;
   await until(async () => (await readLineage(store.sql)) !== lineage);
   await until(async () => String(await answers(reader, regionId)) === String(backedUp));
   await agrees(reader, regionId);
-  await until(async () => (await reader.tokens.verify(kept.token)) !== undefined);
+  await until(async () => (await reader.tokens.verify(keptToken.token)) !== undefined);
   await until(async () => (await reader.tokens.verify(madeLater.token)) === undefined);
   // The backup is older than the revocation.
   await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined);

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
-import { type MoodyUpstream, moodyUpstream } from '../support/moody-upstream.ts';
+import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -11,10 +11,10 @@ import { until } from '../support/until.ts';
 
 const PROGRAM = fileURLToPath(new URL('./programs/worker.ts', import.meta.url));
 
-let upstream: MoodyUpstream;
+let upstream: FaultyUpstream;
 
 beforeAll(async () => {
-  upstream = await moodyUpstream();
+  upstream = await faultyUpstream();
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
 

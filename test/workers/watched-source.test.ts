@@ -168,10 +168,10 @@ describe('a watch', () => {
   });
 
   it('pauses for as long as its upstream requires, at most an hour', () => {
-    const asked = (retryAfterMs: number) => new SourceError('retry', 'later', { retryAfterMs });
-    expect(pauseAfter(asked(30_000), 0, () => 0)).toBe(30_000);
-    expect(pauseAfter(asked(1), 3, () => 0)).toBe(4000);
-    expect(pauseAfter(asked(1e9), 0, () => 0)).toBe(3_600_000);
+    const pauseError = (retryAfterMs: number) => new SourceError('retry', 'later', { retryAfterMs });
+    expect(pauseAfter(pauseError(30_000), 0, () => 0)).toBe(30_000);
+    expect(pauseAfter(pauseError(1), 3, () => 0)).toBe(4000);
+    expect(pauseAfter(pauseError(1e9), 0, () => 0)).toBe(3_600_000);
     expect(pauseAfter(new Error('x'), 0, () => 0)).toBe(500);
     expect(pauseAfter(new Error('x'), 1000, () => 1)).toBe(60_000);
   });

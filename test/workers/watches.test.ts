@@ -171,11 +171,11 @@ describe('a failing watch', () => {
     plane.mood = { status: 429, retryAfter: 3600 };
     await start();
     await until(async () => (await runs()).some(({ error }) => error === 'the plane answered 429'));
-    const { watch } = plane.asked;
+    const { watch } = plane.requests;
     const reader = await openReader();
     // Scheduled runs continue.
     await until(async () => (await read(reader)).length === 4);
-    expect(plane.asked.watch).toBe(watch);
+    expect(plane.requests.watch).toBe(watch);
     expect(watch).toBe(1);
   });
 });
@@ -186,7 +186,7 @@ describe('a watched state', () => {
     plane.listsWaitFor = promise;
     const reader = await openReader();
     const worker = await start();
-    await until(() => plane.asked.list === 1);
+    await until(() => plane.requests.list === 1);
     plane.set(clusters(4, { status: 'Stopped' }));
     await until(async () => (await seen(reader)).includes('c1 Stopped'));
     resolve(undefined);
@@ -199,7 +199,7 @@ describe('a watched state', () => {
     const reader = await openReader();
     await start();
     await settledWith(reader, 4);
-    await until(async () => (await runs()).length >= 1 && plane.asked.list === 1);
+    await until(async () => (await runs()).length >= 1 && plane.requests.list === 1);
     const fence = async () => {
       const [row] = await store.sql<{ fence: string }[]>`select fence from sources where id = 'plane'`;
       return Number(row?.fence);

@@ -66,12 +66,12 @@ describe('a worker', () => {
 
   it('gives the sample the same ids at each first start, whichever upstream is slow', async () => {
     const gate = Promise.withResolvers<void>();
-    upstream.moods.hetzner = { until: gate.promise };
+    upstream.behaviours.hetzner = { until: gate.promise };
     const worker = await start({ FLEETBOOK_CONTENT: 'sample' });
     await until(() => upstream.calls.hetzner > 0);
     await jobIsDelayed(worker, 'linode');
     expect(upstream.calls.linode).toBe(0);
-    upstream.moods.hetzner = 'well';
+    upstream.behaviours.hetzner = 'well';
     gate.resolve();
     await settled(worker);
     const first = await store.sql<{ provider: number; region: number; machine: number }[]>`
@@ -85,7 +85,7 @@ describe('a worker', () => {
   });
 
   it('syncs the rest of the sample after an unreadable source', async () => {
-    upstream.moods.hetzner = { status: 401 };
+    upstream.behaviours.hetzner = { status: 401 };
     await start({ FLEETBOOK_CONTENT: 'sample' });
     await until(async () => (await succeeded('linode')) && (await succeeded('clusters')));
     expect((await runs()).map(({ source, outcome }) => `${source} ${outcome}`)).toContain('hetzner failed');
@@ -187,12 +187,12 @@ describe('the queues’ Redis', () => {
   });
 
   it('may be away for a while: the worker continues when it is back', async () => {
-    upstream.moods.hetzner = { status: 500 };
+    upstream.behaviours.hetzner = { status: 500 };
     const worker = await start();
     await until(() => succeeded('linode'));
     await queueRedis.kill();
     await store.sql`delete from schedule_slots where schedule = 'hetzner'`;
-    upstream.moods.hetzner = 'well';
+    upstream.behaviours.hetzner = 'well';
     await queueRedis.restart();
     await until(() => succeeded('hetzner'));
     expect(await stateOf(worker, 'hetzner')).toMatch(/active|completed/);
@@ -202,18 +202,18 @@ describe('the queues’ Redis', () => {
 describe('a stopped worker', () => {
   it('lets its jobs end', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    upstream.moods.linode = { until: promise };
+    upstream.behaviours.linode = { until: promise };
     const worker = await start();
     await until(() => upstream.calls.linode > 0);
     const stopping = worker[Symbol.asyncDispose]();
-    upstream.moods.linode = 'well';
+    upstream.behaviours.linode = 'well';
     resolve();
     await stopping;
     expect(await succeeded('linode')).toBe(true);
   });
 
   it('returns a job that does not end in time, and another worker does it', async () => {
-    upstream.moods.linode = { until: new Promise(() => {}) };
+    upstream.behaviours.linode = { until: new Promise(() => {}) };
     const worker = await start({}, 200);
     await until(() => upstream.calls.linode > 0);
     await until(() => succeeded('hetzner'));
@@ -223,7 +223,7 @@ describe('a stopped worker', () => {
     expect(
       await store.sql`select outcome, error from sync_runs where source_id = 'linode' order by id desc limit 1`,
     ).toEqual([{ outcome: 'failed', error: 'aborted: the worker stops' }]);
-    upstream.moods.linode = 'well';
+    upstream.behaviours.linode = 'well';
     await start();
     await until(() => succeeded('linode'));
     expect(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { redisAddress } from '../../../src/domain/servers/redis-address.ts';
 
-const nobody = { username: undefined, password: undefined };
+const noLogin = { username: undefined, password: undefined };
 
 describe('the address of Redis', () => {
   it.each([
@@ -16,7 +16,7 @@ describe('the address of Redis', () => {
           { host: 'b', port: 6379 },
           { host: '::1', port: 7002 },
         ],
-        ...nobody,
+        ...noLogin,
         tls: false,
       },
     ],

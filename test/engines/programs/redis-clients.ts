@@ -20,7 +20,7 @@ try {
     throw new Error('unreachable: all of them were opened');
   const subscriber = openRedis(url, 'subscriber', () => {}, 'CACHE_REDIS_URL');
   await redisReady(subscriber, Number(withinMs));
-  const heard = new Promise((resolve) => subscriber.once('message', (_, message) => resolve(message)));
+  const received = new Promise((resolve) => subscriber.once('message', (_, message) => resolve(message)));
   await subscriber.subscribe('news');
   // Of a cluster, keys of each master.
   const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
@@ -34,12 +34,12 @@ try {
     prefix: '{of-the-test}',
   });
   await queue.add('job', { of: 'the queue' });
-  const told = {
-    heard: await heard,
+  const output = {
+    received: await received,
     read: read.filter((value, i) => value === keys[i]).length,
     job: await done.promise,
   };
-  process.stdout.write(`${JSON.stringify(told)}\n`);
+  process.stdout.write(`${JSON.stringify(output)}\n`);
   await worker.close();
 } catch (error) {
   process.stdout.write(

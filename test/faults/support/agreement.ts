@@ -58,12 +58,12 @@ async function differencesOf(
   if (token === undefined || name.kind === 'token') return [];
   const truth = await loadContent(store.sql, name);
   if (!truth) return [];
-  const ask = async (path: string) => {
+  const fetchPath = async (path: string) => {
     const response = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } });
     return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
   };
   const differing = async (path: string, wanted: Buffer) => {
-    const { status, body } = await ask(path);
+    const { status, body } = await fetchPath(path);
     if (status === 200 && body.equals(wanted)) return [];
     const size = `${body.length} bytes, and ${wanted.length} in PostgreSQL`;
     return [`reader ${reader}: ${path} is ${status === 200 ? `another body: ${size}` : status}`];

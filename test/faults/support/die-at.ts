@@ -23,7 +23,7 @@ function strike(): void {
 }
 
 if ('span' in step) strikeAtSpan(step);
-hearSent(step);
+watchSent(step);
 
 function strikeAtSpan({ span, at }: Extract<Step, { span: string }>): void {
   const tracer: Tracer = (name, _, work) => {
@@ -38,7 +38,7 @@ function strikeAtSpan({ span, at }: Extract<Step, { span: string }>): void {
 }
 
 /** Watches all data that the process sends to PostgreSQL and Redis. */
-function hearSent(step: Step): void {
+function watchSent(step: Step): void {
   const write = Socket.prototype.write as (this: Socket, ...given: unknown[]) => boolean;
   Socket.prototype.write = function (this: Socket, ...given: unknown[]): boolean {
     const [chunk] = given;

@@ -90,31 +90,31 @@ export class Ledger {
     for (const write of this.#written.get(subject)?.slice(number + 1) ?? []) write.lostAt ??= now;
   }
 
-  /** @param asked when the request began */
-  judge(reader: string, subject: string, number: number, asked: number): Verdict {
+  /** @param requestedAt when the request began */
+  judge(reader: string, subject: string, number: number, requestedAt: number): Verdict {
     const write = this.#written.get(subject)?.[number];
     if (!write || write.neverCommitted) return 'never true';
     if (write.committed === undefined) write.shownEarly += 1;
-    if (this.lostMs(subject, number, asked) > NOTICED_WITHIN_MS) return 'lost';
+    if (this.lostMs(subject, number, requestedAt) > NOTICED_WITHIN_MS) return 'lost';
     const key = `${reader} ${subject}`;
     const before = this.#given.get(key);
-    if (before && before.at < asked && before.number > number && !this.#isLost(subject, before.number))
+    if (before && before.at < requestedAt && before.number > number && !this.#isLost(subject, before.number))
       return 'went back';
     if (!before || before.number <= number) this.#given.set(key, { number, at: performance.now() });
     return 'true';
   }
 
   /** Returns the milliseconds from the loss of the number to the request; 0 if it is not lost. */
-  lostMs(subject: string, number: number, asked: number): number {
+  lostMs(subject: string, number: number, requestedAt: number): number {
     const lostAt = this.#written.get(subject)?.[number]?.lostAt;
-    return lostAt === undefined ? 0 : Math.max(0, asked - lostAt);
+    return lostAt === undefined ? 0 : Math.max(0, requestedAt - lostAt);
   }
 
   /** Returns the age of an answer: milliseconds since the commit of the next number. */
-  age(subject: string, number: number, asked: number): number {
+  age(subject: string, number: number, requestedAt: number): number {
     const next = this.#written.get(subject)?.slice(number + 1) ?? [];
     const since = next.find(isLasting)?.committed;
-    return since === undefined ? 0 : Math.max(0, asked - since);
+    return since === undefined ? 0 : Math.max(0, requestedAt - since);
   }
 
   /** Returns true if the number was committed after this instant. */

@@ -46,7 +46,7 @@ const WRITE_EVERY_MS = 30;
 
 export class Load implements AsyncDisposable {
   readonly ledger = new Ledger();
-  readonly asked: MeasuredRequest[] = [];
+  readonly finished: MeasuredRequest[] = [];
   /** False: only the worker publishes writes, and checks the database. */
   publishes = true;
   readonly #stack: Stack;
@@ -77,10 +77,10 @@ export class Load implements AsyncDisposable {
     // Late requests are skipped: they would come in one burst.
     this.#due = Math.min(RATE / 10, this.#due + ((now - this.#last) / 1000) * RATE);
     this.#last = now;
-    for (; this.#due >= 1; this.#due -= 1) this.#ask();
+    for (; this.#due >= 1; this.#due -= 1) this.#sendNext();
   }
 
-  #ask(): void {
+  #sendNext(): void {
     const { readers, organizations, machines, provider } = this.#stack;
     const reader = anyOf(readers);
     const organization = anyOf(organizations);
@@ -109,7 +109,7 @@ export class Load implements AsyncDisposable {
       const facts = status === 200 ? this.#judge(reader, at, text, read) : NOTHING;
       const why = status === 200 ? undefined : reasonOf(text);
       const ms = performance.now() - at;
-      this.asked.push({ at, reader: reader.name, path, status, tier, ms, why, ...facts });
+      this.finished.push({ at, reader: reader.name, path, status, tier, ms, why, ...facts });
     };
     if (this.#underWay >= UNDER_WAY_AT_MOST) {
       done(0, 'too many are under way');
@@ -201,7 +201,7 @@ export class Load implements AsyncDisposable {
 
   /** Returns the finished requests since then. */
   since(instant: number): MeasuredRequest[] {
-    return this.asked.filter(({ at }) => at >= instant);
+    return this.finished.filter(({ at }) => at >= instant);
   }
 
   /** Ends the load. Returns how many committed updates readers do not show, all readers together. */

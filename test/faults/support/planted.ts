@@ -25,5 +25,5 @@ export async function forget(cache: Client): Promise<void> {
 }
 
 /** Returns answers that are neither right nor a 503. PostgreSQL gets every read, so a busy machine may be late. */
-export const untrue = (asked: readonly MeasuredRequest[]): MeasuredRequest[] =>
-  asked.filter(({ wrong, status }) => wrong !== undefined || ![0, 200, 503].includes(status));
+export const untrue = (measured: readonly MeasuredRequest[]): MeasuredRequest[] =>
+  measured.filter(({ wrong, status }) => wrong !== undefined || ![0, 200, 503].includes(status));

@@ -9,7 +9,7 @@ const PAUSE_MS = 20;
 
 export class Prober implements AsyncDisposable {
   readonly #stack: WorkerStack;
-  readonly #asked: MeasuredRequest[] = [];
+  readonly #requests: MeasuredRequest[] = [];
   /** Path → the newest edition in its answers. */
   readonly #shown = new Map<string, number>();
   readonly #probing: Promise<void>;
@@ -25,12 +25,12 @@ export class Prober implements AsyncDisposable {
       select id, provider_id as provider from regions where organization_id is null`;
     for (let i = 0; !this.#isOver; i++) {
       const region = regions[i % regions.length];
-      if (region) await this.#ask(`/v1/machines?provider=${region.provider}&region=${region.id}`);
+      if (region) await this.#send(`/v1/machines?provider=${region.provider}&region=${region.id}`);
       await sleep(PAUSE_MS);
     }
   }
 
-  async #ask(path: string): Promise<void> {
+  async #send(path: string): Promise<void> {
     const { reader, token, upstream } = this.#stack;
     const at = performance.now();
     let [status, wrong, why]: [number, string | undefined, string | undefined] = [0, undefined, undefined];
@@ -45,7 +45,7 @@ export class Prober implements AsyncDisposable {
       else why = String(error);
     }
     const ms = performance.now() - at;
-    this.#asked.push({
+    this.#requests.push({
       at,
       reader: reader.name,
       path,
@@ -66,13 +66,13 @@ export class Prober implements AsyncDisposable {
   }
 
   figures(): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
-    return figures(this.#asked);
+    return figures(this.#requests);
   }
 
   /** Counts wrong and missing answers by kind. */
   troubles(): Record<string, number> {
     const isSlow = ([what]: [string, number]) => what.includes(': slow, ');
-    return Object.fromEntries(Object.entries(troubles(this.#asked)).filter((each) => !isSlow(each)));
+    return Object.fromEntries(Object.entries(troubles(this.#requests)).filter((each) => !isSlow(each)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -46,7 +46,7 @@ export interface Fault extends StackOptions {
 }
 
 export interface Outcome extends Row {
-  readonly asked: readonly MeasuredRequest[];
+  readonly measured: readonly MeasuredRequest[];
   /** Answers that showed a write before its commit was confirmed, by its later outcome. */
   readonly shownEarly: ShownEarly;
 }
@@ -105,16 +105,16 @@ export async function underLoad({
     );
     const lost = await load.lostUpdates();
     await settled?.(stack);
-    const asked = load.since(struck);
+    const measured = load.since(struck);
     const row: Row = {
       fault: fault.replace('{seconds}', `${seconds} s`),
-      ...figures(asked),
+      ...figures(measured),
       lost,
       recoverySeconds: (await recovering) ?? secondsSince(healed, recovered),
     };
     record(row);
     if (lost > 0) throw new Error(`${lost} committed updates are not shown`);
-    return { ...row, asked, shownEarly: load.ledger.shownEarly };
+    return { ...row, measured, shownEarly: load.ledger.shownEarly };
   } finally {
     await load[Symbol.asyncDispose]();
   }
@@ -141,13 +141,15 @@ function freshAt(load: Load, name: string, healed: number): number | undefined {
   return first && first.at + first.ms;
 }
 
-export function figures(asked: readonly MeasuredRequest[]): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
-  const times = asked.map(({ ms }) => ms).sort((a, b) => a - b);
+export function figures(
+  measured: readonly MeasuredRequest[],
+): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
+  const times = measured.map(({ ms }) => ms).sort((a, b) => a - b);
   return {
-    requests: asked.length,
-    wrong: asked.filter(({ wrong }) => wrong !== undefined).length,
-    errors: asked.filter(isError).length,
-    slow: asked.filter(({ ms }) => ms > SLOW_MS).length,
+    requests: measured.length,
+    wrong: measured.filter(({ wrong }) => wrong !== undefined).length,
+    errors: measured.filter(isError).length,
+    slow: measured.filter(({ ms }) => ms > SLOW_MS).length,
     p99: Math.round(times[Math.floor(times.length * 0.99)] ?? 0),
   };
 }
@@ -161,9 +163,9 @@ export function record(row: Row): void {
 }
 
 /** Groups wrong and missing answers for the message of a failed test. */
-export function troubles(asked: readonly MeasuredRequest[]): Record<string, number> {
+export function troubles(measured: readonly MeasuredRequest[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const each of asked) {
+  for (const each of measured) {
     const { wrong, status, why, path, ms, tier } = each;
     const kind = path.replaceAll(/\d+/g, 'N');
     const what =
@@ -175,11 +177,11 @@ export function troubles(asked: readonly MeasuredRequest[]): Record<string, numb
 }
 
 /** Returns wrong answers and requests without an answer. Both must be zero on any machine. */
-export function wrongOrNone(asked: readonly MeasuredRequest[]): MeasuredRequest[] {
-  return asked.filter((each) => each.wrong !== undefined || isError(each));
+export function wrongOrNone(measured: readonly MeasuredRequest[]): MeasuredRequest[] {
+  return measured.filter((each) => each.wrong !== undefined || isError(each));
 }
 
 /** Returns how long readers served data that the database had lost (ms). */
-export function lostFor(asked: readonly MeasuredRequest[]): number {
-  return Math.max(0, ...asked.map(({ lostMs }) => lostMs));
+export function lostFor(measured: readonly MeasuredRequest[]): number {
+  return Math.max(0, ...measured.map(({ lostMs }) => lostMs));
 }

@@ -137,12 +137,14 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
     },
     async served() {
       const headers = { authorization: `Bearer ${token}` };
-      const ask = async (path: string) => (await fetch(reader.url + path, { headers })).json();
+      const fetchJson = async (path: string) => (await fetch(reader.url + path, { headers })).json();
       const editions = new Set<number>();
-      const providers = (await ask('/v1/providers')) as { id: number; regions: { id: number }[] }[];
+      const providers = (await fetchJson('/v1/providers')) as { id: number; regions: { id: number }[] }[];
       for (const { id, regions } of providers)
         for (const region of regions)
-          editions.add(editionOf(await ask(`/v1/machines?provider=${id}&region=${region.id}`), upstream));
+          editions.add(
+            editionOf(await fetchJson(`/v1/machines?provider=${id}&region=${region.id}`), upstream),
+          );
       return [...editions];
     },
     async problems() {

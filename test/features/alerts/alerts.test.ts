@@ -333,7 +333,7 @@ describe('a webhook', () => {
     expect(waiting).toHaveLength(8);
     expect(waiting.at(-1)).toMatchObject({ state: 'waiting', attempts: 4, lastError: 'it answered 503' });
     // The first message is attempted, and the others wait for it.
-    expect(hook.asked).toBe(4);
+    expect(hook.requestCount).toBe(4);
 
     hook.status = 200;
     await Promise.all(Array.from({ length: 4 }, () => send()));

@@ -31,7 +31,7 @@ const webhook = (format: Webhook['format'] = 'standard'): Webhook => ({
   format,
   kinds: ['batch_held'],
 });
-async function told(format: Webhook['format'] = 'standard'): Promise<string> {
+async function sentText(format: Webhook['format'] = 'standard'): Promise<string> {
   const rules: AlertRules = { ...NO_ALERTS, webhooks: [webhook(format)] };
   await evaluateAlerts(scene.store.db, [], rules, scene.now());
   await deliver({ db: scene.store.db, webhook: webhook(format), logger: pino({ level: 'silent' }) });
@@ -61,7 +61,7 @@ async function holdMachines(): Promise<void> {
 describe('an alert about a held batch', () => {
   it('has the ten rows that change most, of each kind, before and after', async () => {
     await holdMachines();
-    const { rows, more } = detailsOf(await told());
+    const { rows, more } = detailsOf(await sentText());
     expect(more).toBe(31 - 10);
     expect(rows.map(({ change }) => change)).toEqual([
       ...Array.from({ length: 5 }, () => 'gone'),
@@ -92,7 +92,7 @@ describe('an alert about a held batch', () => {
 
   it('has them as lines in Slack’s format', async () => {
     await holdMachines();
-    const { text } = JSON.parse(await told('slack')) as { text: string };
+    const { text } = JSON.parse(await sentText('slack')) as { text: string };
     const lines = text.split('\n');
     expect(lines[1]).toMatch(/^• a batch of acme is held for a decision: /);
     expect(lines).toContain('    price m1 in fsn1: 0.06 USD/hour → 0.24 USD/hour');
@@ -105,7 +105,7 @@ describe('an alert about a held batch', () => {
     await scene.organization('org');
     await scene.clusters(['one', 'two', 'three'].map((key) => cluster(key)));
     expect((await scene.clusters([cluster('four')], { missingIsDeleted: true })).outcome).toBe('held');
-    const { rows, more } = detailsOf(await told());
+    const { rows, more } = detailsOf(await sentText());
     expect(more).toBe(0);
     expect(rows.map(({ change, name, place }) => `${change} ${place}/${name}`)).toEqual([
       'gone org/one',
@@ -123,15 +123,15 @@ describe('an alert about a held batch', () => {
 
   it('names the batch that waits now, and its decision', async () => {
     await holdMachines();
-    const first = detailsOf(await told()).batch;
+    const first = detailsOf(await sentText()).batch;
     await scene.catalogue([region('fsn1'), ...offers('fsn1', 2)]);
     const [younger] = await pendingBatches(scene.sql);
     expect(younger?.id).toBeGreaterThan(first);
     // No new message: the source is still held.
-    await told();
+    await sentText();
     expect(hook.taken).toHaveLength(1);
     await decide(scene.store.db, younger?.id ?? 0, 'rejected', OPERATOR);
-    const [alert] = (JSON.parse(await told()) as AlertMessage).data.alerts;
+    const [alert] = (JSON.parse(await sentText()) as AlertMessage).data.alerts;
     expect(alert).toMatchObject({
       resolution: 'rejected by ada@desk because it is right',
       details: { batch: younger?.id },
@@ -141,7 +141,7 @@ describe('an alert about a held batch', () => {
   it('has no rows of a batch of an earlier release', async () => {
     await holdMachines();
     await scene.sql`update held_batches set worst = null`;
-    expect(detailsOf(await told())).not.toHaveProperty('rows');
+    expect(detailsOf(await sentText())).not.toHaveProperty('rows');
   });
 });
 

@@ -18,13 +18,13 @@ it('a worker sends new alerts, and retries a message that a webhook did not acce
   await store.sql`insert into sync_runs (source_id, fence, outcome, error, finished_at)
     select 'hetzner', 0, 'failed', 'answered 500', now() from generate_series(1, 3)`;
   await alerts.add('evaluate', {});
-  await until(async () => (await alerts.getDelayedCount()) === 1 && hook.asked === 1);
+  await until(async () => (await alerts.getDelayedCount()) === 1 && hook.requestCount === 1);
   // While the job waits, another evaluation adds no second job.
   await store.sql`update alert_deliveries set next_attempt_at = now()`;
-  const looks = await alerts.getCompletedCount();
+  const evaluations = await alerts.getCompletedCount();
   await alerts.add('evaluate', {});
-  await until(async () => (await alerts.getCompletedCount()) > looks);
-  expect(hook.asked).toBe(1);
+  await until(async () => (await alerts.getCompletedCount()) > evaluations);
+  expect(hook.requestCount).toBe(1);
 
   hook.status = 200;
   const [waiting] = await alerts.getDelayed();

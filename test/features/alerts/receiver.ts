@@ -6,7 +6,7 @@ export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly taken: { readonly headers: IncomingHttpHeaders; readonly text: string }[];
   /** Requests, accepted or not. */
-  asked: number;
+  requestCount: number;
   /** 200 at first. */
   status: number;
 }
@@ -17,7 +17,7 @@ export async function receiver(): Promise<Receiver> {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      it.asked += 1;
+      it.requestCount += 1;
       if (it.status === 200) taken.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
       response.writeHead(it.status).end();
     });
@@ -26,7 +26,7 @@ export async function receiver(): Promise<Receiver> {
   const it = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook/of-a-secret-path`,
     taken,
-    asked: 0,
+    requestCount: 0,
     status: 200,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -92,12 +92,12 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('button', { name: 'Done' }).click();
 
     await page.getByRole('button', { name: `Revoke token ${id}`, exact: true }).click();
-    const asks = page.getByRole('dialog');
-    await asks.getByRole('button', { name: 'Revoke the token' }).click();
+    const question = page.getByRole('dialog');
+    await question.getByRole('button', { name: 'Revoke the token' }).click();
     // The browser sends nothing without a reason.
-    await asks.getByLabel(/^Reason/).fill('it leaked');
+    await question.getByLabel(/^Reason/).fill('it leaked');
     expect(await read(next)).toBe(200);
-    await asks.getByRole('button', { name: 'Revoke the token' }).click();
+    await question.getByRole('button', { name: 'Revoke the token' }).click();
     await page.getByText(`Token ${id} is revoked: readers refuse it within a second.`).waitFor();
     await until(async () => (await read(next)) === 401);
     expect(await read(secret)).toBe(200);

@@ -38,9 +38,9 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-const get = async (path: string, name = 'vera') => (await as(name).ask('GET', path)).json();
+const get = async (path: string, name = 'vera') => (await as(name).sendRequest('GET', path)).json();
 const post = async (url: string, payload: object, name = 'zoe') => {
-  const answer = await as(name).ask('POST', url, { payload });
+  const answer = await as(name).sendRequest('POST', url, { payload });
   return { status: answer.statusCode, body: answer.json() };
 };
 const found = async (query = '') =>
@@ -103,13 +103,13 @@ describe('organizations', () => {
     expect((await found('&q=org-1')).rows.map(({ slug }) => slug)).toEqual(
       Array.from({ length: 10 }, (_, n) => `org-1${n}`),
     );
-    expect(await found('&q=nobody')).toEqual({ rows: [], total: 0 });
+    expect(await found('&q=unknown')).toEqual({ rows: [], total: 0 });
   });
 
   it('reject wrong values, with the name of the field', async () => {
     expect(await get('/api/organizations?sort=size')).toMatchObject({ field: 'sort' });
     expect(await get('/api/organizations?deleted=x')).toMatchObject({ field: 'deleted' });
-    expect((await as('vera').ask('GET', '/api/organizations/nobody')).statusCode).toBe(404);
+    expect((await as('vera').sendRequest('GET', '/api/organizations/unknown')).statusCode).toBe(404);
     for (const slug of ['', 'Acme', '-x', 'a_b', 'x'.repeat(64), 7]) {
       const answer = await post('/api/organizations', { slug });
       expect(answer).toMatchObject({ status: 400, body: { field: 'slug' } });
@@ -144,7 +144,7 @@ describe('organizations', () => {
       status: 400,
       body: { field: 'name' },
     });
-    expect(await post('/api/organizations/nobody/rename', { name: 'x' })).toMatchObject({ status: 404 });
+    expect(await post('/api/organizations/unknown/rename', { name: 'x' })).toMatchObject({ status: 404 });
     expect(await get('/api/organizations/acme')).toMatchObject({ slug: 'acme', name: 'Acme', tokens: 0 });
   });
 
@@ -318,7 +318,7 @@ describe('people', () => {
     expect(await users()).toEqual([]);
     expect(await newest()).toMatchObject({ action: 'user.delete', details: { organization: 'acme' } });
     expect(await post(`${other}/delete`, { reason: 'x' })).toMatchObject({ status: 404 });
-    expect(await post('/api/organizations/nobody/users/1/delete', { reason: 'x' })).toMatchObject({
+    expect(await post('/api/organizations/unknown/users/1/delete', { reason: 'x' })).toMatchObject({
       status: 404,
     });
   });
@@ -360,21 +360,22 @@ describe('a role', () => {
   });
 
   it.each(READS)('of any kind may read %s', async (url) => {
-    for (const name of ['vera', 'ada', 'zoe']) expect((await as(name).ask('GET', url)).statusCode).toBe(200);
-    expect((await new Browser(scene.app).ask('GET', url)).statusCode).toBe(401);
+    for (const name of ['vera', 'ada', 'zoe'])
+      expect((await as(name).sendRequest('GET', url)).statusCode).toBe(200);
+    expect((await new Browser(scene.app).sendRequest('GET', url)).statusCode).toBe(401);
   });
 
   it.each(['/api/audit', '/api/audit-terms'])('of a viewer may not read %s', async (url) => {
-    expect((await as('vera').ask('GET', url)).json()).toEqual({
+    expect((await as('vera').sendRequest('GET', url)).json()).toEqual({
       error: 'This needs the role operator; vera has the role viewer.',
     });
     const head = { method: 'HEAD', url, cookies: Object.fromEntries(as('vera').cookies) } as const;
     expect((await scene.app.inject(head)).statusCode).toBe(403);
-    for (const name of ['ada', 'zoe']) expect((await as(name).ask('GET', url)).statusCode).toBe(200);
+    for (const name of ['ada', 'zoe']) expect((await as(name).sendRequest('GET', url)).statusCode).toBe(200);
   });
 
   it('cannot be used by another site', async () => {
-    const answer = await as('zoe').ask('POST', '/api/organizations', {
+    const answer = await as('zoe').sendRequest('POST', '/api/organizations', {
       payload: { slug: 'evil' },
       headers: { 'sec-fetch-site': 'cross-site' },
     });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]());
 
 const log = async (query = '') => (await scene.get(`/api/audit?limit=1000${query}`)) as AuditAnswer;
-const said = async (query: string) =>
+const rowsOf = async (query: string) =>
   (await log(query)).rows.map(({ action, subject }) => `${action} ${subject.id}`);
 
 describe('the audit log', () => {
@@ -61,15 +61,15 @@ describe('the audit log', () => {
     ['&by=eve@desk&kind=source&id=hetzner&since=1h', ['source.disable hetzner']],
     ['&since=2999-01-01', []],
   ])('is filtered by %s', async (query, expected) => {
-    expect(await said(query)).toEqual(expected);
+    expect(await rowsOf(query)).toEqual(expected);
   });
 
   it('is filtered by the time, to the second', async () => {
     await scene.worker.store.sql`
       insert into audit_log (at, by, how, action, subject_kind, subject_id)
       values (now() - interval '2 hours', 'old', 'cli', 'source.retire', 'source', 'ovh')`;
-    expect(await said('&since=3h&by=old')).toEqual(['source.retire ovh']);
-    expect(await said('&since=1h&by=old')).toEqual([]);
+    expect(await rowsOf('&since=3h&by=old')).toEqual(['source.retire ovh']);
+    expect(await rowsOf('&since=1h&by=old')).toEqual([]);
   });
 
   it('has pages without gaps, also while rows are added', async () => {

@@ -123,7 +123,11 @@ describe('changes in the console', () => {
   it.each([
     ['since', '?since=yesterday', 'since must be a time such as 24h, 7d, 2026-01-31'],
     ['since', '?since=2999-01-01', 'since is in the future'],
-    ['provider', '?provider=nobody', 'provider must be the name or id of a stored provider; it is "nobody"'],
+    [
+      'provider',
+      '?provider=unknown',
+      'provider must be the name or id of a stored provider; it is "unknown"',
+    ],
     ['kind', '?of=clusters&kind=repriced', 'kind must be one of retired, changed, returned, added'],
     ['order', '?order=worst', 'order must be one of kind, biggest'],
     ['of', '?of=regions', 'of must be one of machines, clusters'],

@@ -99,8 +99,8 @@ describe('a held batch in the console', () => {
       headers: { ...HEADERS, 'sec-fetch-site': 'cross-site' },
     });
     expect(foreign.statusCode).toBe(403);
-    const nobody = await scene.app.inject({ method: 'POST', url, payload: { reason: 'x' } });
-    expect(nobody.statusCode).toBe(401);
+    const anonymous = await scene.app.inject({ method: 'POST', url, payload: { reason: 'x' } });
+    expect(anonymous.statusCode).toBe(401);
     expect((await newest()).status).toBe('pending');
   });
 

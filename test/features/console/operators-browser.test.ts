@@ -32,7 +32,7 @@ afterAll(() => closing.disposeAsync());
 it('lists operators only to admins', async () => {
   const ada = new Client(scene.app);
   expect((await ada.signIn('ada')).statusCode).toBe(303);
-  expect((await ada.ask('GET', '/api/operators')).statusCode).toBe(403);
+  expect((await ada.sendRequest('GET', '/api/operators')).statusCode).toBe(403);
   expect(await scene.get('/api/operators')).toMatchObject({
     rows: [
       {

@@ -9,43 +9,43 @@ describe('a shared read', () => {
     reads.push(next);
     return next.promise;
   };
-  const ask = shared(read, 500, () => now);
+  const readShared = shared(read, 500, () => now);
 
   it('is one for simultaneous callers, and for callers shortly after', async () => {
-    const answers = [ask(), ask()];
+    const answers = [readShared(), readShared()];
     reads[0]?.resolve(1);
     expect(await Promise.all(answers)).toEqual([1, 1]);
     now = 499;
-    expect(await ask()).toBe(1);
+    expect(await readShared()).toBe(1);
     expect(reads).toHaveLength(1);
   });
 
   it('is repeated later', async () => {
     now = 500;
-    const answer = ask();
+    const answer = readShared();
     reads[1]?.resolve(2);
     expect(await answer).toBe(2);
   });
 
   it('is repeated after an invalidation, even if it is under way', async () => {
     now = 2000;
-    const before = ask();
-    ask.invalidate();
-    const after = ask();
+    const before = readShared();
+    readShared.invalidate();
+    const after = readShared();
     reads[3]?.resolve(4);
     expect(await after).toBe(4);
     // The older read ends last, and its value is not stored.
     reads[2]?.resolve(3);
     expect(await before).toBe(3);
-    expect(await ask()).toBe(4);
+    expect(await readShared()).toBe(4);
   });
 
   it('is repeated after a failure', async () => {
     now = 4000;
-    const failing = ask();
+    const failing = readShared();
     reads[4]?.reject(new Error('away'));
     await expect(failing).rejects.toThrow('away');
-    const answer = ask();
+    const answer = readShared();
     reads[5]?.resolve(6);
     expect(await answer).toBe(6);
   });

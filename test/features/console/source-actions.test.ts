@@ -137,7 +137,7 @@ describe('a source in the console', () => {
     const vera = new Browser(scene.app);
     expect((await vera.signIn('vera')).statusCode).toBe(303);
     const payload = { reason: 'I may not', confirm: 'old' };
-    const answer = await vera.ask('POST', `/api/sources/old/${action}`, { payload });
+    const answer = await vera.sendRequest('POST', `/api/sources/old/${action}`, { payload });
     expect([answer.statusCode, answer.json()]).toEqual([
       403,
       { error: 'This needs the role operator; vera has the role viewer.' },

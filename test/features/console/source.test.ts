@@ -45,7 +45,7 @@ describe('a source in the console', () => {
 
   it('has one timeline of runs, held batches and decisions, the newest first', async () => {
     const { entries, hasOlder } = await timeline();
-    const told = entries.map((entry) =>
+    const entryTexts = entries.map((entry) =>
       entry.kind === 'run'
         ? `run ${entry.run.outcome}`
         : entry.kind === 'action'
@@ -53,7 +53,7 @@ describe('a source in the console', () => {
           : `${entry.kind} ${entry.batch.by ?? ''} ${entry.batch.reason ?? ''}`.trim(),
     );
     // The approval is a separate run. An undone rejection has only one entry.
-    expect(told).toEqual([
+    expect(entryTexts).toEqual([
       'run failed',
       'decided OPS_TOKEN a new tariff',
       'run changed',
@@ -115,7 +115,7 @@ describe('a source in the console', () => {
   });
 
   it('is queued once for a run on request', async () => {
-    for (let asked = 0; asked < 2; asked++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       expect(await scene.post('/api/sources/hetzner/run', {})).toEqual({
         status: 200,
         body: { source: 'hetzner', queued: true },

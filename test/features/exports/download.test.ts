@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => closing.disposeAsync());
 
-const ask = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+const fetchPath = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     headers: { authorization: `Bearer ${api.token}`, 'accept-encoding': 'identity', ...headers },
@@ -42,7 +42,7 @@ const bytesOf = async (response: Response) => Buffer.from(await response.arrayBu
 
 it('answers 503 with Retry-After before the first files are made', async () => {
   for (const path of ['/v1/exports', '/v1/exports/machines.csv']) {
-    const response = await ask(path);
+    const response = await fetchPath(path);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30']);
   }
 });
@@ -63,7 +63,7 @@ describe('once files are made', () => {
   });
 
   it('lists files of one version', async () => {
-    const response = await ask('/v1/exports');
+    const response = await fetchPath('/v1/exports');
     expect(response.status).toBe(200);
     expect(response.headers.get('fleetbook-currency')).toBe('USD');
     const listed = (await response.json()) as {
@@ -84,27 +84,27 @@ describe('once files are made', () => {
       etag: `"${hash}"`,
     });
     const etag = response.headers.get('etag') ?? '';
-    expect((await ask('/v1/exports', { 'if-none-match': etag })).status).toBe(304);
+    expect((await fetchPath('/v1/exports', { 'if-none-match': etag })).status).toBe(304);
   });
 
   it.each(EXPORT_FILES)('returns %s with sold-out machines for available=all', async (file) => {
     const [one] = await newestExports(scene.store.sql).then((all) =>
       all.filter((each) => each.file === `all-${file}` && each.coding === 'identity'),
     );
-    const response = await ask(`/v1/exports/${file}?available=all`);
+    const response = await fetchPath(`/v1/exports/${file}?available=all`);
     expect([response.status, response.headers.get('etag')]).toEqual([200, `"${one?.hash}"`]);
     expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${file}"`);
     await response.body?.cancel();
-    const listed = (await (await ask('/v1/exports?available=all')).json()) as {
+    const listed = (await (await fetchPath('/v1/exports?available=all')).json()) as {
       file: string;
       etag: string;
     }[];
     expect(listed.find((each) => each.file === file)?.etag).toBe(`"${one?.hash}"`);
-    expect((await ask(`/v1/exports/all-${file}`)).status).toBe(404);
+    expect((await fetchPath(`/v1/exports/all-${file}`)).status).toBe(404);
   });
 
   it.each(EXPORT_FILES)('returns the stored bytes of %s, and describes them in headers', async (file) => {
-    const response = await ask(`/v1/exports/${file}`);
+    const response = await fetchPath(`/v1/exports/${file}`);
     const { hash, bytes, version } = of(file);
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -118,7 +118,7 @@ describe('once files are made', () => {
     });
     expect(response.headers.get('content-encoding')).toBeNull();
     expect((await bytesOf(response)).equals(await storedBytes(scene.store.sql, of(file)))).toBe(true);
-    const head = await ask(`/v1/exports/${file}`, { range: 'bytes=0-1' }, 'HEAD');
+    const head = await fetchPath(`/v1/exports/${file}`, { range: 'bytes=0-1' }, 'HEAD');
     expect([head.status, head.headers.get('content-length'), (await bytesOf(head)).length]).toEqual([
       200,
       String(bytes),
@@ -127,7 +127,7 @@ describe('once files are made', () => {
   });
 
   it('compresses text for clients that accept gzip, with another tag', async () => {
-    const plain = await bytesOf(await ask('/v1/exports/machines.ndjson'));
+    const plain = await bytesOf(await fetchPath('/v1/exports/machines.ndjson'));
     const [sent] = await raw('/v1/exports/machines.ndjson', 'Accept-Encoding: gzip, br');
     expect(sent.headers).toMatchObject({
       'content-encoding': 'gzip',
@@ -135,7 +135,7 @@ describe('once files are made', () => {
       etag: `"${of('machines.ndjson', 'gzip').hash}"`,
     });
     expect(gunzipSync(sent.body).equals(plain)).toBe(true);
-    const parquet = await ask('/v1/exports/machines.parquet', { 'accept-encoding': 'gzip' });
+    const parquet = await fetchPath('/v1/exports/machines.parquet', { 'accept-encoding': 'gzip' });
     expect(parquet.headers.get('content-encoding')).toBeNull();
     await parquet.body?.cancel();
   });
@@ -176,7 +176,7 @@ describe('once files are made', () => {
     ['bytes=-0', 416, undefined],
     ['bytes=999999999-', 416, undefined],
   ] as const)('Range: %s is answered with %i', async (range, status, length) => {
-    const response = await ask('/v1/exports/machines.parquet', { range });
+    const response = await fetchPath('/v1/exports/machines.parquet', { range });
     const { bytes } = of('machines.parquet');
     expect(response.status).toBe(status);
     const body = await bytesOf(response);
@@ -187,18 +187,20 @@ describe('once files are made', () => {
   it('answers 304 to clients that have the version in any coding', async () => {
     const tags = [of('machines.csv').hash, of('machines.csv', 'gzip').hash];
     for (const tag of tags) {
-      const response = await ask('/v1/exports/machines.csv', { 'if-none-match': `"other", W/"${tag}"` });
+      const response = await fetchPath('/v1/exports/machines.csv', {
+        'if-none-match': `"other", W/"${tag}"`,
+      });
       expect([response.status, response.headers.get('etag')]).toEqual([304, `"${tag}"`]);
     }
-    expect((await ask('/v1/exports/machines.csv', { 'if-none-match': '*' })).status).toBe(304);
-    const other = await ask('/v1/exports/machines.csv', { 'if-none-match': '"other"' });
+    expect((await fetchPath('/v1/exports/machines.csv', { 'if-none-match': '*' })).status).toBe(304);
+    const other = await fetchPath('/v1/exports/machines.csv', { 'if-none-match': '"other"' });
     expect(other.status).toBe(200);
     await other.body?.cancel();
   });
 
   it('rejects requests as other operations do', async () => {
     const status = async (path: string, headers?: Record<string, string>, method?: string) =>
-      (await ask(path, headers, method)).status;
+      (await fetchPath(path, headers, method)).status;
     const file = '/v1/exports/machines.csv';
     expect(await status(file, { authorization: '' })).toBe(401);
     const other = api.tokens.issue({ scopes: ['clusters:read'] });
@@ -214,7 +216,7 @@ describe('once files are made', () => {
 
   it('records a download when it ends', async () => {
     const before = api.observed.length;
-    await bytesOf(await ask('/v1/exports/machines.sqlite'));
+    await bytesOf(await fetchPath('/v1/exports/machines.sqlite'));
     await until(() => api.observed.length > before);
     expect(api.observed.at(-1)).toMatchObject({ route: '/v1/exports/{file}', status: 200, tier: 'postgres' });
   });
@@ -227,15 +229,15 @@ describe('once files are made', () => {
 
     it('an organization may have half of the places, and frees them', async () => {
       slow.push(await stalled('machines.ndjson'), await stalled('machines.ndjson'));
-      const refused = await ask('/v1/exports/prices.csv');
+      const refused = await fetchPath('/v1/exports/prices.csv');
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
-      expect((await ask('/v1/exports/prices.csv', {}, 'HEAD')).status).toBe(200);
+      expect((await fetchPath('/v1/exports/prices.csv', {}, 'HEAD')).status).toBe(200);
       const other = api.tokens.issue({ organizationId: 2 });
-      const given = await ask('/v1/exports/prices.csv', { authorization: `Bearer ${other}` });
+      const given = await fetchPath('/v1/exports/prices.csv', { authorization: `Bearer ${other}` });
       expect((await bytesOf(given)).length).toBe(of('prices.csv').bytes);
       slow.pop()?.socket.destroy();
       await until(async () => {
-        const again = await ask('/v1/exports/prices.csv');
+        const again = await fetchPath('/v1/exports/prices.csv');
         await bytesOf(again);
         return again.status === 200;
       });
@@ -253,7 +255,7 @@ describe('once files are made', () => {
     }, 240_000);
 
     it('a request for a part of the previous version gets the whole new file', async () => {
-      const response = await ask('/v1/exports/machines.csv', {
+      const response = await fetchPath('/v1/exports/machines.csv', {
         range: 'bytes=10-20',
         'if-range': `"${of('machines.csv').hash}"`,
       });
@@ -269,9 +271,9 @@ describe('once files are made', () => {
       api.tokens.revoke(bearer);
       const received = await download.rest();
       expect(received.length).toBeLessThan(download.length);
-      expect((await ask('/v1/exports/machines.ndjson', { authorization: `Bearer ${bearer}` })).status).toBe(
-        401,
-      );
+      expect(
+        (await fetchPath('/v1/exports/machines.ndjson', { authorization: `Bearer ${bearer}` })).status,
+      ).toBe(401);
     });
 
     it('a download ends early if its version is deleted, and is visibly incomplete', async () => {

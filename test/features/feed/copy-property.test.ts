@@ -52,12 +52,12 @@ const step = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       does: fc.constant('catalogue' as const),
-      said: of(MACHINES, machine),
+      fields: of(MACHINES, machine),
       regionName: fc.constantFrom('A', 'A', 'Renamed'),
       providerName: fc.constantFrom('Acme', 'Acme', 'ACME'),
     }),
   },
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('clusters' as const), said: of(KEYS, reported) }) },
+  { weight: 4, arbitrary: fc.record({ does: fc.constant('clusters' as const), fields: of(KEYS, reported) }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -137,10 +137,10 @@ async function take(world: World, taken: Step): Promise<void> {
   const { engine, syncs, publisher, scene, copies } = world;
   switch (taken.does) {
     case 'catalogue': {
-      const { said, regionName, providerName } = taken;
+      const { fields, regionName, providerName } = taken;
       const items = MACHINES.flatMap((key) => {
         const [code = '', name = ''] = key.split('/');
-        const one = said[key];
+        const one = fields[key];
         if (!one) return [];
         const { amount, cpu, excluded, architecture } = one;
         return [
@@ -163,7 +163,7 @@ async function take(world: World, taken: Step): Promise<void> {
     case 'clusters': {
       const items = KEYS.flatMap((key) => {
         const [organization = '', name = ''] = key.split('/');
-        const one = taken.said[key];
+        const one = taken.fields[key];
         return one ? [cluster(name, { organization, ...one })] : [];
       });
       await syncs.clusters([...items, cluster('always')], {
@@ -262,10 +262,10 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
         world.copies.push(await world.copy().begin());
         for (const taken of steps) await take(world, taken);
         await world.publisher.publishDirty();
-        const [untold] = await syncs.sql`
+        const [unpublished] = await syncs.sql`
           select (select count(*)::int from regions where told_version < version and organization_id is null) as regions,
             (select count(*)::int from organizations where told_version < clusters_version) as organizations`;
-        expect(untold).toEqual({ regions: 0, organizations: 0 });
+        expect(unpublished).toEqual({ regions: 0, organizations: 0 });
         const truth = await world.listed();
         for (const copy of world.copies) expect((await copy.follow()).state).toEqual(truth);
         await deleteOrganization(syncs.store.db, 'org');

@@ -43,7 +43,7 @@ export class Unanswered extends Error {
 }
 
 /** Requests a path of the API with a token. */
-export type AskPath = (path: string) => Promise<{ readonly status: number; readonly body: string }>;
+export type FetchPath = (path: string) => Promise<{ readonly status: number; readonly body: string }>;
 
 export class Copy {
   readonly machines = new Map<number, unknown>();
@@ -51,21 +51,21 @@ export class Copy {
   /** How often the client listed everything again because changes were deleted. */
   relisted = 0;
   next = '';
-  readonly #ask: AskPath;
+  readonly #fetchPath: FetchPath;
 
-  constructor(ask: AskPath) {
-    this.#ask = ask;
+  constructor(fetchPath: FetchPath) {
+    this.#fetchPath = fetchPath;
   }
 
   /** @throws Unanswered unless the answer is 200 */
   async #get<T>(path: string): Promise<T> {
-    const { status, body } = await this.#ask(path);
+    const { status, body } = await this.#fetchPath(path);
     if (status !== 200) throw new Unanswered(path, status, body);
     return JSON.parse(body) as T;
   }
 
   async isRefused(): Promise<boolean> {
-    return (await this.#ask('/v1/changes')).status === 401;
+    return (await this.#fetchPath('/v1/changes')).status === 401;
   }
 
   /** Takes a cursor, then lists. @param between runs after the cursor is taken */
@@ -100,7 +100,7 @@ export class Copy {
   async follow(limit = 100): Promise<this> {
     for (let more = true; more; ) {
       const path = `/v1/changes?after=${this.next}&limit=${limit}`;
-      const { status, body } = await this.#ask(path);
+      const { status, body } = await this.#fetchPath(path);
       if (status !== 200 && status !== 410) throw new Unanswered(path, status, body);
       const page = JSON.parse(body) as Page;
       if (status === 410) {

@@ -16,10 +16,10 @@ const feed = new Feed('7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', 'd0c5f1a2-6b7e-4c3
 async function openStream(verify: () => Grant | undefined = () => GRANT) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const asked = get({ port: (server.address() as AddressInfo).port, agent: false });
+  const clientRequest = get({ port: (server.address() as AddressInfo).port, agent: false });
   const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
   response.flushHeaders();
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  const [answer] = (await once(clientRequest, 'response')) as [IncomingMessage];
   const seen = { text: '', isOver: false };
   answer.setEncoding('utf8');
   answer.on('data', (text: string) => {
@@ -46,7 +46,7 @@ async function openStream(verify: () => Grant | undefined = () => GRANT) {
     seen,
     unwatched,
     async [Symbol.asyncDispose]() {
-      asked.destroy();
+      clientRequest.destroy();
       server.close();
       await once(server, 'close');
     },

@@ -65,7 +65,7 @@ export class Browser {
     this.#headers = headers;
   }
 
-  async ask(
+  async sendRequest(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     url: string,
     { headers = {}, ...rest }: Omit<InjectOptions, 'method' | 'url'> = {},
@@ -88,7 +88,7 @@ export class Browser {
 
   /** Sends a form, like a page. */
   form(url: string, fields: Readonly<Record<string, string>>): Promise<LightMyRequestResponse> {
-    return this.ask('POST', url, {
+    return this.sendRequest('POST', url, {
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
       payload: new URLSearchParams(fields).toString(),
     });
@@ -106,6 +106,6 @@ export class Browser {
 
   /** Returns the status of a request that needs a signed-in operator. */
   async status(): Promise<number> {
-    return (await this.ask('GET', '/api/session')).statusCode;
+    return (await this.sendRequest('GET', '/api/session')).statusCode;
   }
 }

@@ -98,7 +98,7 @@ describe('operator', () => {
         code: 1,
         stderr: 'fleetbook: there is no operator token 77; see fleetbook operator tokens\n',
       });
-    expect((await operator(['token', 'nobody'])).stderr).toMatch(/there is no operator "nobody"/);
+    expect((await operator(['token', 'unknown'])).stderr).toMatch(/there is no operator "unknown"/);
     const rows = await json(['tokens', 'ada']);
     expect(rows.map(({ id, state }: { id: number; state: string }) => [id, state])).toEqual([
       [1, 'good'],
@@ -122,9 +122,9 @@ describe('operator', () => {
       disabledAt: expect.any(String),
     });
     expect(await json(['enable', 'ada'])).toMatchObject({ disabled: false, changed: true });
-    expect(await operator(['enable', 'nobody'])).toMatchObject({
+    expect(await operator(['enable', 'unknown'])).toMatchObject({
       code: 1,
-      stderr: 'fleetbook: there is no operator "nobody"; see fleetbook operator list\n',
+      stderr: 'fleetbook: there is no operator "unknown"; see fleetbook operator list\n',
     });
     const { rows } = JSON.parse((await fleetbook(['audit', '--json'], env)).stdout);
     expect(

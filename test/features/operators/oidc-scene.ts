@@ -62,7 +62,7 @@ export const browserOf = (at = app) => new Browser(at, { accept: 'text/html' });
 
 /** Signs in at the issuer. @returns the path of the callback */
 export async function toIssuer(browser: Browser, next = '/'): Promise<string> {
-  const sent = await browser.ask('GET', `/login/oidc?next=${encodeURIComponent(next)}`);
+  const sent = await browser.sendRequest('GET', `/login/oidc?next=${encodeURIComponent(next)}`);
   expect(sent.statusCode).toBe(303);
   const answered = await fetch(String(sent.headers.location), { redirect: 'manual' });
   const back = new URL(answered.headers.get('location') ?? '');
@@ -70,10 +70,10 @@ export async function toIssuer(browser: Browser, next = '/'): Promise<string> {
   return back.pathname + back.search;
 }
 export async function signIn(browser = browserOf(), next = '/') {
-  const answer = await browser.ask('GET', await toIssuer(browser, next));
+  const answer = await browser.sendRequest('GET', await toIssuer(browser, next));
   return { browser, status: answer.statusCode, body: answer.body };
 }
 export const problemIn = (body: string) => /<p role="alert">(.*?)<\/p>/.exec(body)?.[1];
-export const who = async (browser: Browser) => (await browser.ask('GET', '/api/session', API)).json();
+export const who = async (browser: Browser) => (await browser.sendRequest('GET', '/api/session', API)).json();
 const API = { headers: { accept: 'application/json' } };
 export const latest = async (limit = 1) => (await auditRecords(scene.store.sql, { limit })).rows;

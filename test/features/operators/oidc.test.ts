@@ -43,7 +43,7 @@ describe('signing in by OpenID Connect', () => {
       { ...row, action: 'session.begin' },
       { ...row, action: 'operator.create', details: { role: 'operator', issuer: provider.issuer } },
     ]);
-    expect(provider.asked).toMatchObject([
+    expect(provider.requested).toMatchObject([
       {
         client_id: CLIENT.id,
         response_type: 'code',
@@ -65,7 +65,7 @@ describe('signing in by OpenID Connect', () => {
   });
 
   it('is offered by the sign-in page, next to the token', async () => {
-    const { body } = await browserOf().ask('GET', '/login?next=/held');
+    const { body } = await browserOf().sendRequest('GET', '/login?next=/held');
     expect(body).toContain(`href="${ORIGIN}/login/oidc?next=%2Fheld"`);
     expect(body).toContain(`Sign in by ${new URL(provider.issuer).host}`);
     await addOperators(scene, { bob: 'viewer' });
@@ -128,13 +128,13 @@ describe('signing in by OpenID Connect', () => {
 describe('OpenID Connect refuses a sign-in', () => {
   const left = async ({ browser, status, body }: Awaited<ReturnType<typeof signIn>>) => ({
     status,
-    told: problemIn(body),
+    reason: problemIn(body),
     session: await browser.status(),
     accounts: (await listOperators(scene.store.db)).length,
   });
   const refused = (code: string) => ({
     status: 401,
-    told: expect.stringMatching(new RegExp(`^The sign-in was refused: ${code}\\. Sign in again\\.$`)),
+    reason: expect.stringMatching(new RegExp(`^The sign-in was refused: ${code}\\. Sign in again\\.$`)),
     session: 401,
     accounts: 0,
   });
@@ -161,12 +161,12 @@ describe('OpenID Connect refuses a sign-in', () => {
   it('by another state, or in another browser', async () => {
     const browser = browserOf();
     const path = await toIssuer(browser);
-    const other = await browserOf().ask('GET', path);
+    const other = await browserOf().sendRequest('GET', path);
     expect([other.statusCode, problemIn(other.body)]).toEqual([
       401,
       expect.stringMatching(/^This sign-in began in another browser/),
     ]);
-    const wrong = await browser.ask('GET', path.replace(/state=[^&]*/, 'state=another'));
+    const wrong = await browser.sendRequest('GET', path.replace(/state=[^&]*/, 'state=another'));
     expect(await left({ browser, status: wrong.statusCode, body: wrong.body })).toEqual(refused('\\w+'));
     expect(provider.hits.get('/token')).toBeUndefined();
   });
@@ -174,18 +174,18 @@ describe('OpenID Connect refuses a sign-in', () => {
   it('by a code that was already used', async () => {
     const browser = browserOf();
     const path = await toIssuer(browser);
-    const kept = new Map(browser.cookies);
-    expect((await browser.ask('GET', path)).statusCode).toBe(200);
+    const savedCookies = new Map(browser.cookies);
+    expect((await browser.sendRequest('GET', path)).statusCode).toBe(200);
     const again = browserOf();
-    for (const [name, value] of kept) again.cookies.set(name, value);
-    const answer = await again.ask('GET', path);
+    for (const [name, value] of savedCookies) again.cookies.set(name, value);
+    const answer = await again.sendRequest('GET', path);
     expect([answer.statusCode, problemIn(answer.body), await again.status()]).toEqual([
       401,
       'The sign-in was refused: invalid_grant. Sign in again.',
       401,
     ]);
     // The cookie of the first sign-in does not help either.
-    expect((await browserOf().ask('GET', path)).statusCode).toBe(401);
+    expect((await browserOf().sendRequest('GET', path)).statusCode).toBe(401);
   });
 
   it('after more than ten minutes, or with a forged cookie', async () => {
@@ -194,21 +194,21 @@ describe('OpenID Connect refuses a sign-in', () => {
     const cookie = browser.cookies.get('fleetbook-oidc') ?? '';
     for (const made of ['', 'e30', 'bm8', `${cookie.slice(0, -4)}`]) {
       browser.cookies.set('fleetbook-oidc', made);
-      expect((await browser.ask('GET', path)).statusCode).toBe(401);
+      expect((await browser.sendRequest('GET', path)).statusCode).toBe(401);
     }
     browser.cookies.set('fleetbook-oidc', cookie);
     // The cookie is no session either.
     browser.cookies.set('fleetbook-operator', cookie);
     expect(await browser.status()).toBe(401);
     clock.now += 600_000;
-    const late = await browser.ask('GET', path);
+    const late = await browser.sendRequest('GET', path);
     expect([late.statusCode, provider.hits.get('/token')]).toEqual([401, undefined]);
   });
 
   it('if the issuer refuses it, and its text is no markup', async () => {
     const browser = browserOf();
     const state = new URL(await toIssuer(browser), ORIGIN).searchParams.get('state');
-    const { statusCode, body } = await browser.ask(
+    const { statusCode, body } = await browser.sendRequest(
       'GET',
       `/login/oidc/callback?error=access_denied&error_description=%3Cscript%3E&state=${state}`,
     );
@@ -226,7 +226,7 @@ describe('OpenID Connect refuses a sign-in', () => {
     const last = await signIn();
     expect(last.status).toBe(401);
     expect(await latest()).toMatchObject([{ how: 'oidc', details: { locked: { what: 'address' } } }]);
-    const closed = await last.browser.ask('GET', '/login/oidc');
+    const closed = await last.browser.sendRequest('GET', '/login/oidc');
     expect([closed.statusCode, closed.headers['retry-after'], problemIn(closed.body)]).toEqual([
       429,
       '900',
@@ -241,7 +241,7 @@ describe('OpenID Connect refuses a sign-in', () => {
     const paths: string[] = [];
     for (const browser of browsers) paths.push(await toIssuer(browser));
     const statuses = browsers.map(
-      async (browser, i) => (await browser.ask('GET', paths[i] ?? '')).statusCode,
+      async (browser, i) => (await browser.sendRequest('GET', paths[i] ?? '')).statusCode,
     );
     expect(await Promise.race(statuses)).toBe(503);
     release.resolve();
@@ -261,7 +261,7 @@ describe('an unreachable issuer', () => {
 
   it('does not block sign-ins with tokens, and is used again when it is back', async () => {
     provider.away = 503;
-    const refused = await browserOf().ask('GET', '/login/oidc');
+    const refused = await browserOf().sendRequest('GET', '/login/oidc');
     expect([refused.statusCode, problemIn(refused.body)]).toEqual([503, AWAY]);
     await addOperators(scene, { bob: 'viewer' });
     expect((await new Browser(app).signIn('bob')).statusCode).toBe(303);
@@ -279,13 +279,13 @@ describe('an unreachable issuer', () => {
     const browser = browserOf();
     const path = await toIssuer(browser);
     provider.away = 502;
-    const back = await browser.ask('GET', path);
+    const back = await browser.sendRequest('GET', path);
     expect([back.statusCode, problemIn(back.body)]).toEqual([503, AWAY]);
   });
 
   it('may be absent when the pages start', async () => {
     const at = await pages({ issuer: `http://127.0.0.1:${await freePort()}` });
-    const refused = await browserOf(at).ask('GET', '/login/oidc');
+    const refused = await browserOf(at).sendRequest('GET', '/login/oidc');
     expect([refused.statusCode, problemIn(refused.body)]).toEqual([503, AWAY]);
   });
 

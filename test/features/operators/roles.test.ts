@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => closing.disposeAsync());
 
-const status = async (asking: Promise<{ statusCode: number }>) => (await asking).statusCode;
+const status = async (response: Promise<{ statusCode: number }>) => (await response).statusCode;
 const REJECT = ['POST', '/api/hold/reject'] as const;
 const body = { payload: { reason: 'too many gone' } };
 const pending = async () => (await scene.sql`select status from held_batches where id = ${batch}`)[0]?.status;
@@ -65,12 +65,12 @@ describe('a role', () => {
     ['POST', '/nothing', 'vera', 403],
     ['POST', '/nothing', 'ada', 404],
   ] as const)('%s %s by %s: %i', async (method, url, name, expected) => {
-    expect(await status(as(name).ask(method, url))).toBe(expected);
+    expect(await status(as(name).sendRequest(method, url))).toBe(expected);
   });
 
   it('of a viewer permits reading and no decision: nothing is changed or recorded', async () => {
     const before = await scene.everything();
-    const refused = await as('vera').ask(...REJECT, body);
+    const refused = await as('vera').sendRequest(...REJECT, body);
     expect([refused.statusCode, refused.json()]).toEqual([
       403,
       { error: 'This needs the role operator; vera has the role viewer.' },
@@ -81,7 +81,7 @@ describe('a role', () => {
 
   it('of a viewer shows no forbidden button of the board', async () => {
     const shown = async (name: string) =>
-      (await as(name).ask('GET', '/queues/api/queues'))
+      (await as(name).sendRequest('GET', '/queues/api/queues'))
         .json()
         .queues.map(({ name: queue, readOnlyMode, allowRetries }: Record<string, unknown>) => [
           queue,
@@ -93,7 +93,7 @@ describe('a role', () => {
   });
 
   it('of an operator permits actions on the board, which are recorded', async () => {
-    expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
+    expect(await status(as('oscar').sendRequest('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
     expect(await queue.isPaused()).toBe(true);
     await queue.resume();
     const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
@@ -122,7 +122,7 @@ describe('a role', () => {
       ['PUT', `${at}/sync/clean/failed`],
       ['PUT', `${at}/sync/empty`],
     ] as const)('%s %s is answered with the status of the role', async (method, url) => {
-      expect(await status(as(name).ask(method, url))).toBe(expected);
+      expect(await status(as(name).sendRequest(method, url))).toBe(expected);
     });
   });
 
@@ -164,7 +164,7 @@ describe('a role', () => {
   it('changes no queue if the audit log cannot record it', async () => {
     await scene.sql`alter table audit_log rename to away`;
     try {
-      expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(500);
+      expect(await status(as('oscar').sendRequest('PUT', '/queues/api/queues/sync/pause'))).toBe(500);
       expect(await queue.isPaused()).toBe(false);
     } finally {
       await scene.sql`alter table away rename to audit_log`;
@@ -223,7 +223,7 @@ describe('on behalf of a signed-in operator', () => {
 
   it('no page is shown in a frame', async () => {
     for (const url of ['/login', '/', '/api/session']) {
-      const { headers } = await as('oscar').ask('GET', url);
+      const { headers } = await as('oscar').sendRequest('GET', url);
       expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
       expect(headers['cache-control']).toBe('no-store');
     }

@@ -126,7 +126,7 @@ describe('the end of a session', () => {
 
   it('makes a form of an old page open the sign-in page', async () => {
     await using app = await startPages();
-    const left = await new Browser(app, { accept: 'text/html', 'sec-fetch-site': 'same-origin' }).ask(
+    const left = await new Browser(app, { accept: 'text/html', 'sec-fetch-site': 'same-origin' }).sendRequest(
       'POST',
       '/logout',
     );

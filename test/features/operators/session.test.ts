@@ -41,7 +41,7 @@ describe('signing in', () => {
     expect([entered.statusCode, entered.headers.location]).toEqual([303, '/']);
     const { id: tokenId } = issuedTo('ada');
     const by = { name: 'ada', role: 'operator', how: 'console', tokenId };
-    expect((await browser.ask('GET', '/api/session')).json()).toEqual(by);
+    expect((await browser.sendRequest('GET', '/api/session')).json()).toEqual(by);
     const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
     expect(rows).toMatchObject([
       {
@@ -71,9 +71,9 @@ describe('signing in', () => {
   it('works without scripts, and opens the requested page', async () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app, { accept: 'text/html', 'sec-fetch-site': 'same-origin' });
-    const sent = await browser.ask('GET', '/metrics?x=1');
+    const sent = await browser.sendRequest('GET', '/metrics?x=1');
     expect([sent.statusCode, sent.headers.location]).toEqual([303, '/login?next=%2Fmetrics%3Fx%3D1']);
-    const page = await browser.ask('GET', String(sent.headers.location));
+    const page = await browser.sendRequest('GET', String(sent.headers.location));
     expect(page.statusCode).toBe(200);
     expect(page.body).toContain('<input type="hidden" name="next" value="/metrics?x=1">');
     expect(page.body).not.toMatch(/<script|https?:\/\//);
@@ -86,10 +86,10 @@ describe('signing in', () => {
     expect(wrong.body).not.toContain('<script');
     const entered = await browser.form('/login', { token: tokenOf('ada'), next: '/metrics?x=1' });
     expect([entered.statusCode, entered.headers.location]).toEqual([303, '/metrics?x=1']);
-    const shown = (await browser.ask('GET', '/metrics')).body;
+    const shown = (await browser.sendRequest('GET', '/metrics')).body;
     expect(shown).toContain('># the metrics\n</pre>');
     expect(shown).toContain('<a href="/">Fleetbook console</a>');
-    expect((await browser.ask('GET', '/')).body).toContain('Signed in: ada, operator');
+    expect((await browser.sendRequest('GET', '/')).body).toContain('Signed in: ada, operator');
     expect((await browser.signOut()).headers.location).toBe('/login');
     expect(await browser.status()).toBe(401);
   });
@@ -138,7 +138,7 @@ describe('signing in', () => {
     await using app = await openPages(scene, clock);
     const browser = new Browser(app);
     for (const payload of [{}, { token: [tokenOf('ada')] }, [], { token: null }, { token: {} }])
-      expect((await browser.ask('POST', '/login', { payload })).statusCode).toBe(401);
+      expect((await browser.sendRequest('POST', '/login', { payload })).statusCode).toBe(401);
     expect((await browser.form('/login', { token: 'x'.repeat(20_000) })).statusCode).toBe(413);
   });
 
@@ -152,18 +152,18 @@ describe('signing in', () => {
       (await new Browser(app).signIn('ada')).body,
     ];
     await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${unknown}` } });
-    const kept = JSON.stringify(await scene.sql`select row_to_json(a) from audit_log a`);
+    const auditRows = JSON.stringify(await scene.sql`select row_to_json(a) from audit_log a`);
     expect(lines).toHaveLength(1);
     for (const token of [unknown, tokenOf('ada')])
-      expect([...bodies, ...lines, kept].join('\n')).not.toContain(token);
+      expect([...bodies, ...lines, auditRows].join('\n')).not.toContain(token);
   });
 
   it('sends no challenge to a browser, but to every program', async () => {
     await using app = await openPages(scene, clock);
-    const asked = async (headers: Record<string, string>) =>
+    const statusFor = async (headers: Record<string, string>) =>
       (await app.inject({ url: '/api/session', headers })).headers['www-authenticate'];
-    expect(await asked({ 'sec-fetch-site': 'same-origin' })).toBeUndefined();
-    expect(await asked({})).toHaveLength(2);
+    expect(await statusFor({ 'sec-fetch-site': 'same-origin' })).toBeUndefined();
+    expect(await statusFor({})).toHaveLength(2);
   });
 
   it.each([
@@ -234,7 +234,8 @@ describe('a session', () => {
     // A session is not accepted as a token, nor a cookie of an earlier release as a session.
     browser.cookies.clear();
     expect(
-      (await browser.ask('GET', '/metrics', { headers: { authorization: `Bearer ${good}` } })).statusCode,
+      (await browser.sendRequest('GET', '/metrics', { headers: { authorization: `Bearer ${good}` } }))
+        .statusCode,
     ).toBe(401);
     const id = 'A'.repeat(43);
     const digest = createHash('sha256').update(id).digest();
@@ -302,7 +303,7 @@ describe('a session', () => {
     const browser = new Browser(app);
     expect((await browser.signIn('ada')).statusCode).toBe(303);
     await server.refuse();
-    const away = await browser.ask('GET', '/api/session');
+    const away = await browser.sendRequest('GET', '/api/session');
     expect([away.statusCode, away.json().error]).toEqual([
       503,
       expect.stringMatching(/^PostgreSQL does not answer/),
@@ -332,7 +333,7 @@ describe('a session', () => {
     const browser = new Browser(app);
     await browser.signIn('ada');
     await setOperatorRole(scene.store.db, OPERATOR, 'ada', 'viewer');
-    expect((await browser.ask('GET', '/api/session')).json()).toMatchObject({ role: 'viewer' });
+    expect((await browser.sendRequest('GET', '/api/session')).json()).toMatchObject({ role: 'viewer' });
   });
 
   it('ends in this browser or in all browsers at a sign-out', async () => {

@@ -50,7 +50,7 @@ it('is current by messages, and reads nothing from PostgreSQL', async () => {
   await using counting = countingSql(scene.db.url);
   const reader = await scene.linkedReader({ sql: counting.sql });
   const before = await search(reader);
-  const asked = counting.statements.length;
+  const statementsBefore = counting.statements.length;
   await reprice(scene.sql, scene.sample.small, '0.00005');
   await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new', price: '0.00001', source: 'cloud' });
   await scene.publisher.publishDirty();
@@ -58,7 +58,7 @@ it('is current by messages, and reads nothing from PostgreSQL', async () => {
   const after = await search(reader);
   expect(after.machines[1]).toEqual({ id: scene.sample.small, price: 0.00005 });
   expect(after.version).not.toBe(before.version);
-  expect(counting.statements.length).toBe(asked);
+  expect(counting.statements.length).toBe(statementsBefore);
   // Another reader has the same version for the same catalogue.
   expect((await search(await scene.linkedReader())).version).toBe(after.version);
 });
@@ -100,10 +100,10 @@ it('states no later time while a newer version cannot be read', async () => {
   await reader.link.poll();
   expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
   await database.refuse();
-  const heard = Promise.withResolvers<void>();
-  reader.documents.onPublished({ onPublished: () => heard.resolve(), onLineage: () => {} });
+  const received = Promise.withResolvers<void>();
+  reader.documents.onPublished({ onPublished: () => received.resolve(), onLineage: () => {} });
   await announce(scene.cache, scene.keys, { kind: 'columns', regionId: region }, 99);
-  await heard.promise;
+  await received.promise;
   const stamp = 'catalogue 2026-03-03T00:00:00.000Z';
   for (const id of [region, emptyRegion]) await scene.cache.hset(scene.keys.verified, `cloud/${id}`, stamp);
   await reader.link.poll();

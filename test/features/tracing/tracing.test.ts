@@ -7,9 +7,9 @@ import { createOrganization } from '../../../src/db/organizations.ts';
 import { createToken } from '../../../src/db/tokens.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../../src/dev/sample/upstream.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { type FaultyUpstream, faultyUpstream } from '../../support/faulty-upstream.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
 import { loadedModules } from '../../support/loaded-modules.ts';
-import { type MoodyUpstream, moodyUpstream } from '../../support/moody-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { type Program, startProgram } from '../../support/program.ts';
 import { startPublisher } from '../../support/published.ts';
@@ -22,7 +22,7 @@ const YEARLY = '0 0 1 1 *';
 
 const opened = new AsyncDisposableStack();
 let store: Store;
-let upstream: MoodyUpstream;
+let upstream: FaultyUpstream;
 let receiver: TraceReceiver;
 let env: Record<string, string>;
 let token: string;
@@ -32,7 +32,7 @@ beforeAll(async () => {
   const redis = opened.use(await startTestRedis());
   store = opened.use(openStore({ url: db.url, role: 'worker', connections: 1 }));
   opened.use(await startPublisher(store.db, redis.url));
-  upstream = opened.use(await moodyUpstream());
+  upstream = opened.use(await faultyUpstream());
   receiver = opened.use(await startTraceReceiver());
   const organization = await createOrganization(store.db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
   const scopes = ['clusters:read', 'machines:read'] as const;
@@ -105,8 +105,8 @@ describe('tracing', () => {
     const below = (parent: string | undefined) => spans.filter(({ parentSpanId }) => parentSpanId === parent);
     const read = spans.find(({ name }) => name === 'sync read');
     expect(below(run?.spanId)).toContain(read);
-    const asked = below(read?.spanId).filter(({ attributes }) => 'http.request.method' in attributes);
-    expect(asked.length).toBeGreaterThan(0);
+    const requests = below(read?.spanId).filter(({ attributes }) => 'http.request.method' in attributes);
+    expect(requests.length).toBeGreaterThan(0);
     expect(JSON.stringify(receiver.spans)).not.toContain(`"${SAMPLE_HETZNER_TOKEN}"`);
     const synced = await until(() => lines(work).find(({ msg }) => msg === 'synced'));
     expect(synced).toMatchObject({ trace_id: run?.traceId, run: Number(stored?.id) });
@@ -134,18 +134,18 @@ describe('tracing', () => {
     await using serve = await startProgram(CLI, ['serve'], {
       env: { ...env, PORT: String(port), OPS_PORT: String(await freePort()), LOG_LEVEL: 'debug' },
     });
-    const ask = (path: string, traceparent?: string) =>
+    const fetchPath = (path: string, traceparent?: string) =>
       fetch(`http://127.0.0.1:${port}${path}`, {
         headers: { authorization: `Bearer ${token}`, ...(traceparent && { traceparent }) },
       }).catch(() => undefined);
     // The reader uses the cache once it has received the publisher's announcement.
     await until(async () => {
-      const ready = (await (await ask('/readyz'))?.json()) as { checks: { cache: string } } | undefined;
+      const ready = (await (await fetchPath('/readyz'))?.json()) as { checks: { cache: string } } | undefined;
       return ready?.checks.cache === 'ok';
     });
     const traceId = randomBytes(16).toString('hex');
     const caller = randomBytes(8).toString('hex');
-    const answer = await ask('/v1/clusters', `00-${traceId}-${caller}-01`);
+    const answer = await fetchPath('/v1/clusters', `00-${traceId}-${caller}-01`);
     expect(answer?.status).toBe(200);
     const isOf = (id: string) => (span: ReceivedSpan) => span.traceId === id && span.parentSpanId === caller;
     const spans = await wholeTrace(isOf(traceId), ['cache read']);
@@ -165,15 +165,17 @@ describe('tracing', () => {
     expect(read.map(({ attributes }) => attributes['fleetbook.document'])).toContain('clusters');
     const history = randomBytes(16).toString('hex');
     const [machine] = await store.sql<{ id: number }[]>`select id from machines order by id limit 1`;
-    expect((await ask(`/v1/machines/${machine?.id}/prices`, `00-${history}-${caller}-01`))?.status).toBe(200);
+    expect(
+      (await fetchPath(`/v1/machines/${machine?.id}/prices`, `00-${history}-${caller}-01`))?.status,
+    ).toBe(200);
     const reads = await wholeTrace(isOf(history), ['postgres read']);
     expect(new Set(reads.map(({ attributes }) => attributes['db.system.name']))).toContain('postgresql');
-    await until(async () => (await ask('/v1/clusters'))?.headers.get('fleetbook-tier') === 'memory');
+    await until(async () => (await fetchPath('/v1/clusters'))?.headers.get('fleetbook-tier') === 'memory');
     // The hot path answers the repeated request without a span. The next request's span shows that no span is late.
     const again = randomBytes(16).toString('hex');
-    await ask('/v1/clusters', `00-${again}-${caller}-01`);
+    await fetchPath('/v1/clusters', `00-${again}-${caller}-01`);
     const unknown = randomBytes(16).toString('hex');
-    const missed = await ask('/v1/nowhere/in-the-path?q=in-the-query', `00-${unknown}-${caller}-01`);
+    const missed = await fetchPath('/v1/nowhere/in-the-path?q=in-the-query', `00-${unknown}-${caller}-01`);
     expect(missed?.status).toBe(404);
     const [notFound] = await wholeTrace(isOf(unknown), []);
     expect(notFound).toMatchObject({ name: 'GET *', attributes: { 'http.response.status_code': 404 } });
@@ -231,7 +233,7 @@ describe('tracing without configuration', () => {
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
       /^OTEL_EXPORTER_OTLP_PROTOCOL must be http\/json, or left out; it is "grpc"/,
     ],
-  ])('prevents the start with a wrong setting: %o', async (given, says) => {
-    await expect(openTracing(given, 'work')).rejects.toThrow(says);
+  ])('prevents the start with a wrong setting: %o', async (given, message) => {
+    await expect(openTracing(given, 'work')).rejects.toThrow(message);
   });
 });

@@ -16,7 +16,7 @@ const CHUNK = 700;
 
 /** @param answer called once per request */
 export function memoryHttp(base: URL, answer: AnswerTo): SourceHttp {
-  function ask(path: string, { query = {} }: JsonRequest = {}) {
+  function respond(path: string, { query = {} }: JsonRequest = {}) {
     const url = /^https?:/i.test(path) ? new URL(path) : new URL(base);
     if (url.origin !== base.origin)
       throw new SourceError('invalid', `a link to another origin, ${url.origin}`);
@@ -31,11 +31,11 @@ export function memoryHttp(base: URL, answer: AnswerTo): SourceHttp {
     return { url, where, headers: own, bytes };
   }
   const json: SourceHttp['json'] = async (path, schema, request) => {
-    const { where, bytes, ...rest } = ask(path, request);
+    const { where, bytes, ...rest } = respond(path, request);
     return { ...(await readJson(chunks(bytes), schema, MOST_BYTES, where)), ...rest };
   };
   const stream: SourceHttp['stream'] = async (path, request) => {
-    const { bytes, headers, url } = ask(path, request);
+    const { bytes, headers, url } = respond(path, request);
     return { body: chunks(bytes), headers, url };
   };
   return {

@@ -96,7 +96,7 @@ function decoded({ headers, body }: FuzzAnswer): Buffer {
  */
 export function answersIn(bytes: Buffer, methods?: readonly string[]): FuzzAnswer[] {
   const answers: FuzzAnswer[] = [];
-  let asked = 0;
+  let answered = 0;
   for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf('\r\n\r\n', start);
     const head = bytes.toString('latin1', start, end === -1 ? start + 200 : end);
@@ -114,9 +114,9 @@ export function answersIn(bytes: Buffer, methods?: readonly string[]): FuzzAnswe
       methods === undefined
         ? // A malformed request has no known method: the next answer shows whether this one has a body.
           isStart(bytes, after) && !isStart(bytes, after + length)
-        : methods[asked] === 'HEAD';
+        : methods[answered] === 'HEAD';
     const isBare = isHead || BARE.includes(status);
-    if (status >= 200) asked += 1;
+    if (status >= 200) answered += 1;
     const size = isBare ? 0 : length;
     if (after + size > bytes.length) throw new Error(`half an answer: ${JSON.stringify(head)}`);
     answers.push({ status, headers, body: bytes.subarray(after, after + size), isBare });

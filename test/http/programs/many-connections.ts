@@ -4,11 +4,11 @@ import { connect, type Socket } from 'node:net';
 import { listen, testApi } from '../harness.ts';
 
 const [what, ...given] = process.argv.slice(2);
-const tell = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 if (what === 'serve') {
   const api = await testApi({ limits: { maxConnections: 21_000 } });
-  tell({ port: await listen(api.app), token: api.token });
+  print({ port: await listen(api.app), token: api.token });
 } else {
   const [port = 0, count = 0] = given.map(Number);
   const request = `GET /v1/clusters HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${given[2]}\r\n\r\n`;
@@ -23,11 +23,11 @@ if (what === 'serve') {
     sockets.push(...some);
     await answers(some);
   }
-  tell({ open: sockets.length });
+  print({ open: sockets.length });
   // All of them again, on the existing connections.
   let answered = 0;
   for (let i = 0; i < sockets.length; i += AT_ONCE) answered += await answers(sockets.slice(i, i + AT_ONCE));
-  tell({ answered });
+  print({ answered });
   process.stdin.resume();
 
   async function answers(some: readonly Socket[]): Promise<number> {

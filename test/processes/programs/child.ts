@@ -1,11 +1,11 @@
 /**
  * A supervised process. Its environment controls it: LOG gets a line for each start, READY_AFTER_LIVES counts the
- * starts that end before it is ready, HOPELESS is its permanent error, DEAF makes it ignore SIGTERM.
+ * starts that end before it is ready, HOPELESS is its permanent error, IGNORES_SIGTERM makes it ignore SIGTERM.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { onParentExit, reportFailure, reportReady } from '../../../src/processes/ipc.ts';
 
-const { LOG = '', NAME = 'child', READY_AFTER_LIVES = '0', DEAF, SILENT, HOPELESS } = process.env;
+const { LOG = '', NAME = 'child', READY_AFTER_LIVES = '0', IGNORES_SIGTERM, SILENT, HOPELESS } = process.env;
 const note = (what: string) => appendFileSync(LOG, `${NAME} ${what}\n`);
 note(`lives ${process.pid}`);
 
@@ -20,7 +20,7 @@ if (HOPELESS) {
 }
 const alive = setInterval(() => {}, 60_000);
 process.on('SIGTERM', () => {
-  if (DEAF) return;
+  if (IGNORES_SIGTERM) return;
   note('stops');
   clearInterval(alive);
 });

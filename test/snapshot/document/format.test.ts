@@ -226,8 +226,8 @@ describe('an invalid value is a miss', () => {
   it('for any bytes at all, without an error', () => {
     const start = Buffer.from(`${FORMAT} 0000000000000001 00000004 `);
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, looksRight) => {
-        const value = looksRight ? Buffer.concat([start, bytes]) : Buffer.from(bytes);
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, hasValidStart) => {
+        const value = hasValidStart ? Buffer.concat([start, bytes]) : Buffer.from(bytes);
         expect(decodeDocument(sample.name, value)).toBeUndefined();
       }),
     );

@@ -87,7 +87,7 @@ for (const [i, token] of tokens.entries()) {
 }
 
 // Twice each, so that the hot path has prepared its answers.
-const asked: [url: string, token?: string][] =
+const requests: [url: string, token?: string][] =
   what === 'tokens'
     ? tokens.map((token) => ['/v1/clusters', token])
     : regionIds.flatMap((id) =>
@@ -109,7 +109,7 @@ async function requestAll(limit: number): Promise<() => number> {
   });
   const memory = memoryBudget(limit);
   const documents = new Documents({
-    sql: postgres('postgres://nobody@127.0.0.1:1/none', { max: 1, connect_timeout: 1 }),
+    sql: postgres('postgres://unknown@127.0.0.1:1/none', { max: 1, connect_timeout: 1 }),
     subscription: link,
     logger,
     memory,
@@ -150,7 +150,7 @@ async function requestAll(limit: number): Promise<() => number> {
   await until(async () => (await statusOf('/v1/providers')) === 200);
   await until(() => link.linked);
   // The cache may be late on a busy machine, and no other tier answers here.
-  for (const [url, token] of asked)
+  for (const [url, token] of requests)
     for (let i = 0; i < 2; i++) await until(async () => (await statusOf(url, token)) === 200);
   return () => documents.memorySize + responses.size;
 }

@@ -19,7 +19,7 @@ import { sceneForEachTest } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
-interface Looks {
+interface Comparisons {
   readonly publisher: Publisher;
   /** The distinct verdicts of one comparison without `same`. */
   round(): Promise<Verdict[]>;
@@ -36,8 +36,8 @@ beforeEach(async () => {
 });
 
 /** A publisher that compares each document byte for byte, with a test clock. */
-function looks(): Looks {
-  const logged: Looks['logged'] = [];
+function comparisons(): Comparisons {
+  const logged: Comparisons['logged'] = [];
   const lags: number[] = [];
   let verdicts: Verdict[] = [];
   let stalest = -1;
@@ -82,44 +82,46 @@ const stored = async (of = key()): Promise<Buffer> => (await scene.cache.getBuff
 
 describe('the comparison', () => {
   it('finds and changes nothing without a fault', async () => {
-    const look = looks();
+    const comparison = comparisons();
     const before = await scene.cache.get(scene.keys.revision(0));
-    expect(await look.round()).toEqual([]);
-    expect(look.stalest()).toBe(0);
-    expect(look.logged).toEqual([]);
+    expect(await comparison.round()).toEqual([]);
+    expect(comparison.stalest()).toBe(0);
+    expect(comparison.logged).toEqual([]);
     expect(await recentDifferences(scene.sql)).toEqual({ count: 0, first: [] });
     expect(await scene.cache.get(scene.keys.revision(0))).toBe(before);
   });
 
   it('repairs a document with altered bytes, and logs its name without its content', async () => {
-    const look = looks();
+    const comparison = comparisons();
     const altered = await stored();
     altered[altered.length - 3] = (altered[altered.length - 3] ?? 0) ^ 1;
     await scene.cache.set(key(), altered);
-    expect(await look.round()).toEqual(['damaged']);
-    expect(look.logged).toMatchObject([{ level: 50, document: documentId(region()), verdict: 'damaged' }]);
-    expect(JSON.stringify(look.logged)).not.toContain('klein');
+    expect(await comparison.round()).toEqual(['damaged']);
+    expect(comparison.logged).toMatchObject([
+      { level: 50, document: documentId(region()), verdict: 'damaged' },
+    ]);
+    expect(JSON.stringify(comparison.logged)).not.toContain('klein');
     const [noted] = (await recentDifferences(scene.sql)).first;
     expect(noted).toMatchObject({ document: documentId(region()), verdict: 'damaged', times: 1 });
     expect(decodeDocument(region(), await stored())).toBeDefined();
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('repairs one whose damaged version no other could exceed', async () => {
-    const look = looks();
+    const comparison = comparisons();
     const altered = await stored();
     altered.write('9'.repeat(16), 4, 'latin1');
     await scene.cache.set(key(), altered);
-    expect(await look.round()).toEqual(['damaged']);
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual(['damaged']);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('replaces another value under a document’s key', async () => {
-    const look = looks();
+    const comparison = comparisons();
     await scene.cache.del(key());
     await scene.cache.lpush(key(), 'in the way');
-    expect(await look.round()).toEqual(['damaged']);
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual(['damaged']);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('repairs other content under an equal version, also in the memory of readers', async () => {
@@ -131,15 +133,15 @@ describe('the comparison', () => {
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     const body = async () => (await reader.documents.get(region())).document?.body.identity.toString();
     expect(await body()).toBe('[]');
-    const look = looks();
-    expect(await look.round()).toEqual(['different']);
-    expect(look.logged).toMatchObject([{ level: 50, verdict: 'different' }]);
+    const comparison = comparisons();
+    expect(await comparison.round()).toEqual(['different']);
+    expect(comparison.logged).toMatchObject([{ level: 50, verdict: 'different' }]);
     const { version } = content;
     expect((await recentDifferences(scene.sql)).first).toMatchObject([
       { document: documentId(region()), verdict: 'different', version, cached: version },
     ]);
     await until(async () => (await body()) === content.body.toString());
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('treats a version that Postgres never had as a restored database, and publishes everything again', async () => {
@@ -147,66 +149,68 @@ describe('the comparison', () => {
     if (!content) throw new Error('unreachable: the sample has it');
     const value = await encodeDocument({ ...content, version: content.version + 40 });
     await setIfNewer(scene.cache, scene.keys, region(), content.version + 40, value);
-    const look = looks();
+    const comparison = comparisons();
     const reader = await scene.linkedReader({ pollMs: 50 });
     expect((await reader.documents.get(region())).document?.version).toBe(content.version + 40);
-    expect(await look.round()).toContain('ahead');
+    expect(await comparison.round()).toContain('ahead');
     expect((await recentDifferences(scene.sql)).first).toMatchObject([
       { verdict: 'ahead', version: content.version, cached: content.version + 40 },
     ]);
     expect(await readLineage(scene.sql)).not.toBe(scene.keys.lineage);
     await until(async () => (await reader.documents.get(region())).document?.version === content.version);
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('reports a lost document until the cache accepts it, and for how long', async () => {
-    const look = looks();
+    const comparison = comparisons();
     await scene.cache.del(key());
     {
       await using _ = await fullCache();
-      await expect(look.round()).rejects.toThrow('OOM');
+      await expect(comparison.round()).rejects.toThrow('OOM');
       now += 7_000;
-      await expect(look.round()).rejects.toThrow('OOM');
-      expect(look.stalest()).toBe(7);
-      expect(look.logged).toMatchObject([{ level: 40, document: documentId(region()), verdict: 'missing' }]);
+      await expect(comparison.round()).rejects.toThrow('OOM');
+      expect(comparison.stalest()).toBe(7);
+      expect(comparison.logged).toMatchObject([
+        { level: 40, document: documentId(region()), verdict: 'missing' },
+      ]);
     }
     now += 1_000;
-    expect(await look.round()).toEqual(['missing']);
-    expect(look.lags).toEqual([8]);
-    expect(look.stalest()).toBe(0);
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual(['missing']);
+    expect(comparison.lags).toEqual([8]);
+    expect(comparison.stalest()).toBe(0);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('reports a restored older version', async () => {
-    const look = looks();
+    const comparison = comparisons();
     const old = await stored();
     await reprice(scene.sql, scene.sample.small, '0.5');
     await scene.publisher.publishDirty();
     await scene.cache.set(key(), old);
-    expect(await look.round()).toEqual(['behind']);
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual(['behind']);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('measures a delayed publication and reports no mismatch', async () => {
-    const look = looks();
+    const comparison = comparisons();
     await reprice(scene.sql, scene.sample.small, '0.5');
     {
       await using _ = await fullCache();
-      await expect(look.publisher.publishDirty()).rejects.toThrow('OOM');
+      await expect(comparison.publisher.publishDirty()).rejects.toThrow('OOM');
       now += 2_500;
-      await expect(look.round()).rejects.toThrow('OOM');
-      expect(look.stalest()).toBe(2.5);
-      expect(look.logged).toEqual([]);
+      await expect(comparison.round()).rejects.toThrow('OOM');
+      expect(comparison.stalest()).toBe(2.5);
+      expect(comparison.logged).toEqual([]);
     }
     now += 500;
-    await look.publisher.publishDirty();
-    expect(look.lags).toEqual([3, 3]);
-    expect(await look.round()).toEqual([]);
-    expect(look.stalest()).toBe(0);
+    await comparison.publisher.publishDirty();
+    expect(comparison.lags).toEqual([3, 3]);
+    expect(await comparison.round()).toEqual([]);
+    expect(comparison.stalest()).toBe(0);
   });
 
   it('reports no mismatch for changes during the comparison', async () => {
-    const look = looks();
+    const comparison = comparisons();
     let isOver = false;
     const found = new Set<Verdict>();
     const changes = (async () => {
@@ -216,20 +220,20 @@ describe('the comparison', () => {
       }
       isOver = true;
     })();
-    while (!isOver) for (const verdict of await look.round()) found.add(verdict);
+    while (!isOver) for (const verdict of await comparison.round()) found.add(verdict);
     await changes;
     expect([...found].filter((verdict) => !['moved', 'pending'].includes(verdict))).toEqual([]);
-    expect(look.logged).toEqual([]);
+    expect(comparison.logged).toEqual([]);
   });
 
   it('replaces a format of another release, which is no mismatch', async () => {
     const own = await stored();
     await scene.cache.set(key(), Buffer.concat([Buffer.from('FB2'), own.subarray(3)]));
-    const look = looks();
-    expect(await look.round()).toEqual(['unknown']);
-    expect(look.logged).toEqual([]);
+    const comparison = comparisons();
+    expect(await comparison.round()).toEqual(['unknown']);
+    expect(comparison.logged).toEqual([]);
     expect(decodeDocument(region(), await stored())).toBeDefined();
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('finds other content after some rounds of a few documents each', async () => {
@@ -249,11 +253,11 @@ describe('the comparison', () => {
     await scene.publisher.publishDirty();
     const keys = await scene.cache.keys(`fb:{${scene.keys.lineage}}:clusters:*`);
     for (const each of keys) await scene.cache.set(each, 'garbage');
-    const look = looks();
-    expect(await look.round()).toEqual(['damaged']);
-    expect(look.logged).toHaveLength(20);
+    const comparison = comparisons();
+    expect(await comparison.round()).toEqual(['damaged']);
+    expect(comparison.logged).toHaveLength(20);
     expect((await recentDifferences(scene.sql)).count).toBe(20);
-    expect(await look.round()).toEqual([]);
+    expect(await comparison.round()).toEqual([]);
   });
 
   it('treats the same content as equal in any compression', async () => {
@@ -262,7 +266,7 @@ describe('the comparison', () => {
     const value = await encodeDocument({ ...content, sources: [...content.sources, 'verified-since'] });
     await scene.cache.set(key(), value);
     expect(value.subarray(HEADER_LENGTH).equals((await stored()).subarray(HEADER_LENGTH))).toBe(true);
-    expect(await looks().round()).toEqual([]);
+    expect(await comparisons().round()).toEqual([]);
   });
 
   it('runs by itself, repairs, and counts its findings as metrics', async () => {

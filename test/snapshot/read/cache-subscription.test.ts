@@ -196,8 +196,11 @@ describe('another lineage', () => {
     await until(() => reader.link.linked);
     await reader.documents.get(region());
     const { epoch } = reader.link;
-    const heard = await scene.cache.publish(scene.keys.published, `500 region:${scene.sample.region} 999`);
-    expect(heard).toBe(0);
+    const receivers = await scene.cache.publish(
+      scene.keys.published,
+      `500 region:${scene.sample.region} 999`,
+    );
+    expect(receivers).toBe(0);
     expect(await seenAfter(reader, await change())).toBeLessThan(900);
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch]);
   });

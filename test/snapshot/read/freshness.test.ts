@@ -26,11 +26,11 @@ describe('the verification time', () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     await reader.catalogue.machine(scene.sample.small);
-    const heard: string[] = [];
+    const received: string[] = [];
     reader.documents.onInvalidate({
       onInvalidate: () => {},
-      onInvalidateAll: () => heard.push('changes'),
-      onFreshness: () => heard.push('times'),
+      onInvalidateAll: () => received.push('changes'),
+      onFreshness: () => received.push('times'),
     });
     await scene.cache
       .pipeline()
@@ -38,32 +38,32 @@ describe('the verification time', () => {
       .hset(scene.keys.verified, 'cloud', 'catalogue 2026-01-02T05:00:00.000Z')
       .exec();
     await reader.link.poll();
-    expect(heard).toEqual(['changes', 'times']);
+    expect(received).toEqual(['changes', 'times']);
   });
 
   it('advances without messages once all of memory was compared after it', async () => {
     const clock = new TestClock();
     const reader = scene.reader({ redisUrl: 'redis://127.0.0.1:1', now: clock.now });
-    const asked = async () => {
+    const readOnce = async () => {
       const { asOf, body } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
       return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price };
     };
     // The times are read now, the region later: it is fresher when the times are read again.
     await reader.clusters.clusters(scene.sample.b);
     clock.forward(900);
-    const before = await asked();
+    const before = await readOnce();
     await scene.sql.begin(async (sql) => {
       await reprice(sql as never, scene.sample.small, '0.75');
       await verify(sql as never, 'cloud', '2026-01-02T06:00:00Z');
     });
     clock.forward(150);
-    expect(await asked()).toEqual(before);
+    expect(await readOnce()).toEqual(before);
     // Time passes: the reader queries PostgreSQL again if a busy machine was late.
     await until(async () => {
       clock.forward(20);
-      return (await asked()).asOf !== before.asOf;
+      return (await readOnce()).asOf !== before.asOf;
     });
-    const after = await asked();
+    const after = await readOnce();
     expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
     expect(after.price).not.toBe(before.price);
   });
@@ -100,11 +100,11 @@ describe('the verification time', () => {
     await using way = await faultProxy(scene.redis.url);
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ redisUrl: way.url });
-    const asked = async () => {
+    const readOnce = async () => {
       const { asOf, body } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
       return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price };
     };
-    const before = await asked();
+    const before = await readOnce();
     await way.refuse();
     await until(() => !reader.link.linked);
     // A run commits, and its publisher is late.
@@ -116,10 +116,10 @@ describe('the verification time', () => {
     await until(async () => (await known()) === 'catalogue 2026-01-02T06:00:00.000Z');
     await way.heal();
     await until(() => reader.link.linked);
-    expect(await asked()).toEqual(before);
+    expect(await readOnce()).toEqual(before);
     await scene.publisher.publishDirty();
     await reader.link.poll();
-    const after = await asked();
+    const after = await readOnce();
     expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
     expect(after.price).not.toBe(before.price);
   });
@@ -219,10 +219,10 @@ describe('the verification time', () => {
     await scene.publisher.publishDirty();
     await reader.link.poll();
     expect(await shown(reader)).toEqual({ ...before, tier: 'memory', asOf: '2026-01-02T05:00:00.000Z' });
-    const heard = Promise.withResolvers<void>();
-    reader.documents.onPublished({ onPublished: () => heard.resolve(), onLineage: () => {} });
+    const received = Promise.withResolvers<void>();
+    reader.documents.onPublished({ onPublished: () => received.resolve(), onLineage: () => {} });
     await runAndPublish('0.75', '2026-01-02T06:00:00Z');
-    await heard.promise;
+    await received.promise;
     await reader.link.poll();
     await database.refuse();
     await cache.refuse();

@@ -95,9 +95,9 @@ describe('a service of ClickHouse Cloud', () => {
     ['minTotalMemoryGb', 0, 'must be a number above 0; it is 0'],
     ['createdAt', 1732170230, 'must be an instant such as .*; it is 1732170230'],
     ['state', null, 'must be text; it is null'],
-  ])('with the %s %j is rejected with both', async (field, value, says) => {
+  ])('with the %s %j is rejected with both', async (field, value, expected) => {
     expect(await itemsOf({ [field]: value })).toEqual([
-      { kind: 'rejected', key: SERVICE.id, reason: expect.stringMatching(`^${field} ${says}$`) },
+      { kind: 'rejected', key: SERVICE.id, reason: expect.stringMatching(`^${field} ${expected}$`) },
     ]);
   });
 

@@ -93,12 +93,12 @@ it.each([
   ['shards', -1, 'must be a whole number, 0 or above'],
   ['created_at', '14.02.2022', 'must be an instant'],
   ['disks', null, 'expected array'],
-])('rejects a cluster whose %s is %j, and reads the others', async (field, value, says) => {
+])('rejects a cluster whose %s is %j, and reads the others', async (field, value, text) => {
   await using upstream = await fakeUpstream();
   upstream.expect({ path: '/v1/clusters' }, { json: [{ ...ROW, [field]: value }, ROW], headers: AS_OF });
   const items = await readClusterItems(adapter, upstream.url);
   expect(items).toHaveLength(3);
   expect(items[0]).toEqual({ kind: 'as-of', time: '2026-02-28T23:59:00.000000Z' });
-  expect(items[1]).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(`^${field} .*${says}`) });
+  expect(items[1]).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(`^${field} .*${text}`) });
   expect(items[2]?.kind).toBe('cluster');
 });

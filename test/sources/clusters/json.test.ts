@@ -215,10 +215,10 @@ describe('a document without clusters', () => {
     ['an object without them', { items: [] }, 'clusters is missing'],
     ['text', 'hello', 'the payload expected object'],
     ['an unreadable currency', { clusters: [], currency: 'dollars' }, 'currency must be a currency code'],
-  ])('is invalid: %s', async (_, document, says) => {
+  ])('is invalid: %s', async (_, document, detail) => {
     await expect(itemsOf(document)).rejects.toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining(says),
+      message: expect.stringContaining(detail),
     });
   });
 
@@ -256,7 +256,7 @@ describe('pages of clusters', () => {
   });
 
   it('are invalid if they lead in a circle or to another origin', async () => {
-    for (const [link, says] of [
+    for (const [link, detail] of [
       ['<>; rel=next', '/clusters repeats a page'],
       ['<http://127.0.0.1:1/clusters>; rel=next', 'links to another origin'],
       ['<http://[bad>; rel=next', 'no URL'],
@@ -266,7 +266,7 @@ describe('pages of clusters', () => {
       const reading = itemsAt(`${upstream.url}/clusters`);
       await expect(reading).rejects.toMatchObject({
         kind: 'invalid',
-        message: expect.stringContaining(String(says)),
+        message: expect.stringContaining(String(detail)),
       });
     }
   });

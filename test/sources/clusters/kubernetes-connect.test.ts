@@ -16,7 +16,7 @@ const pem = (name: string) => readFileSync(new URL(name, TLS));
 const path = (name: string) => new URL(name, TLS).pathname;
 const tls = { cert: pem('server.crt'), key: pem('server.key') };
 
-async function ask(address: Partial<ServerAddress> & { readonly url: string }): Promise<unknown> {
+async function readFrom(address: Partial<ServerAddress> & { readonly url: string }): Promise<unknown> {
   const whole = { token: undefined, context: undefined, caFile: undefined, ...address };
   const server = new ApiServer(() => connectionTo(whole));
   const request = { path: PATH, query: {}, right: 'list', signal: new AbortController().signal };
@@ -57,12 +57,12 @@ async function kubeconfig(server: string, user: object, cluster: object = {}) {
 describe('the API server', () => {
   it('is reached over https with the certificate authority of the option caFile', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc', tls });
-    expect(await ask({ url: kube.url, token: 'abc', caFile: path('ca.crt') })).toEqual(EMPTY);
+    expect(await readFrom({ url: kube.url, token: 'abc', caFile: path('ca.crt') })).toEqual(EMPTY);
   });
 
   it('is not trusted without the certificate authority', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, tls });
-    await expect(ask({ url: kube.url, token: 'abc' })).rejects.toMatchObject({ kind: 'misconfigured' });
+    await expect(readFrom({ url: kube.url, token: 'abc' })).rejects.toMatchObject({ kind: 'misconfigured' });
     expect(kube.taken).toEqual([]);
   });
 
@@ -72,13 +72,13 @@ describe('the API server', () => {
       { path: `/k8s/clusters/c-1${PATH}`, headers: { authorization: 'Bearer abc' }, times: 2 },
       { json: EMPTY },
     );
-    expect(await ask({ url: `${gateway.url}/k8s/clusters/c-1`, token: 'abc' })).toEqual(EMPTY);
-    expect(await ask({ url: `${gateway.url}/k8s/clusters/c-1/`, token: 'abc' })).toEqual(EMPTY);
+    expect(await readFrom({ url: `${gateway.url}/k8s/clusters/c-1`, token: 'abc' })).toEqual(EMPTY);
+    expect(await readFrom({ url: `${gateway.url}/k8s/clusters/c-1/`, token: 'abc' })).toEqual(EMPTY);
   });
 
   it('rejects a wrong token, and the error does not repeat it', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc' });
-    const failure: unknown = await ask({ url: kube.url, token: 'wrong-token' }).catch(
+    const failure: unknown = await readFrom({ url: kube.url, token: 'wrong-token' }).catch(
       (error: unknown) => error,
     );
     expect(failure).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining('401') });
@@ -107,7 +107,7 @@ describe('the API server', () => {
     ['the process is not in a pod', { url: 'https://kubernetes.default.svc' }, 'misconfigured'],
   ])('cannot be reached if %s', async (_, address, kind) => {
     vi.stubEnv('KUBERNETES_SERVICE_HOST', undefined);
-    await expect(ask(address)).rejects.toMatchObject({ name: 'SourceError', kind });
+    await expect(readFrom(address)).rejects.toMatchObject({ name: 'SourceError', kind });
   });
 
   it('reads credentials once for consecutive requests', async () => {
@@ -150,7 +150,7 @@ describe('a pod', () => {
     await writeFile(join(account, 'ca.crt'), pem('ca.crt'));
     vi.stubEnv('KUBERNETES_SERVICE_HOST', '127.0.0.1');
     vi.stubEnv('KUBERNETES_SERVICE_PORT', String(kube.port));
-    expect(await ask({ url: 'https://kubernetes.default.svc', root: root.path })).toEqual(EMPTY);
+    expect(await readFrom({ url: 'https://kubernetes.default.svc', root: root.path })).toEqual(EMPTY);
   });
 });
 
@@ -162,8 +162,8 @@ describe('a kubeconfig', () => {
       { token: 'abc' },
       { 'certificate-authority-data': pem('ca.crt').toString('base64') },
     );
-    expect(await ask({ url: config.file })).toEqual(EMPTY);
-    expect(await ask({ url: pathToFileURL(config.file).href })).toEqual(EMPTY);
+    expect(await readFrom({ url: config.file })).toEqual(EMPTY);
+    expect(await readFrom({ url: pathToFileURL(config.file).href })).toEqual(EMPTY);
   });
 
   it('gives a client certificate', async () => {
@@ -171,9 +171,9 @@ describe('a kubeconfig', () => {
     const cluster = { 'certificate-authority': path('ca.crt') };
     const user = { 'client-certificate': path('client.crt'), 'client-key': path('client.key') };
     await using config = await kubeconfig(kube.url, user, cluster);
-    expect(await ask({ url: config.file })).toEqual(EMPTY);
+    expect(await readFrom({ url: config.file })).toEqual(EMPTY);
     await using bare = await kubeconfig(kube.url, { token: 'abc' }, cluster);
-    await expect(ask({ url: bare.file })).rejects.toMatchObject({ name: 'SourceError' });
+    await expect(readFrom({ url: bare.file })).rejects.toMatchObject({ name: 'SourceError' });
   });
 
   it('gives the output of a plugin', async () => {
@@ -189,7 +189,7 @@ describe('a kubeconfig', () => {
       args: ['-p', JSON.stringify(JSON.stringify(credential))],
     };
     await using config = await kubeconfig(kube.url, { exec }, { 'certificate-authority': path('ca.crt') });
-    expect(await ask({ url: config.file })).toEqual(EMPTY);
+    expect(await readFrom({ url: config.file })).toEqual(EMPTY);
   });
 
   it.each([
@@ -198,7 +198,7 @@ describe('a kubeconfig', () => {
     ['does not exist', '/none/plugin', [], 'misconfigured'],
   ] as const)('with a plugin that %s is an error that repeats no output', async (_, command, args, kind) => {
     await using config = await kubeconfig('https://127.0.0.1:1', { exec: { command, args } });
-    const failure: unknown = await ask({ url: config.file }).catch((error: unknown) => error);
+    const failure: unknown = await readFrom({ url: config.file }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ name: 'SourceError', kind });
     expect(String(failure)).not.toContain('my-secret');
   });
@@ -206,12 +206,12 @@ describe('a kubeconfig', () => {
   it('uses the context of the option', async () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH });
     await using config = await kubeconfig(kube.url, { token: 'abc' }, { 'insecure-skip-tls-verify': true });
-    expect(await ask({ url: config.file, context: 'usual' })).toEqual(EMPTY);
-    await expect(ask({ url: config.file, context: 'unusual' })).rejects.toMatchObject({ kind: 'retry' });
-    await expect(ask({ url: config.file, context: 'broken' })).rejects.toMatchObject({
+    expect(await readFrom({ url: config.file, context: 'usual' })).toEqual(EMPTY);
+    await expect(readFrom({ url: config.file, context: 'unusual' })).rejects.toMatchObject({ kind: 'retry' });
+    await expect(readFrom({ url: config.file, context: 'broken' })).rejects.toMatchObject({
       kind: 'misconfigured',
     });
-    await expect(ask({ url: config.file, context: 'none' })).rejects.toMatchObject({
+    await expect(readFrom({ url: config.file, context: 'none' })).rejects.toMatchObject({
       kind: 'misconfigured',
       message: expect.stringContaining('usual, unusual, broken'),
     });
@@ -219,7 +219,7 @@ describe('a kubeconfig', () => {
 
   it('for a server without https needs an explicit option', async () => {
     await using config = await kubeconfig('http://127.0.0.1:1', { token: 'abc' });
-    await expect(ask({ url: config.file })).rejects.toMatchObject({
+    await expect(readFrom({ url: config.file })).rejects.toMatchObject({
       kind: 'misconfigured',
       message: expect.stringContaining('insecure-skip-tls-verify'),
     });
@@ -229,9 +229,9 @@ describe('a kubeconfig', () => {
     await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'new' });
     const cluster = { 'insecure-skip-tls-verify': true };
     await using config = await kubeconfig(kube.url, { token: 'old' }, cluster);
-    await expect(ask({ url: config.file })).rejects.toMatchObject({ kind: 'misconfigured' });
+    await expect(readFrom({ url: config.file })).rejects.toMatchObject({ kind: 'misconfigured' });
     const text = readFileSync(config.file, 'utf8').replace('"old"', '"new"');
     await writeFile(config.file, text);
-    expect(await ask({ url: config.file })).toEqual(EMPTY);
+    expect(await readFrom({ url: config.file })).toEqual(EMPTY);
   });
 });

@@ -174,11 +174,11 @@ describe('watching a ClickHouseInstallation that uses templates', () => {
     await using kube = await FakeKubernetes.start({ installed: ALTINITY });
     kube.put(using('a', [{ name: 'usual' }]));
     await using watching = new Watching(kube);
-    await watching.says('rejected');
+    await watching.expected('rejected');
     await kube.watches(1);
     kube.single(pathOf('usual'), USUAL);
     kube.put(chi('b'));
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     expect(watching.states).toEqual([['rejected'], ['a×1', 'b×1']]);
   });
 
@@ -191,7 +191,7 @@ describe('watching a ClickHouseInstallation that uses templates', () => {
     await kube.watches(1);
     kube.put({ ...object, status: { ...(object.status as object), pods: ['touched'] } });
     kube.put(chi('b'));
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
   });
 
@@ -200,14 +200,14 @@ describe('watching a ClickHouseInstallation that uses templates', () => {
     kube.single(pathOf('usual'), USUAL);
     kube.put(using('a', [{ name: 'usual' }]));
     await using watching = new Watching(kube);
-    await watching.says('a×1');
+    await watching.expected('a×1');
     await kube.watches(1);
     kube.single(pathOf('usual'), 503);
-    const asked = kube.count('get');
+    const requestsBefore = kube.count('get');
     kube.put(chi('b'));
-    await until(() => kube.count('get') > asked + 1);
+    await until(() => kube.count('get') > requestsBefore + 1);
     kube.single(pathOf('usual'), USUAL);
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     expect(watching.failure).toBeUndefined();
   });
 });

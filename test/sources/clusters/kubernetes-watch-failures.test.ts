@@ -30,7 +30,7 @@ describe('a failing watch', () => {
     await until(() => kube.count('watch') === 2);
     await kube.watches(1);
     kube.put(pg('a'));
-    await watching.says('a×1');
+    await watching.expected('a×1');
     expect(kube.count('list')).toBe(1);
   });
 
@@ -122,7 +122,7 @@ describe('a failing watch', () => {
     kube.compact();
     kube.cut();
     kube.put(pg('b'));
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
     expect(kube.count('list')).toBe(4);
   });
@@ -141,10 +141,10 @@ describe('a kind that is not installed', () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube, { absentMs: 10 });
-    await watching.says('a×1');
+    await watching.expected('a×1');
     kube.put(chi('b'));
     kube.install('clickhouse.altinity.com/v1', 'clickhouseinstallations');
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     await kube.watches(2);
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
   });

@@ -10,14 +10,14 @@ describe('watching a Kubernetes cluster', () => {
     kube.put(chi('a'));
     kube.put(pg('b'));
     await using watching = new Watching(kube);
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     await kube.watches(2);
     kube.put(pg('c', { namespace: 'globex' }));
-    await watching.says('a×1', 'b×1', 'c×1');
+    await watching.expected('a×1', 'b×1', 'c×1');
     kube.put(chi('a', { size: 3 }));
-    await watching.says('a×3', 'b×1', 'c×1');
+    await watching.expected('a×3', 'b×1', 'c×1');
     kube.remove('uid-b');
-    await watching.says('a×3', 'c×1');
+    await watching.expected('a×3', 'c×1');
     // One of them is for a kind that is not installed.
     expect(kube.count('list')).toBe(3);
     expect(kube.count('watch')).toBe(2);
@@ -27,11 +27,11 @@ describe('watching a Kubernetes cluster', () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube);
-    await watching.says('a×1');
+    await watching.expected('a×1');
     const again = pg('a', { size: 2 });
     kube.put({ ...again, metadata: { ...again.metadata, uid: 'uid-again' } });
     kube.remove('uid-a');
-    expect(await watching.says('a×2')).toHaveLength(1);
+    expect(await watching.expected('a×2')).toHaveLength(1);
   });
 
   it('gathers simultaneous changes into one state', async () => {
@@ -50,7 +50,7 @@ describe('watching a Kubernetes cluster', () => {
     await kube.watches(1);
     kube.put({ ...pg('a'), extra: 'touched' });
     kube.put(pg('b'));
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
   });
 
@@ -58,11 +58,11 @@ describe('watching a Kubernetes cluster', () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     kube.put(pg('a'));
     await using watching = new Watching(kube);
-    await watching.says('a×1');
+    await watching.expected('a×1');
     kube.put({ ...pg('a'), spec: { storage: { size: '?' } } });
-    await watching.says('rejected');
+    await watching.expected('rejected');
     kube.put(pg('a', { size: 2 }));
-    await watching.says('a×2');
+    await watching.expected('a×2');
     expect(watching.states).toEqual([['a×1'], ['rejected'], ['a×2']]);
   });
 
@@ -72,11 +72,11 @@ describe('watching a Kubernetes cluster', () => {
     kube.put(pg('b', { namespace: 'globex' }));
     kube.put(pg('c', { namespace: 'initech' }));
     await using watching = new Watching(kube, {}, { namespaces: 'acme,globex' });
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     await kube.watches(4);
     kube.put(pg('d', { namespace: 'initech' }));
     kube.put(pg('e', { namespace: 'acme' }));
-    await watching.says('a×1', 'b×1', 'e×1');
+    await watching.expected('a×1', 'b×1', 'e×1');
     expect(watching.states.flat()).not.toContain('d×1');
   });
 
@@ -101,7 +101,7 @@ describe('an ended watch', () => {
       await using watching = new Watching(kube, { settledMs: 0 }, { kinds: 'cloud-native-pg' });
       await kube.watches(1);
       kube.put(pg('b'));
-      await watching.says('a×1', 'b×1');
+      await watching.expected('a×1', 'b×1');
       kube[how]();
       await until(() => kube.count('watch') === 2);
       await kube.watches(1);
@@ -112,7 +112,7 @@ describe('an ended watch', () => {
       ]);
       expect(watching.states).toHaveLength(2);
       kube.put(pg('c'));
-      await watching.says('a×1', 'b×1', 'c×1');
+      await watching.expected('a×1', 'b×1', 'c×1');
     },
   );
 
@@ -125,7 +125,7 @@ describe('an ended watch', () => {
     kube.cut();
     kube.put(pg('b'));
     kube.remove('uid-a');
-    await watching.says('b×1');
+    await watching.expected('b×1');
     expect(kube.count('list')).toBe(1);
   });
 
@@ -137,7 +137,7 @@ describe('an ended watch', () => {
     const version = kube.bookmark();
     kube.compact();
     kube.put(pg('b'));
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
     const newest = kube.bookmark();
     kube.cut();
     await until(() => kube.count('watch') === 2);
@@ -172,7 +172,7 @@ describe('an ended watch', () => {
     expect(kube.count('list')).toBe(2);
     await kube.watches(1);
     kube.put(pg('b'));
-    await watching.says('a×1', 'b×1');
+    await watching.expected('a×1', 'b×1');
   });
 
   it('finds deletions of the gap by that list', async () => {
@@ -184,7 +184,7 @@ describe('an ended watch', () => {
     kube.misbehave({ verb: 'watch', status: 410 });
     kube.cut();
     kube.remove('uid-a');
-    await watching.says('b×1');
+    await watching.expected('b×1');
     expect(kube.count('list')).toBe(2);
   });
 

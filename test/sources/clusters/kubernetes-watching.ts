@@ -51,7 +51,7 @@ export class Watching implements AsyncDisposable {
   }
 
   /** Waits for this newest state. @returns it */
-  async says(...clusters: readonly string[]): Promise<readonly string[]> {
+  async expected(...clusters: readonly string[]): Promise<readonly string[]> {
     return await until(() => (this.newest?.join() === clusters.join() ? this.newest : undefined), {
       what: `the watch to say ${clusters.join()}`,
     });

@@ -110,12 +110,12 @@ describe('a database of OVH', () => {
       { name: 'db1-7', specifications: { core: 2, memory: { unit: 'octets', value: 7 } } },
       'specifications.memory.unit must be MB, MiB, GB, GiB, TB or TiB; it is "octets"',
     ],
-  ])('whose flavor is listed as %j is rejected for that', async (flavor, says) => {
+  ])('whose flavor is listed as %j is rejected for that', async (flavor, detail) => {
     expect(await itemsOf({}, [flavor])).toEqual([
       {
         kind: 'rejected',
         key: ID,
-        reason: expect.stringMatching(`^flavor is db1-7, which is unusable in the capabilities: ${says}$`),
+        reason: expect.stringMatching(`^flavor is db1-7, which is unusable in the capabilities: ${detail}$`),
       },
     ]);
   });

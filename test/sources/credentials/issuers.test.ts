@@ -89,10 +89,10 @@ describe('client credentials', () => {
       /answers no token: access_token is missing/,
     ],
     ['an answer that is not JSON', { raw: SECRET }, 'invalid', /answers no token/],
-  ])('that meet %s fail with the right meaning', async (_, answer, kind, says) => {
+  ])('that meet %s fail with the right meaning', async (_, answer, kind, expected) => {
     await using server = await tokenServer(() => answer);
     const failed = await failureOf(open(client(`${server.url}/token`)).token());
-    expect(failed).toMatchObject({ kind, message: expect.stringMatching(says) });
+    expect(failed).toMatchObject({ kind, message: expect.stringMatching(expected) });
     if (answer.headers?.['retry-after'] !== undefined) expect(failed.retryAfterMs).toBe(7_000);
   });
 
@@ -126,7 +126,7 @@ describe('a managed identity', () => {
     ],
     [410, 'retry', /answers 410/],
     [500, 'retry', /answers 500/],
-  ] as const)('whose service answers %i is %s', async (status, kind, says) => {
+  ] as const)('whose service answers %i is %s', async (status, kind, expected) => {
     await using server = await tokenServer(() => ({ status, json: { error: 'invalid_request' } }));
     const credentials = open({
       credentials: { type: 'managed-identity', metadataUrl: server.url },
@@ -134,7 +134,7 @@ describe('a managed identity', () => {
     });
     expect(await failureOf(credentials.token())).toMatchObject({
       kind,
-      message: expect.stringMatching(says),
+      message: expect.stringMatching(expected),
     });
   });
 });
@@ -239,11 +239,11 @@ describe('the key of a service account', () => {
     ['of a user', { ...key('https://h/'), type: 'authorized_user' }, /type must be service_account/],
     ['that is not JSON', `{"private_key": "${SECRET}"`, /is no JSON key of a service account/],
     ['with an invalid private key', { ...key('https://h/'), private_key: SECRET }, /no usable private_key/],
-  ])('%s is misconfigured', async (_, content, says) => {
+  ])('%s is misconfigured', async (_, content, expected) => {
     using signing = byKey(content);
     expect(await failureOf(signing.credentials.token())).toMatchObject({
       kind: 'misconfigured',
-      message: expect.stringMatching(says),
+      message: expect.stringMatching(expected),
     });
   });
 

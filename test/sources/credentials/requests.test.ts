@@ -90,20 +90,20 @@ it('a source whose regions all need a token is not requested region by region wi
   const { pages, basePath, now } = await caseOf('azure');
   await using upstream = await fakeUpstream();
   for (const { path, query, json } of pages) upstream.expect({ path, query, times: 'any' }, { json });
-  let asked = 0;
+  let requests = 0;
   // Prices are public: only the list of SKUs, of each region, needs the token.
   const provider: CredentialProvider = {
     exists: true,
     async token() {
-      asked += 1;
-      if (asked <= 2) return 'prices';
+      requests += 1;
+      if (requests <= 2) return 'prices';
       throw new SourceError('retry', 'no token', { limitsAll: true });
     },
     refused: () => false,
   };
   const http = open(`${upstream.url}${basePath}`, provider);
   await expect(Array.fromAsync(azure.catalogue({ http, now: () => now }))).rejects.toThrow('no token');
-  expect(asked).toBe(3);
+  expect(requests).toBe(3);
 });
 
 it('prices of GCP are read with an optional API key, machine types with the token', async () => {

@@ -26,11 +26,11 @@ describe('a failed connection', () => {
     ['ETIMEDOUT', 'retry', 'no network route'],
     ['ECONNRESET', 'retry', 'no whole answer'],
     ['EPIPE', 'retry', 'no whole answer'],
-  ])('of %s is %s, and its message names the remedy', (code, kind, says) => {
+  ])('of %s is %s, and its message names the remedy', (code, kind, expected) => {
     const found = failed(code);
     expect(found).toMatchObject({ kind, message: expect.stringContaining(`(${code})`) });
     expect(found.message).toContain('https://host/a');
-    expect(found.message).toContain(says);
+    expect(found.message).toContain(expected);
   });
 
   it('names the looked-up name or the tried address', () => {

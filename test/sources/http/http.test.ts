@@ -209,8 +209,8 @@ describe('a failing upstream', () => {
     ['in a number', '{"names":[1.', 'JSON that ends too early'],
     ['in a letter', Buffer.from('{"names":["ä').subarray(0, -1), 'JSON that ends too early'],
     ['before its first letter', '', 'an empty body'],
-  ])('is retried after JSON that ends %s, though its length is right', async (_, raw, says) => {
-    expect(await failure({ raw })).toMatchObject({ kind: 'retry', message: expect.stringContaining(says) });
+  ])('is retried after JSON that ends %s, though its length is right', async (_, raw, detail) => {
+    expect(await failure({ raw })).toMatchObject({ kind: 'retry', message: expect.stringContaining(detail) });
   });
 
   it('is requested once more at once after it closed a kept connection', async () => {
@@ -264,8 +264,8 @@ describe('a permanently bad answer', () => {
     ['HTML', '<!doctype html><title>Sorry</title>', 'HTML'],
     ['broken JSON', '{"names":["a"}', 'no valid JSON'],
     ['not text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 'no valid UTF-8'],
-  ])('is invalid when it is %s', async (_, raw, says) => {
-    expect(await failure({ raw })).toMatchObject({ kind: 'invalid', message: expect.stringContaining(says) });
+  ])('is invalid when it is %s', async (_, raw, part) => {
+    expect(await failure({ raw })).toMatchObject({ kind: 'invalid', message: expect.stringContaining(part) });
   });
 
   it('is invalid if fields do not match, naming the first few and no value', async () => {
@@ -338,12 +338,12 @@ describe('a redirect', () => {
 describe('an ended run', () => {
   it.each(['of the source', 'of the request'])(
     'ends its requests with the reason of the signal %s',
-    async (whose) => {
+    async (signalOf) => {
       await using upstream = await fakeUpstream();
       const { arrived } = upstream.expect({ path: '/a' }, { after: new Promise(() => {}) });
       const run = new AbortController();
-      const http = open(upstream.url, whose === 'of the source' ? { signal: run.signal } : {});
-      const reading = http.json('/a', Names, whose === 'of the source' ? {} : { signal: run.signal });
+      const http = open(upstream.url, signalOf === 'of the source' ? { signal: run.signal } : {});
+      const reading = http.json('/a', Names, signalOf === 'of the source' ? {} : { signal: run.signal });
       const reason = new Error('the slot is over');
       const ended = expect(reading).rejects.toBe(reason);
       await arrived;
@@ -370,9 +370,9 @@ describe('a misconfigured source', () => {
       { credentials: 'exo2-hmac-sha256', token: TOKEN },
       'key:secret',
     ],
-  ] as const)('with %s reports it, and repeats no secret', async (_, url, options, says) => {
+  ] as const)('with %s reports it, and repeats no secret', async (_, url, options, detail) => {
     const failed = await failureOf(Promise.resolve().then(() => open(url, options)));
-    expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining(says) });
+    expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining(detail) });
   });
 
   it('shows only the path of an address whose query may contain a key', async () => {

@@ -59,15 +59,15 @@ describe('the entries of maps in a large document', () => {
 
   it('are read one by one, as the reader takes them', async () => {
     const taken: string[] = [];
-    const asked: string[][] = [];
+    const yielded: string[][] = [];
     const isWanted = (map: string, key: string) => {
-      asked.push([map, key, taken.join()]);
+      yielded.push([map, key, taken.join()]);
       return map === 'products' ? key !== 'b' : key === 'b';
     };
     for await (const { key } of entriesOf(piecesOf(document), { maps, where: 'the file', isWanted }))
       taken.push(key);
     expect(taken.slice(1)).toEqual(['c', 'd', 'e', 'b']);
-    expect(asked.at(-1)).toEqual(['terms.OnDemand', 'c', taken.join()]);
+    expect(yielded.at(-1)).toEqual(['terms.OnDemand', 'c', taken.join()]);
   });
 
   it('are absent if the maps are something else', async () => {

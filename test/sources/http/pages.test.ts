@@ -9,12 +9,12 @@ import { fakeUpstream } from '../../support/fake-upstream.ts';
 
 /** Reads a list whose page `n` names the next one; returns the pages and the error. */
 async function read(nextOf: (page: number) => number | undefined, most?: number, values = 1) {
-  const asked: number[] = [];
+  const requests: number[] = [];
   const pages = pagesOf(
     '/v1/things',
     1,
     async (page) => {
-      asked.push(page);
+      requests.push(page);
       return { page, values };
     },
     ({ page }) => nextOf(page),
@@ -27,13 +27,13 @@ async function read(nextOf: (page: number) => number | undefined, most?: number,
   } catch (error) {
     failure = error;
   }
-  return { asked, found, failure };
+  return { requests, found, failure };
 }
 
 describe('the pages of a list', () => {
   it('are read one after the other, until one names no next', async () => {
     const next = (page: number) => (page < 4 ? page + 1 : undefined);
-    expect(await read(next)).toEqual({ asked: [1, 2, 3, 4], found: [1, 2, 3, 4], failure: undefined });
+    expect(await read(next)).toEqual({ requests: [1, 2, 3, 4], found: [1, 2, 3, 4], failure: undefined });
     // The limit.
     expect((await read(next, 4)).failure).toBeUndefined();
   });
@@ -41,22 +41,22 @@ describe('the pages of a list', () => {
   it.each([
     ['itself', (page: number) => page, [1]],
     ['an earlier one', (page: number) => (page === 3 ? 1 : page + 1), [1, 2, 3]],
-  ])('are rejected if one names %s as its next: no page is read twice', async (_, nextOf, asked) => {
-    const { asked: readPages, failure } = await read(nextOf);
-    expect(readPages).toEqual(asked);
+  ])('are rejected if one names %s as its next: no page is read twice', async (_, nextOf, requests) => {
+    const { requests: readPages, failure } = await read(nextOf);
+    expect(readPages).toEqual(requests);
     expect(failure).toMatchObject({ kind: 'invalid', message: '/v1/things repeats a page' });
   });
 
   it('are rejected above the limit of pages', async () => {
-    const { asked, failure } = await read((page) => page + 1, 5);
-    expect(asked).toEqual([1, 2, 3, 4, 5]);
+    const { requests, failure } = await read((page) => page + 1, 5);
+    expect(requests).toEqual([1, 2, 3, 4, 5]);
     expect(failure).toMatchObject({ kind: 'invalid', message: '/v1/things has more than 5 pages' });
-    expect((await read((page) => page + 1)).asked).toHaveLength(1000);
+    expect((await read((page) => page + 1)).requests).toHaveLength(1000);
   });
 
   it('are rejected if together they have more JSON values than one answer may have', async () => {
-    const { asked, failure } = await read((page) => page + 1, undefined, 900_000);
-    expect(asked).toEqual([1, 2, 3]);
+    const { requests, failure } = await read((page) => page + 1, undefined, 900_000);
+    expect(requests).toEqual([1, 2, 3]);
     expect(failure).toMatchObject({
       kind: 'invalid',
       message: expect.stringMatching(/^\/v1\/things answers JSON with more than 2000000 values.*split/),
@@ -76,18 +76,18 @@ describe('the pages of a list', () => {
   });
 
   it('are requested only when the reader needs them', async () => {
-    let asked = 0;
+    let requests = 0;
     const pages = pagesOf(
       '/v1/things',
       1,
-      async () => ({ page: asked++, values: 1 }),
+      async () => ({ page: requests++, values: 1 }),
       ({ page }) => page + 2,
     );
     for await (const _ of pages) {
-      expect(asked).toBe(1);
+      expect(requests).toBe(1);
       break;
     }
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
   });
 
   it('fail with the error of any of them', async () => {

@@ -72,7 +72,7 @@ describe('the log of requests', () => {
     await expect(http.json('x', Names)).rejects.toThrow(SourceError);
     expect(log.summary()).toMatchObject({
       failed: 1,
-      kept: [{ status: null, attempts: 1, error: expect.stringContaining('http://127.0.0.1:1/x') }],
+      keptNumbers: [{ status: null, attempts: 1, error: expect.stringContaining('http://127.0.0.1:1/x') }],
     });
 
     await using upstream = await fakeUpstream();
@@ -83,7 +83,10 @@ describe('the log of requests', () => {
       validators: new Map([[`${upstream.url}/names`, validator ?? expect.unreachable()]]),
     });
     expect(await again.http.jsonIfModified('names', Names)).toHaveProperty('unmodified');
-    expect(again.log.summary()).toMatchObject({ failed: 0, kept: [{ status: 304, bytes: 0, error: null }] });
+    expect(again.log.summary()).toMatchObject({
+      failed: 0,
+      keptNumbers: [{ status: 304, bytes: 0, error: null }],
+    });
   });
 
   it('ends open requests when the run ends', async () => {
@@ -92,7 +95,11 @@ describe('the log of requests', () => {
     const { promise: until, resolve } = Promise.withResolvers<void>();
     upstream.expect({ path: '/stream' }, { raw: 'x'.repeat(200), stall: { afterBytes: 50, until } });
     const { body } = await http.stream('stream');
-    expect(log.summary()).toMatchObject({ failed: 1, bytes: 50, kept: [{ error: expect.any(String) }] });
+    expect(log.summary()).toMatchObject({
+      failed: 1,
+      bytes: 50,
+      keptNumbers: [{ error: expect.any(String) }],
+    });
     resolve();
     for await (const _ of body);
     expect(log.summary()).toMatchObject({ total: 1, failed: 1 });
@@ -109,12 +116,12 @@ describe('the log of requests', () => {
     while (performance.now() - begun < 20);
     for (const each of [slow, ...late]) each.end();
     const summary = log.summary();
-    const kept = summary?.kept.map(({ n }) => n) ?? [];
+    const keptNumbers = summary?.kept.map(({ n }) => n) ?? [];
     expect(summary).toMatchObject({ total: 1000, failed: 87 });
-    expect(kept).toHaveLength(140);
-    expect(kept.slice(0, 100)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
-    expect(kept.filter((n) => n > 100 && n <= 130)).toHaveLength(20);
-    expect(kept.slice(-20)).toEqual(Array.from({ length: 20 }, (_, index) => 140 + 10 * index));
+    expect(keptNumbers).toHaveLength(140);
+    expect(keptNumbers.slice(0, 100)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+    expect(keptNumbers.filter((n) => n > 100 && n <= 130)).toHaveLength(20);
+    expect(keptNumbers.slice(-20)).toEqual(Array.from({ length: 20 }, (_, index) => 140 + 10 * index));
     expect(JSON.stringify(summary)).not.toContain('secret');
     expect(JSON.stringify(summary).length).toBeLessThan(20_000);
   });

@@ -13,17 +13,17 @@ const TOKEN = 'tok-8c1e-secret';
 
 /** A source that repeats requests by a test clock. */
 function open(baseUrl: string, clock: FakeClock, options: Partial<SourceHttpOptions> = {}) {
-  const told: Retry[] = [];
+  const retries: Retry[] = [];
   const http = openSourceHttp({
     baseUrl,
     credentials: 'bearer',
     token: TOKEN,
     deadlineMs: 5_000,
     maxBytes: 10_000,
-    retries: new RequestRetries(REQUEST_RETRIES, (retry) => told.push(retry), clock),
+    retries: new RequestRetries(REQUEST_RETRIES, (retry) => retries.push(retry), clock),
     ...options,
   });
-  return { http, told };
+  return { http, retries };
 }
 
 /** Answers a path once with each of these, in this order. */
@@ -36,14 +36,14 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
-const asked = (seconds: string): FakeAnswer => ({ status: 503, headers: { 'retry-after': seconds } });
+const unavailable = (seconds: string): FakeAnswer => ({ status: 503, headers: { 'retry-after': seconds } });
 
 describe('a failed request', () => {
   it('is repeated after growing pauses, and then returns the ordinary answer', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     answersInTurn(upstream, '/names', [{ status: 503 }, { status: 503 }, WHOLE]);
-    const { http, told } = open(upstream.url, clock);
+    const { http, retries } = open(upstream.url, clock);
     expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
     expect(upstream.received).toHaveLength(3);
     const [first = 0, second = 0, ...more] = clock.waits;
@@ -52,7 +52,7 @@ describe('a failed request', () => {
     expect(first).toBeLessThanOrEqual(500);
     expect(second).toBeGreaterThanOrEqual(500);
     expect(second).toBeLessThanOrEqual(1_000);
-    expect(told).toMatchObject([
+    expect(retries).toMatchObject([
       { attempt: 1, pauseMs: first, ofRun: 1 },
       { attempt: 2, pauseMs: second, ofRun: 2 },
     ]);
@@ -140,7 +140,7 @@ describe('a Retry-After', () => {
   it('is not waited for beyond the total time of one request', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
-    answersInTurn(upstream, '/names', [asked('25'), asked('25'), asked('25')]);
+    answersInTurn(upstream, '/names', [unavailable('25'), unavailable('25'), unavailable('25')]);
     const failing = open(upstream.url, clock).http.json('/names', Names);
     await expect(failing).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 25_000, limitsAll: false });
     expect(clock.waits).toEqual([25_000, 25_000]);
@@ -152,7 +152,7 @@ describe('a run', () => {
     await using upstream = await fakeUpstream();
     const run = new AbortController();
     const reason = new Error('the worker stops');
-    upstream.expect({ path: '/names' }, asked('50'));
+    upstream.expect({ path: '/names' }, unavailable('50'));
     const clock = fakeClock(() => run.abort(reason));
     const { http } = open(upstream.url, clock, { signal: run.signal });
     await expect(http.json('/names', Names)).rejects.toBe(reason);
@@ -162,7 +162,7 @@ describe('a run', () => {
     await using upstream = await fakeUpstream();
     const run = new AbortController();
     const reason = new Error('the worker stops');
-    upstream.expect({ path: '/names' }, asked('50'));
+    upstream.expect({ path: '/names' }, unavailable('50'));
     const retries = new RequestRetries(REQUEST_RETRIES, () => queueMicrotask(() => run.abort(reason)));
     const { http } = open(upstream.url, fakeClock(), { retries });
     const begun = performance.now();
@@ -173,12 +173,12 @@ describe('a run', () => {
   it('has a limit of repetitions, including those to another host of the provider', async () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
-    const { http, told } = open(upstream.url, clock);
+    const { http, retries } = open(upstream.url, clock);
     upstream.expect({ path: '/down', times: 'any' }, { status: 503 });
     const hosts = [http, http.at(upstream.url, 'same'), http, http, http, http, http];
     for (const host of hosts)
       await expect(host.json('/down', Names)).rejects.toMatchObject({ kind: 'retry' });
-    expect(told.map(({ ofRun }) => ofRun)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    expect(retries.map(({ ofRun }) => ofRun)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
     expect(upstream.received).toHaveLength(hosts.length + 20);
   });
 
@@ -187,9 +187,9 @@ describe('a run', () => {
     const call = { path: '/names', query: { key: TOKEN } };
     upstream.expect(call, { status: 503, raw: TOKEN });
     upstream.expect(call, WHOLE);
-    const { http, told } = open(upstream.url, fakeClock());
+    const { http, retries } = open(upstream.url, fakeClock());
     await http.json('/names', Names, { query: { key: TOKEN } });
-    expect(told.map(({ failure }) => failure.message)).toEqual([`${upstream.url}/names answers 503`]);
+    expect(retries.map(({ failure }) => failure.message)).toEqual([`${upstream.url}/names answers 503`]);
   });
 
   it('does not count a token that is rejected and renewed once', async () => {

@@ -14,17 +14,17 @@ const hosts: TwoHosts = {
 /** The address and the credentials of a request to the second host of a source at `baseUrl`. */
 function askedAt(baseUrl: string): [string, 'same' | 'key' | 'none'] {
   const http = openSourceHttp({ baseUrl, credentials: 'bearer', deadlineMs: 1_000, maxBytes: 1_000 });
-  const asked: [string, 'same' | 'key' | 'none'][] = [];
+  const requested: [string, 'same' | 'key' | 'none'][] = [];
   const noting: SourceHttp = {
     ...http,
     at(url, credentials) {
-      asked.push([url, credentials]);
+      requested.push([url, credentials]);
       return http.at(url, credentials);
     },
   };
   const other = siblingHost(noting, hosts);
-  const [url, credentials] = asked[0] ?? ['', 'none'];
-  expect([asked.length, other.base.href]).toEqual([1, new URL(url).href]);
+  const [url, credentials] = requested[0] ?? ['', 'none'];
+  expect([requested.length, other.base.href]).toEqual([1, new URL(url).href]);
   return [url, credentials];
 }
 

@@ -156,11 +156,11 @@ describe('a zone of Scaleway', () => {
 
 describe('the zones of Scaleway', () => {
   /** Reads these pages of the product catalogue; each requested zone has one type. */
-  async function zonesOf(pages: readonly FakeAnswer[], asked: readonly string[]) {
+  async function zonesOf(pages: readonly FakeAnswer[], expectedZones: readonly string[]) {
     await using upstream = await fakeUpstream();
     for (const [index, answer] of pages.entries())
       upstream.expect({ path: CATALOGUE, query: productsOf(index + 1) }, answer);
-    for (const zone of asked) {
+    for (const zone of expectedZones) {
       upstream.expect({ path: pathOf(zone), query: query(1) }, some);
       upstream.expect({ path: `${pathOf(zone)}/availability`, query: query(1) }, stocked);
     }

@@ -1,11 +1,11 @@
 /** A proxy to Redis that can lose published messages and passes all else. */
 import { connect, createServer, type Socket } from 'node:net';
 
-export interface DeafRedis extends AsyncDisposable {
+export interface LossyRedis extends AsyncDisposable {
   /** The server's URL, through the proxy. */
   readonly url: string;
   /** While true, subscribers receive no published message; their connections stay open. */
-  deaf: boolean;
+  losesMessages: boolean;
   /** Chunks that were lost. */
   readonly lost: number;
 }
@@ -13,10 +13,10 @@ export interface DeafRedis extends AsyncDisposable {
 /** A published message in RESP2, and no other answer: subscribers also get answers to their pings. */
 const MESSAGE = '$7\r\nmessage\r\n';
 
-export async function deafRedis(redisUrl: string): Promise<DeafRedis> {
+export async function lossyRedis(redisUrl: string): Promise<LossyRedis> {
   const target = new URL(redisUrl);
   const sockets = new Set<Socket>();
-  let deaf = false;
+  let losesMessages = false;
   let lost = 0;
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
@@ -33,7 +33,7 @@ export async function deafRedis(redisUrl: string): Promise<DeafRedis> {
     }
     client.pipe(upstream);
     upstream.on('data', (chunk: Buffer) => {
-      if (deaf && chunk.includes(MESSAGE)) lost += 1;
+      if (losesMessages && chunk.includes(MESSAGE)) lost += 1;
       else client.write(chunk);
     });
   });
@@ -43,11 +43,11 @@ export async function deafRedis(redisUrl: string): Promise<DeafRedis> {
   url.host = `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
   return {
     url: url.href,
-    get deaf() {
-      return deaf;
+    get losesMessages() {
+      return losesMessages;
     },
-    set deaf(value) {
-      deaf = value;
+    set losesMessages(value) {
+      losesMessages = value;
     },
     get lost() {
       return lost;

@@ -1,33 +1,33 @@
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
-import { deafRedis } from '../../bench/read/deaf-redis.ts';
+import { lossyRedis } from '../../bench/read/lossy-redis.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 it('a proxy to Redis loses only published messages', async () => {
   await using server = await startTestRedis();
-  await using way = await deafRedis(server.url);
+  await using way = await lossyRedis(server.url);
   const publisher = new Redis(server.url);
   const subscriber = new Redis(way.url, { protocol: 2 });
   const reader = new Redis(way.url);
   try {
-    const heard: string[] = [];
-    subscriber.on('message', (_, message: string) => heard.push(message));
+    const received: string[] = [];
+    subscriber.on('message', (_, message: string) => received.push(message));
     await subscriber.subscribe('news');
     await publisher.publish('news', 'first');
-    await until(() => heard.length === 1);
+    await until(() => received.length === 1);
 
-    way.deaf = true;
+    way.losesMessages = true;
     await publisher.publish('news', 'lost');
     await until(() => way.lost === 1);
     await subscriber.ping();
     await publisher.set('key', 'value');
     expect(await reader.get('key')).toBe('value');
 
-    way.deaf = false;
+    way.losesMessages = false;
     await publisher.publish('news', 'last');
-    await until(() => heard.length === 2);
-    expect(heard).toEqual(['first', 'last']);
+    await until(() => received.length === 2);
+    expect(received).toEqual(['first', 'last']);
   } finally {
     for (const client of [publisher, subscriber, reader]) client.disconnect();
   }

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 
 /** How an upstream answers: normally, with an error, with another body, or not before it is released. */
-export type Mood =
+export type Behaviour =
   | 'well'
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   | { readonly until: Promise<unknown> };
@@ -10,25 +10,25 @@ export type Mood =
 export type Upstream = 'hetzner' | 'linode' | 'clusters';
 
 /** The sample's upstreams; tests set how each one answers. */
-export interface MoodyUpstream extends AsyncDisposable {
+export interface FaultyUpstream extends AsyncDisposable {
   readonly urls: Readonly<Record<Upstream, string>>;
-  readonly moods: Record<Upstream, Mood>;
+  readonly behaviours: Record<Upstream, Behaviour>;
   /** Calls so far. */
   readonly calls: Record<Upstream, number>;
 }
 
-export async function moodyUpstream(): Promise<MoodyUpstream> {
+export async function faultyUpstream(): Promise<FaultyUpstream> {
   const sample = await startSampleUpstream();
-  const moods: Record<Upstream, Mood> = { hetzner: 'well', linode: 'well', clusters: 'well' };
+  const behaviours: Record<Upstream, Behaviour> = { hetzner: 'well', linode: 'well', clusters: 'well' };
   const calls: Record<Upstream, number> = { hetzner: 0, linode: 0, clusters: 0 };
   const server = createServer(async (request, response) => {
     const path = request.url ?? '/';
     const name = (['hetzner', 'linode', 'clusters'] as const).find((known) => path.startsWith(`/${known}`));
     if (name) calls[name] += 1;
-    const mood = name ? moods[name] : 'well';
-    if (mood !== 'well' && 'until' in mood) await mood.until;
-    else if (mood !== 'well') {
-      response.writeHead(mood.status, mood.headers).end(mood.body);
+    const behaviour = name ? behaviours[name] : 'well';
+    if (behaviour !== 'well' && 'until' in behaviour) await behaviour.until;
+    else if (behaviour !== 'well') {
+      response.writeHead(behaviour.status, behaviour.headers).end(behaviour.body);
       return;
     }
     if (response.destroyed) return;
@@ -43,7 +43,7 @@ export async function moodyUpstream(): Promise<MoodyUpstream> {
   const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
   return {
     urls: { hetzner: `${url}/hetzner`, linode: `${url}/linode`, clusters: `${url}/clusters.json` },
-    moods,
+    behaviours,
     calls,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
