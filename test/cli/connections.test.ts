@@ -44,7 +44,7 @@ const unknownHost = (parsed: URL) => {
 };
 
 describe('a command', () => {
-  const cases: readonly (readonly [what: string, change: (parsed: URL) => void, told: RegExp])[] = [
+  const cases: readonly (readonly [what: string, change: (parsed: URL) => void, message: RegExp])[] = [
     ['whose password is wrong', wrongPassword, /refuses the password .*correct it in DATABASE_URL$/],
     [
       'whose port has no listener',

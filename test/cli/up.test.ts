@@ -7,10 +7,10 @@ import { identify } from '../../src/dev/process-identity.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
-import { pageExamples, pageTag } from '../support/page-examples.ts';
-import { hasRecorded, replayRecorded } from '../support/recorded.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
+import { pageExamples, pageTag } from './page-examples.ts';
+import { hasRecorded, replayRecorded } from './recorded-upstreams.ts';
 
 interface Provider {
   id: number;

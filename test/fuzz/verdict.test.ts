@@ -21,7 +21,7 @@ describe('an answer', () => {
     expect(judged({ ...answer(304, ''), isBare: true })).toBeUndefined();
   });
 
-  it.each<[what: string, given: FuzzAnswer, says: RegExp]>([
+  it.each<[what: string, given: FuzzAnswer, fault: RegExp]>([
     ['a failure', answer(500, { ...PROBLEM, status: 500 }), /^status 500/],
     ['an unavailability', answer(503, { ...PROBLEM, status: 503 }), /^status 503/],
     ['a redirection', answer(302, ''), /^status 302/],

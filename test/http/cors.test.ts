@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request as ask } from 'node:http';
+import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { BadSetting, readSettings } from '../../src/config/settings.ts';
 import { createToken } from '../../src/db/tokens.ts';
@@ -17,7 +17,7 @@ const PREFLIGHT = {
   'access-control-request-headers': 'authorization',
 };
 
-interface Response {
+interface ReceivedAnswer {
   readonly status: number;
   /** Joins lines of one name, as a client does. */
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -30,8 +30,8 @@ async function send(
   path: string,
   headers: Readonly<Record<string, string>> = {},
   method = 'GET',
-): Promise<Response> {
-  const sent = ask({ port, host: '127.0.0.1', path, method, headers }).end();
+): Promise<ReceivedAnswer> {
+  const sent = request({ port, host: '127.0.0.1', path, method, headers }).end();
   const [response] = await once(sent, 'response');
   let text = '';
   for await (const chunk of response) text += chunk;
@@ -43,7 +43,7 @@ async function serve(overrides: Partial<ApiDeps>) {
   return { ...api, port: await listen(api.app) };
 }
 
-const corsFields = ({ headers }: Response) =>
+const corsFields = ({ headers }: ReceivedAnswer) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 
 describe('without CORS_ORIGINS', () => {
@@ -138,7 +138,7 @@ describe('answers to a page of a listed origin', () => {
       send(api.port, path, { origin: PAGE, ...headers });
     failure = new Unavailable('down', 3);
     const machine = await get('/v1/machines/300');
-    const answers: [number, Response][] = [
+    const answers: [number, ReceivedAnswer][] = [
       [200, machine],
       [304, await get('/v1/machines/300', { authorization, 'if-none-match': machine.headers.etag ?? '' })],
       [400, await get('/v1/machines')],
@@ -236,7 +236,10 @@ describe('the hot path', () => {
     expect(reader.responses.hits).toBe(before + 3);
     expect(ours.headers['access-control-allow-origin']).toBe(PAGE);
     expect(corsFields(theirs)).toEqual([]);
-    const without = ({ headers: { date: _, 'x-request-id': __, ...headers }, ...answer }: Response) => ({
+    const without = ({
+      headers: { date: _, 'x-request-id': __, ...headers },
+      ...answer
+    }: ReceivedAnswer) => ({
       ...answer,
       headers,
     });

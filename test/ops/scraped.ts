@@ -26,7 +26,7 @@ export interface Scraped {
 }
 
 /**
- * Runs `work` on the sample's upstreams, one of which fails, and `serve` with accepted and refused requests. Reads their
+ * Runs `work` on the sample's upstreams with a failing one, and `serve` with accepted and refused requests. Reads their
  * metrics.
  */
 export async function scrapePrograms(): Promise<Scraped> {

@@ -90,8 +90,8 @@ async function testProduct(): Promise<void> {
   const only = values.only?.split(',').map(Number);
   const histories = only ? 1 : numberOf('histories', Number.POSITIVE_INFINITY);
   const until = performance.now() + numberOf('minutes', 5) * 60_000;
-  await using beside = await otherRelease();
-  await using servers = await Servers.open(beside?.folder, values.cluster);
+  await using other = await otherRelease();
+  await using servers = await Servers.open(other?.folder, values.cluster);
   const tally = emptyTally();
   const having = kindsOf(values.having);
   let done = 0;

@@ -185,12 +185,15 @@ export class Servers implements AsyncDisposable {
   }
 
   /**
-   * @param beside the source folder of another release that also runs
+   * @param otherFolder the source folder of another release that also runs
    * @param withCluster true for a Redis Cluster as the cache
    */
-  static async open(beside?: string, withCluster = false): Promise<Servers> {
+  static async open(otherFolder?: string, withCluster = false): Promise<Servers> {
     await using closing = new AsyncDisposableStack();
-    const releases = [await loadRelease(), ...(beside === undefined ? [] : [await loadRelease(beside)])];
+    const releases = [
+      await loadRelease(),
+      ...(otherFolder === undefined ? [] : [await loadRelease(otherFolder)]),
+    ];
     const folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-oracle-')));
     const server = closing.use(await startTestPostgres(join(folder.path, 'postgres')));
     // Only processes are killed, never the machine: a commit is safe without a flush to disk.

@@ -6,8 +6,8 @@ import { openRedis, type RedisClient, type RedisUse, redisReady } from '../../sr
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';
 import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
-import { type ReplicatedRedis, startReplicatedRedis } from '../support/replicated-redis.ts';
 import { until } from '../support/until.ts';
+import { type ReplicatedRedis, startReplicatedRedis } from './replicated-redis.ts';
 
 let servers: ReplicatedRedis;
 let opened: AsyncDisposableStack;

@@ -18,7 +18,7 @@ export function needs(isThere: boolean, what: string): TestOptions {
 /** Payloads of real upstreams are not part of the repository. */
 export const RECORDED_PAYLOADS = 'the folder of recorded payloads, next to the repository';
 
-/** See `asNobody`. */
+/** See `asOrdinaryUser`. */
 export const ANOTHER_USER = 'root and the program setpriv, to become another user';
 
 export const SETPRIV = 'the program setpriv';

@@ -10,13 +10,13 @@ import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 import { reported } from '../sync/cluster-rows.ts';
 
 /** How it answers a new watch: normally, or with a status. */
-export type PlaneMood = 'well' | { readonly status: number; readonly retryAfter?: number };
+export type PlaneBehaviour = 'well' | { readonly status: number; readonly retryAfter?: number };
 
 export interface Plane extends AsyncDisposable {
   readonly url: string;
   /** Replaces the clusters and notifies the watches. */
   set(clusters: readonly DescribedCluster[]): void;
-  mood: PlaneMood;
+  behaviour: PlaneBehaviour;
   /** Lists wait for this, with the clusters at the time of their request. */
   listsWaitFor: Promise<unknown>;
   /** Watches that wait for a change: now, and at most so far. */
@@ -44,8 +44,8 @@ export async function startPlane(clusters: readonly DescribedCluster[] = []): Pr
       return;
     }
     plane.requests.watch += 1;
-    if (plane.mood !== 'well') {
-      const { status, retryAfter } = plane.mood;
+    if (plane.behaviour !== 'well') {
+      const { status, retryAfter } = plane.behaviour;
       response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }).end();
       return;
     }
@@ -66,7 +66,7 @@ export async function startPlane(clusters: readonly DescribedCluster[] = []): Pr
   });
   const plane: Plane = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    mood: 'well',
+    behaviour: 'well',
     listsWaitFor: Promise.resolve(),
     watching: { now: 0, most: 0 },
     requests: { list: 0, watch: 0 },

@@ -141,15 +141,15 @@ describe('prices', () => {
       { price: 0.001, from: '2026-01-01T03:00:00.000000Z', to: '2026-01-01T04:00:00.000000Z' },
       { price: 0.001, from: '2026-01-01T01:00:00.000000Z', to: '2026-01-01T02:00:00.000000Z' },
     ]);
-    const told = await priceHistory(scene.sql, 1);
-    expect(told?.prices.map(({ price, withdrawn }) => [price, withdrawn])).toEqual([
+    const points = await priceHistory(scene.sql, 1);
+    expect(points?.prices.map(({ price, withdrawn }) => [price, withdrawn])).toEqual([
       [0.002, null],
       [0, 'zero_price'],
       [0.001, null],
       [0, 'zero_price'],
       [0.001, null],
     ]);
-    const lines = told && priceChart(told, 'USD').split('\n');
+    const lines = points && priceChart(points, 'USD').split('\n');
     expect(lines?.[2]).toMatch(
       /^2026-01-01 04:00 – 2026-01-01 05:00 {2}withdrawn {2}0\.0+1 USD\/hour is free of charge$/,
     );
@@ -162,9 +162,13 @@ describe('prices', () => {
     await scene.catalogue([region('a'), offer('a', 'x', EUR('0.06')), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0.06' }), offer('a', 'y')]);
     expect((await loadMachinePrices(scene.sql, 1)).rows).toMatchObject([{ price: 0.001, to: null }]);
-    const told = await priceHistory(scene.sql, 1);
-    expect(told?.prices.map(({ withdrawn }) => withdrawn)).toEqual([null, 'no_exchange_rate', 'zero_price']);
-    expect(told && priceChart(told, 'USD').split('\n')[2]).toMatch(
+    const points = await priceHistory(scene.sql, 1);
+    expect(points?.prices.map(({ withdrawn }) => withdrawn)).toEqual([
+      null,
+      'no_exchange_rate',
+      'zero_price',
+    ]);
+    expect(points && priceChart(points, 'USD').split('\n')[2]).toMatch(
       / {2}withdrawn {2}0\.06 EUR\/hour has no exchange rate$/,
     );
   });

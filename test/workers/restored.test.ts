@@ -12,12 +12,12 @@ import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
-import { backUp } from '../support/backup.ts';
 import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { backUp } from './backup.ts';
 
 const silent = pino({ level: 'silent' });
 

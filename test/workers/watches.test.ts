@@ -153,7 +153,7 @@ describe('a watched source', () => {
 describe('a failing watch', () => {
   it('is shown in the status, and restarted automatically', async () => {
     const reader = await openReader();
-    plane.mood = { status: 503 };
+    plane.behaviour = { status: 503 };
     await start();
     const lastRun = async () => (await sourceStatus(store.sql))[0]?.lastRun;
     const failed = await until(async () => {
@@ -161,14 +161,14 @@ describe('a failing watch', () => {
       return run?.outcome === 'failed' && run;
     });
     expect(failed.error).toBe('the plane answered 503');
-    plane.mood = 'well';
+    plane.behaviour = 'well';
     plane.set(clusters(5));
     await settledWith(reader, 5);
     expect((await lastRun())?.outcome).not.toBe('failed');
   });
 
   it('pauses for as long as its upstream requires', async () => {
-    plane.mood = { status: 429, retryAfter: 3600 };
+    plane.behaviour = { status: 429, retryAfter: 3600 };
     await start();
     await until(async () => (await runs()).some(({ error }) => error === 'the plane answered 429'));
     const { watch } = plane.requests;

@@ -3,7 +3,7 @@ import type { Store } from '../../../src/db/connection/connect.ts';
 import { IS_LIVE } from '../../../src/db/runs/records.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 
-/** Returns a line for each kind of row without an owner; empty if there are none and no run is active. */
+/** Returns a line for each kind of row without an owner, and for an active run. */
 export async function leftovers({ sql, db }: Store): Promise<string[]> {
   const [row] = await sql<Record<string, number>[]>`
     select

@@ -9,13 +9,13 @@ import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../../src/dev/samp
 import { freePort } from '../../../src/processes/port.ts';
 import { type FaultyUpstream, faultyUpstream } from '../../support/faulty-upstream.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
-import { loadedModules } from '../../support/loaded-modules.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { type Program, startProgram } from '../../support/program.ts';
 import { startPublisher } from '../../support/published.ts';
 import { startTestRedis } from '../../support/redis.ts';
-import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../../support/trace-receiver.ts';
 import { until } from '../../support/until.ts';
+import { loadedModules } from './loaded-modules.ts';
+import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.ts';
 
 const CLI = new URL('../../../src/cli.ts', import.meta.url).pathname;
 const YEARLY = '0 0 1 1 *';

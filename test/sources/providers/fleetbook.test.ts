@@ -3,7 +3,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/fleetbook.ts';
 import { listen, testApi } from '../../http/harness.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
-import { readItems } from './read.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
 
 const acme = { id: 1000, name: 'Acme' };
 const machine = { id: 1, name: 'm.small', ram: 4, cpu: 2, price: 0.0003, ram_unit: 'Binary' };
@@ -62,7 +62,7 @@ it('reports each region’s freshness as the other instance states it', async ()
   }
   const garbled = { json: [], headers: { 'fleetbook-as-of': 'lately' } };
   upstream.expect({ path: '/v1/machines', query: query(4) }, garbled);
-  const items = await readItems(adapter, upstream.url, { provider: 'Acme' });
+  const items = await readCatalogue(adapter, upstream.url, 'token', { provider: 'Acme' });
   expect(items.filter(({ kind }) => kind === 'as-of' || kind === 'unread')).toEqual([
     asOf('22'),
     asOf('01', 'dc1'),
@@ -84,7 +84,7 @@ it('reports each region’s freshness as the other instance states it', async ()
 it('lists the known providers if the requested one is missing', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1);
-  await expect(readItems(adapter, upstream.url, { provider: 'Acne' })).rejects.toMatchObject({
+  await expect(readCatalogue(adapter, upstream.url, 'token', { provider: 'Acne' })).rejects.toMatchObject({
     kind: 'misconfigured',
     message: '/v1/providers lists no provider "Acne"; the option provider must be one of Acme',
   });
@@ -95,7 +95,7 @@ it('holds all machines of a region whose answer is for another region', async ()
   regions(upstream, 1);
   const json = [{ ...machine, provider: acme, region: regionOf(2) }];
   upstream.expect({ path: '/v1/machines', query: query(1) }, { json, headers: AS_OF });
-  const items = await readItems(adapter, upstream.url, { provider: 'Acme' });
+  const items = await readCatalogue(adapter, upstream.url, 'token', { provider: 'Acme' });
   expect(items).toEqual([
     asOf('22'),
     { kind: 'region', code: 'dc1', name: 'Hall 1' },
@@ -116,7 +116,7 @@ it('abandons an instance if more than a few of its regions cannot be read, witho
   const json = [{ ...machine, provider: acme, region: regionOf(1) }];
   upstream.expect({ path: '/v1/machines', query: query(1) }, { json, headers: AS_OF });
   for (const id of [2, 3, 4, 5]) upstream.expect({ path: '/v1/machines', query: query(id) }, { status: 500 });
-  await expect(readItems(adapter, upstream.url, { provider: 'Acme' })).rejects.toMatchObject({
+  await expect(readCatalogue(adapter, upstream.url, 'token', { provider: 'Acme' })).rejects.toMatchObject({
     kind: 'retry',
   });
 });
@@ -126,7 +126,7 @@ it('pauses for as long as an instance requires, even for only one region', async
   regions(upstream, 1, 2);
   const away = { status: 503, headers: { 'retry-after': '3' } };
   upstream.expect({ path: '/v1/machines', query: query(1) }, away);
-  await expect(readItems(adapter, upstream.url, { provider: 'Acme' })).rejects.toMatchObject({
+  await expect(readCatalogue(adapter, upstream.url, 'token', { provider: 'Acme' })).rejects.toMatchObject({
     kind: 'retry',
     retryAfterMs: 3_000,
   });
@@ -135,7 +135,7 @@ it('pauses for as long as an instance requires, even for only one region', async
 it('rejects a provider without regions', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream);
-  await expect(readItems(adapter, upstream.url, { provider: 'Acme' })).rejects.toMatchObject({
+  await expect(readCatalogue(adapter, upstream.url, 'token', { provider: 'Acme' })).rejects.toMatchObject({
     kind: 'invalid',
     message: expect.stringContaining('/v1/providers: Acme lists nothing'),
   });

@@ -7,7 +7,7 @@ import { adapter } from '../../../src/sources/providers/openstack.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
-import { readItems } from './read.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
 
 const RECORDED = new URL('../../../../shared/data/openstack/flavors-detail-v2.102.json', import.meta.url);
 const flavor = { name: 'c2.small', vcpus: 2, ram: 4096 };
@@ -18,7 +18,7 @@ async function itemsOf(upstream: FakeUpstream, prices: string, base = ''): Promi
   const path = join(at.path, 'prices.csv');
   await writeFile(path, `name,price,per,currency,excluded\n${prices}\n`);
   const options = { provider: 'Acme', region: 'dc1', prices: path };
-  return await readItems(adapter, upstream.url + base, options);
+  return await readCatalogue(adapter, upstream.url + base, 'token', options);
 }
 
 /** Returns the exclusion of one flavor with these fields, at an ordinary price. */
@@ -123,7 +123,9 @@ it('a flavor without a usable price is rejected by name', async () => {
 it('an unreadable price list fails the source before a request to Nova', async () => {
   await using upstream = await fakeUpstream();
   const options = { provider: 'Acme', region: 'dc1', prices: join(tmpdir(), 'fleetbook-no-such-prices.csv') };
-  await expect(readItems(adapter, upstream.url, options)).rejects.toMatchObject({ kind: 'gone' });
+  await expect(readCatalogue(adapter, upstream.url, 'token', options)).rejects.toMatchObject({
+    kind: 'gone',
+  });
   expect(upstream.received).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/price-list.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
-import { readItems } from './read.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
 
 const HEADER = 'region_code,region_name,name,cpu,ram,ram_unit,price,per,currency,excluded';
 
@@ -12,7 +12,7 @@ async function itemsOf(...lines: string[]): Promise<CatalogueItem[]> {
   await using at = await mkdtempDisposable(join(tmpdir(), 'fleetbook-list-'));
   const path = join(at.path, 'machines.csv');
   await writeFile(path, [HEADER, ...lines, ''].join('\r\n'));
-  return await readItems(adapter, path, { provider: 'Acme' });
+  return await readCatalogue(adapter, path, 'token', { provider: 'Acme' });
 }
 
 it('a list in CSV yields the machines and regions of its rows', async () => {

@@ -12,7 +12,7 @@ export async function loadedModules<T>(
 ): Promise<{ readonly result: T; readonly modules: readonly string[] }> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-modules-'));
   const result = await run({ NODE_V8_COVERAGE: folder.path });
-  const root = new URL('../../', import.meta.url).href;
+  const root = new URL('../../../', import.meta.url).href;
   const modules = new Set<string>();
   for (const name of await readdir(folder.path)) {
     const report = JSON.parse(await readFile(join(folder.path, name), 'utf8')) as {

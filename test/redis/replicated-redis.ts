@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { type FaultProxy, faultProxy } from './fault-proxy.ts';
-import { startTestRedis } from './redis.ts';
-import { until } from './until.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 export interface ReplicatedRedis extends AsyncDisposable {
   /** The address that leads to the master. */

@@ -1,6 +1,6 @@
 /** Backs a database up and restores it while programs are connected. */
 import { inject } from 'vitest';
-import { databaseUrl, run, type TestDatabase } from './postgres.ts';
+import { databaseUrl, run, type TestDatabase } from '../support/postgres.ts';
 
 export interface Backup {
   /** Replaces the database by the backup. Connections are closed; clients find the database under the same name. */

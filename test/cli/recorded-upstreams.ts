@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { type FakeUpstream, fakeUpstream } from './fake-upstream.ts';
+import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 
 const DATA = new URL('../../../shared/data/', import.meta.url);
 
