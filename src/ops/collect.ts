@@ -4,6 +4,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 export const exportMetrics = (registry: Registry): Promise<unknown> => registry.getMetricsAsJSON();
 
 interface Exported {
+  readonly type?: string;
   readonly name: string;
   readonly values: readonly { readonly value: number }[];
 }
@@ -15,11 +16,13 @@ export const joinMetrics = (exported: readonly unknown[]): Promise<unknown> =>
 export const mergeMetrics = (exported: readonly unknown[]): Promise<string> => aggregated(exported).metrics();
 
 function aggregated(exported: readonly unknown[]): Registry {
-  const sound = exported
-    .filter(Array.isArray)
-    .map((metrics: unknown[]) => metrics.filter(isExported).map(finite));
-  return AggregatorRegistry.aggregate(sound);
+  return AggregatorRegistry.aggregate(
+    exported.filter(Array.isArray).map((metrics) => valid(metrics).map(finite)),
+  );
 }
+
+/** Skips what a process without an answer, or of another release, sent instead of metrics. */
+const valid = (metrics: unknown): Exported[] => (Array.isArray(metrics) ? metrics.filter(isExported) : []);
 
 function isExported(metric: unknown): metric is Exported {
   return (
@@ -38,3 +41,41 @@ function finite(metric: Exported): Exported {
     values: metric.values.filter(({ value }) => typeof value === 'number' && !Number.isNaN(value)),
   };
 }
+
+export interface ProcessExport {
+  readonly pid: number;
+  readonly metrics: unknown;
+}
+
+/** Sums the metrics of processes. Counts of ended processes stay: Prometheus takes a falling sum for a restart. */
+export class ProcessExports {
+  readonly #last = new Map<number, unknown>();
+  #ended: unknown = [];
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** @param answers a process without an answer counts with its last one @param running pids of the current processes */
+  add(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
+    // One call after the other: two scrapes at once must not both add the same process to the ended ones.
+    const turn = this.#turn.then(() => this.#add(answers, running));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async #add(answers: readonly unknown[], running: ReadonlySet<number>): Promise<readonly unknown[]> {
+    for (const answer of answers) if (isProcessExport(answer)) this.#last.set(answer.pid, answer.metrics);
+    const ended = [...this.#last].filter(([pid]) => !running.has(pid));
+    if (ended.length > 0) {
+      this.#ended = await joinMetrics([this.#ended, ...ended.map(([, metrics]) => counted(metrics))]);
+      for (const [pid] of ended) this.#last.delete(pid);
+    }
+    return [this.#ended, ...this.#last.values()];
+  }
+}
+
+function isProcessExport(answer: unknown): answer is ProcessExport {
+  return typeof answer === 'object' && answer !== null && 'pid' in answer && 'metrics' in answer;
+}
+
+/** Returns the metrics that only grow: the gauges of an ended process mean nothing. */
+const counted = (metrics: unknown): Exported[] =>
+  valid(metrics).filter(({ type }) => type === 'counter' || type === 'histogram');

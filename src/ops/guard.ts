@@ -3,23 +3,14 @@
  * `access: 'public'` is closed.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
-import type { Database } from '../db/connection/connect.ts';
 import { isLostConnection } from '../db/connection/errors.ts';
 import { includesRole } from '../domain/operator.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './access.ts';
 import { opsTokenCheck, tokenOf } from './ops-token.ts';
 import { isOwnSite, isProvenOwnSite } from './own-site.ts';
-import type { OpsPart, SignIn } from './part.ts';
+import type { SignIn } from './part.ts';
 import { Refusals } from './refusals.ts';
-
-export interface Guarded {
-  readonly token: string | undefined;
-  readonly parts: readonly OpsPart[];
-  readonly db: Database | undefined;
-  readonly logger: Pick<Logger, 'warn'> | undefined;
-  readonly now: () => number;
-}
+import type { OpsDependencies } from './server.ts';
 
 /** Basic is first: a browser uses the first challenge that it knows to request a password. */
 const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bearer realm="fleetbook ops"'];
@@ -31,7 +22,7 @@ const AWAY =
 /** Adds the check of each request, and the routes for signing in and out. Call it before any other route is added. */
 export async function addGuard(
   app: FastifyInstance,
-  { token, parts, db, logger, now }: Guarded,
+  { token, parts = [], db, logger, now = Date.now }: OpsDependencies,
 ): Promise<void> {
   const refusals = new Refusals(db, logger, now);
   const isOpsToken = opsTokenCheck(token);

@@ -5,47 +5,30 @@ import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus, sourceTroubles } from '../db/sources.ts';
 import { dirtyDocumentCounts } from '../db/versions.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
-import { RequestCounts, type RequestOutcome } from './request-counts.ts';
+import { RequestCounts } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
-
-export interface ApiMetrics {
-  readonly registry: Registry;
-  readonly observe: (facts: RequestOutcome) => void;
-  /** Counts an unusable value in the cache. @param kind of the document */
-  readonly unusable: (kind: string) => void;
-}
-
-export interface WorkerMetrics {
-  readonly registry: Registry;
-  readonly observe: (sourceId: string, outcome: string, seconds: number) => void;
-  readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
-  readonly comparison: ReturnType<typeof cacheComparison>;
-}
-
-export interface PrimaryMetrics {
-  readonly registry: Registry;
-  readonly replaced: () => void;
-}
 
 /** Buckets of the lag: a publication takes milliseconds, and the cache is compared every five seconds. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
+export function apiMetrics(counts = new RequestCounts()) {
   const registry = processRegistry('api');
   addRequestSeries(registry, counts);
-  return {
-    registry,
-    observe: counts.add,
-    unusable: unusableDocuments(registry),
-  };
+  const unusable = seriesOf(registry).counter(
+    'fleetbook_cache_unusable_documents_total',
+    'Values of the cache that a reader could not use, by kind of document; each is replaced',
+    ['kind'],
+  );
+  for (const kind of DOCUMENT_KINDS) unusable.inc({ kind }, 0);
+  return { registry, observe: counts.add, unusable: (kind: string) => unusable.inc({ kind }) };
 }
 
 /** @param sql read at each scrape @param configured `maxAge` in seconds */
 export function workerMetrics(
   sql: Sql,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
-): WorkerMetrics {
+) {
   const registry = processRegistry('worker');
   const { counter, histogram } = seriesOf(registry);
   const runs = counter('fleetbook_sync_runs_total', 'Runs that ended, by source and outcome', [
@@ -91,11 +74,13 @@ export function workerMetrics(
   );
   return {
     registry,
-    observe(sourceId, outcome, seconds) {
+    /** Counts a run that has ended. */
+    observe(sourceId: string, outcome: string, seconds: number) {
       runs.inc({ source: sourceId, outcome });
       runSeconds.observe({ source: sourceId }, seconds);
     },
-    published(outcome, count, seconds) {
+    /** Counts a round of publishing. */
+    published(outcome: 'published' | 'failed', count: number, seconds: number) {
       documents.inc(count);
       rounds.observe({ outcome }, seconds);
     },
@@ -104,7 +89,7 @@ export function workerMetrics(
 }
 
 /** The metrics of the process that starts the processes of `serve`. @param ready returns the number of ready processes */
-export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetrics {
+export function primaryMetrics(wanted: number, ready: () => number) {
   const registry = processRegistry('api-primary');
   const { counter, gauge } = seriesOf(registry);
   gauge('fleetbook_serve_processes', 'Processes that should serve the API').set(wanted);
@@ -156,16 +141,6 @@ export function cacheComparison(registry: Registry) {
       stalest.set(stalestSeconds);
     },
   };
-}
-
-function unusableDocuments(registry: Registry) {
-  const documents = seriesOf(registry).counter(
-    'fleetbook_cache_unusable_documents_total',
-    'Values of the cache that a reader could not use, by kind of document; each is replaced',
-    ['kind'],
-  );
-  for (const kind of DOCUMENT_KINDS) documents.inc({ kind }, 0);
-  return (kind: string) => documents.inc({ kind });
 }
 
 function seriesOf(registry: Registry) {

@@ -26,24 +26,22 @@ export class Away extends Error {
   readonly statusCode = 503;
 }
 
-export type Parameters = Readonly<Record<string, unknown>>;
-
 /** Returns a parameter's text; undefined if absent or empty. @throws BadRequest for a repeated parameter */
-export function textOf(query: Parameters, name: string): string | undefined {
-  const value = query[name];
+export function textOf(query: unknown, name: string): string | undefined {
+  const value = anyFieldOf(query, name);
   if (value === undefined || value === '') return undefined;
   if (typeof value !== 'string') throw new BadRequest(name, 'is given twice; give it once');
   if (value.length > 200) throw new BadRequest(name, 'is longer than 200 characters');
   return value;
 }
 
-export function neededText(query: Parameters, name: string): string {
+export function neededText(query: unknown, name: string): string {
   const text = textOf(query, name);
   if (text === undefined) throw new BadRequest(name, 'is missing');
   return text;
 }
 
-export function numberOf(query: Parameters, name: string, from: number, to: number): number | undefined {
+export function numberOf(query: unknown, name: string, from: number, to: number): number | undefined {
   const text = textOf(query, name);
   if (text === undefined) return undefined;
   const value = /^\d{1,10}(?:\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
@@ -51,14 +49,14 @@ export function numberOf(query: Parameters, name: string, from: number, to: numb
   throw new BadRequest(name, `must be a number from ${from} to ${to}; it is "${text}"`);
 }
 
-export function integerOf(query: Parameters, name: string, from: number, to: number): number | undefined {
+export function integerOf(query: unknown, name: string, from: number, to: number): number | undefined {
   const value = numberOf(query, name, from, to);
   if (value === undefined || Number.isInteger(value)) return value;
   throw new BadRequest(name, `must be a whole number; it is "${value}"`);
 }
 
 export function choiceOf<const T extends string>(
-  query: Parameters,
+  query: unknown,
   name: string,
   values: readonly T[],
 ): T | undefined {
@@ -86,7 +84,7 @@ const PAGE = 100;
 const LARGEST_PAGE = 1000;
 
 /** Returns the page of rows: `limit` (100 unless given) and `offset`. @throws BadRequest */
-export function windowOf(query: Parameters): Window {
+export function windowOf(query: unknown): Window {
   return {
     limit: integerOf(query, 'limit', 1, LARGEST_PAGE) ?? PAGE,
     offset: integerOf(query, 'offset', 0, 2_000_000_000) ?? 0,

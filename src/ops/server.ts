@@ -73,8 +73,8 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
   );
 
-  const { token, parts = [], db, logger, now = Date.now } = deps;
-  await addGuard(app, { token, parts, db, logger, now });
+  const { parts = [], db } = deps;
+  await addGuard(app, deps);
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;

@@ -6,7 +6,7 @@ import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
 import { sendAgain, testWebhook } from './deliveries.ts';
-import { acknowledgeAlert, alertRecords, deliveryRecords, SNOOZE_FORMS, snoozeSpan } from './queries.ts';
+import { acknowledgeAlert, alertRecords, findDeliveries, SNOOZE_FORMS, snoozeSpan } from './queries.ts';
 import { alertRules } from './settings.ts';
 
 const WIDTH = 80;
@@ -34,7 +34,7 @@ export async function alertList(
 export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const records = await deliveryRecords(database.sql, limit);
+  const { rows: records } = await findDeliveries(database.sql, { limit });
   if (options.json) return printJson(records);
   if (records.length === 0) return print('no message has been sent yet');
   const now = new Date();

@@ -8,7 +8,6 @@ import {
   choiceOf,
   idOf,
   NotFound,
-  type Parameters,
   reasonOf,
   textOf,
   windowOf,
@@ -57,7 +56,7 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
         return { ...configured, firing: firing.map(withSource), over: over.map(withSource) };
       });
       api.get('/alerts/deliveries', async (request): Promise<DeliveriesAnswer> => {
-        const query = request.query as Parameters;
+        const { query } = request;
         const state = choiceOf(query, 'state', STATES);
         const found = await findDeliveries(sql, { search: textOf(query, 'q'), state, ...windowOf(query) });
         return { total: found.total, rows: found.rows.map(shown) };

@@ -88,23 +88,20 @@ export interface DeliveryRecord {
   readonly body: unknown;
 }
 
-export async function deliveryRecords(sql: Sql, limit: number | undefined): Promise<DeliveryRecord[]> {
-  return sql<DeliveryRecord[]>`${deliveries(sql)} order by id desc limit ${limit ?? null}`;
-}
-
-export interface DeliverySearch {
-  /** A part of the webhook's id, the message's id, its last error or its body, in any case. */
-  readonly search?: string | null | undefined;
-  readonly state?: DeliveryRecord['state'] | null | undefined;
-  readonly limit: number;
-  readonly offset: number;
-}
-
-/** Returns a page of the messages that match, the newest first, and the number of all that match. */
+/**
+ * Returns a page of the messages that match, the newest first, and the number of all that match.
+ * @param page.search a part of the webhook's id, the message's id, its last error or its body, in any case
+ */
 export async function findDeliveries(
   sql: Sql,
-  { search = null, state = null, limit, offset }: DeliverySearch,
-): Promise<{ readonly total: number; readonly rows: readonly DeliveryRecord[] }> {
+  page: {
+    readonly search?: string | undefined;
+    readonly state?: DeliveryRecord['state'] | undefined;
+    readonly limit: number | undefined;
+    readonly offset?: number;
+  },
+) {
+  const { search = null, state = null, limit = null, offset = 0 } = page;
   const found = sql`from (${deliveries(sql)}) d where (${state}::text is null or state = ${state}) and (${search}::text is null
     or position(lower(${search}) in lower(concat_ws(' ', webhook, "messageId", "lastError", body::text))) > 0)`;
   const [[counted], rows] = await Promise.all([

@@ -1,18 +1,3 @@
-/** Kinds of alerts of the core. Features add kinds. */
-export const ALERT_KINDS = [
-  'batch_held',
-  'source_stale',
-  'region_stale',
-  'source_failing',
-  'sold_out',
-  'source_set_aside',
-  'prices_moved',
-  'publication_behind',
-  'cache_differs',
-] as const;
-
-type AlertKind = (typeof ALERT_KINDS)[number];
-
 export interface Webhook {
   /** The name in the database, in logs and in commands. */
   readonly id: string;
@@ -49,9 +34,7 @@ export const NO_ALERTS: AlertRules = {
 };
 
 /** Describes when the alert of each kind of the core opens. */
-export function rulesInWords(
-  rules: Pick<AlertRules, 'failuresInRow' | 'priceRatio' | 'backlog'>,
-): Readonly<Record<AlertKind, string>> {
+export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRatio' | 'backlog'>) {
   return {
     batch_held: 'a guard holds a batch for a decision',
     source_stale: 'the last good run of a source is older than its maxAge',
@@ -64,3 +47,6 @@ export function rulesInWords(
     cache_differs: 'the cache differed from the database within the last hour',
   };
 }
+
+/** Kinds of alerts of the core. Features add kinds. */
+export const ALERT_KINDS = Object.keys(rulesInWords(NO_ALERTS));

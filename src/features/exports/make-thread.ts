@@ -19,7 +19,7 @@ const applicationName = 'fleetbook exports';
 async function make(): Promise<MakeThreadMessage> {
   await using store = openStore({ url, directUrl, role: 'worker', connections: 1, applicationName });
   try {
-    return await makeExports({ store, folder });
+    return await makeExports(store, folder);
   } catch (error) {
     return { outcome: 'failed', message: messageOf(error) };
   }

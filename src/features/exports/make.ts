@@ -22,12 +22,6 @@ import { csvWriter, ndjsonWriter } from './formats/text.ts';
 import { claimExports, exportState, pruneExports, readTable, storeExport } from './queries.ts';
 import { columnsOf, type Row, type TableWriter } from './tables.ts';
 
-export interface MakeOptions {
-  readonly store: Store;
-  /** Does not exist, or has the rest of an earlier attempt. It is removed at the end. */
-  readonly folder: string;
-}
-
 export type Made =
   | { readonly outcome: 'made'; readonly version: string; readonly rows: number; readonly bytes: number }
   /** The newest files are of this state, or no catalogue was read yet. */
@@ -45,8 +39,9 @@ const TEXTS: readonly ExportFormat[] = ['ndjson', 'csv'];
 /**
  * Makes all files from one snapshot, and stores them in one transaction. The lock allows one maker at a time, and ends with
  * the maker's connection.
+ * @param folder does not exist, or has the rest of an earlier attempt; it is removed at the end
  */
-export async function makeExports({ store, folder }: MakeOptions): Promise<Made> {
+export async function makeExports(store: Store, folder: string): Promise<Made> {
   await using connection = store.connection();
   if (!(await claimExports(connection))) return { outcome: 'busy' };
   for (const timeout of ['idle_session_timeout', 'idle_in_transaction_session_timeout'])

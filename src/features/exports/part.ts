@@ -14,7 +14,7 @@ const CONNECTIONS = 2;
 const END_WITHIN_MS = 3000;
 
 export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
-  api: exportsApi(exportReader({ reads: openReads(CONNECTIONS), now: Date.now })),
+  api: exportsApi(exportReader(openReads(CONNECTIONS), Date.now)),
 });
 
 export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerContext): void {

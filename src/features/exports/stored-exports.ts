@@ -5,16 +5,10 @@ import { exportChunk, newestExports } from './queries.ts';
 /** Milliseconds between two reads of the list of the newest files. */
 const LIST_MS = 1000;
 
-export interface StoredExportsOptions {
-  /** Uses its own connections, so that other answers do not wait for downloads. */
-  readonly reads: Pick<PostgresReads, 'run'>;
-  readonly now: () => number;
-}
-
 export type ExportReader = ReturnType<typeof exportReader>;
 
 /** Reads stored files in chunks: no file is ever in memory as a whole. Its methods may reject with `Unavailable`. */
-export function exportReader({ reads, now }: StoredExportsOptions) {
+export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => number) {
   let newest: Promise<readonly StoredExport[]> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   return {

@@ -95,10 +95,6 @@ export class EventStream implements Follower {
     this.#write(batch.encoded(framesOf));
   }
 
-  lost(): void {
-    this.end();
-  }
-
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -165,10 +161,6 @@ export class WaitingRequest implements Follower {
 
   deliver({ changes }: Batch, next: Cursor): void {
     this.#answered.resolve({ changes, next });
-  }
-
-  lost(): void {
-    this.end();
   }
 
   end(): void {

@@ -19,7 +19,7 @@ export interface Follower {
   position: number;
   deliver(batch: Batch, next: Cursor): void;
   /** The database was replaced, or the next changes are deleted. */
-  lost(): void;
+  end(): void;
   /** Called about once a second. */
   tick(now: number): void;
 }
@@ -161,7 +161,7 @@ export class FeedTail implements Disposable {
     for (const group of this.#followers) group.clear();
     this.#count = 0;
     this.#stop();
-    for (const follower of all) follower.lost();
+    for (const follower of all) follower.end();
   }
 
   #tick(): void {

@@ -58,29 +58,25 @@ export interface FeedQuestion {
   readonly withOrganizations?: boolean;
 }
 
-interface HeadRow {
-  readonly lineage: string;
-  readonly currency: string | null;
-  readonly head: string;
-  readonly pruned: string;
-  readonly cursorKey: string;
-}
-
-type PageRow = Omit<FeedRow, 'position'> &
-  HeadRow & { readonly position: string | null; readonly organizations: readonly number[] | null };
+/** The head, and one change or none. `place` is the position of the change. */
+type PageRow = FeedHead &
+  Omit<FeedRow, 'position'> & {
+    readonly place: number | null;
+    readonly organizations: readonly number[] | null;
+  };
 
 /**
  * Returns where a client starts before it reads the lists: a little before now, because a list that it reads may be older.
  * @param seconds how much older a list may be
  */
 export async function readFeedStart(sql: Sql, seconds: number): Promise<FeedHead & { start: number }> {
-  const rows = await sql<(HeadRow & { start: string })[]>`
+  const rows = await sql<(FeedHead & { start: number })[]>`
     select ${columnsOfHead(sql)},
       coalesce((select min(last - count) from feed_changes where at > now() - ${seconds} * interval '1 second'),
-        h.position) as start
+        h.position)::float8 as start
     from ${placeOfFeed(sql)}`;
   const head = headOf(rows);
-  return { ...head, start: Math.max(head.pruned, Number(rows[0]?.start)) };
+  return { ...head, start: Math.max(head.pruned, rows[0]?.start ?? 0) };
 }
 
 export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<FeedPage> {
@@ -102,7 +98,7 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
           and p.last - p.count + c.nth > ${after}
         order by 1 limit ${limit + 1}
       )
-      select ${columnsOfHead(sql)}, touched.organizations, change.position, change.kind,
+      select ${columnsOfHead(sql)}, touched.organizations, change.position::float8 as place, change.kind,
         to_char(change.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
         change.machine_id as "machineId", r.provider_id as "providerId", change.region_id as "regionId",
         change.before, change.after, change.slug,
@@ -116,8 +112,8 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
   ]);
   const head = headOf(found);
   const organizations = found[0]?.organizations ?? [];
-  const rows: FeedRow[] = found.flatMap(({ position, ...row }) =>
-    position === null ? [] : [{ ...row, position: Number(position) }],
+  const rows: FeedRow[] = found.flatMap(({ place, ...row }) =>
+    place === null ? [] : [{ ...row, position: place }],
   );
   const more = rows.length > limit;
   if (more) rows.pop();
@@ -133,12 +129,11 @@ const placeOfFeed = (sql: Sql) =>
   sql`(select * from feed_head limit 1) h cross join (select * from lineage limit 1) l`;
 
 const columnsOfHead = (sql: Sql) =>
-  sql`l.id as lineage, l.currency, h.position as head, h.pruned, h.cursor_key as "cursorKey"`;
+  sql`l.id as lineage, l.currency, h.position::float8 as position, h.pruned::float8 as pruned, h.cursor_key as "cursorKey"`;
 
-function headOf([row]: readonly HeadRow[]): FeedHead {
+function headOf([row]: readonly FeedHead[]): FeedHead {
   if (!row) throw new Error('the database has no feed; run `fleetbook migrate`');
-  const { lineage, currency, head, pruned, cursorKey } = row;
-  return { lineage, currency, position: Number(head), pruned: Number(pruned), cursorKey };
+  return row;
 }
 
 const touchedBehind = (sql: Sql, after: number) => sql`

@@ -9,7 +9,7 @@ import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';
 import { deliver, dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
-import { alertRecords, deliveryRecords } from '../../../src/features/alerts/queries.ts';
+import { alertRecords, findDeliveries } from '../../../src/features/alerts/queries.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/alerts/rules.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { ACME, LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
@@ -41,6 +41,8 @@ const webhook = (more: Partial<Webhook> = {}): Webhook => ({
   kinds: undefined,
   ...more,
 });
+const deliveryRecords = async (limit?: number) => (await findDeliveries(scene.sql, { limit })).rows;
+
 const rules = (more: Partial<AlertRules> = {}): AlertRules => ({
   ...NO_ALERTS,
   webhooks: [webhook()],
@@ -253,7 +255,7 @@ describe('an alert', () => {
     await scene.catalogue(items(3));
     const all = await Promise.all(Array.from({ length: 6 }, () => evaluate(later(4))));
     expect(all.flatMap((changes) => changes?.opened ?? [])).toHaveLength(1);
-    expect(await deliveryRecords(scene.sql, undefined)).toHaveLength(1);
+    expect(await deliveryRecords()).toHaveLength(1);
   });
 
   it('shares one message with the alerts of the same time', async () => {
@@ -317,7 +319,7 @@ describe('a webhook', () => {
     const webhooks = [webhook({ id: 'held', kinds: ['batch_held'] }), webhook({ id: 'all' })];
     await scene.catalogue(items(3));
     await evaluate(later(4), { webhooks });
-    expect((await deliveryRecords(scene.sql, undefined)).map((each) => each.webhook)).toEqual(['all']);
+    expect((await deliveryRecords()).map((each) => each.webhook)).toEqual(['all']);
   });
 
   it('that does not answer for an hour gets each message once and in order, also from two workers', async () => {
@@ -329,7 +331,7 @@ describe('a webhook', () => {
       await scene.catalogue(items(3));
       await evaluate();
     }
-    const waiting = await deliveryRecords(scene.sql, undefined);
+    const waiting = await deliveryRecords();
     expect(waiting).toHaveLength(8);
     expect(waiting.at(-1)).toMatchObject({ state: 'waiting', attempts: 4, lastError: 'it answered 503' });
     // The first message is attempted, and the others wait for it.
@@ -353,7 +355,7 @@ describe('a webhook', () => {
     expect(await send(gone)).toBe(15_000);
     expect(await send()).toBeUndefined();
     expect(hook.taken).toHaveLength(1);
-    const records = JSON.stringify(await deliveryRecords(scene.sql, undefined));
+    const records = JSON.stringify(await deliveryRecords());
     expect(records).toContain('it could not be reached (ECONNREFUSED)');
     expect(records).not.toContain('secret-path');
     expect(await dueWebhooks(scene.store.db)).toEqual([]);
@@ -364,9 +366,9 @@ describe('a webhook', () => {
     await open(4);
     await scene.sql`update alert_deliveries set created_at = now() - interval '73 hours'`;
     await send();
-    expect(await deliveryRecords(scene.sql, undefined)).toMatchObject([{ state: 'given up', attempts: 1 }]);
+    expect(await deliveryRecords()).toMatchObject([{ state: 'given up', attempts: 1 }]);
     hook.status = 200;
-    const [first] = await deliveryRecords(scene.sql, 1);
+    const [first] = await deliveryRecords(1);
     expect(await sendAgain(scene.store.db, first?.id ?? 0, OPERATOR)).toBe('ops');
     await send();
     expect(hook.taken[0]?.headers['webhook-id']).toBe(first?.messageId);

@@ -84,8 +84,6 @@ describe('the overview’s view of a source', () => {
         ageSeconds: 3600,
         objectiveSeconds: 10_800,
         nextSlot: '2026-05-04T13:00:00Z',
-        regionCount: 1,
-        unreadRegions: 0,
       },
     ]);
   });

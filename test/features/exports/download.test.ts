@@ -27,7 +27,7 @@ beforeAll(async () => {
   const { sql } = closing.use(openStore({ url: scene.url, role: 'reader', connections: 2 }));
   const logger = pino({ level: 'silent' });
   const reads = new PostgresReads({ sql, logger, now: Date.now, atOnce: 2, deadlineMs: 5000 });
-  const exports = exportReader({ reads, now: () => Date.now() + ahead });
+  const exports = exportReader(reads, () => Date.now() + ahead);
   api = closing.use(await testApi({ features: [exportsApi(exports)], limits: { downloadsAtOnce: 4 } }));
   port = await listen(api.app);
 });

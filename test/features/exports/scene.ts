@@ -42,7 +42,7 @@ export async function openExportScene(): Promise<ExportScene> {
     url: database.url,
     store,
     folder,
-    make: () => makeExports({ store, folder: join(folder, 'making') }),
+    make: () => makeExports(store, join(folder, 'making')),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -56,7 +56,7 @@ async function follow(stack: AsyncDisposableStack, ahead: boolean[]) {
     scope: { machines: true, organizationId: sample.a },
     position: 0,
     deliver: ({ changes }) => types.push(...changes.map(({ type }) => type)),
-    lost: () => types.push('lost'),
+    end: () => types.push('lost'),
     tick: () => {},
   };
   const { head } = await tail.reads.beginning();

@@ -61,8 +61,6 @@ export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   readonly nextSlot: string | null;
   /** The most urgent problem, or another state. `running` is a first run; `not-needed` are rates that no price needs. */
   readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'not-needed' | 'ok';
-  readonly regionCount: number;
-  readonly unreadRegions: number;
   readonly runs: readonly StripRun[];
   /** The start of the last run that stored a change. */
   readonly changedAt: string | null;
@@ -112,9 +110,7 @@ export interface CancelledRun {
   readonly run: number;
 }
 
-export interface RetirementAnswer extends Retirement {
-  readonly canRetire: boolean;
-}
+export type RetirementAnswer = Retirement;
 
 export interface Retired extends Pick<Retirement, 'places' | 'rates'> {
   readonly source: string;

@@ -9,7 +9,7 @@ import {
 import type { Sql } from '../../../db/connection/client.ts';
 import { organizationsOfTokens } from '../../../db/tokens.ts';
 import { readPast } from '../../../domain/text/time-span.ts';
-import { BadRequest, integerOf, type Parameters, textOf, windowOf } from '../../../ops/parameters.ts';
+import { BadRequest, integerOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { AuditAnswer, AuditEntry } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
@@ -17,7 +17,7 @@ const OPERATOR = { config: { access: 'operator' } } as const;
 
 export function addAudit(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/audit', OPERATOR, async (request): Promise<AuditAnswer> => {
-    const query = request.query as Parameters;
+    const { query } = request;
     const { limit } = windowOf(query);
     // One more row than the page shows whether there are older ones.
     const rows = await auditPage(sql, { ...auditQuery(query, new Date()), limit: limit + 1 });
@@ -26,7 +26,7 @@ export function addAudit(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(sql));
 }
 
-function auditQuery(query: Parameters, now: Date): AuditQuery {
+function auditQuery(query: unknown, now: Date): AuditQuery {
   const [kind, id] = [textOf(query, 'kind'), textOf(query, 'id')];
   if (kind === undefined && id !== undefined)
     throw new BadRequest('id', 'needs a kind, e.g. kind=organization');

@@ -12,15 +12,7 @@ import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../
 import { isKept, type RunDiff, unshown } from '../../../db/runs/timeline.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
 import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
-import {
-  BadRequest,
-  choiceOf,
-  idOf,
-  NotFound,
-  type Parameters,
-  textOf,
-  windowOf,
-} from '../../../ops/parameters.ts';
+import { BadRequest, choiceOf, idOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
@@ -31,7 +23,7 @@ export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void 
     const id = idOf(request.params, 'id', 'run');
     const run = await runRecord(sql, id);
     if (!run) throw new NotFound(`there is no run ${id}, or it is deleted`);
-    const query = request.query as Parameters;
+    const { query } = request;
     const diff = await diffOf(sql, run, query);
     const isSearched = textOf(query, 'q') !== undefined;
     const [neighbours, requests] = await Promise.all([runNeighbours(sql, run), runRequests(sql, id)]);
@@ -45,7 +37,7 @@ export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void 
     };
   });
   api.get('/changes', async (request): Promise<ChangesAnswer> => {
-    const query = request.query as Parameters;
+    const { query } = request;
     const since = sinceIn(query, new Date());
     const provider = await providerIn(sql, query);
     const scope = { since, provider, text: textOf(query, 'q') };
@@ -67,7 +59,7 @@ export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void 
   });
 }
 
-async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, query: Parameters): Promise<RunDiff> {
+async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, query: unknown): Promise<RunDiff> {
   if (kind === 'rates') return { of: 'rates' };
   const scope = { runId, text: textOf(query, 'q') };
   return pageOf(sql, kind === 'catalogue' ? 'machines' : 'clusters', scope, query);
@@ -78,7 +70,7 @@ async function pageOf(
   sql: Sql,
   of: 'machines' | 'clusters',
   scope: ChangeScope,
-  query: Parameters,
+  query: unknown,
 ): Promise<Exclude<RunDiff, { of: 'rates' }>> {
   const page: ChangePage = { ...windowOf(query), order: choiceOf(query, 'order', ['kind', 'biggest']) };
   if (of === 'machines') {
@@ -89,7 +81,7 @@ async function pageOf(
   return { of, ...(await clusterChanges(sql, scope, page, kind && [kind])) };
 }
 
-function sinceIn(query: Parameters, now: Date): string {
+function sinceIn(query: unknown, now: Date): string {
   const text = textOf(query, 'since') ?? SINCE;
   const since = sinceOf(text, now);
   if (since === 'no time')
@@ -98,7 +90,7 @@ function sinceIn(query: Parameters, now: Date): string {
   return since.toISOString();
 }
 
-async function providerIn(sql: Sql, query: Parameters): Promise<string | undefined> {
+async function providerIn(sql: Sql, query: unknown): Promise<string | undefined> {
   const text = textOf(query, 'provider');
   if (text === undefined) return undefined;
   for (const [id, name] of await providerNames(sql)) {

@@ -8,21 +8,13 @@ import {
   searchClusters,
 } from '../../../db/clusters.ts';
 import { clusterHistory } from '../../../db/runs/cluster-changes.ts';
-import {
-  choiceOf,
-  idOf,
-  integerOf,
-  NotFound,
-  type Parameters,
-  textOf,
-  windowOf,
-} from '../../../ops/parameters.ts';
+import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { ClusterAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
 export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/clusters', async (request): Promise<FoundClusters> => {
-    const query = request.query as Parameters;
+    const { query } = request;
     return searchClusters(sql, {
       text: textOf(query, 'q'),
       organization: textOf(query, 'organization'),
@@ -37,7 +29,7 @@ export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void
   api.get('/cluster-terms', (): Promise<ClusterTerms> => clusterTerms(sql));
   api.get('/clusters/:id', async (request): Promise<ClusterAnswer> => {
     const id = idOf(request.params, 'id', 'cluster');
-    const { limit, offset } = windowOf(request.query as Parameters);
+    const { limit, offset } = windowOf(request.query);
     // One more row than the page shows whether there are older ones.
     const [cluster, history] = await Promise.all([
       clusterDetails(sql, id),

@@ -10,7 +10,6 @@ import {
   idOf,
   NotFound,
   neededText,
-  type Parameters,
   reasonOf,
   textOf,
   windowOf,
@@ -60,11 +59,11 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
     const batch = await known(request);
     const trail = await batchTrail(sql, batch.id);
     if (batch.status !== 'pending') return { ...batch, trail, changes: null };
-    return { ...batch, trail, changes: changesPage(await previewOf(batch), request.query as Parameters) };
+    return { ...batch, trail, changes: changesPage(await previewOf(batch), request.query) };
   });
   api.get('/held/:batch/readers', async (request): Promise<ReadersAnswer> => {
     const batch = waiting(await known(request));
-    const query = request.query as Parameters;
+    const { query } = request;
     const [name, region] = [neededText(query, 'machine'), neededText(query, 'region')];
     const preview = await previewOf(batch);
     if (preview.kind !== 'catalogue')
@@ -111,7 +110,7 @@ const overtaken = () =>
   new Conflict('nothing has changed: a run has begun, or another operator has decided; reload this page');
 
 /** Returns one page of a batch's changes. Parameters: `q`, `change`, `limit`, `offset`. */
-export function changesPage(preview: HeldPreview, query: Parameters): HeldChanges {
+export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
   const search = textOf(query, 'q')?.toLowerCase();
   const change = choiceOf(query, 'change', KINDS);
   const { limit, offset } = windowOf(query);

@@ -9,16 +9,7 @@ import {
   machinePoints,
   searchMachines,
 } from '../../../db/machines.ts';
-import {
-  choiceOf,
-  idOf,
-  integerOf,
-  NotFound,
-  numberOf,
-  type Parameters,
-  textOf,
-  windowOf,
-} from '../../../ops/parameters.ts';
+import { choiceOf, idOf, integerOf, NotFound, numberOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
@@ -28,12 +19,12 @@ const LARGEST = 1_000_000;
 export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void {
   const currency = async () => (await storedCurrency(sql)) ?? null;
   api.get('/machines', async (request): Promise<MachinesAnswer> => {
-    const search = machineSearch(request.query as Parameters);
+    const search = machineSearch(request.query);
     const [found, unit] = await Promise.all([searchMachines(sql, search), currency()]);
     return { ...found, currency: unit };
   });
   api.get('/machines/points', async (request): Promise<PointsAnswer> => {
-    const search = machineSearch(request.query as Parameters);
+    const search = machineSearch(request.query);
     const [found, unit] = await Promise.all([machinePoints(sql, search), currency()]);
     return { ...found, currency: unit };
   });
@@ -46,7 +37,7 @@ export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void
   });
 }
 
-function machineSearch(query: Parameters): MachineSearch {
+function machineSearch(query: unknown): MachineSearch {
   const { limit } = windowOf(query);
   return {
     text: textOf(query, 'q'),

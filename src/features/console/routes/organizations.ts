@@ -24,7 +24,6 @@ import {
   idOf,
   NotFound,
   nameOf,
-  type Parameters,
   reasonOf,
   textOf,
   windowOf,
@@ -35,12 +34,11 @@ import type { ConsoleContext } from './context.ts';
 export const ADMIN = { config: { access: 'admin' } } as const;
 
 export function addOrganizations(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, openWriter } = context;
-  const changes = (request: FastifyRequest, reason: string | undefined) =>
-    administration(openWriter().store.db, deciderOf(request, reason));
+  const { sql } = context;
+  const changes = changesOf(context);
 
   api.get('/organizations', async (request): Promise<FoundOrganizations> => {
-    const query = request.query as Parameters;
+    const { query } = request;
     return searchOrganizations(sql, {
       text: textOf(query, 'q'),
       deleted: choiceOf(query, 'deleted', ['no', 'yes', 'all']) ?? 'no',
@@ -49,17 +47,10 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
       ...windowOf(query),
     });
   });
-  api.get('/organizations/:slug', async (request): Promise<FoundOrganization> => {
-    const slug = slugOf(request);
-    const found = await foundOrganization(sql, slug);
-    if (!found) throw noOrganization(slug);
-    return found;
-  });
+  api.get('/organizations/:slug', (request) => storedOrganization(sql, slugOf(request)));
   api.get('/organizations/:slug/users', async (request): Promise<UsersAnswer> => {
-    const slug = slugOf(request);
-    const found = await foundOrganization(sql, slug);
-    if (!found) throw noOrganization(slug);
-    return { rows: await listUsers(sql, found.id) };
+    const { id } = await storedOrganization(sql, slugOf(request));
+    return { rows: await listUsers(sql, id) };
   });
   api.post('/organizations', ADMIN, async (request): Promise<Organization> => {
     const slug = fieldOf(request.body, 'slug') ?? '';
@@ -113,6 +104,12 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
   });
 }
 
+/** Returns the function that makes the changes of a request in the operator's name. */
+export const changesOf =
+  ({ openWriter }: ConsoleContext) =>
+  (request: FastifyRequest, reason: string | undefined) =>
+    administration(openWriter().store.db, deciderOf(request, reason));
+
 /** Publishes a change and notifies open pages. @returns false if the cache is down, and is updated later */
 export async function publish({ openWriter, changed }: ConsoleContext): Promise<boolean> {
   const published = await publishNow(openWriter());
@@ -120,7 +117,14 @@ export async function publish({ openWriter, changed }: ConsoleContext): Promise<
   return published;
 }
 
-/** Returns an organization. @throws NotFound also for a deleted one */
+/** Returns an organization, also a deleted one. @throws NotFound */
+export async function storedOrganization(sql: Sql, slug: string): Promise<FoundOrganization> {
+  const found = await foundOrganization(sql, slug);
+  if (found) return found;
+  throw noOrganization(slug);
+}
+
+/** @throws NotFound also for a deleted organization */
 export async function existing(sql: Sql, slug: string): Promise<Organization> {
   const organization = await findOrganization(sql, slug);
   if (organization) return organization;
@@ -128,7 +132,7 @@ export async function existing(sql: Sql, slug: string): Promise<Organization> {
 }
 
 export const slugOf = (request: FastifyRequest): string => (request.params as { slug: string }).slug;
-export const noOrganization = (slug: string): NotFound =>
+const noOrganization = (slug: string): NotFound =>
   new NotFound(`there is no organization "${slug}", or it was deleted`);
 
 async function replaced(

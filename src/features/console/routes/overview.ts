@@ -48,7 +48,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
         )
       : [];
     const strip = strips.get(each.id);
-    const { regions, ...rest } = each;
+    const { regions: _, ...rest } = each;
     const shown: ShownSource = {
       ...rest,
       ...freshness(each.verifiedAt, config, now),
@@ -56,8 +56,6 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
       schedule: config?.schedule ?? null,
       nextSlot: config && !each.disabled ? nextSlot(config.schedule, now) : null,
       state: isNeeded ? stateOf(each, problems) : 'not-needed',
-      regionCount: regions.length,
-      unreadRegions: regions.filter(({ unreadSince }) => unreadSince !== null).length,
       runs: strip?.runs ?? [],
       changedAt: strip?.changedAt ?? null,
     };

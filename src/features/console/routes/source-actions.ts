@@ -56,10 +56,7 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
     await changed();
     return { source: id, run };
   });
-  api.get('/sources/:id/retirement', async (request): Promise<RetirementAnswer> => {
-    const id = idOf(request);
-    return { ...(await known(id)), canRetire: !configured.has(id) };
-  });
+  api.get('/sources/:id/retirement', (request): Promise<RetirementAnswer> => known(idOf(request)));
   api.post('/sources/:id/retire', async (request): Promise<Retired> => {
     const id = idOf(request);
     const decider = deciderOf(request, reasonOf(request.body));

@@ -6,15 +6,7 @@ import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import { groupReasons, quarantineKey } from '../../../domain/rejected-rows.ts';
 import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';
 import { deciderOf } from '../../../ops/access.ts';
-import {
-  anyReasonOf,
-  BadRequest,
-  Conflict,
-  NotFound,
-  type Parameters,
-  textOf,
-  windowOf,
-} from '../../../ops/parameters.ts';
+import { anyReasonOf, BadRequest, Conflict, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { freshness, judgeSources } from './overview.ts';
@@ -44,7 +36,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
     };
   });
   api.get('/sources/:id/timeline', async (request): Promise<TimelineAnswer> => {
-    const query = request.query as Parameters;
+    const { query } = request;
     const { limit } = windowOf(query);
     const before = instantOf(query, 'before');
     // One more row than the page shows whether there are older ones.
@@ -53,7 +45,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
   });
   api.get('/sources/:id/rejected', async (request): Promise<RejectedAnswer> => {
     const id = idOfSource(request.params);
-    const query = request.query as Parameters;
+    const { query } = request;
     const { limit, offset } = windowOf(query);
     const search = textOf(query, 'q')?.toLowerCase();
     const all = await quarantinedRows(sql, id);
@@ -71,7 +63,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
   });
   api.get('/sources/:id/excluded', async (request): Promise<ExcludedAnswer> => {
     const id = idOfSource(request.params);
-    const { limit, offset } = windowOf(request.query as Parameters);
+    const { limit, offset } = windowOf(request.query);
     const { total, reasons, rows } = await excludedMachines(sql, id, offset + limit);
     return {
       source: id,
@@ -96,7 +88,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
 const meaningOf = (reason: string): string =>
   (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 
-function instantOf(query: Parameters, name: string): string | undefined {
+function instantOf(query: unknown, name: string): string | undefined {
   const text = textOf(query, name);
   if (text === undefined || /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text)) return text;
   throw new BadRequest(name, `must be an instant such as 2026-01-31T12:00:00Z; it is "${text}"`);

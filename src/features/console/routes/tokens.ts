@@ -1,11 +1,8 @@
 /** The routes of tokens. Only admins may change them. Only the answer that creates a token contains it. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { administration } from '../../../db/administration.ts';
-import { foundOrganization } from '../../../db/organizations.ts';
+import type { FastifyInstance } from 'fastify';
 import { tokenPage } from '../../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../../domain/scope.ts';
 import { readAhead, readSpan } from '../../../domain/text/time-span.ts';
-import { deciderOf } from '../../../ops/access.ts';
 import {
   anyFieldOf,
   anyReasonOf,
@@ -15,25 +12,21 @@ import {
   idOf,
   NotFound,
   nameOf,
-  type Parameters,
   reasonOf,
   windowOf,
 } from '../../../ops/parameters.ts';
 import type { MadeToken, Published, RevokedToken, TokensAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
-import { ADMIN, existing, noOrganization, publish, slugOf } from './organizations.ts';
+import { ADMIN, changesOf, existing, publish, slugOf, storedOrganization } from './organizations.ts';
 
 export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, openWriter } = context;
-  const changes = (request: FastifyRequest, reason: string | undefined) =>
-    administration(openWriter().store.db, deciderOf(request, reason));
+  const { sql } = context;
+  const changes = changesOf(context);
 
   api.get('/organizations/:slug/tokens', async (request): Promise<TokensAnswer> => {
-    const slug = slugOf(request);
-    const window = windowOf(request.query as Parameters);
-    const found = await foundOrganization(sql, slug);
-    if (!found) throw noOrganization(slug);
-    return tokenPage(sql, found.id, window);
+    const window = windowOf(request.query);
+    const { id } = await storedOrganization(sql, slugOf(request));
+    return tokenPage(sql, id, window);
   });
   api.post('/organizations/:slug/tokens', ADMIN, async (request): Promise<Published<MadeToken>> => {
     const scopes = scopesOf(request.body);

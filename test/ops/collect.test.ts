@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { exportMetrics, mergeMetrics } from '../../src/ops/collect.ts';
-import { type ProcessExport, ProcessExports } from '../../src/ops/process-exports.ts';
+import { exportMetrics, mergeMetrics, type ProcessExport, ProcessExports } from '../../src/ops/collect.ts';
 
 /** A process with these counts of requests and connections. */
 async function exported(pid: number, requests: number, connections: number): Promise<ProcessExport> {
