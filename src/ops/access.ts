@@ -4,7 +4,6 @@ import type { Decider, Role, Way } from '../domain/operator.ts';
 import { problemPage } from './pages.ts';
 
 export interface SignedIn {
-  /** The name in the audit log; `OPS_TOKEN` for a program with that token. */
   readonly name: string;
   readonly role: Role;
   readonly how: Exclude<Way, 'cli'>;
@@ -20,12 +19,10 @@ declare module 'fastify' {
     signedIn: SignedIn | undefined;
   }
   interface FastifyContextConfig {
-    /** The lowest role that may use the route. Unless given, viewers may read and operators may change. */
     readonly access?: 'public' | Role;
   }
 }
 
-/** Returns the lowest role that may use the request's route. */
 export function neededRole({ method, routeOptions }: FastifyRequest): 'public' | Role {
   const { access } = routeOptions.config ?? {};
   return access ?? (isChanging(method) ? 'operator' : 'viewer');

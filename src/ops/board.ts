@@ -134,7 +134,6 @@ function withoutForeignLinks(html: string): string {
   return html.replaceAll(/^[^\S\n]*<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>\n?/gm, '');
 }
 
-/** The link lies over the page, which has no place for it. */
 const CONSOLE_LINK =
   '<a href="/" style="position:fixed;left:.75rem;bottom:.75rem;z-index:1000;padding:.3rem .7rem;border-radius:.25rem;background:#1d3a5f;color:#fff;font:14px system-ui,sans-serif">Fleetbook console</a>';
 const withConsoleLink = (html: string): string => html.replace('</body>', `${CONSOLE_LINK}</body>`);
@@ -145,7 +144,6 @@ interface ShownJob {
   readonly returnvalue?: { readonly outcome?: unknown } | null | undefined;
 }
 
-/** Adds the source and the outcome to a job's name: for the queue, a run with a held batch is just completed. */
 function titleOf({ name, data, returnvalue }: ShownJob): string {
   const { sourceId } = data ?? {};
   const title = typeof sourceId === 'string' ? `${name} ${sourceId}` : name;

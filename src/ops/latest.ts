@@ -3,7 +3,6 @@ import type { Registry } from 'prom-client';
 import { Gauge } from 'prom-client';
 import { withTimeout } from '../domain/timeout.ts';
 
-/** Milliseconds that a scrape waits for a server. */
 export const WAIT_MS = 1500;
 
 export interface Latest<T> {

@@ -9,7 +9,6 @@ import { RequestCounts } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
 
-/** Buckets of the lag: a publication takes milliseconds, and the cache is compared every five seconds. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
 export function apiMetrics(counts = new RequestCounts()) {
@@ -88,7 +87,6 @@ export function workerMetrics(
   };
 }
 
-/** The metrics of the process that starts the processes of `serve`. @param ready returns the number of ready processes */
 export function primaryMetrics(wanted: number, ready: () => number) {
   const registry = processRegistry('api-primary');
   const { counter, gauge } = seriesOf(registry);
@@ -107,7 +105,6 @@ export function primaryMetrics(wanted: number, ready: () => number) {
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
 const DOCUMENT_KINDS = ['clusters', 'columns', 'providers', 'region', 'token'];
 
-/** Counts the results of the worker's comparison of the cache with PostgreSQL. */
 export function cacheComparison(registry: Registry) {
   const { counter, gauge, histogram } = seriesOf(registry);
   const documents = counter(

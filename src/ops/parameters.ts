@@ -21,12 +21,10 @@ export class Conflict extends Error {
   readonly statusCode = 409;
 }
 
-/** A server that the answer needs does not answer. The message names it. */
 export class Away extends Error {
   readonly statusCode = 503;
 }
 
-/** Returns a parameter's text; undefined if absent or empty. @throws BadRequest for a repeated parameter */
 export function textOf(query: unknown, name: string): string | undefined {
   const value = anyFieldOf(query, name);
   if (value === undefined || value === '') return undefined;
@@ -83,7 +81,6 @@ export interface Window {
 const PAGE = 100;
 const LARGEST_PAGE = 1000;
 
-/** Returns the page of rows: `limit` (100 unless given) and `offset`. @throws BadRequest */
 export function windowOf(query: unknown): Window {
   return {
     limit: integerOf(query, 'limit', 1, LARGEST_PAGE) ?? PAGE,

@@ -24,7 +24,6 @@ export interface SignIn {
   readonly page: string;
   /** Returns undefined for a bad token, and adds it to the refusals. */
   byToken(token: string, request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined>;
-  /** Returns undefined without a live session. */
   bySession(request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined>;
 }
 

@@ -2,14 +2,12 @@ import type { Job, Queue } from 'bullmq';
 import type { Registry } from 'prom-client';
 import { gaugesOf, latest, type Series, WAIT_MS } from './latest.ts';
 
-/** BullMQ's names. A job that waits for a retry is delayed. */
 const STATES = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const;
 
 interface QueueFacts {
   readonly queue: string;
   readonly isPaused: boolean;
   readonly counts: Readonly<Record<string, number>>;
-  /** Seconds for which the oldest job has waited or run; 0 without one. */
   readonly oldest: { readonly waiting: number; readonly active: number };
 }
 

@@ -12,7 +12,6 @@ import { isLostConnection } from '../db/connection/errors.ts';
 import type { Decider } from '../domain/operator.ts';
 import { addressKey } from '../domain/servers/client-address.ts';
 
-/** Failures that block an address until its window ends. */
 const MOST = 30;
 const WINDOW_MS = 15 * 60_000;
 const ADDRESSES = 20_000;
@@ -25,7 +24,6 @@ export interface Refusal extends Pick<Decider, 'how'> {
   /** The failed token. It counts once in a window: a scraper with an old token must not block its address. */
   readonly token?: string;
   readonly account?: string | undefined;
-  /** Facts without the token. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 

@@ -14,14 +14,12 @@ export interface RequestOutcome {
   readonly lasts?: boolean | undefined;
 }
 
-/** Methods with their own counts. All others count as `other`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
 
 export const BOUNDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
-/** The same for streams, downloads and waiting requests. */
 export const LASTING_BOUNDS = [1, 5, 15, 30, 60, 300, 900];
 
 const STATUSES = 600;

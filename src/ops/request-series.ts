@@ -1,4 +1,3 @@
-/** Makes the library's series of the plain counts of requests at a scrape. */
 import {
   Counter,
   Histogram,

@@ -17,7 +17,6 @@ export interface OpsDependencies {
   readonly queues: ShownQueues;
   /** The parts of features. Without a part for signing in and without a token, only the health check is open. */
   readonly parts?: readonly OpsPart[];
-  /** For the audit log's rows about queues and refused sign-ins, in the worker's role. A reader has none. */
   readonly db?: Database | undefined;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
   readonly trustProxy?: readonly string[] | undefined;
@@ -28,7 +27,6 @@ export interface OpsDependencies {
 const HEALTH = '/healthz';
 const BOARD = '/queues';
 
-/** Pages load nothing from other sites. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':

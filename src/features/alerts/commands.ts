@@ -11,7 +11,6 @@ import { alertRules } from './settings.ts';
 
 const WIDTH = 80;
 
-/** Prints open alerts, and with `closed` also resolved ones. */
 export async function alertList(
   env: Environment,
   options: PageOptions & { closed?: boolean },
@@ -74,7 +73,6 @@ export async function alertTest(
   else print(`webhook ${id} accepted the message`);
 }
 
-/** Sends a message again, after the waiting messages of its webhook. */
 export async function alertResend(
   env: Environment,
   deliveryId: number,

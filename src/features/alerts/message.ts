@@ -100,7 +100,6 @@ const TITLES: Readonly<Record<AlertMessage['type'], string>> = {
   'alerts.test': 'Fleetbook: this is a test; alerts arrive here',
 };
 
-/** Rows of a held batch in the details of its alert, and the number of other rows. */
 interface Rows {
   readonly rows: readonly HeldSampleRow[];
   readonly more: number;
@@ -123,7 +122,6 @@ function withRows(alerts: readonly MessageAlert[], most: number): readonly Messa
   });
 }
 
-/** Most alerts that a text shows. It counts the others. */
 const MOST_ALERTS = 20;
 
 function slackText({ type, data: { alerts } }: AlertMessage): string {

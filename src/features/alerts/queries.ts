@@ -38,7 +38,6 @@ export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertReco
     ${reportedAlerts(sql)} and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`;
 }
 
-/** Returns open alerts that are acknowledged or snoozed now. */
 export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]> {
   const found = await sql<(AlertRecord & Pick<AcknowledgedAlert, 'acknowledgement'>)[]>`
     ${reportedAlerts(sql)} and resolved_at is null and ${isAcknowledged(sql)} order by opened_at desc, id desc`;
@@ -82,7 +81,6 @@ export interface DeliveryRecord {
   readonly attempts: number;
   readonly state: 'waiting' | 'delivered' | 'given up';
   readonly deliveredAt: string | null;
-  /** Null unless the message waits. */
   readonly nextAttemptAt: string | null;
   readonly lastError: string | null;
   readonly body: unknown;

@@ -3,7 +3,6 @@ export interface Webhook {
   readonly id: string;
   /** May contain a secret, so it is never logged, stored or shown. */
   readonly url: string;
-  /** The key of the signature; undefined for messages without one. */
   readonly secret: Buffer | undefined;
   readonly format: 'standard' | 'slack';
   readonly kinds: readonly string[] | undefined;

@@ -84,7 +84,6 @@ export function alertProblems(config: WithSections): string[] {
   return problems;
 }
 
-/** The id of the webhook of ALERT_WEBHOOK_URL. */
 const OF_THE_ENVIRONMENT = 'default';
 /** Bytes of a signing secret, as in standardwebhooks.com. */
 const SECRET_BYTES = { least: 24, most: 64 };

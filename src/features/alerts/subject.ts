@@ -22,7 +22,6 @@ export function sourceOfAlert({ kind, subject }: Subject): string | undefined {
   return OF_SOURCES.includes(kind) ? subject.split(/[/#]/)[0] : undefined;
 }
 
-/** Returns the console's page and the command for an alert. */
 export function actionOf(
   alert: Subject,
   details: unknown,

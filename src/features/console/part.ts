@@ -30,7 +30,6 @@ import { addTokens } from './routes/tokens.ts';
 
 /** Longest time of a statement: an operator does not wait longer for a page. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** The paths of the page, whose code shows another view for each. */
 const PAGES = [
   '/',
   '/sources/:id',
@@ -53,7 +52,6 @@ const STRIP = 24;
 /** Cache time of the overview (ms); any change invalidates it earlier. */
 const OVERVIEW_MS = 500;
 
-/** @param checkEveryMs milliseconds between two checks for changes, for tests */
 export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart {
   const { config, queues, openAlerts } = context;
   const { sql } = context.closing.use(

@@ -35,7 +35,6 @@ export interface CopyLimits {
   readonly tokenStaleLimitMs: number;
 }
 
-/** The first line of a document's file. Times are in milliseconds. */
 interface Head {
   readonly lineage: string;
   readonly id: string;
@@ -188,7 +187,6 @@ export class CopyFolder {
     return names.flatMap((name) => /^region-(\d+)$/.exec(name)?.[1] ?? []).map(Number);
   }
 
-  /** Returns true if the folder was not measured lately, or if this process has written much since. */
   isTidyDue(now: number): boolean {
     return this.#written > this.#limits.bytes * UNMEASURED || now - this.#tidiedAt > TIDY_EVERY_MS;
   }
@@ -229,7 +227,6 @@ export class CopyFolder {
     return join(this.#folder, name);
   }
 
-  /** Returns the first line of a document of this lineage; undefined if it does not exist or is damaged. */
   async #headOf(lineage: string, id: string): Promise<Head | undefined> {
     const head = (await readFileOf<Head>(this.#path(fileOf(id))))?.head;
     return head?.lineage === lineage ? head : undefined;

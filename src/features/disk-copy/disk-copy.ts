@@ -22,7 +22,6 @@ export interface DiskCopyOptions {
   readonly everyMs?: number;
 }
 
-/** Milliseconds that the last write may take when the process stops. */
 const LAST_WRITE_MS = 2000;
 /** Milliseconds that an answer waits for the version on disk. It does not wait for a slower disk. */
 const NEWEST_MS = 250;
@@ -57,7 +56,6 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   readonly #now: () => number;
   readonly #folder: CopyFolder;
   readonly #timer: NodeJS.Timeout;
-  /** Distinguishes the epochs of this process from those of others. */
   readonly #run = randomUUID();
   #feed: CopyFeed | undefined;
   #lineage: string | undefined;
@@ -133,7 +131,6 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     else if (!this.#isStored(id, document, read)) this.#pending.set(id, { document, read });
   }
 
-  /** Returns the document, if it is young enough and this process knows no newer version. */
   async read(name: DocumentName): Promise<TieredResult | undefined> {
     const lineage = this.#lineage;
     if (lineage === undefined) return undefined;
@@ -160,7 +157,6 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     }
   }
 
-  /** Writes everything that waits now. */
   async flush(): Promise<void> {
     await this.#writing;
     while ((await this.#write()) && (this.#pending.size > 0 || this.#isIncomplete));
@@ -184,7 +180,6 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     return isToken(id) ? this.#limits.tokenStaleLimitMs : this.#limits.staleLimitMs;
   }
 
-  /** Returns true if a newer version is on its way. */
   #isOutdated(id: string, version: number): boolean {
     return Math.max(this.#removals.get(id) ?? 0, this.#pending.peek(id)?.document.version ?? 0) > version;
   }

@@ -39,13 +39,11 @@ export async function replaceFile(
   }
 }
 
-/** Returns a line of JSON with its checksum. */
 export function encodeLine(value: unknown): string {
   const text = JSON.stringify(value);
   return `${checksum(text)} ${text}\n`;
 }
 
-/** Returns the value of a line of `encodeLine`; undefined for any other text. */
 export function decodeLine<T>(line: string): T | undefined {
   const [, sum, text = ''] = /^([0-9a-f]{8}) (.*)\n$/.exec(line) ?? [];
   return sum !== undefined && sum === checksum(text) ? (JSON.parse(text) as T) : undefined;

@@ -43,7 +43,6 @@ export class CopyHealth {
   readonly #logger: Logger;
   readonly #reads = new Semaphore({ atOnce: READS, waitingAtMost: WAITING_READS, deadlineMs: READ_MS });
   #isReported = false;
-  /** True from a read that takes too long until the disk answers again. */
   isSlow = false;
 
   constructor(logger: Logger) {
@@ -62,7 +61,6 @@ export class CopyHealth {
     this.#documents.set(documents);
   }
 
-  /** Returns undefined if the disk fails, or does not answer in time. */
   async run<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       const found = await this.#reads.run(work);

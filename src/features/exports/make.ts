@@ -29,11 +29,9 @@ export type Made =
   | { readonly outcome: 'busy' };
 
 const ROWS_AT_ONCE = 2000;
-/** Bytes of a chunk. A download has a few chunks in memory. */
 const CHUNK_BYTES = 256 * 1024;
 /** Milliseconds of silence after which PostgreSQL ends the connection of a maker that hangs. */
 const SILENT_AT_MOST_MS = 120_000;
-/** Formats whose files are also stored with gzip. */
 const TEXTS: readonly ExportFormat[] = ['ndjson', 'csv'];
 
 /**
@@ -56,7 +54,6 @@ export async function makeExports(store: Store, folder: string): Promise<Made> {
   }
 }
 
-/** Returns undefined if there is nothing new to write. */
 async function writeFiles({ db, sql: client }: Connection, folder: string) {
   await db.execute(sql`begin isolation level repeatable read read only`);
   const { version, currency, now: createdAt, made } = await exportState(client);

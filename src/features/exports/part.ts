@@ -10,7 +10,6 @@ import { exportReader } from './stored-exports.ts';
 
 /** Connections of a reader for downloads. Other answers do not wait behind them. */
 const CONNECTIONS = 2;
-/** Milliseconds for the thread to end when the worker stops. */
 const END_WITHIN_MS = 3000;
 
 export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({

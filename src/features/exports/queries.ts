@@ -11,7 +11,6 @@ const FORMAT = 2;
 export interface ExportState {
   /** Names the state; null before the first region is read. */
   readonly version: string | null;
-  /** ISO 4217; null while it is unknown. */
   readonly currency: string | null;
   readonly now: string;
   readonly made: {
@@ -71,7 +70,6 @@ export async function newestExports(sql: Sql): Promise<StoredExport[]> {
     order by id`;
 }
 
-/** Reads a chunk of a file; undefined if it is not stored. */
 export async function exportChunk(sql: Sql, exportId: number, position: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ data: Buffer }[]>`
     select data from export_chunks where export_id = ${exportId} and position = ${position}`;

@@ -2,7 +2,6 @@ import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.
 import type { StoredExport } from './files.ts';
 import { exportChunk, newestExports } from './queries.ts';
 
-/** Milliseconds between two reads of the list of the newest files. */
 const LIST_MS = 1000;
 
 export type ExportReader = ReturnType<typeof exportReader>;
@@ -12,7 +11,6 @@ export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => numbe
   let newest: Promise<readonly StoredExport[]> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   return {
-    /** Returns all files of the newest version, in every coding; empty before the first version. */
     current(): Promise<readonly StoredExport[]> {
       if (newest && now() - readAt < LIST_MS) return newest;
       readAt = now();

@@ -24,13 +24,11 @@ export type Row = readonly (string | number | null)[];
 /** Writes one table into one file. It blocks, so it runs in a thread of its own. */
 export interface TableWriter {
   write(rows: readonly Row[]): void;
-  /** Ends the file. It is incomplete until then. */
   finish(): void;
 }
 
 interface Table {
   readonly columns: readonly Column[];
-  /** Names of the columns that identify a row. Rows are in their order. */
   readonly key: readonly string[];
   readonly from: string;
 }
@@ -109,7 +107,6 @@ export function statementOf(table: ExportTable): string {
   return `select ${[...columns, AVAILABLE].map(typed).join(', ')} from ${from} order by ${order.join(', ')}`;
 }
 
-/** Returns an expression whose value the driver turns into a string or a number. */
 function typed({ type, value }: Column): string {
   switch (type) {
     case 'int32':

@@ -26,12 +26,10 @@ import {
 const LISTS_AT_ONCE = 20;
 const CHANGES_PER_ROW = 500;
 
-/** Published lists of one kind, and what the feed stores of them. */
 interface Lists {
   readonly table: typeof regions | typeof organizations;
   readonly version: Column;
   readonly isListed: SQL;
-  /** Common table expressions: `shown` (list, key, hash, …), `stated` (the same of the feed) and `diff`. */
   readonly diff: SQL;
   /** Values for a row of changes, from `placed`. */
   readonly change: Partial<
@@ -42,7 +40,6 @@ interface Lists {
   readonly insert: SQL;
 }
 
-/** Returns the values of a list in the order of its keys. */
 const ofShown = (value: SQL) =>
   sql`coalesce(array_agg(${value} order by shown.key) filter (where shown.key is not null), '{}')`;
 

@@ -8,7 +8,6 @@ export interface Cursor {
 
 const LINEAGE_BYTES = 16;
 const POSITION_BYTES = 6;
-/** Bytes in front of the encrypted block. */
 const OPEN_BYTES = LINEAGE_BYTES + POSITION_BYTES - 16;
 
 /** Matches the text of a cursor: 22 bytes in base64url without padding. */
@@ -18,13 +17,7 @@ export function encodeCursor({ feed, position }: Cursor): string {
   return feed.encode(position);
 }
 
-/**
- * The feed of one database. It encodes and decodes cursors.
- *
- * A cursor is 22 bytes: the lineage, then the position. The last 16 bytes are one AES block. A client without the key can
- * neither read a position nor make a cursor. All readers give one place the same text
- * (docs/decisions/0051-the-feed-follows-versions-not-writers.md).
- */
+/** A cursor is 22 bytes: lineage and position. The last 16 are one AES block, so only the key makes or reads cursors. */
 export class Feed {
   readonly lineage: string;
   readonly #lineage: Buffer;
@@ -32,7 +25,6 @@ export class Feed {
   readonly #cipher: ReturnType<typeof createCipheriv>;
   readonly #decipher: ReturnType<typeof createDecipheriv>;
 
-  /** @param key the database's key of cursors, a UUID */
   constructor(lineage: string, key: string) {
     this.lineage = lineage;
     this.#lineage = bytesOf(lineage);

@@ -7,14 +7,12 @@ import type { Change, FeedScope } from './feed-reads.ts';
 import type { Follower } from './feed-tail.ts';
 import type { Batch } from './recent-changes.ts';
 
-/** Milliseconds until a client reconnects. */
 const RETRY_MS = 2000;
 /** Milliseconds within which a stream sends a change or a heartbeat. */
 const HEARTBEAT_MS = 15_000;
 /** Most bytes that wait for one client. Clients share them: bytes for many clients are in memory once. */
 const WAITING_AT_MOST = 1_000_000;
 
-/** Returns the events of changes, each with its cursor as id. */
 function framesOf(changes: readonly Change[]): Buffer {
   return Buffer.from(
     changes.map(({ id, type, json }) => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`).join(''),
@@ -42,9 +40,7 @@ export interface EventStreamOptions {
   readonly scope: FeedScope;
   readonly start: Cursor;
   readonly token: TokenCheck;
-  /** Milliseconds after which a client that takes no byte is cut off. */
   readonly idleTimeoutMs: number;
-  /** Called when a slow client is cut off. */
   onCut(): void;
 }
 
@@ -131,7 +127,6 @@ export class EventStream implements Follower {
   }
 }
 
-/** The changes that end a wait. */
 export interface Found {
   readonly changes: readonly Change[];
   readonly next: Cursor;
@@ -146,7 +141,6 @@ export class WaitingRequest implements Follower {
   readonly #unwatch: () => void;
   readonly #answered = Promise.withResolvers<Found | 'invalid token' | undefined>();
 
-  /** @param until milliseconds since the epoch */
   constructor(scope: FeedScope, until: number, token: TokenCheck) {
     this.scope = scope;
     this.#until = until;
@@ -154,7 +148,6 @@ export class WaitingRequest implements Follower {
     this.#unwatch = token.watch((isKnown) => this.#answered.resolve(isKnown ? 'invalid token' : undefined));
   }
 
-  /** The first changes; undefined after the wait. */
   get answer(): Promise<Found | 'invalid token' | undefined> {
     return this.#answered.promise;
   }

@@ -13,9 +13,7 @@ import {
 
 /** The changes that a token may see. */
 export interface FeedScope {
-  /** Changes of the catalogue. */
   readonly machines: boolean;
-  /** The organization for changes of clusters; undefined for none. */
   readonly organizationId: number | undefined;
   /** Includes sold-out machines; false unless given. */
   readonly withSoldOut?: boolean;
@@ -23,23 +21,19 @@ export interface FeedScope {
 
 export interface Change {
   readonly position: number;
-  /** Its cursor. */
   readonly id: string;
   readonly type: string;
-  /** The whole change as JSON. */
   readonly json: string;
   /** True: for scopes with sold-out machines. False: for scopes without. Undefined: for all scopes. */
   readonly withSoldOut?: boolean;
 }
 
-/** Returns true for a change that a scope sees. */
 export const isFor = (change: Change, { withSoldOut = false }: FeedScope): boolean =>
   change.withSoldOut === undefined || change.withSoldOut === withSoldOut;
 
 export interface ChangesPage {
   readonly changes: readonly Change[];
   readonly next: Cursor;
-  /** True if there are changes behind `next`. */
   readonly more: boolean;
   readonly currency: string | undefined;
 }
@@ -63,22 +57,15 @@ export class CursorGone extends Error {
   }
 }
 
-/**
- * Seconds from a starting cursor to now. The client may list from a reader that lacks the newest version. Such a reader
- * gets the version within a second, or two if the cache is down.
- */
+/** Seconds from a starting cursor to now: a reader that lists everything may be two seconds behind. */
 const OVERLAP_S = 30;
 
-/**
- * Runs a read from Postgres, limited in number and time. Rejects with `Unavailable`. The primary answers if a replica's
- * result fails `check`. Without `check` the primary answers first.
- */
+/** Runs a read within limits. The primary answers if a replica's result fails `check`, and first without a `check`. */
 export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) => boolean) => Promise<T>;
 
 export class FeedReads {
   readonly #run: RunRead;
   readonly #newest: () => number;
-  /** The feed of the last read. */
   #feed: Feed | undefined;
   #beginning: Promise<Beginning> | undefined;
 
@@ -93,11 +80,7 @@ export class FeedReads {
     return this.#feed;
   }
 
-  /**
-   * Returns the place of a cursor. A cursor of an unknown feed causes a read: the database may have been replaced.
-   * @param text matches `CURSOR_TEXT`
-   * @throws CursorGone · Unavailable
-   */
+  /** A cursor of an unknown feed causes a read: the database may have been replaced. @throws CursorGone · Unavailable */
   async find(text: string): Promise<Cursor> {
     const known = this.#feed?.decode(text);
     if (known) return known;
@@ -125,10 +108,7 @@ export class FeedReads {
     };
   }
 
-  /**
-   * Reads changes of the catalogue behind a cursor, and in the same snapshot the organizations with cluster changes there.
-   * @throws CursorGone
-   */
+  /** Also returns the organizations with cluster changes in the same snapshot. @throws CursorGone */
   async catalogue(
     after: Cursor,
     limit: number,
@@ -205,10 +185,7 @@ function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: 
   };
 }
 
-/**
- * Returns the change for scopes without and with sold-out machines, or one change if both see the same. Returns none if its
- * machine or cluster is not shown any more: a later change states that.
- */
+/** Returns one change if all scopes see the same; none if its object is not shown any more: a later change states that. */
 function changesOf(feed: Feed, row: FeedRow): Change[] {
   const { position, at } = row;
   const id = feed.encode(position);
@@ -227,7 +204,6 @@ function changesOf(feed: Feed, row: FeedRow): Change[] {
   ];
 }
 
-/** The type of a change, and the members that describe its subject. */
 interface Seen {
   readonly type: string;
   readonly [member: string]: unknown;

@@ -24,21 +24,17 @@ export interface Follower {
   tick(now: number): void;
 }
 
-/** Most changes of one read. */
 const PAGE = 500;
 /** Milliseconds between two reads while the feed has followers. Messages of the cache cause earlier reads. */
 const POLL_MS = 1000;
 /** Followers are in groups. Within a second `tick` reaches one group after the other. */
 const GROUPS = 10;
-/** Followers that get a batch between two turns of the event loop. */
 const SERVED_AT_ONCE = 250;
 
 export interface FeedTailOptions {
   readonly run: RunRead;
-  /** Concurrent reads from Postgres. */
   readonly atOnce: number;
   readonly logger: Logger;
-  /** True while the position of each change arrives as a message. False unless given. */
   readonly isLinked?: () => boolean;
   readonly now?: () => number;
 }
@@ -52,9 +48,7 @@ export class FeedTail implements Disposable {
   readonly #followers: Set<Follower>[] = Array.from({ length: GROUPS }, () => new Set());
   readonly #logger: Logger;
   readonly #now: () => number;
-  /** All of it was delivered. Undefined without followers. */
   #recent: RecentChanges | undefined;
-  /** The newest position that a message named. */
   #newest = 0;
   #advancing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -73,7 +67,6 @@ export class FeedTail implements Disposable {
     this.#now = now;
   }
 
-  /** The number of followers. */
   get size(): number {
     return this.#count;
   }
@@ -85,17 +78,12 @@ export class FeedTail implements Disposable {
     if (this.#count > 0) void this.#advance();
   }
 
-  /** Ends all followers: the database was replaced. */
   reset(): void {
     this.#newest = 0;
     if (this.#recent) this.#lose();
   }
 
-  /**
-   * Returns where a follower starts, and the currency of prices there. It reads nothing if memory has the changes behind the
-   * cursor.
-   * @throws CursorGone · Unavailable
-   */
+  /** Reads nothing if memory has the changes behind the cursor. @throws CursorGone · Unavailable */
   async beginning(scope: FeedScope, cursor: string | undefined): Promise<Omit<Beginning, 'head'>> {
     if (cursor === undefined) return this.reads.beginning();
     const after = await this.reads.find(cursor);
@@ -206,7 +194,6 @@ export class FeedTail implements Disposable {
     }
   }
 
-  /** Reads and delivers one page. Returns true if there are more changes. */
   async #step(recent: RecentChanges): Promise<boolean> {
     const { at } = recent;
     const catalogue = await this.reads.catalogue(at, PAGE);
@@ -230,7 +217,6 @@ export class FeedTail implements Disposable {
     return more;
   }
 
-  /** Returns the organizations that have followers. */
   #served(organizations: ReadonlySet<number>): number[] {
     if (organizations.size === 0) return [];
     const served = new Set<number>();

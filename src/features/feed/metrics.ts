@@ -1,7 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { FeedTail } from './feed-tail.ts';
 
-/** Adds the series of `/v1/changes` to a registry. */
 export function addStreamSeries(registry: Registry, streams: Pick<FeedTail, 'size' | 'counts'>): void {
   const registers = [registry];
   new Gauge({

@@ -13,7 +13,6 @@ import { Problem } from '../../http/protocol/problem.ts';
 import { CURSOR_TEXT, type Cursor, encodeCursor, Feed } from './cursor.ts';
 import { changesSchema } from './schema.ts';
 
-/** For the examples. */
 const CURSOR: Cursor = {
   feed: new Feed('7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', 'd0c5f1a2-6b7e-4c38-9d1f-2e4a6b8c0f13'),
   position: 4711,

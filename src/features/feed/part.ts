@@ -4,7 +4,6 @@ import { FeedTail } from './feed-tail.ts';
 import { addStreamSeries } from './metrics.ts';
 import { feedApi } from './routes.ts';
 
-/** Serves the feed from its end in memory, which each publication moves on. */
 export function readFeed({
   config: { settings },
   logger,

@@ -42,7 +42,6 @@ export interface FeedPage {
   readonly rows: readonly FeedRow[];
   /** Organizations with cluster changes behind `after`, up to the head. Empty unless requested. */
   readonly organizations: readonly number[];
-  /** Where the next page begins: behind the last row, or behind all changes. */
   readonly next: number;
   readonly more: boolean;
 }
@@ -54,7 +53,6 @@ export interface FeedQuestion {
   /** Changes up to this position; all of them unless given. */
   readonly upTo?: number;
   readonly limit: number;
-  /** True to read, in the same snapshot, the organizations with cluster changes behind `after`. */
   readonly withOrganizations?: boolean;
 }
 
@@ -65,10 +63,7 @@ type PageRow = FeedHead &
     readonly organizations: readonly number[] | null;
   };
 
-/**
- * Returns where a client starts before it reads the lists: a little before now, because a list that it reads may be older.
- * @param seconds how much older a list may be
- */
+/** @param seconds how much older than now a list may be that a client reads */
 export async function readFeedStart(sql: Sql, seconds: number): Promise<FeedHead & { start: number }> {
   const rows = await sql<(FeedHead & { start: number })[]>`
     select ${columnsOfHead(sql)},
@@ -121,10 +116,7 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
   return { head, rows, organizations, next, more };
 }
 
-/**
- * Both tables have one row. PostgreSQL expects thousands of rows in a table without statistics, and millions in a join of
- * two. The limits state the number.
- */
+/** The limits state that both tables have one row: without statistics, PostgreSQL expects thousands. */
 const placeOfFeed = (sql: Sql) =>
   sql`(select * from feed_head limit 1) h cross join (select * from lineage limit 1) l`;
 

@@ -24,7 +24,6 @@ const NOTHING = new Batch([]);
 
 /** The end of the feed in memory, for clients that start a little before the end. */
 export class RecentChanges {
-  /** Every change behind this position is here. */
   #since: number;
   #at: Cursor;
   #currency: string | undefined;
@@ -34,7 +33,6 @@ export class RecentChanges {
   /** The newest batch for clients that return, by `withSoldOut`: many of them return to the same position. */
   readonly #missed = new Map<boolean, Batch>();
 
-  /** @param from no change behind it is here yet */
   constructor(from: Cursor, currency: string | undefined) {
     this.#since = from.position;
     this.#at = from;
@@ -49,7 +47,6 @@ export class RecentChanges {
     return this.#currency;
   }
 
-  /** Returns true if memory has every change behind the cursor. */
   reaches({ feed, position }: Cursor): boolean {
     return feed.lineage === this.#at.feed.lineage && position >= this.#since;
   }

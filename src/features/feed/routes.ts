@@ -109,7 +109,6 @@ class ChangesRoute {
     return reply;
   }
 
-  /** Sends the changes behind a cursor, or waits for the first ones. @param wait in seconds */
   async #sendChanges(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -232,7 +231,6 @@ function scopeOf({ scopes, organizationId }: Grant): FeedScope {
   };
 }
 
-/** Returns the first `limit` changes of those found. */
 function cut(found: Found, limit: number, { currency }: ChangesPage): ChangesPage {
   const { changes, next } = found;
   const last = changes[limit - 1];

@@ -23,7 +23,6 @@ export interface RoleRule {
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Returns the highest role that a person's groups give; undefined without one. */
 export function roleByClaims(
   claims: Claims,
   { rolesClaim, roles }: Pick<OidcSettings, 'rolesClaim' | 'roles'>,

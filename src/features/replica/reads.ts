@@ -16,17 +16,14 @@ import { type ReplicaState, readReplicaState } from './state.ts';
 export const FENCED_BECAUSE = ['older', 'unknown', 'behind', 'away'] as const;
 type FencedBecause = (typeof FENCED_BECAUSE)[number];
 
-/** Milliseconds for which the lag of the last read is reported. */
 const LAG_RECENT_MS = 60_000;
 
 export interface ReplicaReadsOptions {
   readonly replica: PostgresReads;
-  /** With its own limit of concurrent reads. */
   readonly primary: PostgresReads;
   readonly now?: () => number;
 }
 
-/** A result of the replica, and the replica's state before the read. */
 interface OfReplica<T> {
   readonly result: T;
   readonly state: ReplicaState;
@@ -104,12 +101,10 @@ export class ReplicaReads implements Reads {
     }
   }
 
-  /** Ignores a replica in another lineage from now on. */
   follow(lineage: string): void {
     this.#lineage = lineage;
   }
 
-  /** `lagSeconds` is undefined without a recent read. */
   get counts() {
     const isRecent = this.#lag !== undefined && this.#now() - this.#lag.readAt < LAG_RECENT_MS;
     return { lagSeconds: isRecent ? this.#lag?.seconds : undefined, fenced: this.#fenced };

@@ -10,7 +10,6 @@ import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
 import type { ReplicaReads } from './reads.ts';
 
-/** Most documents whose newest version is remembered. */
 const REMEMBERED = 50_000;
 
 /**
@@ -23,11 +22,9 @@ const REMEMBERED = 50_000;
 export class ReplicaTier implements DocumentTier {
   readonly #primary: PostgresTier;
   readonly #reads: ReplicaReads;
-  /** Id → the newest version that was given or received in a message. */
   readonly #newest = new Map<string, number>();
   #hasForgotten = false;
 
-  /** @param primary reads from the primary alone */
   constructor(primary: PostgresTier, reads: ReplicaReads) {
     this.#primary = primary;
     this.#reads = reads;
@@ -97,7 +94,6 @@ export class ReplicaTier implements DocumentTier {
   }
 }
 
-/** Returns the reads and a tier on them. */
 export function replicaOf(reads: ReplicaReads): Replica {
   return {
     reads,

@@ -18,7 +18,6 @@ export interface RegionUpdate extends IndexedRegion {
 /** All names in lower case in one text, each behind a line feed. */
 export interface NameText {
   readonly text: string;
-  /** By type: where its name starts. */
   readonly starts: Uint32Array;
 }
 
@@ -29,7 +28,6 @@ export interface CatalogueIndex {
   readonly kindOf: Uint32Array;
   readonly names: NameText;
   readonly regions: readonly IndexedRegion[];
-  /** By id: its place in `regions`. */
   readonly regionOf: ReadonlyMap<number, number>;
   /** A hash of the content, the same in every process. */
   readonly version: string;
@@ -61,7 +59,6 @@ export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: 
   );
 }
 
-/** Machines whose types are looked up between two turns. */
 const MACHINES_PER_TURN = 512;
 
 /** Returns an index with new versions of these regions. The earlier index does not change. */

@@ -1,7 +1,6 @@
 /** The kinds and names of machines by number. Numbers are only added, so rows of an earlier index stay valid. */
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 
-/** Bytes of a gigabyte in the unit of a machine's memory. */
 export const GIGABYTE: Readonly<Record<MachineKind['ramUnit'], number>> = {
   Binary: 2 ** 30,
   Decimal: 10 ** 9,
@@ -17,11 +16,9 @@ export interface ProviderKind {
 /** A machine type is a name of one kind. A provider sells it in several regions, at several prices. */
 export class Dictionary {
   readonly kinds: ProviderKind[] = [];
-  /** By type. */
   readonly names: string[] = [];
   readonly kindOf: number[] = [];
   readonly #kinds = new Map<string, number>();
-  /** By kind: its types by name. */
   readonly #types: Map<string, number>[] = [];
 
   kind(providerId: number, facts: MachineKind): number {

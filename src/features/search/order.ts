@@ -5,7 +5,6 @@ import type { Sort } from './question.ts';
 export interface Keyed {
   readonly prices: Float64Array;
   readonly types: Uint32Array;
-  /** By type. */
   readonly kindOf: Uint32Array;
   readonly kinds: readonly ProviderKind[];
 }

@@ -58,7 +58,6 @@ export async function mergeRegions(
 ) {
   let index = before;
   let ofDisk = false;
-  // Set if nothing confirms a document: it is from disk, or from a cache that no publisher reaches.
   let knownSince: number | undefined;
   /** Source of a region → the time of the region's document. */
   const read = new Map<string, string>();

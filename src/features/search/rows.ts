@@ -21,7 +21,6 @@ export interface Spans {
 
 /** The sort keys other than price. Rows themselves are in the order of price. */
 export const SORTED_BY = ['price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
-/** Row numbers by rising key, then by row. */
 export type Orders = Readonly<Record<(typeof SORTED_BY)[number], Uint32Array>>;
 
 export interface Rows extends Columns {
@@ -69,7 +68,6 @@ export const NO_ROWS: Rows = {
 export interface Change {
   /** The rows of the changed regions: one region after the other, each in the order of price and id. */
   readonly incoming: Columns;
-  /** By region: 1 if its earlier rows are removed. */
   readonly isChanged: Uint8Array;
   readonly kindOf: Uint32Array;
   readonly kinds: readonly ProviderKind[];
@@ -89,7 +87,6 @@ export function* mergeRows(
   const count = left + sorted.length;
   const columns = emptyColumns(count);
   const [ofType, ofRegion] = [spans(kindOf.length), spans(isChanged.length)];
-  /** By earlier row: its new row. */
   const moved = new Uint32Array(before.count).fill(NO_ROW);
   const added = new Uint32Array(sorted.length);
   let [old, next] = [0, 0];
@@ -139,7 +136,6 @@ interface Moves {
   readonly key: (row: number) => number;
 }
 
-/** Returns the order without removed rows, and with added rows in their places. */
 function* mergeOrder(before: Uint32Array, { moved, added, key }: Moves): Generator<void, Uint32Array> {
   const remaining = new Uint32Array(before.length);
   let count = 0;

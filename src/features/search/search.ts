@@ -12,7 +12,6 @@ export interface SearchResult {
   readonly tested: number;
 }
 
-/** @param limit most machines of the answer, 1 or more */
 export function search(
   index: CatalogueIndex,
   filters: Filters,
@@ -102,7 +101,6 @@ function nextFitting(
   return stop;
 }
 
-/** Returns the places with the key of a position, and the first of them behind the position. */
 function runOf({ prices, ids, count }: Rows, { from, to, rowAt, key }: Places, after: Position) {
   const isAfter = (row: number) =>
     (prices[row] as number) > after.price || (prices[row] === after.price && (ids[row] as number) > after.id);
@@ -112,7 +110,6 @@ function runOf({ prices, ids, count }: Rows, { from, to, rowAt, key }: Places, a
   return { start, end, next: firstWhere(start, end, (place) => rowAt(place) >= rowAfter) };
 }
 
-/** Returns the first place with the key of this one. Most keys have few rows, so the first steps are short. */
 function runStart({ from, rowAt, key }: Places, place: number): number {
   const runKey = key(rowAt(place));
   let step = 1;

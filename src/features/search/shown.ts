@@ -16,7 +16,6 @@ interface Row {
 
 type Fields<Field extends MachineField> = { readonly [K in Field]-?: (row: Row) => MachineFactsDocument[K] };
 
-/** In the order of the answer. */
 const FIELDS: Fields<MachineField> = {
   id: ({ id }) => id,
   name: ({ name }) => name,
@@ -36,7 +35,6 @@ const FIELDS: Fields<MachineField> = {
 
 export const MACHINE_FIELDS = Object.keys(FIELDS) as MachineField[];
 
-/** @param fields of the answer; all unless given */
 export function machineOfRow(
   { rows, dictionary, kindOf, regions }: CatalogueIndex,
   row: number,

@@ -39,7 +39,6 @@ export interface MadeToken {
   /** Null for a token without a name. */
   readonly name: string | null;
   readonly scopes: readonly string[];
-  /** RFC 3339; null for a token that does not expire. */
   readonly expiresAt: string | null;
   /** The rotated token, and its expiry; null if it is revoked. */
   readonly old?: { readonly id: number; readonly expiresAt: string | null };

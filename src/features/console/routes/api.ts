@@ -56,13 +56,11 @@ export interface Freshness {
 
 export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   readonly configured: boolean;
-  /** Five cron fields, UTC; null for a source that is not configured. */
   readonly schedule: string | null;
   readonly nextSlot: string | null;
   /** The most urgent problem, or another state. `running` is a first run; `not-needed` are rates that no price needs. */
   readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'not-needed' | 'ok';
   readonly runs: readonly StripRun[];
-  /** The start of the last run that stored a change. */
   readonly changedAt: string | null;
 }
 
@@ -70,7 +68,6 @@ export interface QueueDepth {
   readonly name: string;
   readonly waiting: number;
   readonly active: number;
-  /** Jobs that wait for a time, e.g. for a retry. */
   readonly delayed: number;
   readonly failed: number;
 }
@@ -91,9 +88,7 @@ export interface SourceAnswer {
   readonly source: ShownSource;
   readonly problems: readonly Problem[];
   readonly regions: readonly ShownRegion[];
-  /** E.g. `every hour at minute 17 UTC`; null for a source that is not configured. */
   readonly scheduleInWords: string | null;
-  /** Empty for a source that is not configured or is disabled. */
   readonly nextSlots: readonly string[];
   readonly canRun: boolean;
 }
@@ -166,7 +161,6 @@ export interface HeldChanges {
   readonly totals: Readonly<Record<string, number>>;
   /** Changed machines that readers do not see; 0 for clusters. */
   readonly unseen: number;
-  /** Rows that match the search. `rows` are one page of them, the worst first. */
   readonly total: number;
   readonly rows: readonly HeldRow[];
   /** A kind of change has more rows than can be searched. Those that change least are left out. */
@@ -229,7 +223,6 @@ export interface ChartsAnswer {
   /** Durations of runs that read their source (seconds); null for a step without one. */
   readonly seconds: Readonly<Record<'median' | 'longest', readonly (number | null)[]>>;
   readonly rows: Readonly<Record<'added' | 'changed' | 'retired', readonly number[]>>;
-  /** Null if the queues' Redis does not answer. */
   readonly jobs: JobLines | null;
   readonly publication: {
     readonly documents: number;

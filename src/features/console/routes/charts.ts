@@ -9,7 +9,6 @@ import { shared } from './shared.ts';
 
 const STEPS = 48;
 const STEP_S = 1800;
-/** Cache time of the charts (ms). */
 const CHARTS_MS = 2000;
 
 export function addCharts(api: FastifyInstance, { sql, queues, openAlerts }: ConsoleContext): void {

@@ -109,7 +109,6 @@ function waiting(batch: BatchRecord): BatchRecord {
 const overtaken = () =>
   new Conflict('nothing has changed: a run has begun, or another operator has decided; reload this page');
 
-/** Returns one page of a batch's changes. Parameters: `q`, `change`, `limit`, `offset`. */
 export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
   const search = textOf(query, 'q')?.toLowerCase();
   const change = choiceOf(query, 'change', KINDS);

@@ -1,4 +1,3 @@
-/** The routes of organizations and their people. Only admins may change them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow } from '../../../app/actions/publish.ts';
 import { administration } from '../../../db/administration.ts';

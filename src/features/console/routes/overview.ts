@@ -22,7 +22,6 @@ export interface Stored {
   readonly strips: readonly SourceStrip[];
   readonly pending: readonly BatchRecord[];
   readonly acknowledged: readonly AcknowledgedAlert[];
-  /** Why sources publish nothing: the most frequent reasons first. */
   readonly hidden: readonly HiddenReason[];
   /** False if a source of exchange rates fails and no price needs them. */
   readonly areRatesNeeded: boolean;
@@ -71,7 +70,6 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
   };
 }
 
-/** The kind of alert that opens about a problem. */
 const ALERTS: Readonly<Partial<Record<Problem['kind'], string>>> = {
   held: 'batch_held',
   failing: 'source_failing',

@@ -19,7 +19,6 @@ export const queueDepths = (queues: readonly Queue[]): Promise<QueueDepth[] | nu
 
 type CountedQueue = Pick<Queue, 'name' | 'getMetrics'>;
 
-/** Returns the jobs that ended in each step of time, by queue, from BullMQ's metrics. */
 export function jobCounts(
   queues: readonly CountedQueue[],
   window: Steps,

@@ -84,7 +84,6 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
   });
 }
 
-/** Returns the meaning of a reason; a reason of another release itself. */
 const meaningOf = (reason: string): string =>
   (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 

@@ -72,7 +72,6 @@ function scopesOf(body: unknown): readonly Scope[] {
   throw new BadRequest('scopes', `must be a list of one or more of ${SCOPES.join(', ')}, each once`);
 }
 
-/** Returns the time of `expires`; undefined for a token that does not expire. @throws BadRequest */
 function expiryOf(body: unknown, now: Date): Date | undefined {
   const text = fieldOf(body, 'expires');
   if (text === undefined) return undefined;

@@ -10,7 +10,6 @@ import type { Decider, OperatorSummary, Role } from '../../../domain/operator.ts
 import { endSessionsOf } from './sessions.ts';
 import { type IssuedToken, insertToken, recordToken, type TokenTerms } from './tokens.ts';
 
-/** The result of a change. `unchanged` adds no row to the audit log. */
 export type OperatorChange = 'changed' | 'unchanged' | 'unknown';
 
 export async function createOperator(
@@ -130,7 +129,6 @@ async function change(
   });
 }
 
-/** Returns all operators by name. */
 export async function listOperators(db: Database): Promise<OperatorSummary[]> {
   const { id, name, role, oidcSubject, awaitsOidc, verifiedAddress, createdAt, disabledAt } = operators;
   // In the outermost expression, Drizzle omits the table of a column.

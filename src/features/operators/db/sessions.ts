@@ -6,14 +6,11 @@ import { tokenState } from '../../../db/tokens.ts';
 import { bytesOf } from './tokens.ts';
 
 export interface NewSession {
-  /** SHA-256 of the cookie, in hexadecimal. */
   readonly key: string;
   readonly operatorId: number;
-  /** The token of the sign-in; null for OpenID Connect. */
   readonly tokenId: number | null;
 }
 
-/** Stores a session. Deletes rows that began before `expired`. */
 export async function beginSession(
   db: Database,
   { key, ...session }: NewSession,

@@ -10,9 +10,7 @@ import type { Decider } from '../../../domain/operator.ts';
 import { newToken } from '../../../domain/token.ts';
 
 export interface TokenTerms {
-  /** The program that uses it; null for a token without a name. */
   readonly name: string | null;
-  /** RFC 3339; null for a token without an expiry. */
   readonly expiresAt: string | null;
 }
 
@@ -136,7 +134,6 @@ export async function findTokens(db: Database, keys: readonly string[]) {
       state: sql<
         'good' | 'expired' | 'revoked' | 'disabled'
       >`case when ${operators.disabledAt} is null then ${tokenState(operatorTokens)} else 'disabled' end`,
-      /** True if the stored last use is older than a minute. */
       isUseStale: sql<boolean>`coalesce(${lastUsedAt} < now() - interval '1 minute', true)`,
     })
     .from(operatorTokens)

@@ -23,7 +23,6 @@ export class IssuerAway extends Error {}
 export class SignInRefused extends Error {}
 
 const TIMEOUT_S = 10;
-/** Cache time of the issuer's metadata (ms). */
 const METADATA_MS = 3_600_000;
 
 export function openOidc(settings: OidcSettings, callback: string, now: () => number) {

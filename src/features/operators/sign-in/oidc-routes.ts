@@ -25,10 +25,7 @@ export interface OidcRoutes {
   readonly now: () => number;
 }
 
-/**
- * The cookie of a sign-in under way. Any process can finish it. It needs no signature: the issuer checks the verifier, and
- * state and nonce must match the issuer's answer. `since` is in seconds.
- */
+/** The issuer checks the verifier; state and nonce must match its answer: no signature is needed. `since` in seconds. */
 const FLOW_COOKIE = z.object({
   state: z.string(),
   nonce: z.string(),
@@ -62,7 +59,6 @@ export function addOidcRoutes(
   const seconds = () => Math.floor(now() / 1000);
   let running = 0;
 
-  /** Answers with the login page and the problem if the work fails. */
   const orProblem = async (
     { ip }: FastifyRequest,
     reply: FastifyReply,

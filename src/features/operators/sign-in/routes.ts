@@ -12,7 +12,6 @@ import type { Sessions } from './sessions.ts';
 import type { CheckToken } from './tokens.ts';
 
 export const LOGIN = '/login';
-/** Bytes of a token and a path. */
 const BODY_LIMIT = 16_384;
 
 export interface SignInRoutes extends Gate {
@@ -38,7 +37,6 @@ export function addSignInRoutes(
     (_, body, done) => done(null, Object.fromEntries(new URLSearchParams(body))),
   );
 
-  /** Begins a session. @returns the problem; undefined after a sign-in */
   const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> => {
     const wait = refusals.wait(request.ip);
     if (wait) {

@@ -11,7 +11,6 @@ const LIFETIME = 43_200;
 
 /** The cookies of earlier releases, which run at the same time during an upgrade, have other names. */
 const COOKIE = 'fleetbook-operator';
-/** A use is stored if the last stored use is older than this. */
 const SEEN_EVERY_MS = 60_000;
 
 export function openSessions(db: Database, now: () => number) {
@@ -27,7 +26,6 @@ export function openSessions(db: Database, now: () => number) {
       await beginSession(db, { key: hashToken(id), operatorId, tokenId }, ago(0), ago(LIFETIME));
       reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
     },
-    /** Returns the request's session; undefined without a live one. Stores the use. */
     async find(request: FastifyRequest) {
       const key = keyOf(request);
       if (key === undefined) return undefined;
