@@ -1,3 +1,4 @@
+import { shared } from '../../ops/shared.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
 import type { StoredExport } from './files.ts';
 import { exportChunk, newestExports } from './queries.ts';
@@ -8,19 +9,10 @@ export type ExportReader = ReturnType<typeof exportReader>;
 
 /** Reads stored files in chunks: no file is ever in memory as a whole. Its methods may reject with `Unavailable`. */
 export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => number) {
-  let newest: Promise<readonly StoredExport[]> | undefined;
-  let readAt = Number.NEGATIVE_INFINITY;
+  const current: () => Promise<StoredExport[]> = shared(() => reads.run(newestExports), LIST_MS, now);
   return {
-    current(): Promise<readonly StoredExport[]> {
-      if (newest && now() - readAt < LIST_MS) return newest;
-      readAt = now();
-      const reading = reads.run(newestExports);
-      newest = reading;
-      reading.catch(() => {
-        if (newest === reading) newest = undefined;
-      });
-      return reading;
-    },
+    /** Returns all files of the newest version, in every coding; empty before the first version. */
+    current,
 
     /** @throws Error if the file is no longer stored: the earlier chunks are only a part of it */
     async *read(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shared } from '../../../src/features/console/routes/shared.ts';
+import { shared } from '../../../src/ops/shared.ts';
 
 describe('a shared read', () => {
   const reads: PromiseWithResolvers<number>[] = [];

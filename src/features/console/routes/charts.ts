@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { pendingBacklog } from '../../../db/held-batches.ts';
 import { type RunStep, runSteps, type Steps } from '../../../db/runs/records.ts';
 import { dirtyDocumentCounts } from '../../../db/versions.ts';
+import { shared } from '../../../ops/shared.ts';
 import type { ChartsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { jobCounts } from './queues.ts';
-import { shared } from './shared.ts';
 
 const STEPS = 48;
 const STEP_S = 1800;

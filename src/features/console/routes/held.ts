@@ -3,6 +3,7 @@ import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../a
 import { heldDocument } from '../../../app/actions/held-document.ts';
 import type { SourceConfig } from '../../../config/config.ts';
 import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held-batches.ts';
+import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   Conflict,
@@ -14,9 +15,9 @@ import {
   textOf,
   windowOf,
 } from '../../../ops/parameters.ts';
+import { type Shared, shared } from '../../../ops/shared.ts';
 import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
 import type { ConsoleContext } from './context.ts';
-import { type Shared, shared } from './shared.ts';
 
 const LISTED = 200;
 /** Rows of each kind of change that an operator can search. A batch may have millions. */
@@ -48,11 +49,23 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
     if (!batch) throw new NotFound(`there is no batch ${id}; a younger batch may have replaced it`);
     return batch;
   };
-  const afterDecision = async (answer: Decided): Promise<Decided> => {
-    compared = undefined;
-    await changed();
-    return answer;
-  };
+  /** Adds a route that decides a batch. @param decide returns undefined if another decision or a run came first */
+  const addDecision = (
+    name: string,
+    decide: (batch: BatchRecord, decider: Decider) => Promise<Omit<Decided, 'batch'> | undefined>,
+  ) =>
+    api.post(`/held/:batch/${name}`, async (request): Promise<Decided> => {
+      const decider = deciderOf(request, reasonOf(request.body));
+      const batch = await known(request);
+      const decided = await decide(batch, decider);
+      if (!decided)
+        throw new Conflict(
+          'nothing has changed: a run has begun, or another operator has decided; reload this page',
+        );
+      compared = undefined;
+      await changed();
+      return { batch: batch.id, ...decided };
+    });
 
   api.get('/held', () => batchRecords(sql, LISTED));
   api.get('/held/:batch', async (request): Promise<ShownBatch> => {
@@ -75,29 +88,21 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
     if (source.kind !== 'catalogue') throw new Conflict(`${source.id} is no catalogue any more`);
     return heldDocument(openWriter().store, source, preview, row);
   });
-  api.post('/held/:batch/approve', async (request) => {
-    const decider = deciderOf(request, reasonOf(request.body));
-    const batch = waiting(await known(request));
-    const stored = await approveBatch(config, openWriter(), sourceOf(batch), batch.id, decider);
-    if (!stored) throw overtaken();
-    return afterDecision({ batch: batch.id, decision: 'approved', ...stored });
+  addDecision('approve', async (batch, decider) => {
+    const stored = await approveBatch(config, openWriter(), sourceOf(waiting(batch)), batch.id, decider);
+    return stored && { decision: 'approved', ...stored };
   });
-  api.post('/held/:batch/reject', async (request) => {
-    const decider = deciderOf(request, reasonOf(request.body));
-    const batch = waiting(await known(request));
-    if (!(await rejectBatch(openWriter().store, batch.id, decider))) throw overtaken();
-    return afterDecision({ batch: batch.id, decision: 'rejected', counts: null, published: null });
+  addDecision('reject', async (batch, decider) => {
+    const isDone = await rejectBatch(openWriter().store, waiting(batch).id, decider);
+    return isDone ? { decision: 'rejected', counts: null, published: null } : undefined;
   });
-  api.post('/held/:batch/undo', async (request) => {
-    const decider = deciderOf(request, reasonOf(request.body));
-    const batch = await known(request);
+  addDecision('undo', async (batch, decider) => {
     if (!batch.reversible)
       throw new Conflict(
         'this decision cannot be undone: a later run has stored or held a batch, or there is no decision',
       );
     const undone = await undoDecision(config, openWriter(), batch, () => sourceOf(batch), decider);
-    if (!undone) throw overtaken();
-    return afterDecision({ batch: batch.id, decision: 'undone', published: null, ...undone });
+    return undone && { decision: 'undone', published: null, ...undone };
   });
 }
 
@@ -105,9 +110,6 @@ function waiting(batch: BatchRecord): BatchRecord {
   if (batch.status === 'pending') return batch;
   throw new Conflict(`nothing has changed: batch ${batch.id} is ${batch.status} already; reload this page`);
 }
-
-const overtaken = () =>
-  new Conflict('nothing has changed: a run has begun, or another operator has decided; reload this page');
 
 export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
   const search = textOf(query, 'q')?.toLowerCase();

@@ -5,6 +5,7 @@ import { sourceSettings } from '../../../config/source-settings.ts';
 import { enableSource } from '../../../db/sync/disabled.ts';
 import { cancelRun } from '../../../db/sync/live-runs.ts';
 import { previewRetirement, type Retirement } from '../../../db/sync/retire.ts';
+import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import { anyFieldOf, BadRequest, Conflict, NotFound, reasonOf } from '../../../ops/parameters.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
@@ -22,45 +23,42 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
     return found;
   };
 
+  /** Adds a route that changes a source, and notifies open pages. */
+  const addAction = <T>(name: string, change: (id: string, decider: Decider, body: unknown) => Promise<T>) =>
+    api.post(`/sources/:id/${name}`, async (request) => {
+      const done = await change(idOf(request), deciderOf(request, reasonOf(request.body)), request.body);
+      await changed();
+      return done;
+    });
+
   api.get('/sources/:id/settings', (request): readonly ShownSetting[] => {
     const source = named.find(({ id }) => id === idOf(request));
     return source ? sourceSettings(source, settings, env) : [];
   });
-  api.post('/sources/:id/disable', async (request): Promise<Switched> => {
-    const id = idOf(request);
-    const decider = deciderOf(request, reasonOf(request.body));
+  addAction('disable', async (id, decider): Promise<Switched> => {
     const done = await disableSource(openWriter().store.db, config.sources, id, decider);
     if (done.outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
     if (done.outcome === 'already')
       throw new Conflict(`${id} was disabled already, by ${done.disabling.by}; reload this page`);
-    await changed();
     return { source: id, disabled: done.disabling };
   });
-  api.post('/sources/:id/enable', async (request): Promise<Switched> => {
-    const id = idOf(request);
-    const decider = deciderOf(request, reasonOf(request.body));
+  addAction('enable', async (id, decider): Promise<Switched> => {
     if (!(await enableSource(openWriter().store.db, id, decider)))
       throw new Conflict(`${id} is not disabled; reload this page`);
-    await changed();
     return { source: id, disabled: null };
   });
-  api.post('/sources/:id/cancel', async (request): Promise<CancelledRun> => {
-    const id = idOf(request);
-    const decider = deciderOf(request, reasonOf(request.body));
-    const run = anyFieldOf(request.body, 'run');
+  addAction('cancel', async (id, decider, body): Promise<CancelledRun> => {
+    const run = anyFieldOf(body, 'run');
     if (typeof run !== 'number' || !Number.isSafeInteger(run))
       throw new BadRequest('run', 'must be the number of the run');
     const { outcome } = await cancelRun(openWriter().store.db, id, run, decider);
     if (outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
     if (outcome === 'idle') throw new Conflict(`run ${run} of ${id} is not running; reload this page`);
-    await changed();
     return { source: id, run };
   });
   api.get('/sources/:id/retirement', (request): Promise<RetirementAnswer> => known(idOf(request)));
-  api.post('/sources/:id/retire', async (request): Promise<Retired> => {
-    const id = idOf(request);
-    const decider = deciderOf(request, reasonOf(request.body));
-    const { confirm } = request.body as { confirm?: unknown };
+  addAction('retire', async (id, decider, body): Promise<Retired> => {
+    const { confirm } = body as { confirm?: unknown };
     if (confirm !== id)
       throw new BadRequest('confirm', `must be the id of the source, ${JSON.stringify(id)}, to confirm`);
     if (configured.has(id)) {
@@ -71,7 +69,6 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
     await known(id);
     const done = await retireSource(openWriter(), id, decider);
     if (!done) throw new NotFound(`there is no source ${id} any more`);
-    await changed();
     return { source: id, places: done.gone.places, rates: done.gone.rates, published: done.published };
   });
 }

@@ -3,6 +3,7 @@
  * when this process starts.
  */
 import * as client from 'openid-client';
+import { shared } from '../../../ops/shared.ts';
 import { type Claims, type OidcSettings, verifiedAddress } from '../oidc.ts';
 
 export interface Flow {
@@ -26,18 +27,14 @@ const TIMEOUT_S = 10;
 const METADATA_MS = 3_600_000;
 
 export function openOidc(settings: OidcSettings, callback: string, now: () => number) {
-  let known: { readonly found: Promise<client.Configuration>; readonly until: number } | undefined;
+  const metadata = shared(() => discover(settings), METADATA_MS, now);
   /** Drops the issuer's metadata after a failure: the issuer may have new keys, which the next sign-in reads. */
   const orForget = <T>(answer: Promise<T>): Promise<T> =>
     understood(answer).catch((error: unknown) => {
-      known = undefined;
+      metadata.invalidate();
       throw error;
     });
-  const configuration = (): Promise<client.Configuration> => {
-    if (known === undefined || now() >= known.until)
-      known = { found: discover(settings), until: now() + METADATA_MS };
-    return orForget(known.found);
-  };
+  const configuration = () => orForget(metadata());
   return {
     /** Returns the issuer's sign-in address, and the secrets for the browser. @throws IssuerAway */
     async begin(): Promise<{ readonly url: URL; readonly flow: Flow }> {
