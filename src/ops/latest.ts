@@ -1,22 +1,18 @@
 /** Reads other servers for a scrape: once for all metrics, and with a timeout. */
-import type { Registry } from 'prom-client';
-import { Gauge } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import { withTimeout } from '../domain/timeout.ts';
 
 export const WAIT_MS = 1500;
 
-export interface Latest<T> {
-  /** Returns the current value; without an answer in time, the last one. It never fails. */
-  get(): Promise<T>;
-  readonly isAnswered: boolean;
-}
+export type Latest<T> = ReturnType<typeof latest<T>>;
 
 /** Shares one read between all callers, also later ones while it hangs. @param initial the value before the first answer */
-export function latest<T>(read: () => Promise<T>, initial: T, waitMs = WAIT_MS): Latest<T> {
+export function latest<T>(read: () => Promise<T>, initial: T, waitMs = WAIT_MS) {
   let last = initial;
   let isAnswered = false;
   let reading: Promise<void> | undefined;
 
+  /** Returns the current value; without an answer in time, the last one. It never fails. */
   async function get(): Promise<T> {
     reading ??= read()
       .then((value) => {

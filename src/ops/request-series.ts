@@ -1,10 +1,4 @@
-import {
-  Counter,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValueWithName,
-  type Registry,
-} from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import {
   BOUNDS,
   type Durations,
@@ -13,7 +7,8 @@ import {
   type RouteCounts,
 } from './request-counts.ts';
 
-export function addRequestSeries(registry: Registry, { routes, tiers }: RequestCounts): void {
+export function addRequestSeries(registry: Registry, requests: RequestCounts): void {
+  const { routes, tiers } = requests;
   const registers = [registry];
   new Counter({
     name: 'fleetbook_http_requests_total',
@@ -29,8 +24,16 @@ export function addRequestSeries(registry: Registry, { routes, tiers }: RequestC
           });
     },
   });
-  new DurationHistogram(routes, ORDINARY, registry);
-  new DurationHistogram(routes, LASTING, registry);
+  addDurations(registry, requests, ({ durations }) => durations, {
+    name: 'fleetbook_http_request_duration_seconds',
+    help: 'Time from the header fields of a request to the end of its answer, without streams, downloads and requests that waited',
+    buckets: BOUNDS,
+  });
+  addDurations(registry, requests, ({ lasting }) => lasting, {
+    name: 'fleetbook_http_lasting_request_duration_seconds',
+    help: 'The same for downloads and requests that waited for changes; for a stream, the time until it began',
+    buckets: LASTING_BOUNDS,
+  });
   new Counter({
     name: 'fleetbook_reads_total',
     help: 'Answers by tier',
@@ -43,47 +46,18 @@ export function addRequestSeries(registry: Registry, { routes, tiers }: RequestC
   });
 }
 
-type Values = MetricObjectWithValues<MetricValueWithName<'route' | 'le'>>;
-
-interface DurationSeries {
-  readonly name: string;
-  readonly help: string;
-  readonly bounds: number[];
-  of(route: RouteCounts): Durations | undefined;
-}
-
-const ORDINARY: DurationSeries = {
-  name: 'fleetbook_http_request_duration_seconds',
-  help: 'Time from the header fields of a request to the end of its answer, without streams, downloads and requests that waited',
-  bounds: BOUNDS,
-  of: ({ durations }) => durations,
-};
-
-const LASTING: DurationSeries = {
-  name: 'fleetbook_http_lasting_request_duration_seconds',
-  help: 'The same for downloads and requests that waited for changes; for a stream, the time until it began',
-  bounds: LASTING_BOUNDS,
-  of: ({ lasting }) => lasting,
-};
-
-/** A histogram that reads counts and gets no observations. */
-class DurationHistogram extends Histogram<'route'> {
-  readonly #routes: ReadonlyMap<string, RouteCounts>;
-  readonly #series: DurationSeries;
-  readonly #empty: Histogram<'route'>;
-
-  constructor(routes: ReadonlyMap<string, RouteCounts>, series: DurationSeries, registry: Registry) {
-    const { name, help, bounds: buckets } = series;
-    const described = { name, help, buckets, labelNames: ['route'] as const };
-    super({ ...described, registers: [registry] });
-    this.#empty = new Histogram<'route'>({ ...described, registers: [] });
-    this.#routes = routes;
-    this.#series = series;
-  }
-
-  override async get(): Promise<Values> {
-    const { name, bounds, of } = this.#series;
-    const values = [...this.#routes].flatMap(([route, counts]) => {
+/** Adds a histogram that reads counts and gets no observations. */
+function addDurations(
+  registry: Registry,
+  { routes }: RequestCounts,
+  of: (route: RouteCounts) => Durations | undefined,
+  described: { readonly name: string; readonly help: string; readonly buckets: number[] },
+): void {
+  const { name, buckets: bounds } = described;
+  const histogram = new Histogram({ ...described, labelNames: ['route'], registers: [registry] });
+  const empty = new Histogram({ ...described, labelNames: ['route'], registers: [] });
+  const get = async () => {
+    const values = [...routes].flatMap(([route, counts]) => {
       const durations = of(counts);
       if (!durations) return [];
       let count = 0;
@@ -97,11 +71,8 @@ class DurationHistogram extends Histogram<'route'> {
         { metricName: `${name}_count`, labels: { route }, value: count },
       ];
     });
-    return { ...(await this.#empty.get()), values };
-  }
-
-  /** The library calls this name when it writes text. */
-  getForPromString(): Promise<Values> {
-    return this.get();
-  }
+    return { ...(await empty.get()), values };
+  };
+  // The library calls the second name when it writes text.
+  Object.assign(histogram, { get, getForPromString: get });
 }

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { ApiFeature } from '../../http/app.ts';
+import { named } from '../../http/openapi-schemas.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { Places } from '../../http/places.ts';
 import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
 import { availableParameter, parameter } from '../../http/protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../../http/protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../../http/protocol/range.ts';
-import { documented } from '../../http/schemas.ts';
+import { count, documented, instant, text } from '../../http/schemas.ts';
 import {
   type StreamAnswer,
   type StreamOperation,
@@ -23,8 +24,20 @@ import {
   type StoredExport,
   storedName,
 } from './files.ts';
-import { exportSchema, type ListedExport } from './schema.ts';
 import type { ExportReader } from './stored-exports.ts';
+
+const exportSchema = named(
+  'Export',
+  z.strictObject({
+    file: text('Its name, for `/v1/exports/{file}`'),
+    version: text('Names the state of the catalogue; the same for all files'),
+    bytes: count('Bytes of the file before compression'),
+    rows: count('Number of machines or prices'),
+    created_at: instant('Time of this state of the catalogue'),
+    etag: text('Entity tag of the file before compression'),
+  }),
+);
+type ListedExport = z.output<typeof exportSchema>;
 
 const EXAMPLE: ListedExport = {
   file: 'machines.parquet',

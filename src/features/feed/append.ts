@@ -5,6 +5,7 @@
 import type { ClientDatabase, Database } from '../../db/connection/connect.ts';
 import { type Column, getTableColumns, type PgTable, type SQL, sql } from '../../db/connection/drizzle.ts';
 import { insertInto, nameOf, type RowOf } from '../../db/connection/statements.ts';
+import { readLineage } from '../../db/lineage.ts';
 import {
   clusterSlugs,
   feedChanges,
@@ -21,6 +22,8 @@ import {
   JOIN_OF_CLUSTER,
   MACHINE_JSON,
 } from '../../db/shown-rows.ts';
+import { CacheKeys, FEED_ID, lanesOf } from '../../snapshot/document/keys.ts';
+import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/publisher.ts';
 
 /** Lists that one transaction compares. Other workers wait for it. */
 const LISTS_AT_ONCE = 20;
@@ -243,6 +246,19 @@ async function appendLists(
       select max(id) as last from due`);
     return row?.last ?? null;
   });
+}
+
+/** Appends published changes to the feed. A list that readers have is never behind its changes. */
+export function feedFollower({ db, redis }: FollowerContext): PublicationFollower {
+  return async (which) => {
+    const { position, changes } = await appendChanges(db, which);
+    if (changes === 0 || redis.status !== 'ready') return;
+    const keys = new CacheKeys(await readLineage(db.$client), lanesOf(redis));
+    // Readers that miss this message poll the feed.
+    await redis
+      .fleetbookAnnounce(keys.revision(keys.laneOf(FEED_ID)), keys.published, FEED_ID, String(position))
+      .catch(() => {});
+  };
 }
 
 /** Deletes old changes. @param days how long they are stored */

@@ -1,6 +1,7 @@
 /** The parameters and the description of `/v1/changes`. */
 import { z } from 'zod';
 import { problems } from '../../http/openapi-responses.ts';
+import { named } from '../../http/openapi-schemas.ts';
 import type { DescribedOperation } from '../../http/operation.ts';
 import type { Full } from '../../http/places.ts';
 import {
@@ -10,8 +11,16 @@ import {
   parameter,
 } from '../../http/protocol/parameters.ts';
 import { Problem } from '../../http/protocol/problem.ts';
+import {
+  clusterSchema,
+  documented,
+  id,
+  instant,
+  machineWithFactsSchema,
+  pricePerMinute,
+  text,
+} from '../../http/schemas.ts';
 import { CURSOR_TEXT, type Cursor, encodeCursor, Feed } from './cursor.ts';
-import { changesSchema } from './schema.ts';
 
 const CURSOR: Cursor = {
   feed: new Feed('7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', 'd0c5f1a2-6b7e-4c38-9d1f-2e4a6b8c0f13'),
@@ -61,6 +70,44 @@ export function cursorGone(next: Cursor): Problem {
     members: { next: encodeCursor(next) },
   });
 }
+
+const cursor = (description: string) => documented(z.string().regex(CURSOR_TEXT), { description });
+
+const change = (types: readonly string[], subject: z.ZodRawShape) =>
+  z.strictObject({
+    id: cursor('The cursor of this change'),
+    at: instant('When the feed got it'),
+    type: z.enum(types),
+    ...subject,
+  });
+
+const changesSchema = named(
+  'Changes',
+  z.strictObject({
+    changes: z.array(
+      z.discriminatedUnion('type', [
+        change(['machine.added', 'machine.changed', 'machine.sold_out', 'machine.restocked'], {
+          machine: machineWithFactsSchema,
+        }),
+        change(['machine.repriced'], {
+          machine: machineWithFactsSchema,
+          before: pricePerMinute,
+          after: pricePerMinute,
+        }),
+        change(['machine.withdrawn', 'machine.retired'], {
+          machine_id: id('Machine id'),
+          provider_id: id('Provider id'),
+          region_id: id('Region id'),
+        }),
+        change(['cluster.created', 'cluster.changed'], { cluster: clusterSchema }),
+        change(['cluster.deleted'], { slug: text('Slug of the deleted cluster') }),
+        change(['catalogue.changed'], {}),
+      ]),
+    ),
+    next: cursor('Cursor for the next request'),
+    more: documented(z.boolean(), { description: 'True if there are more changes now' }),
+  }),
+);
 
 export const changesOperation: DescribedOperation = {
   path: '/v1/changes',

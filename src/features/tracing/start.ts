@@ -2,6 +2,7 @@
 import {
   type Context,
   context,
+  INVALID_SPAN_CONTEXT,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -13,12 +14,13 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import type { Telemetry } from 'bullmq';
+import { BullMQOTelSpan, BullMQOtel } from 'bullmq-otel';
 import type { FastifyInstance } from 'fastify';
 import type { Tracing } from '../../app/feature.ts';
 import { addLogSource } from '../../app/log-context.ts';
 import { VERSION } from '../../config/package.ts';
 import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../domain/tracer.ts';
-import { queueTelemetry } from './queue-telemetry.ts';
 
 const HEALTH_PATHS = ['/healthz', '/readyz'];
 /** The last spans are lost after this time (ms): a collector that is away must not delay the end of a process. */
@@ -115,4 +117,23 @@ function endingWith<T>(span: Span, active: Context, work: () => T): T {
     failed(error);
     throw error;
   }
+}
+
+/**
+ * The spans of BullMQ. A consumer polls for jobs every few seconds, and BullMQ begins a trace for each poll. Only polls
+ * within a trace are recorded.
+ */
+function queueTelemetry(): Telemetry {
+  const { tracer, contextManager } = new BullMQOtel({ tracerName: 'bullmq' });
+  return {
+    contextManager,
+    tracer: {
+      startSpan(name, options, parent) {
+        const isPoll = options?.kind === SpanKind.INTERNAL && !trace.getActiveSpan()?.isRecording();
+        return isPoll
+          ? new BullMQOTelSpan(trace.wrapSpanContext(INVALID_SPAN_CONTEXT))
+          : tracer.startSpan(name, options, parent);
+      },
+    },
+  };
 }
