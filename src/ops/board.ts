@@ -7,24 +7,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { includesRole } from '../domain/operator.ts';
 import { isChanging } from './access.ts';
 
-export type ShownQueues = readonly Queue[] | (() => readonly Queue[]);
-
 /** @param beforeChange called before a change of a queue or a job; if it fails, nothing changes */
 export async function addBoard(
   app: FastifyInstance,
   path: string,
-  queues: ShownQueues,
+  queues: readonly Queue[],
   beforeChange?: (request: FastifyRequest) => Promise<void>,
 ): Promise<void> {
-  const current = typeof queues === 'function' ? queues : () => queues;
-  const adapterOf = adapterMaker(false);
-  const readOnlyAdapterOf = adapterMaker(true);
   const serverAdapter = new AdapterByRole(
-    () => new Map(current().map((queue) => [queue.name, readOnlyAdapterOf(queue)])),
+    new Map(queues.map((queue) => [queue.name, adapterOf(queue, true)])),
   );
   serverAdapter.setBasePath(path);
-  const board = createBullBoard({
-    queues: current().map(adapterOf),
+  createBullBoard({
+    queues: queues.map((queue) => adapterOf(queue, false)),
     serverAdapter,
     options: { uiConfig: { boardTitle: 'Fleetbook queues' } },
   });
@@ -45,12 +40,6 @@ export async function addBoard(
         await beforeChange?.(request);
         return undefined;
       });
-      if (typeof queues === 'function') {
-        scope.addHook('onRequest', (_request, _reply, next) => {
-          board.replaceQueues(current().map(adapterOf));
-          next();
-        });
-      }
       scope.register(serverAdapter.registerPlugin());
       done();
     },
@@ -70,16 +59,10 @@ const NOT_OFFERED = {
     'The board pauses queues, and retries, promotes and removes jobs. To run a source, use the console.',
 };
 
-function adapterMaker(readOnlyMode: boolean): (queue: Queue) => BullMQAdapter {
-  const adapters = new WeakMap<Queue, BullMQAdapter>();
-  return (queue) => {
-    const known = adapters.get(queue);
-    if (known) return known;
-    const adapter = new BullMQAdapter(queue, { readOnlyMode });
-    adapter.setFormatter('name', titleOf);
-    adapters.set(queue, adapter);
-    return adapter;
-  };
+function adapterOf(queue: Queue, readOnlyMode: boolean): BullMQAdapter {
+  const adapter = new BullMQAdapter(queue, { readOnlyMode });
+  adapter.setFormatter('name', titleOf);
+  return adapter;
 }
 
 type ApiRoutes = Parameters<FastifyAdapter['setApiRoutes']>[0];
@@ -90,9 +73,9 @@ type BoardQueues = Parameters<FastifyAdapter['setQueues']>[0];
 class AdapterByRole extends FastifyAdapter {
   /** A handler of the board gets the request's headers, but not the request. */
   readonly #viewers = new WeakSet<object>();
-  readonly #readOnly: () => BoardQueues;
+  readonly #readOnly: BoardQueues;
 
-  constructor(readOnly: () => BoardQueues) {
+  constructor(readOnly: BoardQueues) {
     super();
     this.#readOnly = readOnly;
   }
@@ -115,9 +98,7 @@ class AdapterByRole extends FastifyAdapter {
         ...route,
         handler: (request) =>
           route.handler(
-            request && this.#viewers.has(request.headers)
-              ? { ...request, queues: this.#readOnly() }
-              : request,
+            request && this.#viewers.has(request.headers) ? { ...request, queues: this.#readOnly } : request,
           ),
       })),
     );

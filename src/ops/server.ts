@@ -1,11 +1,11 @@
 /** The operators' server: queues, metrics and the parts of features. It is open to operators and OPS_TOKEN. */
+import type { Queue } from 'bullmq';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { deciderOf, type SignedIn, wantsPage } from './access.ts';
 import { addApi } from './api.ts';
-import type { ShownQueues } from './board.ts';
 import { addGuard } from './guard.ts';
 import { escaped, metricsPage, page } from './pages.ts';
 import type { OpsPart } from './part.ts';
@@ -14,7 +14,7 @@ export interface OpsDependencies {
   /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */
   readonly token: string | undefined;
   metrics(): Promise<string>;
-  readonly queues: ShownQueues;
+  readonly queues: readonly Queue[];
   /** The parts of features. Without a part for signing in and without a token, only the health check is open. */
   readonly parts?: readonly OpsPart[];
   readonly db?: Database | undefined;
@@ -75,7 +75,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   await addGuard(app, deps);
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
-  const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
+  const hasQueues = deps.queues.length > 0;
   for (const { addPages } of parts) addPages?.(app);
   if (!app.hasRoute({ method: 'GET', url: '/' }))
     app.get('/', async (request, reply) =>

@@ -21,7 +21,7 @@ export interface Column {
 /** A value for each column, in their order. */
 export type Row = readonly (string | number | null)[];
 
-/** Writes one table into one file. It blocks, so it runs in a thread of its own. */
+/** Writes one table into one file. It blocks, so it runs in its own thread. */
 export interface TableWriter {
   write(rows: readonly Row[]): void;
   finish(): void;
@@ -74,7 +74,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
       where ${IS_PUBLISHED_OR_SOLD_OUT}`,
   },
-  // A gap in a machine's prices is a time in which its price was withdrawn.
+  // A gap in a machine's prices is a time without a price.
   prices: {
     columns: [
       column('machine_id', 'int32', 'h.machine_id'),

@@ -189,13 +189,13 @@ function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: 
 function changesOf(feed: Feed, row: FeedRow): Change[] {
   const { position, at } = row;
   const id = feed.encode(position);
-  const made = ({ type, ...subject }: Seen) => ({
+  const made = ({ type, ...subject }: ShownChange) => ({
     position,
     id,
     type,
     json: JSON.stringify({ id, at, type, ...subject }),
   });
-  const [without, withThem] = [seen(row, false), seen(row, true)];
+  const [without, withThem] = [shownChange(row, false), shownChange(row, true)];
   const [one, other] = [without && made(without), withThem && made(withThem)];
   if (one && one.json === other?.json) return [one];
   return [
@@ -204,13 +204,13 @@ function changesOf(feed: Feed, row: FeedRow): Change[] {
   ];
 }
 
-interface Seen {
+interface ShownChange {
   readonly type: string;
   readonly [member: string]: unknown;
 }
 
 /** Returns a change for scopes with or without sold-out machines. See append.ts for `before` and `after`. */
-function seen(row: FeedRow, withSoldOut: boolean): Seen | undefined {
+function shownChange(row: FeedRow, withSoldOut: boolean): ShownChange | undefined {
   const { kind, machineId, providerId, regionId, slug, shown, before, after } = row;
   const type = withSoldOut ? kind.replace(/^sold_out\./, 'machine.') : kind;
   if (type === 'catalogue.changed') return { type };
