@@ -8,9 +8,8 @@ import { includesRole } from '../domain/operator.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './access.ts';
 import { opsTokenCheck, tokenOf } from './ops-token.ts';
 import { isOwnSite, isProvenOwnSite } from './own-site.ts';
-import type { SignIn } from './part.ts';
+import type { OpsDependencies, SignIn } from './part.ts';
 import { Refusals } from './refusals.ts';
-import type { OpsDependencies } from './server.ts';
 
 /** Basic is first: a browser uses the first challenge that it knows to request a password. */
 const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bearer realm="fleetbook ops"'];

@@ -1,4 +1,7 @@
+import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Database } from '../db/connection/connect.ts';
 import type { SignedIn } from './access.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -29,4 +32,18 @@ export interface SignIn {
 
 export interface OpsApi {
   changed(): Promise<void>;
+}
+
+export interface OpsDependencies {
+  /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */
+  readonly token: string | undefined;
+  metrics(): Promise<string>;
+  readonly queues: readonly Queue[];
+  /** The parts of features. Without a part for signing in and without a token, only the health check is open. */
+  readonly parts?: readonly OpsPart[];
+  readonly db?: Database | undefined;
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
+  readonly trustProxy?: readonly string[] | undefined;
+  readonly logger?: Pick<Logger, 'warn'> | undefined;
+  readonly now?: () => number;
 }

@@ -8,21 +8,7 @@ import { deciderOf, type SignedIn, wantsPage } from './access.ts';
 import { addApi } from './api.ts';
 import { addGuard } from './guard.ts';
 import { escaped, metricsPage, page } from './pages.ts';
-import type { OpsPart } from './part.ts';
-
-export interface OpsDependencies {
-  /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */
-  readonly token: string | undefined;
-  metrics(): Promise<string>;
-  readonly queues: readonly Queue[];
-  /** The parts of features. Without a part for signing in and without a token, only the health check is open. */
-  readonly parts?: readonly OpsPart[];
-  readonly db?: Database | undefined;
-  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
-  readonly trustProxy?: readonly string[] | undefined;
-  readonly logger?: Pick<Logger, 'warn'> | undefined;
-  readonly now?: () => number;
-}
+import type { OpsDependencies } from './part.ts';
 
 const HEALTH = '/healthz';
 const BOARD = '/queues';

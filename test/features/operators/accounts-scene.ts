@@ -5,7 +5,8 @@ import { createOperator } from '../../../src/features/operators/db/operators.ts'
 import type { IssuedToken } from '../../../src/features/operators/db/tokens.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
-import { buildOps, type OpsDependencies } from '../../../src/ops/server.ts';
+import type { OpsDependencies } from '../../../src/ops/part.ts';
+import { buildOps } from '../../../src/ops/server.ts';
 import { OPERATOR, type Scene } from '../../sync/scene.ts';
 
 export const TOKEN = 'the-token-of-the-operators';
