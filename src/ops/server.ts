@@ -1,7 +1,4 @@
-/** The operators' server: queues, metrics and the parts of features. It is open to operators and OPS_TOKEN. */
-import type { Queue } from 'bullmq';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { deciderOf, type SignedIn, wantsPage } from './access.ts';
