@@ -94,7 +94,28 @@ function sectionOf(adapter: ClusterAdapter): string {
     `Reads ${endpoints}${adapter.watch === undefined ? '' : ', and watches them'}.`,
     table(['setting', 'meaning', 'default'], settings),
     ...(adapter.notes === undefined ? [] : [adapter.notes]),
+    ...(adapter.example === undefined ? [] : [exampleOf(adapter.id, adapter.example)]),
   ].join('\n\n');
+}
+
+/** Returns a configuration with one entry. */
+function exampleOf(adapter: string, fields: NonNullable<ClusterAdapter['example']>): string {
+  const id = `${adapter}-databases`;
+  const credentials =
+    'credentials' in fields ? {} : { tokenEnv: `${id.toUpperCase().replaceAll('-', '_')}_TOKEN` };
+  const entry = { id, adapter, ...credentials, ...fields };
+  const text = `{\n  "clusters": [\n    ${jsonOf(entry, '    ')}\n  ]\n}`;
+  return `\`\`\`json\n${text}\n\`\`\``;
+}
+
+/** Returns JSON with one line for each field, unless the whole is short. */
+function jsonOf(value: object | string, indent: string): string {
+  const line = JSON.stringify(value, null, 1).replaceAll(/\n */g, ' ');
+  if (typeof value === 'string' || line.length < 110) return line;
+  const fields = Object.entries(value).map(
+    ([name, field]) => `${indent}  ${JSON.stringify(name)}: ${jsonOf(field, `${indent}  `)}`,
+  );
+  return `{\n${fields.join(',\n')}\n${indent}}`;
 }
 
 const tokenOf = ({ credentials }: ClusterAdapter) => `name of the variable with ${CREDENTIALS[credentials]}`;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
-import { problemText } from '../sources/schema/problems.ts';
+import { problemText } from '../sources/schema/rows.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { limitsShape } from './guard-limits.ts';
 import { LONGEST_MAX_AGE } from './max-age.ts';

@@ -49,7 +49,7 @@ export type SourceMemoryUnit = 'GB' | 'GiB' | 'MiB' | 'bytes';
 const PER_GIB = { GiB: 1, MiB: 1024, bytes: 1024 ** 3 } as const;
 
 /** Returns memory in GB or GiB, exact. It never converts between the two: the contract keeps the unit of the sale. */
-export function memory(amount: number, sourceUnit: SourceMemoryUnit): { ram: number; unit: MemoryUnit } {
-  if (sourceUnit === 'GB') return { ram: amount, unit: 'Decimal' };
-  return { ram: amount / PER_GIB[sourceUnit], unit: 'Binary' };
+export function memory(amount: number, sourceUnit: SourceMemoryUnit): Pick<Offer, 'ram' | 'ramUnit'> {
+  if (sourceUnit === 'GB') return { ram: amount, ramUnit: 'Decimal' };
+  return { ram: amount / PER_GIB[sourceUnit], ramUnit: 'Binary' };
 }

@@ -24,10 +24,8 @@ export function applyItemDefaults(item: ClusterItem, rules: ClusterRules): Clust
 }
 
 /**
- * Completes one cluster. Its values stay, except names that the rules translate; missing values come from the source's
- * defaults. Nothing else is guessed, except: a missing creator is two empty names, a missing region name is the region's
- * code, missing disks are an empty list, a missing `autoscaling` is false.
- * @returns the whole cluster, or a rejected row whose reason names the setting of the missing value
+ * Completes one cluster, or rejects it with a reason that names the missing setting. Its own values have priority.
+ * Nothing is guessed, except: a missing creator is two empty names, a missing region name the code, missing disks none.
  */
 export function applyClusterDefaults(
   described: DescribedCluster,

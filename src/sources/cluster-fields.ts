@@ -1,9 +1,10 @@
-/** Parts that the adapters of control planes share: fields of the HTTP contract, and the reading of rows. */
+/** Fields and rows that the adapters of control planes share. */
+
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../domain/cluster.ts';
-import { amount, invalid, label, oneOf, quantity } from './schema/fields.ts';
-import { utcMicroseconds } from './schema/instant.ts';
-import { readRow, rejectedRow } from './schema/rows.ts';
+import { amount, invalid, label, oneOf, quantity, utcMicroseconds } from './schema/fields.ts';
+import { orRejected, rejectedRow } from './schema/items.ts';
+import { readRow } from './schema/rows.ts';
 import { type ClusterItem, SourceError } from './source.ts';
 
 export const memoryUnit = oneOf(['Binary', 'Decimal']);
@@ -16,7 +17,6 @@ export const pathSegment = label.refine(
 
 const AN_INSTANT = 'must be an instant such as 2022-02-14T10:11:26.567713';
 
-/** An instant of any precision and offset, as UTC text with microseconds (schema/instant.ts). */
 export const instant = z
   .string({ error: AN_INSTANT })
   .transform((text, context) => utcMicroseconds(text) ?? invalid(context, AN_INSTANT));
@@ -38,41 +38,30 @@ export function describedDisk(row: z.infer<typeof DiskRow>, currency: string): D
 }
 
 /** Returns the only disk of a cluster, by its size in GiB; undefined if the size is unknown. */
-export function disksOfGib(size: number | undefined): readonly DescribedDisk[] | undefined {
-  if (size === undefined) return undefined;
+export function disksOfGib(size: number | null | undefined): readonly DescribedDisk[] | undefined {
+  if (size == null) return undefined;
   return size === 0 ? [] : [{ type: {}, size, unit: 'GiB' }];
 }
 
-export function clusterItem<T>(
-  row: unknown,
-  key: string,
-  schema: z.ZodType<T>,
-  described: (value: T) => DescribedCluster,
-): ClusterItem {
-  const read = readRow(schema, row);
-  if (read.reason !== undefined) return rejectedRow(key, read.reason);
-  return { kind: 'cluster', cluster: described(read.value) };
+export function clusterItem(key: string, read: () => DescribedCluster): ClusterItem {
+  return orRejected(key, {}, () => ({ kind: 'cluster', cluster: read() }));
 }
 
-/**
- * Yields the item of a row of a wanted type, and nothing for another type.
- * @param field the field with the type
- */
+/** Yields the item of a row of a wanted type, and nothing for another type. @param field the field with the type */
 export function* itemOfType(
   row: unknown,
   key: string,
   field: string,
   wanted: ReadonlySet<string>,
-  item: () => ClusterItem,
+  read: () => DescribedCluster,
 ): Generator<ClusterItem> {
   const { value, reason } = readRow(z.object({ [field]: label }), row);
   if (value === undefined) yield rejectedRow(key, reason);
-  else if (wanted.has(value[field] ?? '')) yield item();
+  else if (wanted.has(value[field] ?? '')) yield clusterItem(key, read);
 }
 
 /**
- * Returns the ids in a list.
- * @param at the list's place in the payload
+ * Returns the ids in a list, which is `at` this place in the payload.
  * @throws SourceError `invalid` for a row without a usable id: the clusters below it must not count as missing
  */
 export function idsIn(

@@ -1,9 +1,6 @@
 import { readdirSync } from 'node:fs';
 
-/**
- * Returns the modules of a folder by file name. The bundler replaces each call with static imports (rolldown.config.ts), so
- * the argument is always a literal URL.
- */
+/** The bundler replaces each call with static imports (rolldown.config.ts), so the argument is always a literal URL. */
 export async function modulesIn<T>(folder: URL): Promise<Readonly<Record<string, Partial<T>>>> {
   const names = readdirSync(folder).filter((name) => /^[a-z0-9-]+\.ts$/.test(name));
   const modules = names.sort().map(async (name) => {

@@ -1,9 +1,10 @@
 import { pipeline } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { CsvError, type Info, parse } from 'csv-parse';
-import { isFramed, tooLarge } from './http/body.ts';
+import { tooLarge } from './http/body.ts';
+import { isFramed } from './http/headers.ts';
 import { elementsOf } from './http/json-entries.ts';
-import { nothingListed } from './http/listing.ts';
+import { nothingListed } from './http/lists.ts';
 import { SourceError, type StreamAnswer } from './source.ts';
 
 /** Uncompressed bytes of one list; both forms are read as streams. */
@@ -24,11 +25,8 @@ export interface PriceRow {
 export const PRICE_LIST = { headers: { accept: 'text/csv, application/json' } } as const;
 
 /**
- * Yields the rows of a price list: CSV (RFC 4180) whose first line names the columns, or a JSON array of objects. The first
- * character distinguishes the two.
- * @param columns the required columns of the first line
- * @throws SourceError `invalid` for another form, a missing column, an empty list or an exceeded bound; `retry` for a list
- *   that was cut; the errors of the body
+ * Yields the rows of a price list: CSV (RFC 4180) whose first line names the columns, or a JSON array of objects.
+ * @throws SourceError `invalid` for another form, an empty list or an exceeded bound; `retry` for a list that was cut
  */
 export async function* priceRowsIn(
   { body, headers, url }: StreamAnswer,

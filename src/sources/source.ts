@@ -7,7 +7,6 @@ import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
 import type { Requests } from './run-requests.ts';
-import type { Unmodified, Validator, ValidatorItem } from './validator.ts';
 
 /**
  * The kind of a failure decides the worker's next step.
@@ -46,10 +45,7 @@ export interface RejectedRow {
   readonly kind: 'rejected';
   /** The row in the source's terms, e.g. the type's name or `type@region`. */
   readonly key: string;
-  /**
-   * Region and machine name, if known: the stored machine does not count as missing. A name without a region covers that
-   * machine in every region; a region without a name covers every machine there.
-   */
+  /** The stored machine does not count as missing. A name without a region covers every region, a region without a name every machine. */
   readonly regionCode?: string;
   readonly name?: string;
   /** The organization's slug of a rejected cluster, if known; then `key` is the cluster's key. */
@@ -60,15 +56,32 @@ export interface RejectedRow {
   readonly waits?: true;
 }
 
-/**
- * A region that was not read completely. Its stored machines and its freshness do not change. It counts as one unusable
- * row. Single unusable rows of a region are rejected instead.
- */
+/** A region that was not read completely: its stored machines and its freshness do not change. It counts as one unusable row. */
 export interface UnreadRegion {
   readonly kind: 'unread';
   readonly regionCode: string;
   readonly reason: string;
 }
+
+/** An upstream's mark of a payload's state: its ETag, its Last-Modified, or both. */
+export interface Validator {
+  readonly url: string;
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+/** The answer to a conditional request for an unchanged payload. */
+export interface Unmodified {
+  readonly unmodified: Validator;
+  readonly headers: Headers;
+}
+
+/** The payload of the rows of a region; without a region, of the whole source. */
+export type ValidatorItem =
+  /** After its rows are stored, the payload is read only if it has changed. Not for a payload that states other rows later. */
+  | { readonly kind: 'validator'; readonly validator: Validator; readonly regionCode?: string }
+  /** The stored rows come from this payload. They do not change, and count as seen. */
+  | { readonly kind: 'unmodified'; readonly validator: Validator; readonly regionCode?: string };
 
 /** The freshness that the upstream states, RFC 3339, of one region or of the whole source. Default: the time of the run. */
 export interface DataTime {
@@ -108,9 +121,8 @@ export type RatesReading = (ReferenceRates & { readonly validator?: Validator })
 
 export interface StreamAnswer {
   /**
-   * The uncompressed body in chunks, readable once. It fails with SourceError `retry` if the connection is lost, or if no
-   * data arrives within the deadline of a whole answer. A body that ends with its connection may be cut without a failure:
-   * its reader must check that it is complete.
+   * Readable once. Fails with SourceError `retry` if the connection is lost or silent. A body that ends with its connection may be
+   * cut without a failure: its reader must check that it is complete.
    */
   readonly body: AsyncIterable<Uint8Array>;
   readonly headers: Headers;
@@ -118,16 +130,12 @@ export interface StreamAnswer {
   readonly validator?: Validator;
 }
 
-/**
- * Reads an upstream for adapters (http/http.ts). A request that fails with `retry` is repeated a few times with pauses
- * (http/retries.ts); the job queue repeats whole runs.
- */
+/** Reads an upstream. A request that fails with `retry` is repeated a few times; the job queue repeats whole runs. */
 export interface SourceHttp {
   readonly base: URL;
   readonly hasCredentials: boolean;
   /**
-   * GETs a payload. `path` is joined to the source's base path (`''` is the base itself), or is an absolute URL of the same
-   * origin, e.g. from a `Link` header.
+   * GETs a payload at a path below the source's address (`''` is the address itself), or at an absolute URL of the same origin.
    * @throws SourceError; the signal's reason when it aborts
    */
   json<T>(path: string, schema: z.ZodType<T>, request?: JsonRequest): Promise<JsonAnswer<T>>;
@@ -173,8 +181,7 @@ interface CatalogueReading {
   readonly schedule: string;
   readonly notes?: string;
   /**
-   * Reads the whole catalogue once. Yields unusable rows as `rejected`, and unreadable regions as `unread` if another region
-   * can be read.
+   * Yields unusable rows as `rejected`, and unreadable regions as `unread` if another region can be read.
    * @throws SourceError if the catalogue cannot be read completely
    */
   catalogue(context: SourceContext): AsyncIterable<CatalogueItem>;
@@ -246,12 +253,13 @@ export interface ClusterAdapter {
   /** Whether the source's URL may also be a path on this machine. */
   readonly readsFiles?: boolean;
   readonly notes?: string;
+  /** Fields of an entry of the configuration, for the documentation. */
+  readonly example?: Readonly<Record<string, string | object>>;
   /** Reads every cluster once. @throws SourceError if the source cannot be read completely */
   clusters(context: ClusterContext): AsyncIterable<ClusterItem>;
   /**
    * Yields all clusters as one list: first the current ones, then after changes. A cluster that is missing was deleted.
-   * Reconnects after a lost connection; lists everything again if it may have missed a change. Ends only by the signal.
-   * @throws SourceError as `clusters`; the caller watches again after a pause
+   * Lists everything again if it may have missed a change. Ends only by the signal. @throws SourceError as `clusters`
    */
   watch?(context: WatchContext): AsyncIterable<readonly ClusterItem[]>;
 }

@@ -26,7 +26,7 @@ import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected-rows.ts';
 import type { Naming, RateChange } from '../domain/run.ts';
 import { traced } from '../domain/tracer.ts';
-import type { ValidatorItem } from '../sources/validator.ts';
+import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
 import type { BrokenGuard } from './guard.ts';
 import { isUnmodified, saveValidators } from './validators.ts';

@@ -6,13 +6,13 @@ import { fixedCredentials } from '../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { clusterAdapters } from '../../src/sources/registry.ts';
 import { descriptionOf, environmentKey, readOptions } from '../../src/sources/schema/options.ts';
+import type { ValidatorItem } from '../../src/sources/source.ts';
 import {
   type ClusterAdapter,
   type ClusterItem,
   type RejectedRow,
   SourceError,
 } from '../../src/sources/source.ts';
-import type { ValidatorItem } from '../../src/sources/validator.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
 import { type ClusterCase, type ClusterPage, clusterCaseOf } from './cluster-case.ts';
 import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';

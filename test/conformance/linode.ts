@@ -108,7 +108,10 @@ export const catalogueCase: CatalogueCase = {
     'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000 },
   },
   rejected: [
-    { key: 'g7-highmem-1@id-cgk', reason: /^region_prices\[0\] must have an hourly or a monthly amount/ },
+    {
+      key: 'g7-highmem-1@id-cgk',
+      reason: /^region_prices\[0\]\.hourly must be a price, unless monthly is one/,
+    },
     { key: 'g9-metal-1', reason: /^class must be one of nanode, .*; it is "metal"$/ },
   ],
 };

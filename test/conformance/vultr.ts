@@ -88,7 +88,10 @@ export const catalogueCase: CatalogueCase = {
     'vx1-g-2c-8g': { localDisk: 25 },
   },
   rejected: [
-    { key: 'vx1-g-2c-8g@sao', reason: /^location_cost\.sao must have an hourly_cost or a monthly_cost/ },
+    {
+      key: 'vx1-g-2c-8g@sao',
+      reason: /^location_cost\.sao\.hourly_cost must be a price, unless monthly_cost is one/,
+    },
     { key: 'vx1-g-2c-8g@mars', reason: /^locations names mars, which \/v2\/regions does not list/ },
     { key: 'vc2-1.5c-2gb', reason: /^vcpu_count must be a whole number above 0; it is 1\.5$/ },
   ],

@@ -14,16 +14,16 @@ describe('memory', () => {
     [34_359_738_368, 'bytes', 32, 'Binary'],
     [4_000_000_000, 'bytes', 3.725290298461914, 'Binary'],
   ])('reads %d %s as %d %s', (amount, unit, ram, counted) => {
-    expect(memory(amount, unit)).toEqual({ ram, unit: counted });
+    expect(memory(amount, unit)).toEqual({ ram, ramUnit: counted });
   });
 
   it('never turns one kind of unit into the other', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 24_576 }), (count) => {
-        expect(memory(count, 'GB')).toEqual({ ram: count, unit: 'Decimal' });
-        expect(memory(count, 'GiB')).toEqual({ ram: count, unit: 'Binary' });
-        expect(memory(count * 1024, 'MiB')).toEqual({ ram: count, unit: 'Binary' });
-        expect(memory(count * 1024 ** 3, 'bytes')).toEqual({ ram: count, unit: 'Binary' });
+        expect(memory(count, 'GB')).toEqual({ ram: count, ramUnit: 'Decimal' });
+        expect(memory(count, 'GiB')).toEqual({ ram: count, ramUnit: 'Binary' });
+        expect(memory(count * 1024, 'MiB')).toEqual({ ram: count, ramUnit: 'Binary' });
+        expect(memory(count * 1024 ** 3, 'bytes')).toEqual({ ram: count, ramUnit: 'Binary' });
       }),
     );
   });

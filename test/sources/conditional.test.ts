@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
-import type { SourceHttp } from '../../src/sources/source.ts';
-import type { Validator } from '../../src/sources/validator.ts';
+import type { SourceHttp, Validator } from '../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 
 const DAY = 'Sat, 28 Feb 2026 10:00:00 GMT';

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { differingFacts, factsChange } from '../../src/domain/machine-facts.ts';
 import { awsFacts } from '../../src/sources/providers/aws/facts.ts';
-import { architecture, cpuKindBy, diskIn, gigabytes, networkIn } from '../../src/sources/schema/facts.ts';
-import { offerItem } from '../../src/sources/schema/offers.ts';
+import { architecture, cpuKind, diskIn, gigabytes, networkIn } from '../../src/sources/schema/facts.ts';
+import { offerItem } from '../../src/sources/schema/items.ts';
 
 const Row = z.object({
   architecture,
-  cpu: cpuKindBy({ Shared: 'shared' }),
+  cpu: cpuKind,
   disk: diskIn('GiB'),
   network: networkIn(1e6),
 });
@@ -33,7 +33,7 @@ it('an unreadable fact is unknown, and the row is read', () => {
   for (const odd of [null, '', 'many', {}, [], true, -1, 1e30, '__proto__', 'constructor']) {
     expect(Row.parse({ architecture: {}, cpu: odd, disk: odd, network: odd })).toEqual({});
   }
-  expect(Row.parse({ cpu: 'Shared', disk: 0, network: 0.0000001 })).toEqual({ cpu: 'shared', disk: 0 });
+  expect(Row.parse({ cpu: 'shared', disk: 0, network: 0.0000001 })).toEqual({ cpu: 'shared', disk: 0 });
 });
 
 it('a disk is counted in GB to the nearest MB', () => {

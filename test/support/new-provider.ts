@@ -84,17 +84,15 @@ const TYPES_2 = `{
 function adapterText(id: string, number: number): string {
   return `import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { nothingListed, pageOf, wholeList } from '../http/listing.ts';
-import { pagesByToken } from '../http/pages.ts';
-import { amount, count, label, quantity } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { rejectedOffer, usableRegions, usableRows } from '../schema/rows.ts';
+import { pageOf, pagesByToken, wholeList } from '../http/lists.ts';
+import { amount, count, label, quantity, someRows } from '../schema/fields.ts';
+import { offerItem, rejectedOffer, usableRegions, usableRows } from '../schema/items.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const REGIONS = '/v1/regions';
 const TYPES = '/v1/types';
 
-const RegionList = z.object({ regions: z.array(z.unknown()) });
+const RegionList = z.object({ regions: someRows });
 const Region = z.object({ code: label, name: label });
 
 /** \`next\` is the cursor of the next page, null on the last one. */
@@ -123,7 +121,6 @@ export const adapter: CatalogueAdapter = {
 
   async *catalogue({ http }) {
     const listed = (await http.json(REGIONS, RegionList)).data.regions;
-    if (listed.length === 0) throw nothingListed(REGIONS);
     const regions = yield* usableRegions(listed, Region, 'code', 'region');
     const known = new Set(regions.map(({ code }) => code));
 
@@ -135,11 +132,11 @@ export const adapter: CatalogueAdapter = {
 
 function* offers(type: Type, known: ReadonlySet<string>): Generator<CatalogueItem> {
   const { name, vcpus: cpu } = type;
-  const { ram, unit: ramUnit } = memory(type.memory_gib, adapter.memoryUnit);
   const price = { amount: type.hourly_price, per: 'hour', currency: adapter.currency } as const;
+  const machine = { name, cpu, ...memory(type.memory_gib, adapter.memoryUnit), price };
   for (const regionCode of type.regions) {
     if (known.has(regionCode)) {
-      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price });
+      yield offerItem({ regionCode, ...machine });
     } else {
       const problem = \`regions names \${regionCode}, which \${REGIONS} does not list as a usable row\`;
       yield rejectedOffer(name, regionCode, problem);

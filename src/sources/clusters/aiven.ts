@@ -1,10 +1,17 @@
 import { z } from 'zod';
-import type { DescribedCluster } from '../../domain/cluster.ts';
-import { memory } from '../../domain/machine.ts';
-import { clusterItem, disksOfGib, idsIn, instant, itemOfType, pathSegment } from '../cluster-fields.ts';
-import { nothingListed } from '../http/listing.ts';
-import { count, countOrNone, invalid, label, listedNames, nameList, quantity } from '../schema/fields.ts';
-import { labelIn } from '../schema/rows.ts';
+import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
+import { disksOfGib, idsIn, instant, itemOfType, pathSegment } from '../cluster-fields.ts';
+import {
+  count,
+  countOrNone,
+  invalid,
+  label,
+  listedNames,
+  nameList,
+  quantity,
+  someRows,
+} from '../schema/fields.ts';
+import { labelIn, parseRow } from '../schema/rows.ts';
 import type { ClusterAdapter, SourceHttp } from '../source.ts';
 
 const PROJECTS = '/v1/project';
@@ -34,7 +41,7 @@ const Options = z.strictObject({
     .describe(`the types of service that are clusters, separated by commas; \`${DATABASES}\` when absent`),
 });
 
-const Projects = z.object({ projects: z.array(z.unknown()) });
+const Projects = z.object({ projects: someRows });
 const Project = z.object({ project_name: pathSegment }).transform(({ project_name }) => project_name);
 const Services = z.object({ services: z.array(z.unknown()) });
 
@@ -62,11 +69,8 @@ const Service = z
     const staying = (node_states ?? []).filter(({ state }) => state !== 'leaving');
     const nodes = node_count ?? staying.length;
     if (nodes > 0) return { ...service, nodes, staying };
-    return invalid(
-      context,
-      'is missing, and node_states names no node; one of them must state the count of nodes',
-      'node_count',
-    );
+    const problem = 'is missing, and node_states names no node; one of them must state the count of nodes';
+    return invalid(context, problem, 'node_count');
   });
 type Service = z.infer<typeof Service>;
 
@@ -99,8 +103,8 @@ one project must not stop the others, configure one source for each.
       const { data } = await http.json(`${PROJECTS}/${project}/service`, Services);
       for (const [index, row] of data.services.entries()) {
         const key = `${project}/${labelIn(row, 'service_name') ?? `service ${index + 1}`}`;
-        const item = () => clusterItem(row, key, Service, (service) => described(service, project));
-        yield* itemOfType(row, key, 'service_type', wanted, item);
+        const read = () => described(parseRow(Service, row), project);
+        yield* itemOfType(row, key, 'service_type', wanted, read);
       }
     }
   },
@@ -108,23 +112,23 @@ one project must not stop the others, configure one source for each.
 
 async function projectsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   const { data } = await http.json(PROJECTS, Projects);
-  if (data.projects.length === 0) throw nothingListed(PROJECTS);
   return idsIn(PROJECTS, data.projects, Project, ['projects']);
 }
 
 function described(service: Service, project: string): DescribedCluster {
+  const { service_name: name, state, disk_space_mb: mebibytes } = service;
   const shards = shardsOf(service);
   return {
     tenant: project,
-    key: `${project}/${service.service_name}`,
-    name: service.service_name,
+    key: `${project}/${name}`,
+    name,
     ...placeOf(service.cloud_name),
-    status: STATUS.get(service.state) ?? service.state,
+    status: STATUS.get(state) ?? state,
     shards,
     // While shards are added or removed, the division has a remainder.
     replicas: Math.ceil(service.nodes / shards),
     machine: machineOf(service),
-    disks: service.disk_space_mb == null ? undefined : disksOfGib(service.disk_space_mb / 1024),
+    disks: disksOfGib(mebibytes && mebibytes / 1024),
     createdAt: service.create_time,
   };
 }
@@ -141,12 +145,7 @@ function placeOf(cloud: string): Pick<DescribedCluster, 'provider' | 'providerNa
   return { provider, providerName: PROVIDERS.get(provider), region: { code } };
 }
 
-function machineOf({
-  plan,
-  node_cpu_count,
-  node_memory_mb,
-}: Service): NonNullable<DescribedCluster['machine']> {
-  if (node_cpu_count == null || node_memory_mb == null) return { name: plan };
-  const { ram, unit } = memory(node_memory_mb, 'MiB');
-  return { name: plan, cpu: node_cpu_count, ram: Math.ceil(ram), ramUnit: unit };
+function machineOf({ plan: name, node_cpu_count: cpu, node_memory_mb }: Service): ReportedMachine {
+  if (cpu == null || node_memory_mb == null) return { name };
+  return { name, cpu, ram: Math.ceil(node_memory_mb / 1024), ramUnit: 'Binary' };
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
 import { clusterItem, idsIn, instant, pathSegment } from '../cluster-fields.ts';
-import { nothingListed } from '../http/listing.ts';
-import { pagesByToken } from '../http/pages.ts';
+import { nothingListed, pagesByToken } from '../http/lists.ts';
 import { count, invalid, label, omittedAtEnd, quantity } from '../schema/fields.ts';
-import { labelIn } from '../schema/rows.ts';
+import { labelIn, parseRow } from '../schema/rows.ts';
 import type { ClusterAdapter, SourceHttp } from '../source.ts';
 
 const ORGANIZATIONS = '/v1/organizations';
@@ -93,7 +92,7 @@ export const adapter: ClusterAdapter = {
       for await (const row of rowsOf(http, path, ServicePage)) {
         index += 1;
         const key = labelIn(row, 'id', 'name') ?? `service ${index} of ${organization}`;
-        yield clusterItem(row, key, Service, (service) => described(service, organization, memoryPerCpu));
+        yield clusterItem(key, () => described(parseRow(Service, row), organization, memoryPerCpu));
       }
     }
   },
@@ -133,14 +132,10 @@ function described(
   };
 }
 
-/** CPUs of a replica by its GiB, if the ratio is not 1 to 4. */
-const CPUS: ReadonlyMap<number, number> = new Map([[28, 8]]);
-
-/** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. */
+/** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. Only replicas of 28 GiB have another ratio. */
 function machineOf(gib: number | undefined, memoryPerCpu: string | undefined): DescribedCluster['machine'] {
   if (gib === undefined) return undefined;
   const ram = Math.ceil(gib);
-  const known = memoryPerCpu === undefined ? CPUS.get(ram) : undefined;
-  const cpu = known ?? Math.ceil(ram / Number(memoryPerCpu ?? '4'));
+  const cpu = memoryPerCpu === undefined && ram === 28 ? 8 : Math.ceil(ram / Number(memoryPerCpu ?? '4'));
   return { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' };
 }

@@ -1,16 +1,14 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { clusterItem, disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
-import { incompleteList } from '../http/listing.ts';
-import { anotherPage, pagesByNumber } from '../http/pages.ts';
+import { disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
+import { anotherPage, incompleteList, pagesByNumber } from '../http/lists.ts';
 import { count, countOrNone, label, listedNames, nameList } from '../schema/fields.ts';
-import { labelIn } from '../schema/rows.ts';
+import { labelIn, parseRow } from '../schema/rows.ts';
 import type { ClusterAdapter, SourceHttp } from '../source.ts';
 
 const DATABASES = '/v2/databases';
 
-/** The largest page of the API's lists. */
-const PER_PAGE = 200;
+const LARGEST_PAGE = 200;
 
 /** The engines that are databases; `kafka` is a queue. */
 const ENGINES = 'mongodb,mysql,opensearch,pg,redis,valkey';
@@ -34,10 +32,7 @@ const Page = z.object({
   meta: z.object({ total: countOrNone }).nullish(),
 });
 
-/**
- * `database_cluster` in the vendor's OpenAPI description,
- * https://github.com/digitalocean/openapi/blob/main/specification/resources/databases/models/database_cluster.yml.
- */
+/** `database_cluster` in https://github.com/digitalocean/openapi, resources/databases/models. */
 const Database = z.object({
   id: label,
   name: label,
@@ -49,7 +44,6 @@ const Database = z.object({
   project_id: label.nullish(),
   storage_size_mib: countOrNone.nullish(),
 });
-type Database = z.infer<typeof Database>;
 
 export const adapter: ClusterAdapter = {
   id: 'digitalocean',
@@ -61,23 +55,7 @@ export const adapter: ClusterAdapter = {
   schedule: '4-59/5 * * * *',
   notes: `The token needs only the scope \`database:read\`; it reads the databases of its team. The id of a database's project is
 the tenant, for the source's \`organizations\`. With the scope \`database:view_credentials\` the answers contain passwords,
-which are neither stored nor logged. This entry publishes the databases of one team:
-
-\`\`\`json
-{
-  "clusters": [
-    {
-      "id": "databases",
-      "adapter": "digitalocean",
-      "tokenEnv": "DIGITALOCEAN_DATABASES_TOKEN",
-      "organization": "acme",
-      "diskTypes": {
-        "*": { "name": "storage", "price": { "amount": "0.215", "per": "month", "currency": "USD" }, "unit": "Binary" }
-      }
-    }
-  ]
-}
-\`\`\`
+which are neither stored nor logged.
 
 | of DigitalOcean | becomes |
 |---|---|
@@ -88,6 +66,12 @@ which are neither stored nor logged. This entry publishes the databases of one t
 | \`region\` | the region's code, of the provider DigitalOcean |
 | \`storage_size_mib\` | one disk of that size, in GiB. Its name, unit and price come from \`*\` in the source's \`diskTypes\`. If it is missing, the disks are unknown |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
+  example: {
+    organization: 'acme',
+    diskTypes: {
+      '*': { name: 'storage', price: { amount: '0.215', per: 'month', currency: 'USD' }, unit: 'Binary' },
+    },
+  },
 
   async *clusters({ http, options }) {
     const engines = listedNames(Options.parse(options ?? {}).engines);
@@ -95,7 +79,7 @@ which are neither stored nor logged. This entry publishes the databases of one t
     for await (const row of rowsOf(http)) {
       index += 1;
       const key = labelIn(row, 'id', 'name') ?? `database ${index}`;
-      yield* itemOfType(row, key, 'engine', engines, () => clusterItem(row, key, Database, described));
+      yield* itemOfType(row, key, 'engine', engines, () => described(parseRow(Database, row)));
     }
   },
 };
@@ -103,7 +87,7 @@ which are neither stored nor logged. This entry publishes the databases of one t
 async function* rowsOf(http: SourceHttp): AsyncGenerator<unknown, void> {
   let fetched = 0;
   let advertised: number | undefined;
-  const pages = pagesByNumber(http, DATABASES, Page, { per_page: PER_PAGE }, ({ links }, page) => {
+  const pages = pagesByNumber(http, DATABASES, Page, { per_page: LARGEST_PAGE }, ({ links }, page) => {
     const next = links?.pages?.next;
     if (next == null) return undefined;
     const number = URL.canParse(next, http.base.href) && new URL(next, http.base).searchParams.get('page');
@@ -118,26 +102,25 @@ async function* rowsOf(http: SourceHttp): AsyncGenerator<unknown, void> {
   if (advertised !== undefined && fetched < advertised) throw incompleteList(DATABASES, fetched, advertised);
 }
 
-function described(database: Database): DescribedCluster {
-  const { id, name, status, num_nodes, size, region, created_at, project_id, storage_size_mib } = database;
+function described(database: z.infer<typeof Database>): DescribedCluster {
+  const { name, status, storage_size_mib: mebibytes } = database;
   return {
-    tenant: project_id ?? undefined,
-    key: id,
+    tenant: database.project_id ?? undefined,
+    key: database.id,
     name,
     provider: 'DigitalOcean',
-    region: { code: region },
+    region: { code: database.region },
     status: STATUS.get(status) ?? status,
     shards: 1,
-    replicas: num_nodes,
-    machine: machineOf(size),
-    disks: storage_size_mib == null ? undefined : disksOfGib(storage_size_mib / 1024),
-    createdAt: created_at,
+    replicas: database.num_nodes,
+    machine: machineOf(database.size),
+    disks: disksOfGib(mebibytes && mebibytes / 1024),
+    createdAt: database.created_at,
   };
 }
 
 /** "gb" means GiB, as in the sizes of Droplets, where "4gb" has 4096 MiB. */
-function machineOf(size: string): NonNullable<DescribedCluster['machine']> {
-  const [, cpu, ram] = /(?:^|-)([1-9]\d{0,3})vcpu-([1-9]\d{0,4})gb(?:-|$)/.exec(size) ?? [];
-  if (cpu === undefined || ram === undefined) return { name: size };
-  return { name: size, cpu: Number(cpu), ram: Number(ram), ramUnit: 'Binary' };
+function machineOf(name: string): DescribedCluster['machine'] {
+  const { cpu, ram } = /(^|-)(?<cpu>[1-9]\d{0,3})vcpu-(?<ram>[1-9]\d{0,4})gb(-|$)/.exec(name)?.groups ?? {};
+  return cpu === undefined ? { name } : { name, cpu: Number(cpu), ram: Number(ram), ramUnit: 'Binary' };
 }

@@ -9,9 +9,9 @@ import {
   nameOfPerson,
   pathSegment,
 } from '../cluster-fields.ts';
-import { asOfIn } from '../http/as-of.ts';
+import { asOfIn } from '../http/headers.ts';
 import { count, countOrNone, currencyCode, label } from '../schema/fields.ts';
-import { labelIn } from '../schema/rows.ts';
+import { labelIn, parseRow } from '../schema/rows.ts';
 import type { ClusterAdapter } from '../source.ts';
 
 const CLUSTERS = '/v1/clusters';
@@ -60,26 +60,21 @@ nothing here. An unchanged answer (\`ETag\`) is not sent again. The freshness is
     }
     for (const [index, row] of answer.data.entries()) {
       const key = labelIn(row, 'slug', 'name') ?? `cluster ${index + 1}`;
-      yield clusterItem(row, key, Cluster, (cluster) => described(cluster, currency));
+      yield clusterItem(key, () => described(parseRow(Cluster, row), currency));
     }
     if (answer.validator !== undefined) yield { kind: 'validator', validator: answer.validator };
   },
 };
 
 function described(row: z.infer<typeof Cluster>, currency: string): DescribedCluster {
-  const { name, slug, region, provider, status, shards, replicas, user, machine } = row;
+  const { user, machine, created_at: createdAt, ...same } = row;
   return {
-    key: slug,
-    name,
-    slug,
-    provider: provider.name,
-    region: { code: region.code, name: region.name },
-    status,
-    shards,
-    replicas,
+    ...same,
+    key: row.slug,
+    provider: row.provider.name,
     user: { firstName: user.first_name, lastName: user.last_name },
     machine: { cpu: machine.cpu, ram: machine.ram, ramUnit: machine.ram_unit },
     disks: row.disks.map((disk) => describedDisk(disk, currency)),
-    createdAt: row.created_at,
+    createdAt,
   };
 }

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
 import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
-import { nextLink, pagesOf } from '../http/pages.ts';
+import { nextLink } from '../http/headers.ts';
+import { pagesOf } from '../http/lists.ts';
 import { count, countOrNone, currencyCode, invalid, label, quantity } from '../schema/fields.ts';
-import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
-import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
-import type { ValidatorItem } from '../validator.ts';
+import { rejectedRow } from '../schema/items.ts';
+import { labelIn, readRow } from '../schema/rows.ts';
+import type { ValidatorItem } from '../source.ts';
+import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
 
@@ -66,38 +68,31 @@ by \`Link: rel="next"\`. An unchanged list of one page (\`ETag\`, \`Last-Modifie
 configuration file.`,
 
   async *clusters({ http }) {
-    const seen = new Map<string, DescribedCluster | 'ambiguous'>();
-    const unusable: ClusterItem[] = [];
+    // Pages may shift during the run: an equal row is the same cluster. Other rows with the same key are ambiguous.
+    const byKey = new Map<string, Map<string, DescribedCluster>>();
     for await (const found of rows(http)) {
       if ('kind' in found) {
-        unusable.push(found);
+        yield found;
         continue;
       }
       const { row, index, currency } = found;
       const { value, reason } = readRow(Cluster, row);
       if (value === undefined) {
         const organization = labelIn(row, 'organization');
-        unusable.push(rejectedRow(keyIn(row) ?? `cluster ${index + 1}`, reason, { organization }));
+        yield rejectedRow(keyIn(row) ?? `cluster ${index + 1}`, reason, { organization });
         continue;
       }
       const cluster = described(value, currency);
-      const own = JSON.stringify([cluster.organization ?? null, cluster.key]);
-      const other = seen.get(own);
-      // Pages may shift during the run: an equal row is the same cluster. Other rows with the same key are ambiguous.
-      seen.set(
-        own,
-        other === undefined || JSON.stringify(other) === JSON.stringify(cluster) ? cluster : 'ambiguous',
-      );
+      const key = JSON.stringify([cluster.organization, cluster.key]);
+      const known = byKey.get(key) ?? new Map<string, DescribedCluster>();
+      byKey.set(key, known.set(JSON.stringify(cluster), cluster));
     }
-    yield* unusable;
-    for (const [own, cluster] of seen) {
-      if (cluster !== 'ambiguous') {
-        yield { kind: 'cluster', cluster };
-        continue;
-      }
-      const [organization, key] = JSON.parse(own) as [string | null, string];
+    for (const known of byKey.values()) {
+      const [cluster, other] = known.values();
+      if (cluster === undefined) continue;
+      const { key, organization } = cluster;
       const problem = 'another cluster of the organization has the same key; give each cluster its own id';
-      yield rejectedRow(key, problem, { organization: organization ?? undefined });
+      yield other === undefined ? { kind: 'cluster', cluster } : rejectedRow(key, problem, { organization });
     }
   },
 };
@@ -108,17 +103,17 @@ function keyIn(row: unknown): string | undefined {
 }
 
 function described(row: z.infer<typeof Cluster>, currency: string): DescribedCluster {
-  const { organization, name, slug, provider, region, user, machine, disks } = row;
+  const { organization, name, slug, status, shards, replicas, user, machine, disks } = row;
   return {
     organization: organization ?? undefined,
     key: row.id ?? slug ?? name,
     name,
     slug: slug ?? undefined,
-    provider: provider?.name,
-    region: region == null ? undefined : { code: region.code, name: region.name },
-    status: row.status,
-    shards: row.shards,
-    replicas: row.replicas,
+    provider: row.provider?.name,
+    region: row.region ?? undefined,
+    status,
+    shards,
+    replicas,
     // Null states that there is no creator.
     user:
       user === undefined ? undefined : { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' },
@@ -128,14 +123,12 @@ function described(row: z.infer<typeof Cluster>, currency: string): DescribedClu
   };
 }
 
-interface FoundRow {
-  readonly row: unknown;
-  readonly index: number;
-  readonly currency: string;
-}
-
 /** Yields a validator only for a list of one page: the validator of a first page does not cover the others. */
-async function* rows(http: SourceHttp): AsyncGenerator<FoundRow | ValidatorItem> {
+async function* rows(
+  http: SourceHttp,
+): AsyncGenerator<
+  ValidatorItem | { readonly row: unknown; readonly index: number; readonly currency: string }
+> {
   const answer = await http.jsonIfModified('', Payload);
   if ('unmodified' in answer && nextLink(answer.headers.get('link')) === undefined) {
     yield { kind: 'unmodified', validator: answer.unmodified };

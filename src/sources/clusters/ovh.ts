@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../domain/cluster.ts';
 import { idsIn, instant, itemOfType, pathSegment } from '../cluster-fields.ts';
-import { nothingListed } from '../http/listing.ts';
-import { count, invalid, label, listedNames, nameList, oneOf, quantity } from '../schema/fields.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
+import { count, invalid, label, listedNames, nameList, oneOf, quantity, someRows } from '../schema/fields.ts';
+import { labelIn, parseRow, type Row, readRow, unusable, valueIn } from '../schema/rows.ts';
 import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
 
 const PROJECTS = '/v1/cloud/project';
@@ -25,7 +24,6 @@ const Options = z.strictObject({
     .describe(`the engines to read, separated by commas; \`${ENGINES}\` when absent`),
 });
 
-const Ids = z.array(z.unknown());
 const Capabilities = z.object({ flavors: z.array(z.unknown()) });
 
 const Size = z
@@ -50,10 +48,7 @@ const Flavor = z
   });
 type Flavor = z.infer<typeof Flavor>;
 
-/**
- * `cloud.project.database.Service` in the API's schema, https://eu.api.ovh.com/v1/cloud.json, and in ovh/ovhcloud-cli. The
- * nullish fields are nullable, deprecated or newer there.
- */
+/** `cloud.project.database.Service` in https://eu.api.ovh.com/v1/cloud.json; its nullish fields are nullable or newer there. */
 const Service = z
   .object({
     id: label,
@@ -91,29 +86,7 @@ export const adapter: ClusterAdapter = {
   credentials: 'bearer',
   schedule: '3-58/5 * * * *',
   notes: `The token is an OAuth 2.0 access token of a service account whose policy lets it \`GET\` these addresses. It expires
-after an hour: use [credentials that renew themselves](#credentials):
-
-\`\`\`json
-{
-  "clusters": [
-    {
-      "id": "ovh-databases",
-      "adapter": "ovh",
-      "credentials": {
-        "type": "client-credentials",
-        "tokenUrl": "https://www.ovh.com/auth/oauth2/token",
-        "clientId": "EU.0123456789abcdef",
-        "clientSecretEnv": "OVH_CLIENT_SECRET",
-        "scope": "all"
-      },
-      "organizations": { "0123456789abcdef0123456789abcdef": "acme" },
-      "diskTypes": {
-        "*": { "name": "storage", "price": { "amount": "0.15", "per": "month", "currency": "EUR" }, "unit": "Decimal" }
-      }
-    }
-  ]
-}
-\`\`\`
+after an hour: use [credentials that renew themselves](#credentials).
 
 The id of a project is the tenant, for the source's \`organizations\`. OVH lists only the ids of services: each service needs
 one request. The whole run fails if a project cannot be read, or if a service is deleted after it was listed; the run is
@@ -129,6 +102,19 @@ repeated. If one project must not stop the others, configure one source for each
 | \`storage\`, else \`disk\` | one disk of that size, \`disk\` in GB. If OVH names no type, its name, unit and price come from \`*\` in the source's \`diskTypes\`. If both are missing, the disks are unknown |
 | \`region\`, else that of the first node | the code of a region of the provider OVH, such as \`GRA\`. Its machines are sold in regions such as \`GRA11\`: the source's \`regions\` may name one of these instead |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
+  example: {
+    credentials: {
+      type: 'client-credentials',
+      tokenUrl: 'https://www.ovh.com/auth/oauth2/token',
+      clientId: 'EU.0123456789abcdef',
+      clientSecretEnv: 'OVH_CLIENT_SECRET',
+      scope: 'all',
+    },
+    organizations: { '0123456789abcdef0123456789abcdef': 'acme' },
+    diskTypes: {
+      '*': { name: 'storage', price: { amount: '0.15', per: 'month', currency: 'EUR' }, unit: 'Decimal' },
+    },
+  },
 
   async *clusters({ http, options }) {
     const { projects, engines } = Options.parse(options ?? {});
@@ -139,13 +125,7 @@ repeated. If one project must not stop the others, configure one source for each
 };
 
 async function projectsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
-  const ids = await idsOf(http, PROJECTS);
-  if (ids.size === 0) throw nothingListed(PROJECTS);
-  return ids;
-}
-
-async function idsOf(http: SourceHttp, path: string): Promise<ReadonlySet<string>> {
-  return idsIn(path, (await http.json(path, Ids)).data, pathSegment);
+  return idsIn(PROJECTS, (await http.json(PROJECTS, someRows)).data, pathSegment);
 }
 
 async function* clustersOf(
@@ -154,12 +134,19 @@ async function* clustersOf(
   engines: ReadonlySet<string>,
 ): AsyncGenerator<ClusterItem> {
   const path = `${PROJECTS}/${project}/database/service`;
-  const ids = await idsOf(http, path);
+  const ids = idsIn(path, (await http.json(path, z.array(z.unknown()))).data, pathSegment);
   if (ids.size === 0) return;
   const flavors = await flavorsOf(http, project);
   for (const id of ids) {
     const { data: row } = await http.json(`${path}/${id}`, z.looseObject({}));
-    yield* itemOfType(row, id, 'engine', engines, () => itemOf(row, id, project, flavors));
+    yield* itemOfType(row, id, 'engine', engines, () => {
+      const service = parseRow(Service, row);
+      if (service.id !== id) unusable('id is that of another service');
+      const flavor = flavors.get(service.flavor);
+      const shape =
+        flavor && valueIn(flavor, `flavor is ${service.flavor}, which is unusable in the capabilities: `);
+      return described(service, project, shape);
+    });
   }
 }
 
@@ -172,24 +159,6 @@ async function flavorsOf(http: SourceHttp, project: string): Promise<ReadonlyMap
     if (name !== undefined) flavors.set(name, readRow(Flavor, row));
   }
   return flavors;
-}
-
-function itemOf(
-  row: unknown,
-  id: string,
-  project: string,
-  flavors: ReadonlyMap<string, Row<Flavor>>,
-): ClusterItem {
-  const { value, reason } = readRow(Service, row);
-  if (value === undefined) return rejectedRow(id, reason);
-  if (value.id !== id) return rejectedRow(id, 'id is that of another service');
-  const flavor = flavors.get(value.flavor);
-  if (flavor?.reason !== undefined)
-    return rejectedRow(
-      id,
-      `flavor is ${value.flavor}, which is unusable in the capabilities: ${flavor.reason}`,
-    );
-  return { kind: 'cluster', cluster: described(value, project, flavor?.value) };
 }
 
 /** @param flavor undefined if the capabilities do not list it: then the machine has only a name */

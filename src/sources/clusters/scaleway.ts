@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { memory } from '../../domain/machine.ts';
-import { countedRows } from '../http/listing.ts';
+import { clusterItem } from '../cluster-fields.ts';
+import { countedRows } from '../http/lists.ts';
 import { listedNames, nameList } from '../schema/fields.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
+import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
 import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
 import { type Instance, type NodeType, NodeTypePage, PRODUCTS, type Product } from './scaleway/products.ts';
 
-/** The API's largest page. */
-const PER_PAGE = 100;
+const LARGEST_PAGE = 100;
 
 /** The states with a word in the contract, which are the same in all products. */
 const STATUS: ReadonlyMap<string, string> = new Map([
@@ -37,10 +36,7 @@ const Options = z.strictObject({
   ),
 });
 
-/**
- * The databases that Scaleway runs for its customers. Source: https://www.scaleway.com/en/developers/api/, and
- * scaleway-sdk-go.
- */
+/** Source: https://www.scaleway.com/en/developers/api/, and scaleway-sdk-go. */
 export const adapter: ClusterAdapter = {
   id: 'scaleway',
   options: Options,
@@ -51,27 +47,8 @@ export const adapter: ClusterAdapter = {
   schedule: '2-57/5 * * * *',
   notes: `The token is the secret key of an API key whose policy may read these databases (\`RelationalDatabasesReadOnly\` for PostgreSQL
 and MySQL). The id of a project is the tenant, for the source's \`organizations\`. A product, region or zone that cannot be
-read fails the whole run: exclude it by the options, which may also name new places. This entry reads only PostgreSQL and
-MySQL in Paris:
-
-\`\`\`json
-{
-  "clusters": [
-    {
-      "id": "databases",
-      "adapter": "scaleway",
-      "tokenEnv": "SCALEWAY_DATABASES_TOKEN",
-      "options": { "rdb": "fr-par", "mongodb": "none", "redis": "none" },
-      "organizations": { "105a0b1c-4f0e-4a53-9d55-8a1c7d9e4b10": "acme" },
-      "regions": { "fr-par": { "code": "fr-par-1" } },
-      "diskTypes": {
-        "sbs_5k": { "price": { "amount": "0.1", "per": "month", "currency": "EUR" }, "unit": "Decimal" },
-        "*": { "price": { "amount": "0.13", "per": "month", "currency": "EUR" }, "unit": "Decimal" }
-      }
-    }
-  ]
-}
-\`\`\`
+read fails the whole run: exclude it by the options, which may also name new places. The example reads only PostgreSQL
+and MySQL in Paris.
 
 | of Scaleway | becomes |
 |---|---|
@@ -84,6 +61,15 @@ MySQL in Paris:
 | \`volume\` | one disk of that many GB with the volume's type, such as \`sbs_5k\`; unit and price come from that name in the source's \`diskTypes\`. Redis has none |
 | \`region\`, \`zone\` | the code of a region of the provider Scaleway. Its machines are sold in zones (\`fr-par-1\`), while PostgreSQL, MySQL and MongoDB are in regions (\`fr-par\`): the source's \`regions\` may name a zone instead |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
+  example: {
+    options: { rdb: 'fr-par', mongodb: 'none', redis: 'none' },
+    organizations: { '105a0b1c-4f0e-4a53-9d55-8a1c7d9e4b10': 'acme' },
+    regions: { 'fr-par': { code: 'fr-par-1' } },
+    diskTypes: {
+      sbs_5k: { price: { amount: '0.1', per: 'month', currency: 'EUR' }, unit: 'Decimal' },
+      '*': { price: { amount: '0.13', per: 'month', currency: 'EUR' }, unit: 'Decimal' },
+    },
+  },
 
   async *clusters({ http, options }) {
     const read = Options.parse(options ?? {});
@@ -100,13 +86,11 @@ async function* clustersIn(http: SourceHttp, product: Product, place: string): A
   if (rows.length === 0) return;
   const types = await nodeTypes(http, product, place);
   for (const [index, row] of rows.entries()) {
-    const { value, reason } = readRow(product.Instance, row);
-    if (value === undefined) {
-      const key = labelIn(row, 'id', 'name') ?? `${product.id} ${index + 1} of ${place}`;
-      yield rejectedRow(key, reason);
-    } else {
-      yield itemOf(value, types.get(value.node_type.toLowerCase()));
-    }
+    const key = labelIn(row, 'id', 'name') ?? `${product.id} ${index + 1} of ${place}`;
+    yield clusterItem(key, () => {
+      const instance = parseRow(product.Instance, row);
+      return described(instance, types.get(instance.node_type.toLowerCase()));
+    });
   }
 }
 
@@ -131,9 +115,9 @@ function rowsOf(
   schema: Product['InstancePage'],
   query: Readonly<Record<string, string>>,
 ): AsyncGenerator<unknown, void> {
-  return countedRows(path, PER_PAGE, async ({ number }) => {
+  return countedRows(path, LARGEST_PAGE, async ({ number }) => {
     const { data } = await http.json(path, schema, {
-      query: { ...query, page: number, page_size: PER_PAGE },
+      query: { ...query, page: number, page_size: LARGEST_PAGE },
     });
     return data;
   });
@@ -143,32 +127,21 @@ function at(path: string, place: string): string {
   return path.replace(/\{(region|zone)\}/, place);
 }
 
-/** @param type undefined if the product does not list it: then the machine has only a name */
-function itemOf(instance: Instance, type: Row<NodeType> | undefined): ClusterItem {
-  const { id, name, status, node_type, project_id, place, shards, replicas, disks, created_at } = instance;
-  if (type?.reason !== undefined)
-    return rejectedRow(
-      id,
-      `node_type is ${node_type}, which is unusable in the list of types: ${type.reason}`,
-    );
-  const cluster: DescribedCluster = {
-    tenant: project_id,
-    key: id,
+/** @param listed undefined if the product does not list the type: then the machine has only a name */
+function described(instance: Instance, listed: Row<NodeType> | undefined): DescribedCluster {
+  const { name, status, node_type: type, shards, replicas, disks } = instance;
+  const shape = listed && valueIn(listed, `node_type is ${type}, which is unusable in the list of types: `);
+  return {
+    tenant: instance.project_id,
+    key: instance.id,
     name,
     provider: 'Scaleway',
-    region: { code: place },
+    region: { code: instance.place },
     status: STATUS.get(status) ?? status,
     shards,
     replicas,
-    machine: { name: node_type, ...shapeOf(type?.value) },
+    machine: { name: type, ...shape },
     disks,
-    createdAt: created_at,
+    createdAt: instance.created_at,
   };
-  return { kind: 'cluster', cluster };
-}
-
-function shapeOf(type: NodeType | undefined) {
-  if (type === undefined) return {};
-  const { ram, unit } = memory(type.bytes, 'bytes');
-  return { cpu: type.cpu, ram: Math.ceil(ram), ramUnit: unit };
 }

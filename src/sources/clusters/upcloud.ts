@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { clusterItem, disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
-import { countedRows, countIn } from '../http/listing.ts';
+import { disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
+import { countIn } from '../http/headers.ts';
+import { countedRows } from '../http/lists.ts';
 import { count, countOrNone, label, listedNames, nameList, quantity } from '../schema/fields.ts';
-import { labelIn } from '../schema/rows.ts';
+import { labelIn, parseRow } from '../schema/rows.ts';
 import type { ClusterAdapter, SourceHttp } from '../source.ts';
 
 const DATABASES = '/1.3/database';
 
-/** The API's largest page. Its default is ten rows. */
-const PER_PAGE = 100;
+/** The largest page; the default is ten rows. */
+const LARGEST_PAGE = 100;
 
 const TYPES = 'mysql,opensearch,pg,redis,valkey';
 
@@ -30,12 +31,7 @@ const Options = z.strictObject({
     ),
 });
 
-const Databases = z.array(z.unknown());
-
-/**
- * `ManagedDatabase` in UpCloud's client, https://github.com/UpCloudLtd/upcloud-go-api/blob/main/upcloud/managed_database.go,
- * and the answers recorded there in upcloud/service/fixtures. Source of `plan_components`: UpCloudLtd/upcloud-cli.
- */
+/** `ManagedDatabase` in https://github.com/UpCloudLtd/upcloud-go-api; `plan_components` in UpCloudLtd/upcloud-cli. */
 const Database = z.object({
   uuid: label,
   name: label,
@@ -55,7 +51,6 @@ const Database = z.object({
     .nullish(),
   labels: z.array(z.object({ key: z.string(), value: z.string() })).nullish(),
 });
-type Database = z.infer<typeof Database>;
 
 export const adapter: ClusterAdapter = {
   id: 'upcloud',
@@ -67,25 +62,8 @@ export const adapter: ClusterAdapter = {
   schedule: '1-56/5 * * * *',
   notes: `The token is an API token (\`ucat_…\`), or \`user:password\` of a subaccount that may use the API and see managed databases.
 An account has no projects: name the source's \`organization\`, or name a label in the option \`organizationLabel\`. The
-answers contain passwords (\`service_uri\`), which are neither stored nor logged. This entry is for two teams, whose services
-have the labels \`team=shop\` and \`team=lab\`:
-
-\`\`\`json
-{
-  "clusters": [
-    {
-      "id": "databases",
-      "adapter": "upcloud",
-      "tokenEnv": "UPCLOUD_DATABASES_TOKEN",
-      "options": { "organizationLabel": "team" },
-      "organizations": { "shop": "acme", "lab": "acme-lab" },
-      "diskTypes": {
-        "*": { "name": "storage", "price": { "amount": "0.2", "per": "month", "currency": "EUR" }, "unit": "Binary" }
-      }
-    }
-  ]
-}
-\`\`\`
+answers contain passwords (\`service_uri\`), which are neither stored nor logged. The example is for two teams, whose services
+have the labels \`team=shop\` and \`team=lab\`.
 
 | of UpCloud | becomes |
 |---|---|
@@ -97,6 +75,13 @@ have the labels \`team=shop\` and \`team=lab\`:
 | \`plan_components.storage\`, else \`plan\` with \`additional_disk_space_gib\` | one disk of that many GiB. Its name, unit and price come from \`*\` in the source's \`diskTypes\`. If none of them states a size, the disks are unknown |
 | \`zone\` | the code of a region of the provider UpCloud |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
+  example: {
+    options: { organizationLabel: 'team' },
+    organizations: { shop: 'acme', lab: 'acme-lab' },
+    diskTypes: {
+      '*': { name: 'storage', price: { amount: '0.2', per: 'month', currency: 'EUR' }, unit: 'Binary' },
+    },
+  },
 
   async *clusters({ http, options }) {
     const { types, organizationLabel } = Options.parse(options ?? {});
@@ -105,34 +90,37 @@ have the labels \`team=shop\` and \`team=lab\`:
     for await (const row of rowsOf(http)) {
       index += 1;
       const key = labelIn(row, 'uuid', 'name') ?? `database ${index}`;
-      const item = () => clusterItem(row, key, Database, (found) => described(found, organizationLabel));
-      yield* itemOfType(row, key, 'type', wanted, item);
+      const read = () => described(parseRow(Database, row), organizationLabel);
+      yield* itemOfType(row, key, 'type', wanted, read);
     }
   },
 };
 
 function rowsOf(http: SourceHttp): AsyncGenerator<unknown, void> {
-  return countedRows(DATABASES, PER_PAGE, async ({ offset }) => {
-    const query = { limit: PER_PAGE, offset };
-    const { data: rows, headers } = await http.json(DATABASES, Databases, { query });
+  return countedRows(DATABASES, LARGEST_PAGE, async ({ offset }) => {
+    const query = { limit: LARGEST_PAGE, offset };
+    const { data: rows, headers } = await http.json(DATABASES, z.array(z.unknown()), { query });
     return { rows, total: countIn(headers, 'upcloud-total-count', DATABASES) };
   });
 }
 
-function described(database: Database, organizationLabel: string | undefined): DescribedCluster {
-  const { uuid, name, title, state, node_count, zone, create_time, labels } = database;
-  const tenant = labels?.find(({ key }) => key === organizationLabel)?.value;
+function described(
+  database: z.infer<typeof Database>,
+  organizationLabel: string | undefined,
+): DescribedCluster {
+  const { name, title, state } = database;
+  const tenant = database.labels?.find(({ key }) => key === organizationLabel)?.value;
   return {
     tenant: tenant || undefined,
-    key: uuid,
+    key: database.uuid,
     name: title || name,
     provider: 'UpCloud',
-    region: { code: zone },
+    region: { code: database.zone },
     status: STATUS.get(state) ?? state,
     shards: 1,
-    replicas: node_count,
+    replicas: database.node_count,
     ...hardwareOf(database),
-    createdAt: create_time,
+    createdAt: database.create_time,
   };
 }
 
@@ -141,19 +129,15 @@ const PLAN =
   /^[1-9]\d{0,2}x(?<cpu>[1-9]\d{0,2})xCPU-(?<ram>[1-9]\d{0,4})GB(?:-(?<disk>[1-9]\d{0,6})GB)?(?:-|$)/;
 
 /** "GB" means GiB: the plan 2x4xCPU-8GB-100GB has 8192 and 102400 MiB in the API's list of plans. */
-function hardwareOf({
-  plan,
-  plan_components: components,
-  additional_disk_space_gib: additional,
-}: Database): Pick<DescribedCluster, 'machine' | 'disks'> {
+function hardwareOf(database: z.infer<typeof Database>): Pick<DescribedCluster, 'machine' | 'disks'> {
+  const { plan, plan_components: components, additional_disk_space_gib: additional } = database;
   if (components != null) {
-    const { compute, storage } = components;
-    const { name, cpu, memory_gb: gib } = compute;
+    const { name, cpu, memory_gb: gib } = components.compute;
     const machine = { name, cpu, ram: Math.ceil(gib), ramUnit: 'Binary' } as const;
-    return { machine, disks: disksOfGib(storage?.total_gib) };
+    return { machine, disks: disksOfGib(components.storage?.total_gib) };
   }
   const { cpu, ram, disk } = PLAN.exec(plan)?.groups ?? {};
-  if (cpu === undefined || ram === undefined) return { machine: { name: plan } };
+  if (cpu === undefined) return { machine: { name: plan } };
   const machine = { name: plan, cpu: Number(cpu), ram: Number(ram), ramUnit: 'Binary' } as const;
   return { machine, disks: disksOfGib(disk === undefined ? undefined : Number(disk) + (additional ?? 0)) };
 }

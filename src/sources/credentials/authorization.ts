@@ -46,12 +46,7 @@ function sentAs(
   return accepted;
 }
 
-/**
- * Returns the header Authorization of a GET without a body, for Exoscale's API.
- * Source: https://openapi-v2.exoscale.com/ ("Authentication"), https://github.com/exoscale/egoscale/blob/master/v3/api.go.
- * @param token `key:secret`
- * @param expires seconds since the epoch
- */
+/** Source: https://openapi-v2.exoscale.com/, https://github.com/exoscale/egoscale (v3/api.go). @param expires in seconds */
 export function exo2Signature(token: string, url: URL, expires: number): string {
   const colon = token.indexOf(':');
   const [key, secret] = [token.slice(0, colon), token.slice(colon + 1)];

@@ -15,8 +15,7 @@ export interface CredentialCommand {
 }
 
 /**
- * Runs a command that prints credentials, like kubectl's exec plugins. Its output and arguments may be secrets: no message
- * contains them.
+ * Runs a command that prints credentials. Its output and arguments may be secrets: no message contains them.
  * @throws SourceError `misconfigured` if it cannot be started or prints no token, `retry` if it fails or hangs
  */
 export async function tokenOfCommand(options: CredentialCommand): Promise<IssuedToken> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemsOf } from '../schema/problems.ts';
+import { problemsOf } from '../schema/rows.ts';
 import type { IssuedToken } from './provider.ts';
 
 const token = z.string().min(1).max(16_384);

@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { problemsOf } from '../schema/problems.ts';
+import { problemsOf } from '../schema/rows.ts';
 import { SourceError } from '../source.ts';
 import { jsonIn } from './issued-token.ts';
 import type { IssuedToken } from './provider.ts';
@@ -80,7 +80,7 @@ const Key = z.object({
 });
 
 /**
- * RFC 7523, section 2.1: the account signs a request. The key file is read each time, since it may be rotated.
+ * RFC 7523, section 2.1. The key file is read each time, since it may be rotated.
  * Source: https://developers.google.com/identity/protocols/oauth2/service-account#httprest.
  */
 export async function tokenOfServiceAccount(

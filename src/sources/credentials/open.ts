@@ -129,10 +129,7 @@ function issuedTo(
   }
 }
 
-/**
- * Returns the credentials of an adapter's default source in the environment: `<ID>_TOKEN`, `<ID>_TOKEN_COMMAND`, or
- * `<ID>_CREDENTIAL_TYPE` with the fields of that type. Without a type, no variable of a vendor is read.
- */
+/** Returns the credentials of an adapter's default source in the environment, e.g. `<ID>_TOKEN`. */
 export function credentialsInEnvironment(id: string, env: Environment, report: Report): CredentialEntry {
   const key = (name: string) => environmentKey(id, name);
   const command = env[key('tokenCommand')];

@@ -3,11 +3,7 @@ import { orAborted } from '../http/deadline.ts';
 export interface CredentialProvider {
   /** False if requests have no credentials. */
   readonly exists: boolean;
-  /**
-   * Returns the credentials of the next request: a token, or `user:password`; undefined if the source has none.
-   * @throws SourceError if there is no token; its message names the setting and no secret; the signal's reason when it
-   *   aborts
-   */
+  /** Returns a token, or `user:password`; undefined if the source has none. @throws SourceError if there is no token */
   token(signal?: AbortSignal): Promise<string | undefined>;
   /** Drops a token that the upstream refused (401). Returns whether another token may exist: then request it once more. */
   refused(token: string): boolean;

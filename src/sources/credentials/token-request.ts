@@ -27,8 +27,7 @@ export interface TokenRequest {
 
 /**
  * Requests a token from an authorization server or a metadata service. Messages quote only error codes of the answer.
- * @throws SourceError `misconfigured` if the request is refused, `retry` if there is no answer or the server has a problem,
- *   `invalid` if the answer contains no token
+ * @throws SourceError `misconfigured` if it is refused, `retry` without an answer, `invalid` for an answer without a token
  */
 export async function requestToken(request: TokenRequest): Promise<IssuedToken> {
   const { url, form, deadlineMs = TOKEN_MS } = request;

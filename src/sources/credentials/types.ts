@@ -80,10 +80,9 @@ export interface TokenIssuers {
 }
 
 /**
- * The form of a source's credentials. `x-auth-token` and `x-goog-api-key` are the bare token in the header of that name.
- * With `basic-or-bearer`, `user:password` is sent as HTTP Basic, any other token as a bearer token, which never contains a
- * colon (RFC 6750). With `optional-bearer`, the upstream also answers without a token, but with less data. With
- * `exo2-hmac-sha256` the token is `key:secret`, and the secret signs each request.
+ * The form of a source's credentials. `x-auth-token` and `x-goog-api-key` are headers with the bare token. A token of
+ * `basic-or-bearer` with a colon is sent as HTTP Basic. With `optional-bearer`, the upstream also answers without a token. With
+ * `exo2-hmac-sha256`, the token is `key:secret`, and the secret signs each request.
  */
 export type CredentialKind =
   | 'none'

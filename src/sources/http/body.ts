@@ -1,16 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
-import { problemsOf } from '../schema/problems.ts';
+import { problemsOf } from '../schema/rows.ts';
 import { SourceError } from '../source.ts';
 import type { SilenceDeadline } from './deadline.ts';
 import { JsonBounds } from './json-bounds.ts';
 import { failureOfJson } from './json-entries.ts';
 
-/**
- * Reads a whole body. Counts its bytes while they arrive.
- * @param check receives each chunk before it is stored
- * @throws SourceError `invalid` for a body of more than `maxBytes`; the errors of `check` and of the body
- */
+/** @param check receives each chunk before it is stored @throws SourceError `invalid` for more than `maxBytes` */
 export async function readBytes(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -36,17 +32,6 @@ export function tooLarge(maxBytes: number, where: string): SourceError {
   );
 }
 
-/**
- * Returns whether a length or chunks delimit a body. If only the end of the connection delimits it, a cut body looks whole.
- * @param header returns the value of a header of the answer
- */
-export function isFramed(header: (name: string) => string | null): boolean {
-  // RFC 9112: with any other last coding the body ends with the connection too.
-  const transferCodings = header('transfer-encoding');
-  if (transferCodings !== null) return /(^|,)\s*chunked\s*$/i.test(transferCodings);
-  return header('content-length') !== null;
-}
-
 export interface JsonPayload<T> {
   readonly data: T;
   /** The most JSON values that the payload can have. */
@@ -54,9 +39,8 @@ export interface JsonPayload<T> {
 }
 
 /**
- * Reads a whole JSON body, within the bounds of `JsonBounds`.
- * @throws SourceError as `readBytes`; `retry` for JSON that ends too early, even in a whole body: the upstream sent it
- *   incomplete; else `invalid`, with the first fields that do not fit
+ * Reads a whole JSON body. @throws SourceError `retry` for JSON that ends too early, even in a whole body: the upstream sent it
+ * incomplete; else `invalid`, with the first fields that do not fit
  */
 export async function readJson<T>(
   body: AsyncIterable<Uint8Array>,

@@ -26,9 +26,7 @@ const DECODERS: Readonly<Record<string, (firstByte: number) => Duplex>> = {
 
 /**
  * Yields the decoded chunks of a body when they arrive. Every coding must reach its own end.
- * @param contentEncoding the header of that name
- * @throws SourceError `retry` for a body that ends early, `invalid` for a broken body or an unknown coding; the errors of
- *   `body`
+ * @throws SourceError `retry` for a body that ends early, `invalid` for a broken body or an unknown coding
  */
 export function decoded(
   body: AsyncIterable<Uint8Array>,

@@ -2,10 +2,7 @@ import { SourceError } from '../source.ts';
 
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
-/**
- * The kind, problem and remedy for a code of the system, OpenSSL or Node. Another code is `retry`. `misconfigured` is only
- * for problems that an operator has to solve.
- */
+/** By code of the system, OpenSSL or Node. Another code is `retry`; `misconfigured` is for what an operator has to solve. */
 const CONNECTION_FAILURES: readonly (readonly [
   codes: RegExp,
   kind: 'retry' | 'misconfigured',

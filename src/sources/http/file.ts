@@ -23,10 +23,7 @@ const KINDS: Readonly<Record<string, SourceFailureKind>> = {
   EPERM: 'misconfigured',
 };
 
-/**
- * Opens a file on this machine as a source, with the same limits and deadlines as an upstream. Its only path is `''`. An
- * answer has no headers; a streamed one has its length. No reading is repeated.
- */
+/** Opens a file on this machine as a source, with the same limits and deadlines as an upstream. No reading is repeated. */
 export function openSourceFile(from: URL | string, options: ReadingLimits): SourceHttp {
   const path = typeof from === 'string' ? resolve(from) : pathIn(from);
   const url = pathToFileURL(path);
@@ -99,10 +96,7 @@ async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Prom
   return stats.size;
 }
 
-/**
- * Yields the chunks of a file. Opens it for the first chunk, and closes it in every case. Fails if the file changes during
- * the reading. If another file replaces it, the old content is read.
- */
+/** Fails if the file changes during the reading. If another file replaces it, the old content is read. */
 async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   await using file = await open(path, 'r');
   const before = await file.stat();

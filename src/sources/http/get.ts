@@ -5,7 +5,7 @@ import type { LookupFunction } from 'node:net';
 import { VERSION } from '../../config/package.ts';
 import { traced } from '../../domain/tracer.ts';
 import { SourceError } from '../source.ts';
-import { isForbidden } from './forbidden-address.ts';
+import { isForbidden } from './address.ts';
 
 /** Not by `import`, which would load all of undici: a tenth of the start of a command. */
 const { request: plain } = process.getBuiltinModule('node:http');
@@ -14,10 +14,8 @@ type GetOptions = RequestOptions & { readonly signal: AbortSignal };
 
 /**
  * GETs an address. Returns the head of the response; its body is unread and encoded. A body with a length or in chunks
- * fails if it ends early. `fetch` cannot replace this: it decodes bodies, and accepts half of a compressed body as a whole
- * one. Node's settings configure proxies and certificate authorities (`NODE_USE_ENV_PROXY`, `NODE_EXTRA_CA_CERTS`).
- * @throws SourceError `misconfigured` for an address that no source may read; the error of the system or of Node's parser
- *   if the connection fails; an `AbortError`
+ * fails if it ends early; `fetch` accepts half of a compressed body as a whole one. Node's settings configure proxies and
+ * certificate authorities. @throws SourceError `misconfigured` for an address that no source may read; the system's error
  */
 export function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
   const attributes = { 'http.request.method': 'GET', 'server.address': url.hostname };

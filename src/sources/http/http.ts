@@ -14,8 +14,8 @@ import { begun, chunksOf, readJson } from './body.ts';
 import { type SilenceDeadline, silenceDeadline } from './deadline.ts';
 import { failureOfConnection } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
+import { type KnownValidators, NotModified, orUnmodified, validatorIn, validatorKey } from './headers.ts';
 import { bodyOf, type OpenResponse, RequestSender, type RequestSenderOptions } from './request-sender.ts';
-import { type KnownValidators, NotModified, orUnmodified, validatorIn, validatorKey } from './validators.ts';
 
 export interface SourceHttpOptions extends ReadingLimits, RequestSenderOptions {
   /** `http:` or `https:`; for a file on this machine a `file:` URL or a path. */
@@ -29,10 +29,7 @@ export interface SourceHttpOptions extends ReadingLimits, RequestSenderOptions {
   readonly requests?: Requests;
 }
 
-/**
- * Opens a source; no request is made yet.
- * @throws SourceError `misconfigured` for an unusable URL or token; the message contains neither
- */
+/** Opens a source. @throws SourceError `misconfigured` for an unusable URL or token; the message contains neither */
 export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const base = readBaseUrl(options.baseUrl);
   if (base === undefined || base.protocol === 'file:')

@@ -29,10 +29,8 @@ const LARGEST_ROW = 100_000;
 const BYTES_AT_ONCE = 16_384;
 
 /**
- * Yields the entries of some maps inside JSON of any size, in the order of the text, with one entry in memory at a time.
- * Checks the whole text, also unwanted entries.
- * @throws SourceError `invalid` for text that is no JSON or exceeds a bound; `retry` if it ends too early; the errors of
- *   `body`
+ * Yields the entries of some maps inside JSON of any size, with one entry in memory at a time. Checks the whole text.
+ * @throws SourceError `invalid` for text that is no JSON or exceeds a bound; `retry` if it ends too early
  */
 export async function* entriesOf(
   body: AsyncIterable<Uint8Array>,
@@ -66,10 +64,7 @@ export async function* entriesOf(
   }
 }
 
-/**
- * Yields the elements of a JSON list of any size, with one in memory at a time.
- * @throws as `entriesOf`; SourceError `invalid` for JSON that is no list
- */
+/** Yields the elements of a JSON list of any size, with one in memory at a time. @throws as `entriesOf` */
 export async function* elementsOf(
   body: AsyncIterable<Uint8Array>,
   where: string,
@@ -147,10 +142,7 @@ async function* tokensOf(
   tokens.end();
 }
 
-/**
- * Returns the failure of a text that JSON.parse rejected: `retry` if the text ends too early, else `invalid`. JSON.parse
- * does not distinguish the two. The message quotes nothing of the text.
- */
+/** Returns the failure of a text that JSON.parse rejected: `retry` if it ends too early, else `invalid`. Quotes nothing of it. */
 export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
   const tokens = tokenizer(where);
   try {

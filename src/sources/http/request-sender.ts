@@ -3,14 +3,14 @@ import { headerOf, readAuthorization } from '../credentials/authorization.ts';
 import { type CredentialProvider, fixedCredentials } from '../credentials/provider.ts';
 import type { CredentialKind } from '../credentials/types.ts';
 import type { NotedRequest } from '../run-requests.ts';
+import type { Validator } from '../source.ts';
 import { type JsonRequest, SourceError } from '../source.ts';
-import type { Validator } from '../validator.ts';
 import { redirectTarget, withoutQuery } from './address.ts';
 import { tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
 import { failureOfStatus } from './failure.ts';
 import { get } from './get.ts';
-import { conditions, NotModified } from './validators.ts';
+import { conditions, NotModified } from './headers.ts';
 
 const MOST_REDIRECTS = 5;
 
@@ -52,11 +52,7 @@ export class RequestSender {
     return this.#options.credentials !== 'none' && this.#provider.exists;
   }
 
-  /**
-   * Sends a request. Returns a response with status 200 and an acceptable length.
-   * @param known makes the request conditional
-   * @throws SourceError for another response; NotModified for a 304
-   */
+  /** Returns a response with status 200 and an acceptable length. @throws SourceError for another one; NotModified for a 304 */
   async open(
     url: URL,
     signal: AbortSignal,

@@ -59,9 +59,7 @@ export class RetryBackoff {
   }
 
   /**
-   * Waits before the next attempt. The pause doubles each time, minus a random part of up to a half, and is never shorter
-   * than the upstream's Retry-After.
-   * @param beforePause receives the length of the pause
+   * The pause doubles each time, minus a random part of up to a half, and is never shorter than the upstream's Retry-After.
    * @throws the failure if the pause would last too long; the signal's reason when it aborts
    */
   async pause(
@@ -102,10 +100,7 @@ export class RequestRetries implements Retries {
     this.#clock = clock;
   }
 
-  /**
-   * Makes one request, and repeats it after a pause while it fails with a SourceError `retry`.
-   * @throws the failure of the last attempt; the signal's reason when it aborts
-   */
+  /** Repeats a request after a pause while it fails with a SourceError `retry`. @throws the last failure */
   async run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { mostOfRequest, mostOfRun } = this.#policy;
     const backoff = new RetryBackoff(this.#policy, this.#clock);

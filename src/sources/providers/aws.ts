@@ -1,17 +1,15 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import { isPositive } from '../../domain/price.ts';
 import { entriesOf } from '../http/json-entries.ts';
-import { nothingListed } from '../http/listing.ts';
-import { eachRegion } from '../http/regions.ts';
+import { eachRegion, nothingListed } from '../http/lists.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedOffer, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { offerItem, offerOrRejected, orRejected, unusableRegion } from '../schema/items.ts';
+import { labelIn, latestPrice, type Row, readRow, rowOf, unusable, valueIn } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 import { awsFacts } from './aws/facts.ts';
 
-/** Machines and rejected rows of one region; AWS sells about 1,200 types in its largest one. */
+/** Machines and rejected rows of one region; the largest one has about 1,200 types. */
 const MOST_ROWS = 100_000;
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 
@@ -63,6 +61,7 @@ const Shape = z.object({
   }),
 });
 
+const Terms = z.record(z.string(), z.unknown()).catch({});
 const Term = z.object({
   effectiveDate: z.string().optional(),
   priceDimensions: z.record(z.string(), z.unknown()),
@@ -78,11 +77,7 @@ interface Machine {
   readonly shape: z.infer<typeof Shape>['attributes'];
 }
 
-/**
- * Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html.
- *
- * A region's file has about 500 MB and is read as a stream. An unread region does not affect the others.
- */
+/** Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html. */
 export const adapter: CatalogueAdapter = {
   id: 'aws',
   provider: { id: 2, name: 'AWS' },
@@ -141,8 +136,12 @@ async function readRegion(
   for await (const { map, key: sku, value } of entriesOf(body, { maps, isWanted, where })) {
     const read = map === 'products' ? machineOf(sku, value, regionCode) : undefined;
     if (map !== 'products') {
-      prices.set(sku, priceOf(value, now));
-      changesLater ||= beginsLater(value, now);
+      const terms = Terms.parse(value);
+      prices.set(
+        sku,
+        rowOf(() => priceOf(terms, now)),
+      );
+      changesLater ||= beginsLater(terms, now);
     } else if (read !== undefined && 'kind' in read) items.push(read);
     else if (read !== undefined) machines.set(sku, read);
     if (machines.size + items.length > MOST_ROWS)
@@ -156,7 +155,8 @@ async function readRegion(
     throw new SourceError('invalid', `${where} lists nothing in products that is an ordinary machine`);
   items.push({ kind: 'region', code: regionCode, name: first.shape.location });
   const byName = Map.groupBy(machines.values(), ({ name }) => name);
-  for (const [name, rows] of byName) items.push(offered(name, regionCode, rows, prices));
+  for (const [name, rows] of byName)
+    items.push(offerOrRejected(name, regionCode, () => offered(name, regionCode, rows, prices)));
   if (validator !== undefined && !changesLater) items.push({ kind: 'validator', validator, regionCode });
   return items;
 }
@@ -165,18 +165,15 @@ async function readRegion(
 function machineOf(sku: string, product: unknown, regionCode: string): Machine | CatalogueItem | undefined {
   if (!isInstance(product)) return undefined;
   const name = labelIn(product.attributes, 'instanceType');
-  const kind = readRow(Kind, product);
-  const key = `${name ?? sku}@${regionCode}`;
-  if (kind.value === undefined) return rejectedRow(key, `${sku}: ${kind.reason}`, { name, regionCode });
-  if (!isOrdinary(kind.value.attributes)) return undefined;
-  const shape = readRow(Shape, product);
-  if (shape.value === undefined) return rejectedRow(key, `${sku}: ${shape.reason}`, { name, regionCode });
-  const { attributes } = shape.value;
-  if (attributes.regionCode !== undefined && attributes.regionCode !== regionCode) {
-    const reason = `${sku}: attributes.regionCode must be ${regionCode}, whose file this is; it is ${attributes.regionCode}`;
-    return rejectedRow(key, reason, { name, regionCode });
-  }
-  return { sku, name: kind.value.attributes.instanceType, shape: attributes };
+  return orRejected(`${name ?? sku}@${regionCode}`, { name, regionCode }, () => {
+    const kind = valueIn(readRow(Kind, product), `${sku}: `).attributes;
+    if (!isOrdinary(kind)) return undefined;
+    const shape = valueIn(readRow(Shape, product), `${sku}: `).attributes;
+    const { regionCode: stated = regionCode } = shape;
+    if (stated !== regionCode)
+      unusable(`${sku}: attributes.regionCode must be ${regionCode}, whose file this is; it is ${stated}`);
+    return { sku, name: kind.instanceType, shape };
+  });
 }
 
 /** Includes bare metal, and products without a family if they have a type: they are rejected, not lost. */
@@ -201,10 +198,10 @@ function isOrdinary(kind: Kind): boolean {
 }
 
 /** Returns the dollars per hour of the term that is in force. */
-function priceOf(terms: unknown, now: Date): Row<string> {
+function priceOf(terms: z.infer<typeof Terms>, now: Date): string {
   const problems: string[] = [];
   const current: { since: number; amount: string }[] = [];
-  for (const [code, row] of Object.entries(typeof terms === 'object' && terms !== null ? terms : {})) {
+  for (const [code, row] of Object.entries(terms)) {
     const { value: term, reason } = readRow(Term, row, [code]);
     if (term === undefined) {
       problems.push(reason);
@@ -224,18 +221,13 @@ function priceOf(terms: unknown, now: Date): Row<string> {
       }
     }
   }
-  const latest = Math.max(...current.map(({ since }) => since));
-  const amounts = new Set(current.filter(({ since }) => since === latest).map((found) => found.amount));
-  const [found] = amounts;
-  if (found === undefined)
-    return { reason: problems[0] ?? 'no term is on demand, in force and priced by the hour' };
-  if (amounts.size > 1) return { reason: `several hourly prices are in force: ${[...amounts].join(', ')}` };
-  return { value: found };
+  if (current.length > 0) return latestPrice(current);
+  return unusable(problems[0] ?? 'no term is on demand, in force and priced by the hour');
 }
 
 /** Returns whether a term begins in the future: then the same file states another price later. */
-function beginsLater(terms: unknown, now: Date): boolean {
-  return Object.values(typeof terms === 'object' && terms !== null ? terms : {}).some(
+function beginsLater(terms: z.infer<typeof Terms>, now: Date): boolean {
+  return Object.values(terms).some(
     (row) => Date.parse(readRow(Term, row).value?.effectiveDate ?? '') > now.getTime(),
   );
 }
@@ -247,33 +239,27 @@ function offered(
   rows: readonly Machine[],
   prices: ReadonlyMap<string, Row<string>>,
 ): CatalogueItem {
-  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
-  const read = rows.map((row) => ({ ...row, price: prices.get(row.sku) }));
-  const bad = read.find(({ price }) => price?.reason !== undefined);
-  if (bad?.price?.reason !== undefined) return rejected(`${bad.sku}: ${bad.price.reason}`);
-  const priced = read.flatMap(({ price, ...row }) =>
-    price?.value === undefined ? [] : [{ ...row, amount: price.value }],
-  );
+  const priced = rows.flatMap((row) => {
+    const price = prices.get(row.sku);
+    return price === undefined ? [] : [{ ...row, amount: valueIn(price, `${row.sku}: `) }];
+  });
   const paid = priced.filter((row) => isPositive(row.amount));
   const [row] = paid.length > 0 ? paid : priced;
   if (row === undefined)
-    return rejected(`terms.OnDemand has nothing for ${rows.map(({ sku }) => sku).join(', ')}`);
+    return unusable(`terms.OnDemand has nothing for ${rows.map(({ sku }) => sku).join(', ')}`);
   if (new Set(paid.map((other) => other.amount)).size > 1)
-    return rejected(
-      `has several prices: ${paid.map((other) => `${other.amount} (${other.sku})`).join(', ')}`,
-    );
+    unusable(`has several prices: ${paid.map((other) => `${other.amount} (${other.sku})`).join(', ')}`);
   const shapes = new Set(rows.map(({ shape }) => `${shape.vcpu} vCPU and ${shape.memory} GiB`));
-  if (shapes.size > 1) return rejected(`has several shapes: ${[...shapes].join(', ')}`);
+  if (shapes.size > 1) unusable(`has several shapes: ${[...shapes].join(', ')}`);
 
-  const { ram, unit: ramUnit } = memory(row.shape.memory, adapter.memoryUnit);
-  const price = { amount: row.amount, per: 'hour', currency: adapter.currency } as const;
-  const cpu = row.shape.vcpu;
-  const facts = awsFacts(name, row.shape);
-  return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, exclusion(row.shape));
+  const { shape, amount } = row;
+  const price = { amount, per: 'hour', currency: adapter.currency } as const;
+  const machine = { name, cpu: shape.vcpu, ...memory(shape.memory, adapter.memoryUnit), price };
+  return offerItem({ regionCode, ...machine, facts: awsFacts(name, shape) }, exclusion(shape));
 }
 
 /** Only the family names FPGAs, inference chips and media accelerators. */
-function exclusion(shape: Machine['shape']): ExclusionReason | undefined {
+function exclusion(shape: Machine['shape']) {
   if (Number(shape.gpu) > 0 || /GPU|FPGA|ASIC|Accelerator/i.test(shape.instanceFamily)) return 'accelerated';
   return shape.currentGeneration === 'No' ? 'deprecated' : undefined;
 }

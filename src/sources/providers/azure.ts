@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
-import { nothingListed } from '../http/listing.ts';
-import { pagesByLink } from '../http/pages.ts';
-import { eachRegion } from '../http/regions.ts';
+import { eachRegion, nothingListed, pagesByLink } from '../http/lists.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
 import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
-import { type FoundFacts, offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedOffer, rejectedRow } from '../schema/rows.ts';
+import { offerItem, rejectedOffer, rejectedRow } from '../schema/items.ts';
+import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
 import { type AzurePrice, BOUNDS, PRICES, readPrices } from './azure/prices.ts';
 
@@ -54,11 +51,8 @@ interface Sizes {
 }
 
 /**
- * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and
- * https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices.
- *
- * The price list has the price of a size in a region. The list of SKUs has its shape, and whether the region sells it. It
- * is read region by region, so that a failure leaves only that region unread.
+ * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and azure/prices.ts. The price list has the price of
+ * a size in a region. The list of SKUs has its shape, and whether the region sells it.
  */
 export const adapter: CatalogueAdapter = {
   id: 'azure',
@@ -141,12 +135,11 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
     else if (here?.reason !== undefined) yield rejected(here.reason);
     else if (sku === undefined) unknown.add(name);
     else {
-      const { ram, unit: ramUnit } = memory(sku.capabilities.MemoryGB, adapter.memoryUnit);
-      const cpu = sku.capabilities.vCPUsAvailable ?? sku.capabilities.vCPUs;
+      const { MemoryGB, vCPUs, vCPUsAvailable: cpu = vCPUs } = sku.capabilities;
       const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
-      const facts = factsOf(name, sku);
+      const machine = { name, cpu, ...memory(MemoryGB, adapter.memoryUnit), price: hourly };
       const excluded = exclusion(name, sku, here !== undefined, licensed);
-      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: hourly, facts }, excluded);
+      yield offerItem({ regionCode, ...machine, facts: factsOf(name, sku) }, excluded);
     }
   }
   // One row for all regions, since it is one problem.
@@ -154,11 +147,8 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
   for (const name of unknown) yield rejectedRow(name, problem, { name });
 }
 
-/**
- * The version at the end of a name is the series' generation.
- * Source: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions.
- */
-function factsOf(name: string, { capabilities }: Sku): FoundFacts {
+/** Source of the generation: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions. */
+function factsOf(name: string, { capabilities }: Sku) {
   const { CpuArchitectureType, MaxResourceVolumeMB, NvmeDiskSizeInMiB = '0' } = capabilities;
   const sizes = [MaxResourceVolumeMB ?? '', NvmeDiskSizeInMiB];
   const isStated = sizes.every((size) => /^\d{1,9}$/.test(size));
@@ -177,7 +167,7 @@ function exclusion(
   { capabilities, restrictions }: Sku,
   isListed: boolean,
   isLicensed: boolean,
-): ExclusionReason | undefined {
+) {
   // All N-series have accelerators; GPUs does not count the FPGAs of NP.
   if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
   if (capabilities.RetirementDateUtc !== undefined) return 'deprecated';

@@ -1,16 +1,12 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { pageOf, wholeList } from '../http/listing.ts';
-import { anotherPage, pagesByNumber } from '../http/pages.ts';
+import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { diskIn } from '../schema/facts.ts';
-import { amount, count, label } from '../schema/fields.ts';
-import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/rows.ts';
+import { count, hourlyOrMonthly, label } from '../schema/fields.ts';
+import { offerItem, rejectedOffer, usableRegions, usableRows } from '../schema/items.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
-/** The API's largest page. */
-const PER_PAGE = 200;
+const LARGEST_PAGE = 200;
 
 const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
 
@@ -19,10 +15,7 @@ const Region = z
   .transform(({ slug: code, ...region }) => ({ code, ...region }));
 type Region = z.infer<typeof Region>;
 
-/**
- * Kinds of cpu by the first words of a size's description. Only Basic Droplets share their cpu.
- * Source: https://docs.digitalocean.com/products/droplets/concepts/choosing-a-plan/.
- */
+/** By the first words of a size's description. Source: https://docs.digitalocean.com/products/droplets/concepts/choosing-a-plan/. */
 const CPU_KINDS = [
   [/^Basic\b/, 'shared'],
   [/^(General Purpose|(CPU|Memory|Storage)-Optimized)\b/, 'dedicated'],
@@ -39,14 +32,11 @@ const Size = z.object({
   /** The regions that sell this size; may be empty. */
   regions: z.array(label),
   available: z.boolean(),
-  /**
-   * A 32-bit float printed as a 64-bit one: 0.007439999841153622 for 0.00744. It is stored as sent.
-   */
-  price_hourly: amount.nullish(),
-  price_monthly: amount.nullish(),
   gpu_info: z.unknown().optional(),
 });
-type Size = z.infer<typeof Size>;
+/** A 32-bit float printed as a 64-bit one: 0.007439999841153622 for 0.00744. It is stored as sent. */
+const PricedSize = Size.and(hourlyOrMonthly('price_hourly', 'price_monthly', 'USD'));
+type Size = z.infer<typeof PricedSize>;
 
 /** Source: https://docs.digitalocean.com/reference/api/reference/sizes/ and …/regions/. */
 export const adapter: CatalogueAdapter = {
@@ -67,28 +57,19 @@ export const adapter: CatalogueAdapter = {
     const listed = yield* list(http, '/v2/regions', 'regions');
     const regions = yield* usableRegions(listed, Region, 'slug', 'region');
     const sizes = yield* list(http, '/v2/sizes', 'sizes');
-    for (const size of yield* usableRows(sizes, Size, 'slug', 'size')) yield* offers(size, regions);
+    for (const size of yield* usableRows(sizes, PricedSize, 'slug', 'size')) yield* offers(size, regions);
   },
 };
 
-/**
- * Yields a size as an offer in every region; `unavailable` if its `regions` do not name the region. So a size that is sold
- * out leaves the catalogue at once and keeps its id. Prices are the same in all regions.
- */
+/** Yields a size in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
-  const { slug: name, vcpus: cpu, disk: localDisk, description = '' } = size;
+  const { slug: name, vcpus: cpu, disk: localDisk, description = '', price } = size;
   const cpuKind = CPU_KINDS.find(([words]) => words.test(description))?.[1];
-  const facts = { cpuKind, localDisk };
-  const { ram, unit: ramUnit } = memory(size.memory, adapter.memoryUnit);
-  const price = hourlyOrMonthly(size.price_hourly, size.price_monthly, adapter.currency);
-  if (price === undefined) {
-    yield rejectedRow(name, 'the size must have a price_hourly or a price_monthly; it has neither', { name });
-    return;
-  }
+  const machine = { name, cpu, ...memory(size.memory, adapter.memoryUnit), price };
   const selling = new Set(size.regions);
   for (const { code: regionCode, available } of regions) {
     const excluded = exclusion(size, available && selling.has(regionCode));
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
+    yield offerItem({ regionCode, ...machine, facts: { cpuKind, localDisk } }, excluded);
   }
   for (const regionCode of selling.difference(new Set(regions.map(({ code }) => code)))) {
     const problem = `regions names ${regionCode}, which /v2/regions does not list as a usable row`;
@@ -96,7 +77,7 @@ function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueIte
   }
 }
 
-function exclusion(size: Size, sold: boolean): ExclusionReason | undefined {
+function exclusion(size: Size, sold: boolean) {
   if (size.gpu_info != null || size.slug.startsWith('gpu-')) return 'accelerated';
   return sold && size.available ? undefined : 'unavailable';
 }
@@ -106,7 +87,7 @@ function list(http: SourceHttp, path: string, field: string): AsyncGenerator<Cat
     links: z.object({ pages: Pages.nullish() }).nullish(),
     meta: z.object({ total: z.int() }),
   }).transform(({ rows, links, meta }) => ({ rows, total: meta.total, around: links?.pages }));
-  const pages = pagesByNumber(http, path, Page, { per_page: PER_PAGE }, ({ around }, page) => {
+  const pages = pagesByNumber(http, path, Page, { per_page: LARGEST_PAGE }, ({ around }, page) => {
     const [before, after] = [numberIn(around?.prev), numberIn(around?.next)];
     // A page does not state its number; the addresses of its neighbours do.
     if ((before ?? 0) !== page - 1 || (after ?? page + 1) !== page + 1)

@@ -1,21 +1,21 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
-import { nothingListed } from '../http/listing.ts';
-import { amount, count, countOrNone, label, quantity } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { readRow, rejectedOffer, rejectedRow, usableRegions } from '../schema/rows.ts';
+import { amount, count, countOrNone, label, NOTHING_LISTED, quantity, someRows } from '../schema/fields.ts';
+import { offerItem, rejectedOffer, rejectedRow, usableRegions } from '../schema/items.ts';
+import { parseRow, readRow, rowOf } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const ZONES = '/v2/zone';
 const TYPES = '/v2/instance-type';
 const PRICES = '/api/pricing/opencompute';
 
-const Zones = z.object({ zones: z.array(z.unknown()) });
-const Types = z.object({ 'instance-types': z.array(z.unknown()) });
+const Zones = z.object({ zones: someRows });
+const Types = z.object({ 'instance-types': someRows });
 /** Currency → charged item → amount per hour. */
-const Prices = z.object({ eur: z.looseObject({}) });
+const Prices = z.object({
+  eur: z.looseObject({}).refine((eur) => Object.keys(eur).length > 0, { error: NOTHING_LISTED }),
+});
 
 const Zone = z.object({ name: label }).transform(({ name }) => ({ code: name, name }));
 const Named = z.object({ family: label, size: label });
@@ -30,10 +30,9 @@ const InstanceType = z.object({
 type InstanceType = z.infer<typeof InstanceType>;
 
 /**
- * Source: https://openapi-v2.exoscale.com/ (list-zones, list-instance-types), and the price list that
- * https://www.exoscale.com/pricing/ shows. It names the types: `running_large` is standard.large, and
- * `running_cpu_extra_large` is cpu.extra-large. Some GPU families have an underscore there: `running_gpu_a5000_small`
- * is gpua5000.small, while `running_gpu3_small` is gpu3.small.
+ * Source: https://openapi-v2.exoscale.com/ (list-zones, list-instance-types), and the price list of
+ * https://www.exoscale.com/pricing/. There, `running_large` is standard.large, `running_cpu_extra_large` cpu.extra-large,
+ * `running_gpu3_small` gpu3.small, and `running_gpu_a5000_small` gpua5000.small.
  */
 export const adapter: CatalogueAdapter = {
   id: 'exoscale',
@@ -59,13 +58,10 @@ export const adapter: CatalogueAdapter = {
       credentials: 'none',
     });
     const { zones } = (await http.json(ZONES, Zones)).data;
-    if (zones.length === 0) throw nothingListed(ZONES);
     const regions = yield* usableRegions(zones, Zone, 'name', 'zone');
     const known = new Set(regions.map(({ code }) => code));
     const types = (await http.json(TYPES, Types)).data['instance-types'];
-    if (types.length === 0) throw nothingListed(TYPES);
     const { eur } = (await prices.json(PRICES, Prices)).data;
-    if (Object.keys(eur).length === 0) throw nothingListed(PRICES);
     for (const [index, row] of types.entries()) {
       const { value: type, reason } = readRow(Named, row);
       if (type === undefined) yield rejectedRow(`instance type ${index + 1}`, reason);
@@ -81,25 +77,21 @@ function* offers(
   prices: Readonly<Record<string, unknown>>,
 ): Generator<CatalogueItem> {
   const name = `${family}.${size}`;
-  const { value: type, reason } = readRow(InstanceType, row);
-  if (type === undefined) {
-    yield rejectedRow(name, reason, { name });
-    return;
-  }
   const plain = chargedAs(family, size);
   const separated = chargedAs(family.replace(/^gpu(?=[a-z0-9])/, 'gpu_'), size);
   const charged = Object.hasOwn(prices, plain) || !Object.hasOwn(prices, separated) ? plain : separated;
-  const price = readRow(amount, prices[charged], ['eur', charged]);
-  if (price.value === undefined) {
-    yield rejectedRow(name, price.reason, { name });
+  const { value: found, reason } = rowOf(() => {
+    return { type: parseRow(InstanceType, row), price: parseRow(amount, prices[charged], ['eur', charged]) };
+  });
+  if (found === undefined) {
+    yield rejectedRow(name, reason, { name });
     return;
   }
-  const excluded = exclusion(family, type);
-  const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
-  const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
+  const { type } = found;
+  const price = { amount: found.price, per: 'hour', currency: adapter.currency } as const;
+  const machine = { name, cpu: type.cpus, ...memory(type.memory, adapter.memoryUnit), price };
   for (const regionCode of type.zones) {
-    if (zones.has(regionCode))
-      yield offerItem({ regionCode, name, cpu: type.cpus, ram, ramUnit, price: hourly }, excluded);
+    if (zones.has(regionCode)) yield offerItem({ regionCode, ...machine }, exclusion(family, type));
     else yield rejectedOffer(name, regionCode, `zones holds ${regionCode}, which ${ZONES} does not list`);
   }
 }
@@ -108,7 +100,7 @@ function chargedAs(family: string, size: string): string {
   return ['running', ...(family === 'standard' ? [] : [family]), size].join('_').replaceAll('-', '_');
 }
 
-function exclusion(family: string, { gpus, authorized }: InstanceType): ExclusionReason | undefined {
+function exclusion(family: string, { gpus, authorized }: InstanceType) {
   if (gpus || family.startsWith('gpu')) return 'accelerated';
   return authorized === false ? 'unavailable' : undefined;
 }

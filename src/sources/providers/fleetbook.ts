@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { asOfIn } from '../http/as-of.ts';
-import { nothingListed } from '../http/listing.ts';
-import { amount, count, currencyCode, label, oneOf } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { asOfIn } from '../http/headers.ts';
+import { nothingListed } from '../http/lists.ts';
+import { amount, count, currencyCode, label, oneOf, someRows } from '../schema/fields.ts';
+import { offerItem, orRejected, unusableRegion } from '../schema/items.ts';
+import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
 import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const PROVIDERS = '/v1/providers';
@@ -92,8 +92,7 @@ header on.`,
 };
 
 async function providerNamed(http: SourceHttp, name: string): Promise<{ provider: Provider; asOf: string }> {
-  const { data, headers } = await http.json(PROVIDERS, z.array(z.unknown()));
-  if (data.length === 0) throw nothingListed(PROVIDERS);
+  const { data, headers } = await http.json(PROVIDERS, someRows);
   const names = data.map((row) => labelIn(row, 'name'));
   const index = names.findIndex((each) => each?.toLowerCase() === name.toLowerCase());
   const unnamed = names.indexOf(undefined);
@@ -116,17 +115,15 @@ function itemOf(
   region: Region,
   currency: string,
 ): CatalogueItem {
-  const name = labelIn(row, 'name');
-  const regionCode = region.code;
-  const { value, reason } = readRow(Machine, row);
-  const rejected = (problem: string) =>
-    rejectedRow(`${name ?? `machine ${position + 1}`}@${regionCode}`, problem, { name, regionCode });
-  if (value === undefined) return rejected(reason);
-  if (value.provider.id !== provider.id || value.region.id !== region.id) {
-    const requested = `requested provider.id ${provider.id} and region.id ${region.id}`;
-    return rejected(`${requested}, got ${value.provider.id} and ${value.region.id}`);
-  }
-  const price = { amount: value.price, per: 'minute', currency } as const;
-  const { cpu, ram, ram_unit: ramUnit } = value;
-  return offerItem({ regionCode, name: value.name, cpu, ram, ramUnit, price });
+  const { code: regionCode } = region;
+  const known = { name: labelIn(row, 'name'), regionCode };
+  return orRejected(`${known.name ?? `machine ${position + 1}`}@${regionCode}`, known, () => {
+    const { name, cpu, ram, ram_unit: ramUnit, ...machine } = parseRow(Machine, row);
+    if (machine.provider.id !== provider.id || machine.region.id !== region.id) {
+      const requested = `requested provider.id ${provider.id} and region.id ${region.id}`;
+      unusable(`${requested}, got ${machine.provider.id} and ${machine.region.id}`);
+    }
+    const price = { amount: machine.price, per: 'minute', currency } as const;
+    return offerItem({ regionCode, name, cpu, ram, ramUnit, price });
+  });
 }

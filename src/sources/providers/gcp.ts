@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
-import { nothingListed } from '../http/listing.ts';
-import { pagesByToken } from '../http/pages.ts';
+import { nothingListed, pagesByToken } from '../http/lists.ts';
 import { architecture } from '../schema/facts.ts';
 import { count, label, omittedAtEnd } from '../schema/fields.ts';
-import { type FoundFacts, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedOffer, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
+import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
 import { type GcpRates, readRates, SKUS } from './gcp/rates.ts';
 
@@ -48,12 +46,9 @@ const LOCAL_DISKS = /^z3-|-(standard|high)?lssd\b/;
 type TypesByRegion = Map<string, Map<string, MachineType[]>>;
 
 /**
- * Source: https://cloud.google.com/compute/docs/reference/rest/v1/machineTypes/aggregatedList and
- * https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
- *
- * The price of a machine is its cores and its memory at the rates of its family. Rates are by region, types by zone: a
- * region has every type that one of its zones has. The price of a machine with accelerators lacks these and its disks; such
- * machines are never published.
+ * Source: https://cloud.google.com/compute/docs/reference/rest/v1/machineTypes/aggregatedList and gcp/rates.ts. Rates are by
+ * region, types by zone: a region has every type that one of its zones has. The price of a machine with accelerators lacks
+ * these and its disks; such machines are never published.
  */
 export const adapter: CatalogueAdapter = {
   id: 'gcp',
@@ -102,7 +97,7 @@ export const adapter: CatalogueAdapter = {
         if (problem !== undefined) unpriced.set(name, problem);
         // An unread zone may still sell it: the zone's row already covers the type.
         else if (isDeprecated(zones) && unread.some((row) => covers(row, name, regionCode))) continue;
-        else yield offered(regionCode, name, zones, rates);
+        else yield offerOrRejected(name, regionCode, () => offered(regionCode, name, zones, rates));
       }
     }
     // One row for all regions, since it is one problem.
@@ -163,31 +158,24 @@ function offered(
   zones: readonly MachineType[],
   rates: GcpRates,
 ): CatalogueItem {
-  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
   const [type, ...others] = zones;
-  if (type === undefined) return rejected('is in no zone');
+  if (type === undefined) return unusable('is in no zone');
   const { guestCpus: cpu, memoryMb } = type;
   if (others.some((other) => other.guestCpus !== cpu || other.memoryMb !== memoryMb))
-    return rejected('guestCpus or memoryMb differ between the zones of the region');
-  const { value, reason } = rates.hourly(type, regionCode);
-  if (value === undefined) return rejected(reason);
-  const { ram, unit: ramUnit } = memory(memoryMb, adapter.memoryUnit);
-  const price = { amount: value, per: 'hour', currency: adapter.currency } as const;
-  const facts = factsOf(name, zones);
-  return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, exclusion(zones));
+    unusable('guestCpus or memoryMb differ between the zones of the region');
+  const price = { amount: rates.hourly(type, regionCode), per: 'hour', currency: adapter.currency } as const;
+  const machine = { name, cpu, ...memory(memoryMb, adapter.memoryUnit), price };
+  return offerItem({ regionCode, ...machine, facts: factsOf(name, zones) }, exclusion(zones));
 }
 
-/**
- * The first part of a name is the machine series, with its generation: `n2`, `c4a`.
- * Source: https://cloud.google.com/compute/docs/machine-resource#machine_type_terminology.
- */
-function factsOf(name: string, zones: readonly MachineType[]): FoundFacts {
+/** Source of the series: https://cloud.google.com/compute/docs/machine-resource#machine_type_terminology. */
+function factsOf(name: string, zones: readonly MachineType[]) {
   const isShared = agreed(zones.map((zone) => zone.isSharedCpu));
   const architecture = agreed(zones.map((zone) => zone.architecture));
   return {
     architecture: architecture === 'architecture_unspecified' ? undefined : architecture,
     generation: name.split('-')[0],
-    cpuKind: isShared === undefined ? undefined : isShared ? 'shared' : 'dedicated',
+    cpuKind: isShared === undefined ? undefined : isShared ? ('shared' as const) : ('dedicated' as const),
   };
 }
 
@@ -197,7 +185,7 @@ function agreed<T>(values: readonly (T | undefined)[]): T | undefined {
   return others.length === 0 ? one : undefined;
 }
 
-function exclusion(zones: readonly MachineType[]): ExclusionReason | undefined {
+function exclusion(zones: readonly MachineType[]) {
   if (isAccelerated(zones)) return 'accelerated';
   return isDeprecated(zones) ? 'deprecated' : undefined;
 }

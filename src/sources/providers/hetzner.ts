@@ -1,16 +1,13 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { pageOf, wholeList } from '../http/listing.ts';
-import { anotherPage, pagesByNumber } from '../http/pages.ts';
-import { architecture, cpuKindBy, diskIn } from '../schema/facts.ts';
+import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
+import { architecture, cpuKind, diskIn } from '../schema/facts.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/rows.ts';
+import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
+import { labelIn, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
-/** The API's largest page. */
-const PER_PAGE = 50;
+const LARGEST_PAGE = 50;
 
 const Meta = z.object({
   pagination: z.object({
@@ -31,7 +28,7 @@ const ServerType = z.object({
   cores: count,
   memory: quantity,
   architecture,
-  cpu_type: cpuKindBy({ shared: 'shared', dedicated: 'dedicated' }),
+  cpu_type: cpuKind,
   /** GB; of the host, unless `storage_type` is `network`. */
   disk: diskIn('GB'),
   storage_type: z.string().optional().catch(undefined),
@@ -77,7 +74,7 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
   const { name, cores: cpu, architecture, cpu_type: cpuKind } = type;
   const localDisk = type.storage_type === 'local' ? type.disk : undefined;
   const facts = { architecture, cpuKind, localDisk };
-  const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
+  const machine = { name, cpu, ...memory(type.memory, adapter.memoryUnit), facts };
   const unpriced = new Set(type.locations?.map((location) => location.name));
   for (const [index, row] of type.prices.entries()) {
     const { value, reason } = readRow(Price, row, ['prices', index]);
@@ -91,7 +88,7 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
       const excluded = exclusion(type, value.location, now);
-      yield offerItem({ regionCode: value.location, name, cpu, ram, ramUnit, price, facts }, excluded);
+      yield offerItem({ regionCode: value.location, ...machine, price }, excluded);
     }
   }
   for (const regionCode of unpriced)
@@ -102,7 +99,7 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
   }
 }
 
-function exclusion(type: ServerType, location: string, now: Date): ExclusionReason | undefined {
+function exclusion(type: ServerType, location: string, now: Date) {
   const here = type.locations?.find((candidate) => candidate.name === location);
   const deprecated =
     here?.deprecation === undefined
@@ -114,7 +111,7 @@ function exclusion(type: ServerType, location: string, now: Date): ExclusionReas
 }
 
 /** An announcement without a readable date counts as made. */
-function isAnnounced(deprecation: z.infer<typeof Deprecation> | null | undefined, now: Date): boolean {
+function isAnnounced(deprecation: ServerType['deprecation'], now: Date): boolean {
   return deprecation != null && !(Date.parse(deprecation.announced ?? '') > now.getTime());
 }
 
@@ -122,7 +119,7 @@ function list(http: SourceHttp, path: string, field: string): AsyncGenerator<Cat
   const Page = pageOf(field, { meta: Meta }).transform(({ rows, meta: { pagination } }) => {
     return { rows, total: pagination.total_entries, page: pagination.page, next: pagination.next_page };
   });
-  const pages = pagesByNumber(http, path, Page, { per_page: PER_PAGE }, ({ page, next }, requested) => {
+  const pages = pagesByNumber(http, path, Page, { per_page: LARGEST_PAGE }, ({ page, next }, requested) => {
     if (page !== requested || (next ?? requested + 1) !== requested + 1)
       throw anotherPage(path, requested, `meta.pagination states page ${page} and next_page ${next}`);
     return next ?? undefined;

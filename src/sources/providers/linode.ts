@@ -1,22 +1,10 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import type { SourcePrice } from '../../domain/price.ts';
-import { wholeList } from '../http/listing.ts';
-import { anotherPage, pagesByNumber } from '../http/pages.ts';
+import { anotherPage, pagesByNumber, wholeList } from '../http/lists.ts';
 import { diskIn, networkIn } from '../schema/facts.ts';
-import { amount, count, countOrNone, label, oneOf } from '../schema/fields.ts';
-import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { pathOf } from '../schema/problems.ts';
-import {
-  labelIn,
-  type Row,
-  readRow,
-  rejectedOffer,
-  rejectedRow,
-  usableRegions,
-  usableRows,
-} from '../schema/rows.ts';
+import { count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
+import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
+import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 /** The capability that a region needs to sell a class of types. Source: the API's reference of `class`. */
@@ -30,7 +18,7 @@ const CAPABILITY: ReadonlyMap<string, string> = new Map([
   ['accelerated', 'NETINT Quadra T1U'],
 ]);
 
-/** Source: the same reference. "All High Memory plans contain dedicated CPU cores"; premium "includes the features of dedicated". */
+/** Source: the same reference. */
 const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
   nanode: 'shared',
   standard: 'shared',
@@ -54,18 +42,16 @@ const Region = z
   .transform(({ id: code, label: name, ...region }) => ({ code, name, ...region }));
 type Region = z.infer<typeof Region>;
 
-/** Null if the price depends on the region or is not published. */
-const Price = z.object({ hourly: amount.nullish(), monthly: amount.nullish() });
+const Price = hourlyOrMonthly('hourly', 'monthly', 'USD');
 
 const Type = z.object({
   id: label,
   class: label.refine((name) => CAPABILITY.has(name), {
     error: `must be one of ${[...CAPABILITY.keys()].join(', ')}`,
   }),
-  /** "MB" that are MiB: 1024 of them are sold as 1 GB, and are 1 GiB. */
+  /** "MB" that are MiB, as for the disk: 1024 of them are sold as 1 GB. */
   memory: count,
   vcpus: count,
-  /** "MB" that are MiB, too. */
   disk: diskIn('MiB'),
   network_out: networkIn(1e6),
   gpus: countOrNone,
@@ -117,7 +103,7 @@ function* offers(
 ): Generator<CatalogueItem> {
   const { id: name, vcpus: cpu, disk: localDisk, network_out: network } = type;
   const facts = { cpuKind: CPU_KIND[type.class], localDisk, network };
-  const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
+  const machine = { name, cpu, ...memory(type.memory, adapter.memoryUnit), facts };
   const selling = regions.filter((region) => sells(region, type));
   if (selling.length === 0) {
     // The capability may have been renamed: its types must not count as missing.
@@ -125,16 +111,12 @@ function* offers(
     yield rejectedRow(name, problem, { name });
   }
   for (const { code: regionCode, status } of selling) {
-    const stocked = stock.get(pair(regionCode, name));
-    const price = priceIn(type, regionCode);
-    if (price.value === undefined) {
-      yield rejectedOffer(name, regionCode, price.reason);
-    } else if (stocked?.reason !== undefined) {
-      yield rejectedOffer(name, regionCode, `availability: ${stocked.reason}`);
-    } else {
-      const excluded = exclusion(type, stocked?.value.available !== false && status === 'ok');
-      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: price.value, facts }, excluded);
-    }
+    yield offerOrRejected(name, regionCode, () => {
+      const price = priceIn(type, regionCode);
+      const stocked = stock.get(pair(regionCode, name));
+      const isStocked = stocked === undefined || valueIn(stocked, 'availability: ').available;
+      return offerItem({ regionCode, ...machine, price }, exclusion(type, isStocked && status === 'ok'));
+    });
   }
 }
 
@@ -144,17 +126,13 @@ function sells(region: Region, type: Type): boolean {
   return region.capabilities.includes(CAPABILITY.get(type.class) ?? '');
 }
 
-function priceIn(type: Type, regionCode: string): Row<SourcePrice> {
+function priceIn(type: Type, regionCode: string) {
   const index = type.region_prices.findIndex((candidate) => candidate.id === regionCode);
-  const at = index < 0 ? ['price'] : ['region_prices', index];
-  const { value, reason } = readRow(Price, index < 0 ? type.price : type.region_prices[index], at);
-  if (value === undefined) return { reason };
-  const price = hourlyOrMonthly(value.hourly, value.monthly, adapter.currency);
-  if (price !== undefined) return { value: price };
-  return { reason: `${pathOf(at)} must have an hourly or a monthly amount; it has neither` };
+  if (index < 0) return parseRow(Price, type.price, ['price']).price;
+  return parseRow(Price, type.region_prices[index], ['region_prices', index]).price;
 }
 
-function exclusion(type: Type, orderable: boolean): ExclusionReason | undefined {
+function exclusion(type: Type, orderable: boolean) {
   const accelerators = type.gpus + (type.accelerated_devices ?? 0);
   if (accelerators > 0 || type.class === 'gpu' || type.class === 'accelerated') return 'accelerated';
   if (type.successor !== null) return 'deprecated';

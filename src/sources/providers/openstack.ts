@@ -1,14 +1,12 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { nothingListed } from '../http/listing.ts';
-import { pagesOf } from '../http/pages.ts';
+import { nothingListed, pagesOf } from '../http/lists.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
-import { architectureNamed } from '../schema/facts.ts';
+import { architectureNamed, cpuKind } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
-import { type FoundFacts, offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedOffer, rejectedRow } from '../schema/rows.ts';
+import { offerItem, orRejected, rejectedRow } from '../schema/items.ts';
+import { labelIn, parseRow, type Row, readRow, unusable, valueIn } from '../schema/rows.ts';
 import {
   type CatalogueItem,
   type GenericCatalogueAdapter,
@@ -18,7 +16,7 @@ import {
 } from '../source.ts';
 
 const FLAVORS = '/v2.1/flavors/detail';
-/** The first version whose list of flavors has extra specs, which name accelerators. */
+/** The first version with extra specs, which name accelerators. */
 const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
 const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
 
@@ -96,11 +94,9 @@ are disabled or not public are \`unavailable\`; flavors with a GPU, a passed-thr
     let seen = 0;
     for await (const row of flavors(http)) {
       seen += 1;
-      const { value, reason } = readRow(Flavor, row);
       const name = labelIn(row, 'name');
-      if (value !== undefined) yield offer(value, region, listed.get(value.name) ?? []);
-      else if (name !== undefined) yield rejectedOffer(name, region, reason);
-      else yield rejectedRow(`flavor ${seen}`, reason, { regionCode: region });
+      const key = name === undefined ? `flavor ${seen}` : `${name}@${region}`;
+      yield orRejected(key, { name, regionCode: region }, () => offer(row, region, listed));
     }
   },
 };
@@ -126,40 +122,36 @@ async function readPrices(http: SourceHttp, region: string) {
   return { listed, nameless };
 }
 
-function offer(flavor: Flavor, regionCode: string, prices: readonly ListedPrice[]): CatalogueItem {
-  const { name } = flavor;
-  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
-  const [first, ...others] = prices;
+function offer(row: unknown, regionCode: string, prices: ReadonlyMap<string, ListedPrice[]>): CatalogueItem {
+  const flavor = parseRow(Flavor, row);
+  const { name, vcpus: cpu } = flavor;
+  const [first, ...others] = prices.get(name) ?? [];
   if (first === undefined)
-    return rejected('the price list has no row for it; add one, with excluded if it is not for sale');
+    return unusable('the price list has no row for it; add one, with excluded if it is not for sale');
   if (others.length > 0) {
-    const places = prices.map(({ at }) => at).join(' and ');
-    return rejected(`the price list has it on ${places}; keep one of these rows`);
+    const places = [first, ...others].map(({ at }) => at).join(' and ');
+    return unusable(`the price list has it on ${places}; keep one of these rows`);
   }
-  const { value: listed, reason } = first.read;
-  if (listed === undefined) return rejected(`prices ${first.at}: ${reason}`);
-  const { ram, unit: ramUnit } = memory(flavor.ram, 'MiB');
-  const price = { amount: listed.price, per: listed.per, currency: listed.currency } as const;
-  const found = { regionCode, name, cpu: flavor.vcpus, ram, ramUnit, price, facts: factsOf(flavor) };
-  return offerItem(found, exclusion(flavor, listed));
+  const listed = valueIn(first.read, `prices ${first.at}: `);
+  const price = { amount: listed.price, per: listed.per, currency: listed.currency };
+  const machine = { name, cpu, ...memory(flavor.ram, 'MiB'), price, facts: factsOf(flavor) };
+  return offerItem({ regionCode, ...machine }, exclusion(flavor, listed));
 }
 
-/**
- * Returns the facts in extra specs. No field states whether a flavor's disk is on the host.
- * Source: https://docs.openstack.org/nova/latest/configuration/extra-specs.html and os_traits/hw/arch.py.
- */
-function factsOf({ extra_specs: specs = {} }: Flavor): FoundFacts {
-  const policy = specs['hw:cpu_policy'];
-  const cpuKind = policy === 'dedicated' || policy === 'shared' ? policy : undefined;
+/** No field states whether a disk is local. Source: https://docs.openstack.org/nova/latest/configuration/extra-specs.html. */
+function factsOf({ extra_specs: specs = {} }: Flavor) {
   const required = Object.keys(specs).filter(
     (spec) => spec.startsWith(ARCHITECTURE) && specs[spec] === 'required',
   );
   const [spec] = required;
   const isOne = required.length === 1 && spec !== undefined;
-  return { cpuKind, architecture: isOne ? architectureNamed(spec.slice(ARCHITECTURE.length)) : undefined };
+  return {
+    cpuKind: cpuKind.parse(specs['hw:cpu_policy']),
+    architecture: isOne ? architectureNamed(spec.slice(ARCHITECTURE.length)) : undefined,
+  };
 }
 
-function exclusion(flavor: Flavor, listed: FlavorPrice): ExclusionReason | undefined {
+function exclusion(flavor: Flavor, listed: FlavorPrice) {
   if (listed.excluded != null) return listed.excluded;
   if (Object.keys(flavor.extra_specs ?? {}).some((spec) => DEVICE.test(spec))) return 'accelerated';
   const isHidden =

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import type { SourcePrice } from '../../domain/price.ts';
-import { nothingListed } from '../http/listing.ts';
-import { currencyCode, label } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
+import { nothingListed } from '../http/lists.ts';
+import { currencyCode, label, someRows } from '../schema/fields.ts';
+import { offerItem, orRejected, rejectedRow } from '../schema/items.ts';
+import { labelIn, type Row, readRow, valueIn } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
   type CatalogueItem,
@@ -17,7 +16,7 @@ import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
 
-/** Default subsidiary (Ireland, in EUR). The source's URL may name another one: `?ovhSubsidiary=US`. */
+/** Ireland, in EUR. The source's URL may name another subsidiary: `?ovhSubsidiary=US`. */
 const SUBSIDIARY = 'IE';
 
 const MOST_NAMED = 20;
@@ -33,7 +32,7 @@ const Catalog = z.object({
 const Addon = z.object({ planCode: label, product: label });
 
 /** `cloud.order.rule.Availability` in the API's schema, https://eu.api.ovh.com/v1/cloud.json. */
-const Rules = z.object({ plans: z.array(z.unknown()) });
+const Rules = z.object({ plans: someRows });
 const Rule = z.object({ code: label, regions: z.array(label) });
 
 /** Many hourly addons name no region. The monthly addon of the same machine may name it. */
@@ -62,9 +61,8 @@ type Availability =
   | { readonly regions?: never; readonly closed: string };
 
 /**
- * Source: https://eu.api.ovh.com/console/?section=%2Forder&branch=v1#get-/order/catalog/public/cloud and
- * https://eu.api.ovh.com/console/?section=%2Fcloud&branch=v1#get-/cloud/order/rule/availability. Source of the token:
- * https://docs.ovhcloud.com/en/guides/manage-and-operate/api/manage-service-account.
+ * Source: https://eu.api.ovh.com/console/ (get-/order/catalog/public/cloud, get-/cloud/order/rule/availability). Source of the
+ * token: https://docs.ovhcloud.com/en/guides/manage-and-operate/api/manage-service-account.
  */
 export const adapter: CatalogueAdapter = {
   id: 'ovh',
@@ -147,10 +145,7 @@ function* readAddon(
   else plan.machines.push({ planCode, row: readRow(Machine, row) });
 }
 
-/**
- * Returns the regions of each plan. OVH may require a token: without one the result is `closed`. A refused token ends the
- * run, like any other failure.
- */
+/** OVH may require a token: without one the result is `closed`. A refused token ends the run, like any other failure. */
 async function* readAvailability(
   http: SourceHttp,
   query: Readonly<Record<string, string>>,
@@ -161,7 +156,6 @@ async function* readAvailability(
   });
   if (answer instanceof SourceError) return { closed: answer.message };
   const { plans } = answer.data;
-  if (plans.length === 0) throw nothingListed(AVAILABILITY);
   const regions = new Map<string, readonly string[]>();
   for (const [index, row] of plans.entries()) {
     const { value: rule, reason } = readRow(Rule, row, ['plans', index]);
@@ -183,26 +177,26 @@ interface SoldPlan {
   readonly regions: ReadonlySet<string>;
 }
 
-function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): Generator<CatalogueItem> {
-  const { value: machine, reason } = row;
-  const price: Row<SourcePrice> = machine === undefined ? { reason } : hourlyPrice(machine, currency);
-  if (machine === undefined || price.value === undefined) {
-    yield rejectedRow(planCode, price.reason ?? '', { name });
-    return;
-  }
-  const { technical } = machine.blobs;
-  const { ram, unit: ramUnit } = memory(technical.memory.size, adapter.memoryUnit);
-  const { cores: cpu } = technical.cpu;
-  const excluded = exclusion(name, machine);
-  const facts = { localDisk: localDisk(technical), network: technical.bandwidth?.level };
-  for (const regionCode of regions)
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: price.value, facts }, excluded);
+function offers({ name, planCode, row, regions }: SoldPlan, currency: string): readonly CatalogueItem[] {
+  const items = orRejected(planCode, { name }, () => {
+    const machine = valueIn(row);
+    const { technical } = machine.blobs;
+    const facts = { localDisk: localDisk(technical), network: technical.bandwidth?.level };
+    const found = {
+      name,
+      cpu: technical.cpu.cores,
+      ...memory(technical.memory.size, adapter.memoryUnit),
+      price: hourlyPrice(machine, currency),
+      facts,
+    };
+    return [...regions].map((regionCode) => offerItem({ regionCode, ...found }, exclusion(name, machine)));
+  });
+  return 'kind' in items ? [items] : items;
 }
 
 /**
- * Returns the item of a plan without a region. If the rules were read, the plan is sold nowhere, and its stored machines
- * count as missing. If the rules are closed, the stored machines of its type stay, unless another plan of the type has
- * regions: then they belong to that plan.
+ * Returns the item of a plan without a region. If the rules are closed, the stored machines of its type stay, unless another
+ * plan of the type has regions: then they belong to that plan. Else the plan is sold nowhere.
  */
 function nowhere(
   { name, planCode }: SoldPlan,

@@ -4,8 +4,8 @@ import { FACT_FIELDS } from '../../domain/machine-facts.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { label } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
+import { offerItem, rejectedRow } from '../schema/items.ts';
+import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueItem, GenericCatalogueAdapter } from '../source.ts';
 
 const Options = z.strictObject({
@@ -69,12 +69,11 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
 };
 
 function offer(row: Priced): CatalogueItem {
-  const { ram, unit: ramUnit } = memory(row.ram, row.ram_unit);
-  const price = { amount: row.price, per: row.per, currency: row.currency } as const;
-  const { region_code: regionCode, name, cpu, excluded } = row;
+  const { region_code: regionCode, name, cpu, price: amount, per, currency } = row;
   const { architecture, generation, cpu_kind: cpuKind, local_disk: localDisk, network } = row;
   const facts = { architecture, generation, cpuKind, localDisk, network };
-  return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
+  const machine = { name, cpu, ...memory(row.ram, row.ram_unit), price: { amount, per, currency }, facts };
+  return offerItem({ regionCode, ...machine }, row.excluded);
 }
 
 /** @param given each name in the region's rows, with its first row */

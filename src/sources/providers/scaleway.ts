@@ -1,17 +1,22 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { countIn, nothingListed, pageOf, wholeList } from '../http/listing.ts';
-import { anotherPage, nextLink, pagesByNumber, pagesOf } from '../http/pages.ts';
-import { eachRegion } from '../http/regions.ts';
+import { countIn, nextLink } from '../http/headers.ts';
+import {
+  anotherPage,
+  eachRegion,
+  nothingListed,
+  pageOf,
+  pagesByNumber,
+  pagesOf,
+  wholeList,
+} from '../http/lists.ts';
 import { architecture, networkIn } from '../schema/facts.ts';
-import { amount, count, countOrNone, label, oneOf, quantity } from '../schema/fields.ts';
-import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedOffer, rejectedRow } from '../schema/rows.ts';
+import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
+import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
+import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
-/** The largest page of the Instance API. The product catalogue allows it too. */
-const PER_PAGE = 100;
+const LARGEST_PAGE = 100;
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
@@ -25,10 +30,7 @@ const PLACES: ReadonlyMap<string, string> = new Map([
   ['pl-waw', 'Warsaw'],
 ]);
 
-/**
- * `ListPublicCatalogProductsResponse` in Scaleway's SDK,
- * https://github.com/scaleway/scaleway-sdk-go/blob/main/api/product_catalog/v2alpha1/product_catalog_sdk.go.
- */
+/** `ListPublicCatalogProductsResponse` in scaleway-sdk-go, api/product_catalog/v2alpha1. */
 const Products = pageOf('products', { total_count: z.int() }).transform(({ rows, total_count: total }) => {
   return { rows, total };
 });
@@ -52,10 +54,9 @@ const Product = z.object({
   status: z.string().nullish(),
 });
 
-/** Server types by name. */
 const Page = z.object({ servers: z.record(z.string(), z.unknown()) });
 
-const ServerType = z.object({
+const ServerFields = z.object({
   ncpus: count,
   /** Bytes, in powers of two. */
   ram: quantity,
@@ -69,10 +70,8 @@ const ServerType = z.object({
   gpu_info: z.unknown().optional(),
   /** No longer sold, although it has a price. */
   end_of_service: z.boolean(),
-  /** Prices differ from zone to zone. */
-  hourly_price: amount.nullish(),
-  monthly_price: amount.nullish(),
 });
+const ServerType = ServerFields.and(hourlyOrMonthly('hourly_price', 'monthly_price', 'EUR'));
 type ServerType = z.infer<typeof ServerType>;
 
 /** "Scarce" is still for sale. */
@@ -82,10 +81,8 @@ const Availability = z.object({
 
 /**
  * Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types and
- * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/.
- *
- * The Instance API does not list its zones; the product catalogue names the zone of each product. If that catalogue
- * cannot be read, the run fails and nothing changes.
+ * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/. The Instance API does not list its zones; the
+ * product catalogue names the zone of each product.
  */
 export const adapter: CatalogueAdapter = {
   id: 'scaleway',
@@ -109,11 +106,11 @@ export const adapter: CatalogueAdapter = {
 async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
   const checkRepetition = repetitionCheck(PRODUCTS);
   let fetched = 0;
-  const query = { product_types: 'instance', page_size: PER_PAGE };
+  const query = { product_types: 'instance', page_size: LARGEST_PAGE };
   const pages = pagesByNumber(http, PRODUCTS, Products, query, ({ rows, total }, page) => {
     for (const row of rows) checkRepetition(labelIn(row, 'sku'), page);
     fetched += rows.length;
-    return page * PER_PAGE < total && fetched < total ? page + 1 : undefined;
+    return page * LARGEST_PAGE < total && fetched < total ? page + 1 : undefined;
   });
   const zones = new Set<string>();
   for (const [index, row] of (yield* wholeList(PRODUCTS, 'products', pages)).entries()) {
@@ -150,35 +147,29 @@ async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<Catalogu
   for (const [key, row] of types) {
     position += 1;
     const name = label.safeParse(key).data;
-    const { value, reason } = readRow(ServerType, row, ['servers', key]);
     if (name === undefined) {
       const problem = 'has a name that cannot be stored';
       yield rejectedRow(`server type ${position}@${zone}`, problem, { regionCode: zone });
-    } else if (value === undefined) {
-      yield rejectedOffer(name, zone, reason);
     } else {
-      yield offer(name, value, zone, stock.get(key));
+      yield offerOrRejected(name, zone, () => offer(name, row, zone, stock.get(key)));
     }
   }
 }
 
-function offer(name: string, type: ServerType, regionCode: string, stockRow: unknown): CatalogueItem {
-  const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
-  const price = hourlyOrMonthly(type.hourly_price, type.monthly_price, adapter.currency);
-  if (price === undefined) return rejected('must have an hourly_price or a monthly_price; it has neither');
-  const { ram, unit: ramUnit } = memory(type.ram, adapter.memoryUnit);
+function offer(name: string, row: unknown, regionCode: string, stockRow: unknown): CatalogueItem {
+  const type = parseRow(ServerType, row, ['servers', name]);
+  const { ncpus: cpu, price } = type;
   const facts = { architecture: type.arch, network: type.network?.sum_internet_bandwidth };
-  const found = { regionCode, name, cpu: type.ncpus, ram, ramUnit, price, facts };
+  const found = { regionCode, name, cpu, ...memory(type.ram, adapter.memoryUnit), price, facts };
   const lasting = exclusion(name, type);
   if (lasting !== undefined) return offerItem(found, lasting);
-
-  const { value: stock, reason } = readRow(Availability, stockRow ?? {}, ['servers', name]);
-  if (stock === undefined) return rejected(`products/servers/availability: ${reason}`);
-  return offerItem(found, stock.availability === 'shortage' ? 'sold_out' : undefined);
+  const stock = readRow(Availability, stockRow ?? {}, ['servers', name]);
+  const { availability } = valueIn(stock, 'products/servers/availability: ');
+  return offerItem(found, availability === 'shortage' ? 'sold_out' : undefined);
 }
 
 /** Returns why a type is not published, whatever its stock. */
-function exclusion(name: string, type: ServerType): ExclusionReason | undefined {
+function exclusion(name: string, type: ServerType) {
   if (type.gpu || type.gpu_info != null) return 'accelerated';
   // The same machine, at a price that includes a Windows licence.
   if (name.endsWith('-WIN')) return 'licensed';
@@ -195,7 +186,7 @@ async function* list(
     path,
     1,
     async (page) => {
-      const query = { page, per_page: PER_PAGE };
+      const query = { page, per_page: LARGEST_PAGE };
       const { data, values, headers, url } = await http.json(path, Page, { query });
       const rows = Object.entries(data.servers);
       for (const [name] of rows) checkRepetition(name, page);

@@ -1,18 +1,14 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import { nothingListed } from '../http/listing.ts';
-import { amount, amountIn, count, countOrNone, currencyCode, label } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
-import { labelIn, readRow, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/rows.ts';
+import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
+import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
+import { labelIn, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
-const Zones = z.object({ zones: z.object({ zone: z.array(z.unknown()) }) });
-const Plans = z.object({ plans: z.object({ plan: z.array(z.unknown()) }) });
+const Zones = z.object({ zones: z.object({ zone: someRows }) });
+const Plans = z.object({ plans: z.object({ plan: someRows }) });
 /** `currency` is the account's; older payloads do not name it. */
-const Prices = z.object({
-  prices: z.object({ zone: z.array(z.unknown()), currency: currencyCode.nullish() }),
-});
+const Prices = z.object({ prices: z.object({ zone: someRows, currency: currencyCode.nullish() }) });
 
 /** A zone that is not public belongs to one customer. */
 const Zone = z.object({ id: label, description: label, public: z.enum(['yes', 'no']) });
@@ -39,10 +35,7 @@ const Price = z.object({
   price: amountIn('0.01'),
 });
 
-/**
- * Source: https://developers.upcloud.com/1.3/4-pricing/, 5-zones/ and 7-plans/. Source of the credentials (tokens such as
- * `ucat_…`, or a user name and password): https://upcloud.com/docs/guides/getting-started-upcloud-api/.
- */
+/** Source: https://developers.upcloud.com/1.3/ and https://upcloud.com/docs/guides/getting-started-upcloud-api/. */
 export const adapter: CatalogueAdapter = {
   id: 'upcloud',
   provider: { id: 10, name: 'UpCloud' },
@@ -55,7 +48,6 @@ export const adapter: CatalogueAdapter = {
 
   async *catalogue({ http }) {
     const { zones } = (await http.json('/1.3/zone', Zones)).data;
-    if (zones.zone.length === 0) throw nothingListed('/1.3/zone');
     const selling = new Map<string, boolean>();
     for (const [index, row] of zones.zone.entries()) {
       const { value, reason } = readRow(Zone, row);
@@ -69,11 +61,9 @@ export const adapter: CatalogueAdapter = {
     }
 
     const { plans } = (await http.json('/1.3/plan', Plans)).data;
-    if (plans.plan.length === 0) throw nothingListed('/1.3/plan');
     const readable = yield* usableRows(plans.plan, Plan, 'name', 'plan');
 
     const { prices } = (await http.json('/1.3/price', Prices)).data;
-    if (prices.zone.length === 0) throw nothingListed('/1.3/price');
     const currency = prices.currency ?? adapter.currency;
     const families = new Set(
       readable.filter(({ name }) => prices.zone.some((row) => sells(row, name))).map(familyOf),
@@ -126,13 +116,13 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
       }
       continue;
     }
-    const { ram, unit: ramUnit } = memory(plan.memory_amount, adapter.memoryUnit);
     const price = { amount: value.price, per: 'hour', currency } as const;
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
+    const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price };
+    yield offerItem({ regionCode, ...machine }, excluded);
   }
 }
 
-function exclusion(plan: Plan): ExclusionReason | undefined {
+function exclusion(plan: Plan) {
   if (plan.gpu_model || plan.gpu_amount || plan.name.startsWith('GPU-')) return 'accelerated';
   if (plan.current_offering === 'no') return 'deprecated';
   // UpCloud may take such a machine away: it is not on demand.

@@ -1,26 +1,18 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
-import type { SourcePrice } from '../../domain/price.ts';
-import { pageOf, wholeList } from '../http/listing.ts';
-import { pagesByToken } from '../http/pages.ts';
+import { pageOf, pagesByToken, wholeList } from '../http/lists.ts';
 import { diskIn } from '../schema/facts.ts';
-import { amount, count, label } from '../schema/fields.ts';
-import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
-import { type Row, readRow, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/rows.ts';
+import { count, hourlyOrMonthly, label } from '../schema/fields.ts';
+import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
+import { parseRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, JsonRequest, SourceHttp } from '../source.ts';
 
-/** The API's largest page. */
-const PER_PAGE = 500;
+const LARGEST_PAGE = 500;
 
-/** Types of plan whose machines have a GPU, whatever their other fields say. */
+/** Types of plan with a GPU, whatever their other fields say. */
 const GPU_TYPES: ReadonlySet<string> = new Set(['vcg', 'vdm']);
 
-/**
- * Kinds of cpu by type of plan. Cloud Compute (`vc2`), High Frequency (`vhf`) and High Performance (`vhp`) share it;
- * Optimized (`voc`), Dedicated Cloud (`vdc`) and Bare Metal (`vbm`) do not.
- * Source: https://docs.vultr.com/products/compute/instances and the parameter `type` of the list of plans.
- */
+/** Source: https://docs.vultr.com/products/compute/instances and the parameter `type` of the list of plans. */
 const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
   vc2: 'shared',
   vhf: 'shared',
@@ -36,7 +28,7 @@ const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) })
 const Region = z.object({ id: label, city: label }).transform(({ id: code, city: name }) => ({ code, name }));
 
 /** Plans before 2023 have only a monthly price. */
-const Price = z.object({ hourly_cost: amount.nullish(), monthly_cost: amount.nullish() });
+const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD');
 
 const Plan = z.looseObject({
   id: label,
@@ -84,22 +76,19 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/**
- * Yields a plan as an offer in every region; `unavailable` if its `locations` do not name the region. So a plan that is
- * sold out leaves the catalogue at once and keeps its id.
- */
+/** Yields a plan in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
   const localDisk = plan.disk_count === 1 ? plan.disk : undefined;
   // Optimized plans have a suffix: `voc-g`, `voc-c`.
   const facts = { cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''], localDisk };
-  const { ram, unit: ramUnit } = memory(plan.ram, adapter.memoryUnit);
+  const machine = { name, cpu, ...memory(plan.ram, adapter.memoryUnit), facts };
   const selling = new Set(plan.locations.filter((location) => location !== ''));
   for (const regionCode of regions) {
-    const { value: price, reason } = priceIn(plan, regionCode);
-    const excluded = exclusion(plan, selling.has(regionCode));
-    if (price === undefined) yield rejectedOffer(name, regionCode, reason);
-    else yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
+    yield offerOrRejected(name, regionCode, () => {
+      const price = priceIn(plan, regionCode);
+      return offerItem({ regionCode, ...machine, price }, exclusion(plan, selling.has(regionCode)));
+    });
   }
   for (const location of selling.difference(new Set(regions))) {
     const regionCode = label.safeParse(location).data;
@@ -108,18 +97,13 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
   }
 }
 
-function priceIn(plan: Plan, regionCode: string): Row<SourcePrice> {
+function priceIn(plan: Plan, regionCode: string) {
   const own = Object.entries(plan.location_cost ?? {}).find(([region]) => region === regionCode);
-  const at = own === undefined ? [] : ['location_cost', regionCode];
-  const { value, reason } = readRow(Price, own === undefined ? plan : own[1], at);
-  if (value === undefined) return { reason };
-  const price = hourlyOrMonthly(value.hourly_cost, value.monthly_cost, adapter.currency);
-  if (price !== undefined) return { value: price };
-  const where = own === undefined ? 'the plan' : `location_cost.${regionCode}`;
-  return { reason: `${where} must have an hourly_cost or a monthly_cost; it has neither` };
+  if (own === undefined) return parseRow(Price, plan).price;
+  return parseRow(Price, own[1], ['location_cost', regionCode]).price;
 }
 
-function exclusion(plan: Plan, sold: boolean): ExclusionReason | undefined {
+function exclusion(plan: Plan, sold: boolean) {
   const gpu = Boolean(plan.gpu_brand || plan.gpu_type || plan.gpu_vram_gb);
   // Some bare-metal plans show the GPU only in their id.
   if (gpu || GPU_TYPES.has(plan.type) || plan.id.startsWith('vcg-')) return 'accelerated';
@@ -135,10 +119,7 @@ function list(
   const Page = pageOf(field, { meta: Meta }).transform(({ rows, meta }) => {
     return { rows, total: meta.total, next: meta.links.next };
   });
-  const whole = { ...query, per_page: PER_PAGE };
-  return wholeList(
-    path,
-    field,
-    pagesByToken(http, path, Page, whole, ({ next }) => next, 'cursor'),
-  );
+  const whole = { ...query, per_page: LARGEST_PAGE };
+  const pages = pagesByToken(http, path, Page, whole, ({ next }) => next, 'cursor');
+  return wholeList(path, field, pages);
 }

@@ -15,11 +15,7 @@ export const adapter = {
   /** Before the daily catalogues, and after the file is replaced. Reading the same file again changes nothing. */
   schedule: '40 5,15,17 * * *',
 
-  /**
-   * Reads the file. `<Cube time='2026-11-20'>` contains elements such as `<Cube currency='USD' rate='1.0845'/>`, which need
-   * no XML library.
-   * @throws SourceError `invalid` for another file, a missing date or an invalid rate
-   */
+  /** Elements such as `<Cube currency='USD' rate='1.0845'/>` need no XML library. */
   async rates({ http }: Pick<SourceContext, 'http'>): Promise<RatesReading> {
     const answer = await http.streamIfModified('');
     if ('unmodified' in answer) return answer;

@@ -1,6 +1,6 @@
 /** Fields with a fact of a machine. An unreadable fact is unknown: it never rejects the machine. */
 import { z } from 'zod';
-import type { MachineFacts } from '../../domain/machine-facts.ts';
+import { CPU_KINDS } from '../../domain/machine-facts.ts';
 
 const ARCHITECTURES: Readonly<Record<string, string>> = {
   x86: 'x86_64',
@@ -13,7 +13,6 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
 const GIB = 1.073741824;
 const DISK_UNITS = { GB: 1, GiB: GIB, MiB: GIB / 1024 } as const;
 
-/** Returns the usual name in lower case; undefined for another text. */
 export function architectureNamed(text: string): string | undefined {
   const name = text.toLowerCase();
   return /^[a-z0-9_]{2,32}$/.test(name) ? (ARCHITECTURES[name] ?? name) : undefined;
@@ -21,14 +20,7 @@ export function architectureNamed(text: string): string | undefined {
 
 export const architecture = z.string().transform(architectureNamed).optional().catch(undefined);
 
-/** A provider's word for the kind of cpu; another word is unknown. */
-export function cpuKindBy(words: Readonly<Record<string, NonNullable<MachineFacts['cpuKind']>>>) {
-  return z
-    .string()
-    .transform((word) => (Object.hasOwn(words, word) ? words[word] : undefined))
-    .optional()
-    .catch(undefined);
-}
+export const cpuKind = z.enum(CPU_KINDS).optional().catch(undefined);
 
 /** A size of disk, read as GB to the nearest MB. */
 export function diskIn(unit: keyof typeof DISK_UNITS) {
@@ -45,7 +37,7 @@ export function gigabytes(size: number, unit: keyof typeof DISK_UNITS): number {
   return Math.round(size * DISK_UNITS[unit] * 1000) / 1000;
 }
 
-/** A rate, read as Mbit/s. @param unit bit/s in one */
+/** A rate, read as Mbit/s. @param unit the bit/s of one */
 export function networkIn(unit: number) {
   return z
     .number()

@@ -1,19 +1,19 @@
 import { z } from 'zod';
-import { decimal, product } from '../../domain/price.ts';
+import { decimal, product, type SourcePrice } from '../../domain/price.ts';
+
+export const NOTHING_LISTED = 'lists nothing; an empty answer is never taken for "all gone"';
 
 const LARGEST_INTEGER = 2_147_483_647;
 const LARGEST_AMOUNT = 1_000_000_000;
 
-/** Text of 1 to 255 characters without control characters: Postgres can store it, and one line of output can show it. */
+/** Text that Postgres can store and one line of output can show. */
 export const label = z
   .string({ error: (issue) => mustBe('text', issue.input) })
   .refine((text) => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text), {
     error: 'must be text of 1 to 255 characters without control characters',
   });
 
-/** A whole number above 0 that an `integer` column can store. */
 export const count = wholeNumber(1);
-
 export const countOrNone = wholeNumber(0);
 
 export const quantity = z
@@ -22,10 +22,7 @@ export const quantity = z
   // A larger number is not exact.
   .max(Number.MAX_SAFE_INTEGER, { error: 'is beyond any machine' });
 
-/**
- * A price's amount, number or string, as a plain decimal string (domain/price.ts). Zero is legal here: `offerItem`
- * excludes a machine that costs nothing.
- */
+/** A price as a plain decimal string. Zero is legal here: `offerItem` excludes a machine that costs nothing. */
 export const amount = amountIn('1');
 
 /** An amount that is counted in a fraction of the currency: `amountIn('0.01')` reads cents, exactly. */
@@ -36,8 +33,21 @@ export function amountIn(unit: string) {
       const sent = decimal(value);
       const exact = sent === undefined || unit === '1' ? sent : product(sent, unit);
       if (exact === undefined) return invalid(context, 'must be a decimal amount');
-      const problem = problemOfAmount(exact);
-      return problem === undefined ? exact : invalid(context, problem);
+      if (exact.startsWith('-')) return invalid(context, 'must not be negative');
+      const isPrice = Number(exact) <= LARGEST_AMOUNT && exact.length <= 50;
+      return isPrice ? exact : invalid(context, 'is beyond any price');
+    });
+}
+
+/** The price for an hour in one field of an object, else for a month in another. */
+export function hourlyOrMonthly(hourly: string, monthly: string, currency: string) {
+  return z
+    .object({ [hourly]: amount.nullish(), [monthly]: amount.nullish() })
+    .transform((row, context): { price: SourcePrice } => {
+      const [perHour, perMonth] = [row[hourly], row[monthly]];
+      if (perHour != null) return { price: { amount: perHour, per: 'hour', currency } };
+      if (perMonth != null) return { price: { amount: perMonth, per: 'month', currency } };
+      return invalid(context, `must be a price, unless ${monthly} is one`, hourly);
     });
 }
 
@@ -46,13 +56,16 @@ export const currencyCode = z
   .regex(/^[A-Z]{3}$/, { error: 'must be a currency code such as USD' });
 
 /**
- * The token of the next page, or the link to it, in an API whose documentation says that the last page omits it. In any
- * other API the field is `z.string().nullable()` and required: a list without it would end unnoticed.
+ * The next page's token or link, if the API documents that the last page omits it. In any other API the field is
+ * `z.string().nullable()` and required: a list without it would end unnoticed.
  */
 export const omittedAtEnd = z
   .string()
   .nullish()
   .transform((next) => next ?? null);
+
+/** The rows of a whole list: an empty one never means that everything is gone. */
+export const someRows = z.array(z.unknown()).min(1, { error: NOTHING_LISTED });
 
 export const nameList = z.string().regex(/^[a-z0-9_-]+( *, *[a-z0-9_-]+)*$/i, {
   error: 'must be names separated by commas',
@@ -67,10 +80,7 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
   return z.enum(words, { error: ({ input }) => mustBe(what, input) });
 }
 
-/**
- * Rejects a value in a `transform`.
- * @param path the field with the problem, below the value
- */
+/** Rejects a value in a `transform`. @param path the field with the problem, below the value */
 export function invalid(
   context: Pick<z.core.$RefinementCtx, 'addIssue'>,
   message: string,
@@ -80,7 +90,6 @@ export function invalid(
   return z.NEVER;
 }
 
-/** Returns a schema's message for a value that is missing or wrong. */
 export function mustBe(what: string, input: unknown): string {
   return input === undefined ? `is missing; it must be ${what}` : `must be ${what}`;
 }
@@ -94,8 +103,26 @@ function wholeNumber(from: 0 | 1) {
     });
 }
 
-function problemOfAmount(exact: string): string | undefined {
-  if (exact.startsWith('-')) return 'must not be negative';
-  if (Number(exact) > LARGEST_AMOUNT || exact.length > 50) return 'is beyond any price';
-  return undefined;
+const INSTANT =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):?(\d{2}))?$/;
+
+/**
+ * Returns an instant as UTC `YYYY-MM-DDTHH:MM:SS.ffffff`; undefined for another text, such as a 30th of February. An instant
+ * without `Z` or offset is UTC. Digits after the sixth are dropped; a Date would store only three.
+ */
+export function utcMicroseconds(text: string): string | undefined {
+  const match = INSTANT.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = match;
+  const local = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  // The parser reads a 30th of February as the 1st of March, and 24:00 as the next day.
+  if (Number.isNaN(local.getTime()) || !local.toISOString().startsWith(`${year}-${month}-${day}T${hour}`)) {
+    return undefined;
+  }
+  if (Number(offsetHours ?? 0) > 23 || Number(offsetMinutes ?? 0) > 59) return undefined;
+  const offset = (Number(offsetHours ?? 0) * 60 + Number(offsetMinutes ?? 0)) * 60_000;
+  const utc = new Date(local.getTime() + (sign === '-' ? offset : -offset)).toISOString();
+  // Outside the years 0001 to 9999 the text has another form, and Postgres another calendar.
+  if (!/^\d{4}-/.test(utc) || utc.startsWith('0000')) return undefined;
+  return `${utc.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}`;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SourceOptions } from '../source.ts';
-import { problemText } from './problems.ts';
+import { problemText } from './rows.ts';
 
 export type ReadOptions = Readonly<Record<string, string | undefined>>;
 
@@ -23,11 +23,7 @@ export function optionsInEnvironment(
   return given;
 }
 
-/**
- * Reads a source's options.
- * @param nameOf returns the operator's name of an option, e.g. `OPENSTACK_REGION`; `''` means all options
- * @returns the options, or every problem: the option, its rule and its description
- */
+/** Returns the options, or every problem. `nameOf` returns the operator's name of an option; `''` means all options. */
 export function readOptions(
   schema: SourceOptions,
   given: unknown,

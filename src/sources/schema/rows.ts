@@ -1,18 +1,19 @@
 import type { z } from 'zod';
-import type { CatalogueItem, RejectedRow, UnreadRegion } from '../source.ts';
 import { label } from './fields.ts';
-import { pathOf, problemText } from './problems.ts';
 
 /** A row that its schema accepted, or the reason why it cannot be used. */
 export type Row<T> =
   | { readonly value: T; readonly reason?: never }
   | { readonly value?: never; readonly reason: string };
 
-/**
- * Reads one row of a list.
- * @param at the row's place in the payload
- * @returns the row, or a reason that names the field, its rule and its value
- */
+/** Its message is the reason why a row cannot be used. */
+class UnusableRow extends Error {}
+
+export function unusable(reason: string): never {
+  throw new UnusableRow(reason);
+}
+
+/** Reads one row of a list. The reason of an unusable row names the field, its rule and its value. */
 export function readRow<T>(schema: z.ZodType<T>, row: unknown, at: readonly PropertyKey[] = []): Row<T> {
   const parsed = schema.safeParse(row);
   if (parsed.success) return { value: parsed.data };
@@ -24,83 +25,58 @@ export function readRow<T>(schema: z.ZodType<T>, row: unknown, at: readonly Prop
   return { reason: reasons.join('; ') };
 }
 
-/**
- * Returns the usable rows of a list of machine types. Yields the others as rejected.
- * @param nameField the field with the type's name
- * @param what the name of one row, for an operator
- */
-export function* usableRows<T>(
-  rows: readonly unknown[],
-  schema: z.ZodType<T>,
-  nameField: string,
-  what: string,
-): Generator<RejectedRow, T[]> {
-  const usable: T[] = [];
-  for (const [index, row] of rows.entries()) {
-    const read = readRow(schema, row);
-    const name = labelIn(row, nameField);
-    if (read.reason === undefined) usable.push(read.value);
-    else yield rejectedRow(name ?? `${what} ${index + 1}`, read.reason, { name });
-  }
-  return usable;
+/** Returns the value of a row. An unusable one ends the surrounding `rowOf` or `orRejected`. */
+export function valueIn<T>({ value, reason }: Row<T>, place = ''): T {
+  return reason === undefined ? (value as T) : unusable(place + reason);
 }
 
-/** Returns the usable rows of a list of regions. Yields an item for each row. The parameters are those of `usableRows`. */
-export function* usableRegions<T extends { readonly code: string; readonly name: string }>(
-  rows: readonly unknown[],
-  schema: z.ZodType<T>,
-  codeField: string,
-  what: string,
-): Generator<CatalogueItem, T[]> {
-  const usable: T[] = [];
-  for (const [index, row] of rows.entries()) {
-    const read = readRow(schema, row);
-    if (read.reason === undefined) {
-      usable.push(read.value);
-      yield { kind: 'region', code: read.value.code, name: read.value.name };
-    } else {
-      yield unusableRegion(labelIn(row, codeField), `${what} ${index + 1}`, read.reason);
-    }
+export function parseRow<T>(schema: z.ZodType<T>, row: unknown, at?: readonly PropertyKey[]): T {
+  return valueIn(readRow(schema, row, at));
+}
+
+/** Returns what `read` returns, or the reason if it reads an unusable row. */
+export function rowOf<T>(read: () => T): Row<T> {
+  try {
+    return { value: read() };
+  } catch (error) {
+    if (error instanceof UnusableRow) return { reason: error.message };
+    throw error;
   }
-  return usable;
 }
 
 /** Returns one field of a row, also of an unusable row; undefined if the field itself is unusable. */
 export function labelIn(row: unknown, ...fields: readonly string[]): string | undefined {
-  for (const field of fields) {
-    const { data } = label.safeParse(valueAt(row, [field]));
-    if (data !== undefined) return data;
-  }
-  return undefined;
+  return fields
+    .map((field) => label.safeParse(valueAt(row, [field])).data)
+    .find((found) => found !== undefined);
 }
 
-/** The known identity of an unusable row. */
-export interface KnownOfRow {
-  readonly regionCode?: string | undefined;
-  readonly name?: string | undefined;
-  readonly organization?: string | undefined;
+/** The latest of several prices; prices of the same time must agree. @param since the beginning of each, in milliseconds */
+export function latestPrice(prices: readonly { readonly since: number; readonly amount: string }[]): string {
+  const latest = Math.max(...prices.map(({ since }) => since));
+  const amounts = new Set(prices.filter(({ since }) => since === latest).map(({ amount }) => amount));
+  const [found] = amounts;
+  if (found !== undefined && amounts.size === 1) return found;
+  return unusable(`several prices are in force: ${[...amounts].join(', ')}`);
 }
 
-export function rejectedRow(key: string, reason: string, known: KnownOfRow = {}): RejectedRow {
-  const given = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
-  return { kind: 'rejected', key, reason, ...given };
+/** Contains no value of the input: an upstream may echo a secret, which must not be logged. */
+export function problemsOf({ issues }: z.core.$ZodError): string {
+  const named = issues.slice(0, 3).map(({ path, message }) => `${pathOf(path)} ${problemText(message)}`);
+  const more = issues.length - named.length;
+  return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
 
-/** Returns the item of a machine that cannot be used in one region. */
-export function rejectedOffer(name: string, regionCode: string, reason: string): RejectedRow {
-  return rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+/** `["prices", 0, "net"]` → `prices[0].net`; an empty path is the whole payload. */
+function pathOf(path: readonly PropertyKey[]): string {
+  const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  return text === '' ? 'the payload' : text.replace(/^\./, '');
 }
 
-/**
- * Returns the item of an unusable row in a list of regions. Without its code it is a rejected row, which may be any
- * region.
- */
-export function unusableRegion(
-  code: string | undefined,
-  key: string,
-  reason: string,
-): RejectedRow | UnreadRegion {
-  return code === undefined ? rejectedRow(key, reason) : { kind: 'unread', regionCode: code, reason };
+export function problemText(message: string): string {
+  return message
+    .replace(/^Invalid input: (expected .*), received undefined$/, 'is missing ($1)')
+    .replace(/^Invalid input: /, '');
 }
 
 function valueAt(row: unknown, path: readonly PropertyKey[]): unknown {

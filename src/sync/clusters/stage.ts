@@ -6,8 +6,7 @@ import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.t
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { pricePerMinute } from '../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
-import type { ClusterItem } from '../../sources/source.ts';
-import type { ValidatorItem } from '../../sources/validator.ts';
+import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress, Staged } from '../pipeline.ts';

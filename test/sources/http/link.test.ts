@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { nextLink } from '../../../src/sources/http/pages.ts';
+import { nextLink } from '../../../src/sources/http/headers.ts';
 
 it.each([
   ['<https://host/a?page=2>; rel="next"', 'https://host/a?page=2'],

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
-import { wholeList } from '../../../src/sources/http/listing.ts';
-import { anotherPage, pagesByLink, pagesByToken, pagesOf } from '../../../src/sources/http/pages.ts';
+import {
+  anotherPage,
+  pagesByLink,
+  pagesByToken,
+  pagesOf,
+  wholeList,
+} from '../../../src/sources/http/lists.ts';
 import { omittedAtEnd } from '../../../src/sources/schema/fields.ts';
 import type { SourceHttp } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';

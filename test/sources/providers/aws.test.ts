@@ -133,7 +133,7 @@ describe('an AWS type', () => {
       'has two prices at once',
       { A: product() },
       { A: { ...hourly, other: term('0.2') } },
-      'A: several hourly prices are in force: 0.1008, 0.2',
+      'A: several prices are in force: 0.1008, 0.2',
     ],
     [
       'is listed twice at different prices',

@@ -160,7 +160,7 @@ describe('a size of Azure', () => {
       'its price is in euro',
       [price({ currencyCode: 'EUR' }), price({ armSkuName: 'x' })],
       [sku()],
-      'currencyCode must be USD, as asked for; it is "EUR"',
+      'currencyCode must be USD, as requested; it is "EUR"',
     ],
     [
       'its price is for 100 hours',

@@ -136,7 +136,7 @@ describe('the published catalogue of GCP', needs(existsSync(DATA), RECORDED_PAYL
       expect.objectContaining({
         key: `e2-standard-2@${IOWA}`,
         reason: expect.stringMatching(
-          /^SKU CF4E-A0C7-E3BF: .*currencyCode must be USD, as asked for; it is "IDR"/,
+          /^SKU CF4E-A0C7-E3BF: .*currencyCode must be USD, as requested; it is "IDR"/,
         ),
       }),
     );

@@ -98,7 +98,7 @@ it('a Linode availability without its plan is rejected for the whole region', as
 
 it('a Linode price that is not published is rejected, and a monthly price replaces a missing hourly one', async () => {
   expect(await itemsOf({ type: { price: { hourly: null, monthly: null } } })).toEqual([
-    expect.objectContaining({ reason: 'price must have an hourly or a monthly amount; it has neither' }),
+    expect.objectContaining({ reason: 'price.hourly must be a price, unless monthly is one; it is null' }),
   ]);
   const [monthly] = await itemsOf({ type: { price: { monthly: 5 } } });
   expect(monthly).toMatchObject({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { utcMicroseconds } from '../../../src/sources/schema/instant.ts';
+import { utcMicroseconds } from '../../../src/sources/schema/fields.ts';
 
 it.each([
   ['2022-02-14T10:11:26.567713', '2022-02-14T10:11:26.567713'],

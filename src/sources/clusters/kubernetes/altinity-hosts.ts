@@ -1,7 +1,6 @@
 /**
- * The templates of the hosts in a ClickHouseInstallation's cluster, resolved as by Altinity's operator
- * (`pkg/model/chi/normalizer` in Altinity/clickhouse-operator). A host inherits from its shard (from its replica if only
- * replicas are listed), a shard from the cluster, and the cluster from the installation's defaults. Pure.
+ * The templates of the hosts of a ClickHouseInstallation, resolved as by Altinity's operator (`pkg/model/chi/normalizer`): a host
+ * inherits from its shard (from its replica if only replicas are listed), then the cluster, then the installation.
  */
 import { z } from 'zod';
 import { countOrNone, label } from '../../schema/fields.ts';
@@ -71,11 +70,7 @@ export interface Hosts {
   readonly count: number;
 }
 
-/**
- * Returns the hosts of a cluster. Equal hosts are one entry, in the order of the first of each.
- * @param defaults `spec.defaults.templates`
- * @param hostTemplates the templates in each of `spec.templates.hostTemplates`
- */
+/** Returns the hosts of a cluster. Equal hosts are one entry, in the order of the first of each. */
 export function hostsOf(
   cluster: ChCluster,
   defaults: z.infer<typeof TemplateNames>,

@@ -1,7 +1,4 @@
-/**
- * ClickHouseInstallationTemplates: separate objects with defaults of an installation, merged as by Altinity's operator
- * (`pkg/model/chi/normalizer/templates_cr` in Altinity/clickhouse-operator). Pure.
- */
+/** ClickHouseInstallationTemplates, merged as by Altinity's operator (`pkg/model/chi/normalizer/templates_cr`). */
 import { z } from 'zod';
 import type { Reference } from './kind.ts';
 import { Labels } from './placement.ts';

@@ -48,19 +48,12 @@ export class ApiServer {
   readonly #run: RunOf;
   #known: { readonly connection: Promise<Connection>; readonly until: number } | undefined;
 
-  /**
-   * @param refused receives a refusal of the last credentials (401), and returns whether others may exist
-   * @param run repeats and notes requests for JSON
-   */
+  /** @param refused receives a refusal of the last credentials (401), and returns whether others may exist */
   constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false, run: RunOf = {}) {
     [this.#connect, this.#refused, this.#run] = [connect, refused, run];
   }
 
-  /**
-   * GETs JSON.
-   * @param deadlineMs for the whole of one attempt, credentials included
-   * @throws Expired, NotFound; SourceError; the signal's reason when it aborts
-   */
+  /** GETs JSON. The deadline includes the credentials. @throws Expired, NotFound; SourceError; the signal's reason */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
     const { retries, requests } = this.#run;
     const noted = requests?.begin();
@@ -99,9 +92,7 @@ export class ApiServer {
 
   /**
    * GETs a stream of JSON lines, which the caller must read or leave at once. It ends when the server ends it, and after
-   * `silenceMs` without data: the server may have disappeared without closing the connection.
-   * @param openMs for its beginning, credentials included
-   * @throws as `json`, also during the reading; SourceError `retry` if the connection is lost
+   * `silenceMs` without data: the server may have disappeared without closing the connection. @throws as `json`
    */
   async stream(
     request: ApiRequest,

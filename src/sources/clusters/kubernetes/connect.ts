@@ -24,9 +24,8 @@ export interface ServerAddress {
 const IN_CLUSTER = /^kubernetes\.default\.svc(\.[a-z0-9.-]+)?$/;
 
 /**
- * Reads the address of the API server, credentials and certificates. Each call reads the files and runs a kubeconfig's
- * plugin again, since tokens and certificates may be rotated.
- * @throws SourceError `misconfigured`, `gone` (no such file) or `retry` (a plugin failed); no message contains a secret
+ * Reads the address of the API server and the credentials. Each call reads the files and runs the plugin of a kubeconfig
+ * again, since they may be rotated. No message contains a secret.
  */
 export async function connectionTo(address: ServerAddress): Promise<Connection> {
   const config = await configOf(address);

@@ -46,8 +46,8 @@ const Event = z.discriminatedUnion('type', [
 ]);
 
 /**
- * Lists and watches one target. The informer of @kubernetes/client-node cannot replace it: that one lists without pages,
- * requests no bookmarks, skips lines that it cannot parse, and ends at every failure except 410.
+ * Lists and watches one target. The informer of @kubernetes/client-node lists without pages, requests no bookmarks, skips lines
+ * that it cannot parse, and ends at every failure except 410.
  */
 export class Informer {
   readonly target: Target;
@@ -74,10 +74,7 @@ export class Informer {
     return [...this.#objects.values()];
   }
 
-  /**
-   * Reads all objects.
-   * @throws SourceError, also if the cluster no longer knows a kind that it knew; the signal's reason when it aborts
-   */
+  /** @throws SourceError, also if the cluster no longer knows a kind that it knew */
   async list(signal: AbortSignal): Promise<void> {
     const found = await listed(this.#server, this.target, this.#timing.answerMs, signal);
     if (found === undefined && this.#installed) throw this.#removed();
@@ -86,10 +83,7 @@ export class Informer {
     this.#version = found?.resourceVersion;
   }
 
-  /**
-   * Watches until the signal aborts, each time from the latest resource version.
-   * @throws SourceError of any kind but `retry`; a `retry` that lasts too long
-   */
+  /** Watches until the signal aborts. @throws SourceError of any kind but `retry`; a `retry` that lasts too long */
   async watch(signal: AbortSignal): Promise<void> {
     const backoff = new RetryBackoff(this.#timing);
     let expirations = 0;

@@ -1,6 +1,6 @@
 /**
  * Splits a body into lines. Drops text after the last line break: the connection was lost within a line.
- * @throws RangeError for a line of more than `maxBytes`, or a line that is not UTF-8; the errors of the body
+ * @throws RangeError for a line of more than `maxBytes`, or a line that is not UTF-8
  */
 export async function* linesOf(
   body: AsyncIterable<Uint8Array>,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pagesOf } from '../../http/pages.ts';
+import { pagesOf } from '../../http/lists.ts';
 import { omittedAtEnd } from '../../schema/fields.ts';
 import { SourceError } from '../../source.ts';
 import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
@@ -26,11 +26,8 @@ export interface Listed {
 }
 
 /**
- * Lists a target, page by page.
- * @param deadlineMs for each page
- * @returns undefined if the cluster does not know this kind (404). After a missing right (403), the discovery API decides
- *   whether the kind is installed.
- * @throws as ApiServer.json, except Expired and NotFound
+ * Lists a target, page by page. Returns undefined if the cluster does not know this kind (404). After a missing right (403),
+ * the discovery API decides whether the kind is installed. @throws as ApiServer.json, except Expired and NotFound
  */
 export async function listed(
   server: ApiServer,
@@ -55,10 +52,7 @@ export async function listed(
   }
 }
 
-/**
- * Returns whether the cluster knows this kind. Every account may use the discovery API, unless an administrator removed that
- * right; then the kind counts as known.
- */
+/** Without the right to use the discovery API, which every account has by default, the kind counts as known. */
 async function isKnown(
   server: ApiServer,
   { apiVersion, plural }: Target,

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-fields.ts';
 import { label } from '../../schema/fields.ts';
-import { labelIn, readRow, rejectedRow } from '../../schema/rows.ts';
+import { rejectedRow } from '../../schema/items.ts';
+import { labelIn, readRow } from '../../schema/rows.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './kind.ts';
 import { Labels, machineOf, type NodeAffinity, type Resources, requiredLabel } from './placement.ts';
@@ -23,11 +24,7 @@ type Named = Pick<DescribedCluster, 'tenant' | 'provider' | 'region' | 'user'> &
   readonly machineType: string | undefined;
 };
 
-/**
- * Reads one object with its schema.
- * @param clusters returns the clusters of a readable object
- * @param keys returns the keys of the clusters in an unreadable object, so that each keeps its last good values
- */
+/** Reads one object. `keys` returns the keys of the clusters in an unreadable one, so that each keeps its last good values. */
 export function readObject<T extends { metadata: Metadata }>(
   schema: z.ZodType<T>,
   object: unknown,
@@ -49,11 +46,7 @@ export function identityOf(object: unknown): { readonly uid: string | undefined;
   return { uid: labelIn(metadata, 'uid'), where: `${namespace}/${name}` };
 }
 
-/**
- * Returns the named fields of an object's clusters, or the reason why they are unusable. An annotation of the object has
- * priority over its label, and its label over the node label that its pods require.
- * @param nodeLabel returns the value of a required node label
- */
+/** An annotation of the object has priority over its label, and its label over the node label that its pods require. */
 export function namedBy(
   metadata: Metadata,
   naming: Naming,

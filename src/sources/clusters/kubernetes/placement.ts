@@ -31,10 +31,7 @@ export const NodeAffinity = z
   })
   .nullish();
 
-/**
- * Returns the value of a node label that pods require, by their node selector or in every alternative of their affinity.
- * Undefined if several values are possible.
- */
+/** Returns the value of a node label that pods require by selector or in every alternative of their affinity. */
 export function requiredLabel(
   nodeLabel: string,
   selector: z.infer<typeof Labels>,
@@ -50,10 +47,7 @@ export function requiredLabel(
   return others.every((other) => other === first) ? first : undefined;
 }
 
-/**
- * Returns the machine of one instance: the type that its pods require, and the reserved cores and memory. If a container
- * has only a limit, Kubernetes reserves the limit.
- */
+/** Returns the type that pods require, and the reserved cores and memory. Without requests, Kubernetes reserves the limits. */
 export function machineOf(
   type: string | undefined,
   resources: z.infer<typeof Resources>,

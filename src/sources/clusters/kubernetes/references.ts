@@ -5,11 +5,7 @@ import type { Reading, Reference, ReferencedObject } from './kind.ts';
 
 const NOWHERE: ReferencedObject = { missing: 'does not exist; create it, or name another one in the object' };
 
-/**
- * Returns the clusters in objects, with the objects that these refer to. Each of those is requested once.
- * @param deadlineMs for each request
- * @throws as ApiServer.json, except Expired, NotFound and Forbidden
- */
+/** Returns the clusters in objects, with the objects that these refer to. Each of those is requested once. */
 export async function resolved(
   server: ApiServer,
   readings: Iterable<Reading>,

@@ -10,7 +10,6 @@ import type { Target } from './target.ts';
 /**
  * Watches several targets as one. Yields all clusters of all targets: first when every target is listed, then after each
  * change in any target. Ends by the signal, with every connection closed.
- * @throws SourceError of any target that cannot be watched; the others end too
  */
 export async function* watched(
   server: ApiServer,

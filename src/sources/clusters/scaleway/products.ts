@@ -1,39 +1,9 @@
 import { z } from 'zod';
-import type { DescribedDisk } from '../../../domain/cluster.ts';
+import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
+import { memory } from '../../../domain/machine.ts';
 import { instant } from '../../cluster-fields.ts';
-import type { ListPage } from '../../http/listing.ts';
-import { pageOf } from '../../http/listing.ts';
+import { pageOf } from '../../http/lists.ts';
 import { count, countOrNone, label, quantity } from '../../schema/fields.ts';
-
-export interface Instance {
-  readonly id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly node_type: string;
-  readonly created_at: string;
-  readonly project_id: string;
-  readonly place: string;
-  readonly shards: number;
-  readonly replicas: number;
-  readonly disks?: readonly DescribedDisk[] | undefined;
-}
-
-export interface NodeType {
-  readonly cpu: number;
-  readonly bytes: number;
-}
-
-/** A managed database product of Scaleway. */
-export interface Product {
-  readonly id: 'rdb' | 'mongodb' | 'redis';
-  readonly instances: string;
-  readonly nodeTypes: string;
-  /** Requests also the types that are no longer sold: instances keep them. */
-  readonly allTypes: Readonly<Record<string, string>>;
-  readonly InstancePage: z.ZodType<ListPage<unknown>>;
-  readonly Instance: z.ZodType<Instance>;
-  readonly NodeType: z.ZodType<NodeType>;
-}
 
 const countedPage = (field: string) =>
   pageOf(field, { total_count: countOrNone }).transform(({ rows, total_count: total }) => ({ rows, total }));
@@ -41,14 +11,19 @@ const countedPage = (field: string) =>
 const InstancePage = countedPage('instances');
 export const NodeTypePage = countedPage('node_types');
 
-const Common = {
+const Common = z.object({
   id: label,
   name: label,
   status: label,
   node_type: label,
   created_at: instant,
   project_id: label,
-};
+});
+/** An instance of any product. */
+export type Instance = z.infer<typeof Common> & { readonly place: string } & Pick<
+    DescribedCluster,
+    'shards' | 'replicas' | 'disks'
+  >;
 
 /** The disks of a volume, whose size is in powers of ten. */
 const volume = (sizeField: string) =>
@@ -60,14 +35,18 @@ const volume = (sizeField: string) =>
     .nullish()
     .transform((disks) => disks ?? undefined);
 
-const nodeType = z
-  .object({ vcpus: count, memory: quantity })
-  .transform(({ vcpus, memory }): NodeType => ({ cpu: vcpus, bytes: memory }));
+/** The shape of a machine type, whose memory is in bytes. */
+const nodeType = (memoryField: string) =>
+  z.object({ vcpus: count, [memoryField]: quantity }).transform((type) => {
+    const { ram, ramUnit } = memory(type[memoryField] ?? 0, 'bytes');
+    return { cpu: type.vcpus, ram: Math.ceil(ram), ramUnit };
+  });
+export type NodeType = z.infer<ReturnType<typeof nodeType>>;
 
 /** `Instance` in scaleway-sdk-go, api/rdb/v1. */
 const RelationalInstance = z
   .object({
-    ...Common,
+    ...Common.shape,
     region: label,
     is_ha_cluster: z.boolean({ error: 'must be true or false' }),
     read_replicas: z.array(z.unknown()).nullish(),
@@ -80,7 +59,7 @@ const RelationalInstance = z
 
 /** `Instance` in scaleway-sdk-go, api/mongodb/v1. */
 const DocumentInstance = z
-  .object({ ...Common, region: label, node_amount: count, volume: volume('size_bytes') })
+  .object({ ...Common.shape, region: label, node_amount: count, volume: volume('size_bytes') })
   .transform(({ region, node_amount, volume: disks, ...instance }): Instance => {
     return { ...instance, place: region, shards: 1, replicas: node_amount, disks };
   });
@@ -90,21 +69,23 @@ const CLUSTER_MODE = 3;
 
 /** `Cluster` in scaleway-sdk-go, api/redis/v1. Its data is in memory. */
 const RedisCluster = z
-  .object({ ...Common, zone: label, cluster_size: count })
+  .object({ ...Common.shape, zone: label, cluster_size: count })
   .transform(({ zone, cluster_size: nodes, ...cluster }): Instance => {
     const split = nodes >= CLUSTER_MODE;
     return { ...cluster, place: zone, shards: split ? nodes : 1, replicas: split ? 1 : nodes, disks: [] };
   });
 
-export const PRODUCTS: readonly Product[] = [
+/** Scaleway's products with databases. */
+export const PRODUCTS = [
   {
     id: 'rdb',
     instances: '/rdb/v1/regions/{region}/instances',
     nodeTypes: '/rdb/v1/regions/{region}/node-types',
+    // Instances have types that are no longer sold.
     allTypes: { include_disabled_types: 'true' },
     InstancePage,
     Instance: RelationalInstance,
-    NodeType: nodeType,
+    NodeType: nodeType('memory'),
   },
   {
     id: 'mongodb',
@@ -113,9 +94,7 @@ export const PRODUCTS: readonly Product[] = [
     allTypes: { include_disabled: 'true' },
     InstancePage,
     Instance: DocumentInstance,
-    NodeType: z
-      .object({ vcpus: count, memory_bytes: quantity })
-      .transform(({ vcpus, memory_bytes }): NodeType => ({ cpu: vcpus, bytes: memory_bytes })),
+    NodeType: nodeType('memory_bytes'),
   },
   {
     id: 'redis',
@@ -124,6 +103,7 @@ export const PRODUCTS: readonly Product[] = [
     allTypes: { include_disabled_types: 'true' },
     InstancePage: countedPage('clusters'),
     Instance: RedisCluster,
-    NodeType: nodeType,
+    NodeType: nodeType('memory'),
   },
-];
+] as const;
+export type Product = (typeof PRODUCTS)[number];

@@ -1,5 +1,3 @@
-import type { FoundFacts } from '../../schema/offers.ts';
-
 interface StatedAttributes {
   /** `Intel Xeon Platinum 8175`, `AMD EPYC 7R13 Processor`, `AWS Graviton2 Processor`. */
   readonly physicalProcessor?: string | undefined;
@@ -17,11 +15,8 @@ const RATE = /^(?:(?<number>\d{1,2})x )?(?<rate>[\d,]{1,9}(?:\.\d+)?) (?<unit>Gi
 /** Mbit/s; real types have far less. */
 const FASTEST = 1e9;
 
-/**
- * Returns the facts in AWS's price list. The number in a family's name is its generation: 5 in `m5.large`.
- * Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html.
- */
-export function awsFacts(name: string, attributes: StatedAttributes): FoundFacts {
+/** Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html; 5 is the generation of `m5.large`. */
+export function awsFacts(name: string, attributes: StatedAttributes) {
   return {
     architecture: architectureOf(attributes),
     generation: /^[a-z]+(\d+)[a-z0-9-]*\./.exec(name)?.[1],

@@ -1,19 +1,16 @@
-/**
- * Azure's public price list: the on-demand price of each size of virtual machine in each region.
- *
- * Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices.
- */
+/** Azure's public price list. Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices. */
+
 import { z } from 'zod';
-import { nothingListed } from '../../http/listing.ts';
-import { pagesByLink } from '../../http/pages.ts';
+import { nothingListed, pagesByLink } from '../../http/lists.ts';
 import { amount, label } from '../../schema/fields.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
+import { rejectedRow } from '../../schema/items.ts';
+import { labelIn, latestPrice, type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
 
 export const PRICES = '/api/retail/prices';
 /** `Consumption` excludes reservations and the prices of DevTest subscriptions. */
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** The list has thousands of pages of 100 rows. A row has about 25 values, and the adapter stores a few of them. */
+/** The list has thousands of pages of 100 rows, of which the adapter stores little. */
 export const BOUNDS = { pages: 10_000, values: 50_000_000 };
 
 const PricePage = z.object({
@@ -39,17 +36,12 @@ const Kind = z.object({
 type Kind = z.infer<typeof Kind>;
 const Price = z.object({
   location: label,
-  currencyCode: z.literal('USD', { error: 'must be USD, as asked for' }),
+  currencyCode: z.literal('USD', { error: 'must be USD, as requested' }),
   unitOfMeasure: z.literal('1 Hour', { error: 'must be 1 Hour' }),
   retailPrice: amount,
 });
 
-export interface AzurePrice {
-  readonly name: string;
-  readonly regionCode: string;
-  readonly price: Row<string>;
-  readonly licensed: boolean;
-}
+export type AzurePrice = ReturnType<typeof chosen>;
 
 interface PriceRow {
   readonly since: number;
@@ -64,10 +56,7 @@ interface SizeRows {
   readonly windows: PriceRow[];
 }
 
-/**
- * Reads the whole list. Yields rows without a readable kind as rejected. Skips a size that a region sells only as Spot or
- * Low Priority.
- */
+/** Skips a size that a region sells only as Spot or Low Priority. */
 export async function* readPrices(
   http: SourceHttp,
   now: Date,
@@ -117,21 +106,14 @@ function addPrice(sizes: Map<string, SizeRows>, kind: Kind, price: Row<string>):
   rows.push({ since, isPrimary: kind.isPrimaryMeterRegion ?? true, price });
 }
 
-function chosen({ name, regionCode, linux, windows }: SizeRows): AzurePrice {
+function chosen({ name, regionCode, linux, windows }: SizeRows) {
   const licensed = linux.length === 0;
-  return { name, regionCode, price: inForce(licensed ? windows : linux), licensed };
+  return { name, regionCode, price: rowOf(() => priceInForce(licensed ? windows : linux)), licensed };
 }
 
 /** Returns the latest price of the primary meter; without a primary meter, the latest of any. */
-function inForce(rows: readonly PriceRow[]): Row<string> {
-  const bad = rows.find(({ price }) => price.reason !== undefined);
-  if (bad !== undefined) return bad.price;
-  const primary = rows.filter(({ isPrimary }) => isPrimary);
-  const candidates = primary.length > 0 ? primary : rows;
-  const latest = Math.max(...candidates.map(({ since }) => since));
-  const amounts = new Set(candidates.filter(({ since }) => since === latest).map(({ price }) => price.value));
-  const [found] = amounts;
-  if (found === undefined || amounts.size > 1)
-    return { reason: `several prices are in force: ${[...amounts].join(', ')}` };
-  return { value: found };
+function priceInForce(rows: readonly PriceRow[]): string {
+  const read = rows.map(({ price, ...row }) => ({ ...row, amount: valueIn(price) }));
+  const primary = read.filter(({ isPrimary }) => isPrimary);
+  return latestPrice(primary.length > 0 ? primary : read);
 }

@@ -1,15 +1,12 @@
-/**
- * Google's rates for each core and each GiB of a machine, by family and region.
- *
- * Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
- */
+/** Google's rates. Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list. */
+
 import Big from 'big.js';
 import { z } from 'zod';
 import { isPositive } from '../../../domain/price.ts';
-import { nothingListed } from '../../http/listing.ts';
-import { pagesByToken } from '../../http/pages.ts';
+import { nothingListed, pagesByToken } from '../../http/lists.ts';
 import { countOrNone, label } from '../../schema/fields.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
+import { rejectedRow } from '../../schema/items.ts';
+import { labelIn, type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
 import type { RejectedRow, SourceHttp } from '../../source.ts';
 
 /** The SKUs of Compute Engine. */
@@ -24,7 +21,7 @@ const Sku = z.object({
 });
 const UnitPrice = z
   .object({
-    currencyCode: z.literal('USD', { error: 'must be USD, as asked for' }),
+    currencyCode: z.literal('USD', { error: 'must be USD, as requested' }),
     units: z.string().regex(/^\d{1,9}$/, { error: 'must be a whole amount, 0 or above' }),
     nanos: countOrNone.refine((nanos) => nanos < 1e9, { error: 'must be less than a whole unit' }),
   })
@@ -61,7 +58,7 @@ const BILLED_CORES: Readonly<Record<string, string>> = {
 /** Types with other rates than their family. */
 const OWN_RATES = /^(a3-(mega|ultra|edge)gpu|m2-|m4-ultramem-224$|n1-(mega|ultra)mem|x4-)/;
 
-export interface BilledType {
+interface BilledType {
   readonly name: string;
   readonly guestCpus: number;
   readonly memoryMb: number;
@@ -69,12 +66,11 @@ export interface BilledType {
 
 export interface GcpRates {
   /** Returns exact dollars per hour. Zero if one part is zero, so that half a price is never published. */
-  hourly(type: BilledType, regionCode: string): Row<string>;
+  hourly(type: BilledType, regionCode: string): string;
   /** Returns why a type has no price in any region; undefined if it may have one. */
   unpriced(name: string, isShared: boolean): string | undefined;
 }
 
-/** Reads every SKU. Yields a SKU without a readable kind as rejected. */
 export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, GcpRates> {
   /** By family (or the name of a machine with one price), component and region. */
   const rates = new Map<string, Row<string>>();
@@ -91,8 +87,7 @@ export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, 
       const of = sku?.category.usageType === 'OnDemand' ? componentOf(sku.description) : undefined;
       if (sku === undefined || of === undefined) continue;
       families.add(of.family);
-      const price = priceOf(of.component, row);
-      const rate = price.value === undefined ? { reason: `SKU ${id}: ${price.reason}` } : price;
+      const rate = rowOf(() => priceOf(of.component, row, id));
       for (const regionCode of sku.serviceRegions) {
         const key = keyOf(of.family, of.component, regionCode);
         rates.set(key, agreed(rates.get(key) ?? rate, rate));
@@ -116,11 +111,10 @@ function componentOf(description: string): { family: string; component: Componen
   return { family: OLD_FAMILIES[named] ?? named, component: part === 'core' ? 'core' : 'ram' };
 }
 
-function priceOf(component: Component, row: unknown): Row<string> {
-  const { value, reason } = readRow(PRICED[component], row);
-  if (value === undefined) return { reason };
-  const tiers = value.pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
-  return { value: tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0' };
+function priceOf(component: Component, row: unknown, id: string): string {
+  const { pricingInfo } = valueIn(readRow(PRICED[component], row), `SKU ${id}: `);
+  const tiers = pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
+  return tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0';
 }
 
 function agreed(one: Row<string>, other: Row<string>): Row<string> {
@@ -150,18 +144,18 @@ function hourly(
   { name, guestCpus, memoryMb }: BilledType,
   regionCode: string,
   rates: ReadonlyMap<string, Row<string>>,
-): Row<string> {
-  const rateOf = (component: Component): Row<string> =>
-    rates.get(keyOf(familyOf(name), component, regionCode)) ?? {
-      reason: `no SKU prices the ${component} of ${name} in ${regionCode}`,
-    };
+): string {
+  const rateOf = (component: Component): string =>
+    valueIn(
+      rates.get(keyOf(familyOf(name), component, regionCode)) ?? {
+        reason: `no SKU prices the ${component} of ${name} in ${regionCode}`,
+      },
+    );
   const whole = rates.get(keyOf(name, 'machine', regionCode));
-  if (whole !== undefined) return whole;
+  if (whole !== undefined) return valueIn(whole);
   const [core, ram] = [rateOf('core'), rateOf('ram')];
-  if (core.value === undefined) return core;
-  if (ram.value === undefined) return ram;
-  if (!isPositive(core.value) || !isPositive(ram.value)) return { value: '0' };
-  const cores = new Big(core.value).times(BILLED_CORES[name] ?? guestCpus);
+  if (!isPositive(core) || !isPositive(ram)) return '0';
+  const cores = new Big(core).times(BILLED_CORES[name] ?? guestCpus);
   // A 1024th adds ten decimal places to nine: nothing is rounded.
-  return { value: cores.plus(new Big(ram.value).times(memoryMb).div(1024)).toFixed() };
+  return cores.plus(new Big(ram).times(memoryMb).div(1024)).toFixed();
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../../domain/exclusion.ts';
 import type { SourcePrice } from '../../../domain/price.ts';
 import { diskIn, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
-import type { Row } from '../../schema/rows.ts';
+import { unusable } from '../../schema/rows.ts';
 
 const Pricing = z.object({
   /** In units of 10^-8 of the currency: 6810000 is 0.0681. */
@@ -62,14 +61,14 @@ function isHourly(pricing: z.infer<typeof Pricing> | undefined): boolean {
   return pricing?.intervalUnit === 'hour' && pricing.capacities.includes('consumption');
 }
 
-export function hourlyPrice(machine: Machine, currency: string): Row<SourcePrice> {
+export function hourlyPrice(machine: Machine, currency: string): SourcePrice {
   const hourly = machine.pricings.filter(isHourly);
   const [amount, ...others] = new Set(hourly.map((pricing) => pricing.price));
-  if (amount !== undefined && others.length === 0) return { value: { amount, per: 'hour', currency } };
-  return { reason: `pricings must have one price for an hour of consumption; it has ${hourly.length}` };
+  if (amount !== undefined && others.length === 0) return { amount, per: 'hour', currency };
+  return unusable(`pricings must have one price for an hour of consumption; it has ${hourly.length}`);
 }
 
-export function exclusion(name: string, machine: Machine): ExclusionReason | undefined {
+export function exclusion(name: string, machine: Machine) {
   const { tags, technical } = machine.blobs;
   if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
   // The same machine, at a price that includes a Windows licence.

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
 import { label } from '../../../schema/fields.ts';
-import { labelIn, readRow, rejectedRow } from '../../../schema/rows.ts';
+import { rejectedRow } from '../../../schema/items.ts';
+import { labelIn, readRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
 import { templatesOf, withTemplates } from '../altinity-templates.ts';
@@ -181,10 +182,7 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
   });
 }
 
-/**
- * Returns the operator's last completed version of the object, with all templates resolved. Undefined before the first
- * completion, and with newer operators, which store it in a ConfigMap.
- */
+/** Returns the operator's last completed version of the object, with all templates resolved. Newer operators store none here. */
 function completedSpec({ status }: Installation): Spec | undefined {
   return z.object({ spec: Spec }).safeParse(status?.normalizedCompleted).data?.spec;
 }
