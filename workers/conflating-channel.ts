@@ -15,7 +15,6 @@ export class ConflatingChannel<T> {
     this.#waiting.resolve();
   }
 
-  /** Waits for a value or the failure. */
   async take(): Promise<{ readonly value: T } | { readonly failure: unknown }> {
     await this.#waiting.promise;
     const next = this.#value ?? this.#failure;

@@ -10,7 +10,6 @@ import { AttemptFailed } from './retry.ts';
 /** Milliseconds for BullMQ to store the end of a consumer in Redis. */
 const END_WITHIN_MS = 3000;
 
-/** The consumers of a worker's queues. */
 export class Consumers {
   readonly #logger: Logger;
   readonly #connection: RedisClient;
@@ -23,7 +22,6 @@ export class Consumers {
     this.#copies = collectCopies(this.#connection);
   }
 
-  /** Starts to process the jobs of a queue. */
   add<Data>(
     queue: string,
     process: Processor<Data>,

@@ -1,4 +1,3 @@
-/** Disables a source whose runs crash the worker process. */
 import type { Logger } from 'pino';
 import type { Database } from '../src/db/connection/database.ts';
 import { disableSource, interruptedRuns } from '../src/db/sync/disabled.ts';

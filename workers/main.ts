@@ -34,18 +34,13 @@ const CLOSE_WITHIN_MS = 20_000;
 const SHORT_CLOSE_WITHIN_MS = 3000;
 
 export interface WorkerOptions {
-  /** Counts runs. */
   readonly observe?: SyncDependencies['observe'];
-  /** Counts rounds of publishing. */
   readonly published?: PublishObserver;
-  /** Counts what the comparison of the cache finds. */
   readonly comparison?: ComparisonObserver;
-  /** Receives the metrics of features. */
   readonly registry?: Registry;
   /** Milliseconds for running jobs when the worker stops. Unfinished ones then return to their queues. */
   readonly closeWithinMs?: number;
   readonly requestRetries?: RetryPolicy;
-  /** Receives the spans of syncs. */
   readonly telemetry?: Telemetry | undefined;
 }
 
@@ -151,7 +146,6 @@ type Consuming = Omit<SyncDependencies, 'queue'> & {
   readonly telemetry: Telemetry | undefined;
 };
 
-/** Adds a consumer for each queue. */
 async function addConsumers(
   consumers: Consumers,
   { queues, telemetry, ...running }: Consuming,
@@ -176,7 +170,6 @@ async function addConsumers(
   }
 }
 
-/** Returns the conditions that features report for alerts. */
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
   const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();

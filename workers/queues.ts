@@ -5,14 +5,12 @@ import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { AttemptFailed } from './retry.ts';
 
-/** The data of a job of the queue `sync`. */
 export interface SyncJob {
   readonly sourceId: string;
   /** RFC 3339. */
   readonly slot: string;
   /** True for a run outside the schedule: it follows another source's run, or an operator requested it. */
   readonly isAdditional?: true;
-  /** The operator who requested the run. */
   readonly askedBy?: string;
 }
 
@@ -51,7 +49,6 @@ export function withoutParameters<Data>(process: Processor<Data>): Processor<Dat
   };
 }
 
-/** The pause after any other error. */
 const ORDINARY_PAUSE_MS = 15_000;
 
 /** BullMQ's `settings.backoffStrategy`. Returns the milliseconds until a failed job runs again. */

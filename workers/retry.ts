@@ -16,7 +16,6 @@ export interface FailedAttempt {
   readonly retryAfterMs?: number | undefined;
   readonly now: Date;
   readonly nextSlot: Date;
-  /** Milliseconds between two slots. */
   readonly intervalMs: number;
 }
 
@@ -29,7 +28,6 @@ interface NextAttempt {
 
 interface Backoff {
   readonly firstMs: number;
-  /** Ratio of two consecutive pauses. */
   readonly factor: number;
   /** Longest pause as a share of the schedule's interval. It is never shorter than the first pause. */
   readonly mostShare: number;

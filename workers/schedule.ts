@@ -17,7 +17,6 @@ import { jobId, type Queues } from './queues.ts';
 export interface Schedule {
   /** A source's id, or the name of an internal job. */
   readonly name: string;
-  /** Five cron fields, UTC. */
   readonly cron: string;
 }
 
@@ -42,7 +41,6 @@ const CATCH_UP_EVERY_MS = 60_000;
 
 /** A claimed slot without a job is enqueued after this time (ms): its worker has died, or Redis was not available. */
 const ENQUEUE_GRACE_MS = 5000;
-/** Milliseconds between two checks for such slots. */
 const CHECK_EVERY_MS = 5000;
 
 /**
@@ -80,7 +78,6 @@ export class Scheduler implements AsyncDisposable {
     this.catchUpSoon();
   }
 
-  /** Runs `catchUp` in the background. */
   catchUpSoon(): void {
     this.#background(this.catchUp());
   }
@@ -94,7 +91,6 @@ export class Scheduler implements AsyncDisposable {
     }
   }
 
-  /** Claims and enqueues due slots, and enqueues claimed slots without a job. */
   async catchUp(): Promise<void> {
     await this.claimDue();
     await this.#enqueueLost();
@@ -160,7 +156,6 @@ export class Scheduler implements AsyncDisposable {
     void guarded.finally(() => this.#running.delete(guarded));
   }
 
-  /** Stops the timers and waits for running claims. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#checks);
     clearInterval(this.#catchingUp);
@@ -169,7 +164,6 @@ export class Scheduler implements AsyncDisposable {
   }
 }
 
-/** Returns a function that adds the job of a slot to its queue. */
 export function enqueuer(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   queues: Queues,

@@ -30,9 +30,7 @@ export type SyncJobResult =
   | {
       readonly outcome: 'held';
       readonly stored: false;
-      /** One line for each broken guard. */
       readonly reasons: readonly string[];
-      /** The command for the operator's decision. */
       readonly decide: string;
       readonly seen: number;
     }
@@ -41,7 +39,6 @@ export type SyncJobResult =
 export interface SyncDependencies {
   readonly config: Config;
   readonly worker: Worker;
-  /** Receives the runs that follow from this one. */
   readonly queue: Queue<SyncJob>;
   readonly logger: Logger;
   observe?(sourceId: string, outcome: SyncResult['outcome'] | 'failed', seconds: number): void;
@@ -231,7 +228,6 @@ async function storeDue(
   }
 }
 
-/** Milliseconds between two checks of the first runs that a source waits for. */
 const FIRST_RUN_WAIT_MS = 250;
 
 /**

@@ -14,7 +14,6 @@ const END_WITHIN_MS = 5000;
 export interface WatchHostOptions {
   readonly sources: readonly ClustersConfig[];
   readonly leases: Leases;
-  /** Returns the ids of disabled sources, which are not watched. */
   disabled(): Promise<ReadonlySet<string>>;
   /** Watches a source until the signal aborts. It never rejects. */
   watch(source: ClustersConfig, signal: AbortSignal): Promise<void>;
@@ -28,7 +27,6 @@ interface Watch {
   readonly ended: Promise<void>;
 }
 
-/** Claims leases, and runs a watch for each. */
 export class WatchHost {
   readonly #options: WatchHostOptions;
   readonly #watches = new Map<string, Watch>();

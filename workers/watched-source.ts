@@ -1,4 +1,3 @@
-/** The watch of one source. */
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
@@ -14,7 +13,6 @@ export interface WatchedSource {
   ready(): Promise<boolean>;
   /** Stores a state in a recorded run, and publishes the changes. */
   store(state: State): Promise<SyncResult['outcome']>;
-  /** Records the failure of the watch. */
   failed(error: unknown): Promise<void>;
   readonly logger: Logger;
   /** Waits, at most until the signal aborts. It never rejects. */
@@ -25,13 +23,11 @@ export interface WatchedSource {
 const READY_CHECK_MS = 500;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** Largest accepted `Retry-After`. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /** Longest pause before a superseded state is stored again. */
 const OVERTAKEN_PAUSE_MS = 200;
 /** Pause after a held batch. Every hold copies the whole batch, so not every state is held. */
 const HELD_PAUSE_MS = 5000;
-/** Time for an adapter to close its connections. */
 const END_WITHIN_MS = 3000;
 
 /**

@@ -1,4 +1,3 @@
-/** Connects a worker's watches with leases, runs and publishing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';

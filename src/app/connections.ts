@@ -1,4 +1,3 @@
-/** Addresses of servers by the settings, and connections to Redis. */
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
@@ -9,7 +8,6 @@ import { openRedis, type RedisClient, type RedisUse } from '../redis/redis.ts';
 
 export { type Configured, databaseUrls } from '../config/settings.ts';
 
-/** Returns the database of readers: READER_DATABASE_URL, else DATABASE_URL. */
 export function readerDatabase(config: Configured): ServerSetting {
   const url = config.settings.READER_DATABASE_URL;
   if (url) return { setting: 'READER_DATABASE_URL', url };

@@ -6,7 +6,6 @@ import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/c
 import type { ServerSetting } from '../db/connection/server-problem.ts';
 import type { ReplicaPart } from './feature.ts';
 
-/** Milliseconds until the next check of a server that did not answer. */
 const RETRY_MS = 1000;
 
 /**

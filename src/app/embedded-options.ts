@@ -1,4 +1,3 @@
-/** Options of an embedded reader, as settings of `serve`. */
 import type { FastifyBaseLogger } from 'fastify';
 import { BadSetting, readSettings, type Settings } from '../config/settings.ts';
 import { ALL_SETTINGS } from './features.ts';
@@ -75,7 +74,6 @@ export function settingsOf(options: ReaderOptions): Settings {
   return readSettings(given);
 }
 
-/** Validates each option as the setting of the same meaning. */
 function addSettings(
   options: object,
   names: Readonly<Record<string, string>>,

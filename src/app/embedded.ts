@@ -23,15 +23,12 @@ export interface EmbeddedReader extends AsyncDisposable {
    * @throws Error after that time; it names the failed checks
    */
   ready(withinMs?: number): Promise<void>;
-  /** Closes all connections. The host's `close()` calls it. */
   close(): Promise<void>;
 }
 
-/** Paths of a reader without a prefix. */
 const OWN_PATHS = ['/v1', '/v1/*', '/openapi.json'];
 const DOCS_PATHS = ['/docs', '/docs/*', '/llms.txt'];
 
-/** Milliseconds between two checks of `ready`. */
 const CHECK_EVERY_MS = 50;
 
 /**

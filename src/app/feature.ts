@@ -1,5 +1,3 @@
-/** How a feature attaches to the core. */
-
 import type { Processor, Queue, Telemetry } from 'bullmq';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
@@ -32,7 +30,6 @@ import type { Disposer } from './disposer.ts';
  * called.
  */
 export interface Feature {
-  /** For people, e.g. as the name of a check. */
   readonly name: string;
   /** Environment variables of the feature. `settingsOf` reads them. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>;
@@ -49,25 +46,20 @@ export interface Feature {
    * At most one feature has it.
    */
   readonly replica?: () => Promise<(servers: ReplicaServers) => ReplicaPart>;
-  /** Follows the publisher. */
   readonly follow?: (context: FollowerContext) => PublicationFollower;
-  /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => Promise<void>;
   /** Lets the person at this machine sign in to the operators' server. `up` prints the result after the address. */
   readonly up?: (context: UpContext) => Promise<string>;
   /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
   readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
-  /** Adds the feature's commands. */
   readonly commands?: (program: Command, context: CommandContext) => void;
   /** Opens the feature's part of the operators' server, in a process with a database for operators: `work` and `up`. */
   readonly operations?: (context: OpsContext) => OpsPart | Promise<OpsPart>;
   /** Reads open alerts. At most one feature has it. */
   readonly openAlerts?: OpenAlerts;
-  /** Queues of the feature. Workers run their jobs. */
   readonly queues?: readonly FeatureQueue[];
   /** Deletes the feature's old rows. Workers call it every minute. */
   readonly prune?: (db: Database, config: Config) => Promise<unknown>;
-  /** What the feature reports as wrong, for alerts. */
   readonly conditions?: FeatureConditions;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
@@ -75,7 +67,6 @@ export interface Feature {
 
 export type TracedProgram = 'serve' | 'work' | 'sync';
 
-/** Sends traces. Disposing it sends the last ones. */
 export interface Tracing extends AsyncDisposable {
   /** For the queue of syncs and its consumer. */
   readonly telemetry: Telemetry;
@@ -90,7 +81,6 @@ export interface FeatureSection {
 }
 
 export interface FeatureConditions {
-  /** Each kind of condition, with when it holds, in words. */
   readonly kinds: Readonly<Record<string, string>>;
   readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
 }
@@ -122,7 +112,6 @@ export interface ReplicaServers {
 
 export interface ReplicaServer {
   readonly reads: PostgresReads;
-  /** The setting that names its address. */
   readonly setting: string;
 }
 
@@ -133,24 +122,19 @@ export interface ReplicaPart {
   readonly addMetrics: (registry: Registry) => void;
 }
 
-/** What the feature's part of a reader may use. */
 export interface ReaderContext extends CopyContext {
   readonly documents: Documents;
   readonly subscription: CacheSubscription;
-  /** Bytes that each part of a reader may take. */
   readonly memory: MemoryBudget;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */
   openReads(connections: number): PostgresReads;
 }
 
 export interface ReaderPart {
-  /** Operations of the API. */
   readonly api?: ApiFeature;
-  /** Adds the feature's series to the reader's metrics. */
   readonly addMetrics?: (registry: Registry) => void;
 }
 
-/** What the feature's part of a worker may use. */
 export interface WorkerContext {
   readonly config: Config;
   readonly logger: Logger;
@@ -160,7 +144,6 @@ export interface WorkerContext {
   readonly registry: Registry | undefined;
 }
 
-/** What commands may use. */
 export interface CommandContext {
   /** Completed by the settings of the `up` that runs in the same home. */
   readonly env: () => Environment;
@@ -168,14 +151,12 @@ export interface CommandContext {
   readonly config: () => Promise<Config>;
 }
 
-/** What the feature's part of the operators' server may use. */
 export interface OpsContext {
   readonly config: Config;
   /** The environment that `config` was read from. */
   readonly env: Environment;
   readonly logger: Logger;
   readonly closing: Disposer;
-  /** Kinds of conditions that features find, with when each holds, in words. */
   readonly kinds: FeatureConditions['kinds'];
   /** Undefined in a build without alerts. */
   readonly openAlerts: OpenAlerts | undefined;
@@ -187,10 +168,8 @@ export interface OpsContext {
   openWriter(): Writing;
 }
 
-/** What a feature may use when `up` starts. */
 export interface UpContext {
   readonly db: Database;
-  /** For the audit log. */
   readonly by: Decider;
   /** The operator's token in the folder of `up`. */
   readonly kept: { read(): string | undefined; write(token: string): void };
@@ -209,8 +188,6 @@ export interface FeatureQueue {
 }
 
 export interface QueueContext extends Pick<WorkerContext, 'config' | 'logger' | 'store'> {
-  /** Adds further jobs. */
   readonly queue: Queue;
-  /** Finds what every feature reports as wrong. */
   readonly findConditions: () => Promise<readonly Condition[]>;
 }

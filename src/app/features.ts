@@ -1,5 +1,3 @@
-/** The features of this build, and what their members add up to. To remove a feature, delete its folder and its line here. */
-
 import type { Environment, FeatureConfig } from '../config/config.ts';
 import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
 import { alertsFeature } from '../features/alerts/index.ts';
@@ -34,7 +32,6 @@ export const FEATURE_SETTINGS: SettingDefinitions = Object.assign(
 /** Every setting except those of sources (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`, `<ID>_MAX_AGE`). */
 export const ALL_SETTINGS: SettingDefinitions = { ...SETTINGS, ...FEATURE_SETTINGS };
 
-/** Kinds of features' conditions, each with a text that says when it holds. */
 export const FOUND_KINDS: Readonly<Record<string, string>> = Object.assign(
   {},
   ...FEATURES.map(({ conditions }) => conditions?.kinds ?? {}),
@@ -48,7 +45,6 @@ export const FEATURE_CONFIG: FeatureConfig = {
   problems: (config) => FEATURES.flatMap(({ problems }) => problems?.(config) ?? []),
 };
 
-/** Reads open alerts; undefined in a build without the feature. */
 export const openAlerts: OpenAlerts | undefined = FEATURES.find((feature) => feature.openAlerts)?.openAlerts;
 
 /** The tracing of this process. Undefined if no feature traces or the environment does not configure it. */

@@ -22,13 +22,11 @@ export interface ListedSource {
   /** Five cron fields; null if the source is not configured here. */
   readonly schedule: string | null;
   readonly scheduleInWords: string | null;
-  /** Whether a watch reports changes at once. */
   readonly watched: boolean;
   /** The next due times; empty if no schedule runs it. */
   readonly nextSlots: readonly string[];
   /** Null until a run or a worker registers it. */
   readonly registeredAt: string | null;
-  /** When its last successful run began to read. */
   readonly verifiedAt: string | null;
   readonly retiredAt: string | null;
 }

@@ -1,4 +1,3 @@
-/** Adds the run or request under way to each log line. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 type LogFields = Record<string, string | number | undefined>;

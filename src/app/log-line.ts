@@ -1,4 +1,3 @@
-/** Formats a log entry for a terminal. */
 import { inspect, styleText } from 'node:util';
 import { levels } from 'pino';
 import { harmless } from '../domain/text/control-characters.ts';

@@ -48,7 +48,6 @@ export interface Reader extends AsyncDisposable {
 /** The logged share of successful answers: there may be thousands a second. */
 const LOGGED_SHARE = 0.001;
 
-/** Returns the settings of the API. */
 export function apiOptions(
   settings: Settings,
 ): Pick<ApiDeps, 'trustProxy' | 'corsOrigins' | 'logSuccesses' | 'limits' | 'docs'> {
@@ -168,7 +167,6 @@ function cacheState({ linked, isConnected, publisher }: CacheSubscription): stri
 
 interface Server extends Store {
   readonly server: ServerSetting;
-  /** The largest number of concurrent reads. */
   readonly atOnce: number;
 }
 
@@ -182,7 +180,6 @@ function openServer(server: ServerSetting, atOnce: number, closing: Disposer): S
 /** Share of POSTGRES_READS for the primary, which also has the writes. */
 const SHARE_OF_PRIMARY = 1 / 4;
 
-/** Opens the primary, if it is another database than the readers'. */
 function openPrimary(config: Configured, closing: Disposer): Server | undefined {
   const server = readerPrimary(config);
   return server && openServer(server, Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY), closing);
@@ -210,7 +207,6 @@ function openReplica(
   return open({ replica: serverOf(database), primary: serverOf(primary) });
 }
 
-/** Loads the code of all features that a reader has. */
 async function loadReaderFeatures() {
   const load = <T>(loaders: readonly ((() => Promise<T>) | undefined)[]) =>
     Promise.all(loaders.flatMap((each) => each?.() ?? []));

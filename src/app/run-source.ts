@@ -34,14 +34,12 @@ const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 
 export interface RunOptions {
   readonly slot?: string | undefined;
-  /** The cause of the run. */
   readonly origin?: RunOrigin | undefined;
   readonly progress?: Progress;
   /** True for a job of a worker's queue: the run records whether it is the only one of the process. */
   readonly inWorker?: boolean;
   /** Aborts the run: it is recorded as failed, and nothing of it is stored. */
   readonly signal?: AbortSignal | undefined;
-  /** How requests are retried. Without it, a failed request ends the run. */
   readonly retries?: Retries | undefined;
   /** The clusters that a watch has found. The source is not read then, and every other cluster is deleted. */
   readonly state?: readonly ClusterItem[];
@@ -139,7 +137,6 @@ function apiKeyOf(source: SourceConfig): Pick<SourceHttpOptions, 'apiKey'> {
   return { apiKey: { credentials: adapter.apiKey.credentials, token } };
 }
 
-/** The part of a source that names its provider. */
 export interface ProvidedSource {
   readonly adapter: { readonly provider?: KnownProvider | undefined };
   readonly options?: { readonly provider?: unknown };
@@ -151,7 +148,6 @@ type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> &
 /** @param signal aborts if the caller ends the run, or an operator cancels it */
 type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
 
-/** Records a run in the database and in the trace. */
 export async function recorded(
   config: Configured,
   store: Store,
@@ -197,7 +193,6 @@ async function recordedRun(
   }
 }
 
-/** Returns the message of a failed run, for operators. */
 function failureMessage(error: unknown, signal: AbortSignal | undefined): string {
   if (error instanceof SourceError || error instanceof StatementTimeout) return error.message;
   if (!signal?.aborted) return 'an internal error, see the log';

@@ -21,7 +21,6 @@ export interface Worker extends Writer {
 export interface WorkerOptions extends WriterOptions {
   /** False keeps the currency of the database, if it has one. */
   readonly decidesCurrency?: boolean;
-  /** How requests to a source are retried within a run. */
   readonly requestRetries?: RetryPolicy | undefined;
 }
 

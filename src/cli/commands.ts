@@ -1,4 +1,3 @@
-/** Finds the file of each command. A file declares its commands and carries them out. */
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
 import { commandEnvironment } from './environment.ts';

@@ -1,4 +1,3 @@
-/** Scripts that complete commands and options in a shell. */
 import type { Command } from 'commander';
 import { UsageFailure } from './terminal/failure.ts';
 import { print } from './terminal/output.ts';
@@ -12,7 +11,6 @@ interface Completions {
 
 const SHELLS = { bash, zsh, fish } as const;
 
-/** @throws UsageFailure for an unknown shell */
 export function completionCommand(program: Command, shell: string): void {
   if (!isShell(shell))
     throw new UsageFailure(
@@ -23,7 +21,6 @@ export function completionCommand(program: Command, shell: string): void {
 
 const isShell = (name: string): name is keyof typeof SHELLS => Object.hasOwn(SHELLS, name);
 
-/** Returns the completions of a command and all commands below it. */
 export function completionsOf(command: Command, words: readonly string[] = []): Completions[] {
   const { options } = command;
   const commands = command
@@ -122,5 +119,4 @@ ${lines.join('\n')}
 `;
 }
 
-/** Quotes text for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

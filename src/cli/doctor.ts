@@ -1,4 +1,3 @@
-/** Checks everything that Fleetbook needs, and prints how to fix what is wrong. */
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';

@@ -1,4 +1,3 @@
-/** Finds stored machines and clusters, with the ids that other commands take. */
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
 import { type FoundCluster, searchClusters } from '../db/clusters.ts';

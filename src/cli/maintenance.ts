@@ -1,4 +1,3 @@
-/** Commands that check and maintain a deployment. */
 import type { Command } from 'commander';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
@@ -8,7 +7,6 @@ import { openWriter, restoredTokensMessage } from './terminal/open.ts';
 import { add, addChange, type Changing, decider, type Env } from './terminal/options.ts';
 import { count, printAside, show, wrapped } from './terminal/output.ts';
 
-/** Milliseconds until the cache must answer. */
 const CACHE_WITHIN_MS = 5000;
 
 export function define(program: Command, env: Env): void {
@@ -66,7 +64,6 @@ async function publishCommand(env: Environment, options: Changing): Promise<void
   );
 }
 
-/** Gives the database a new lineage, and publishes everything under it. */
 async function restoredCommand(env: Environment, options: Changing): Promise<void> {
   // The result names the tokens.
   await using writer = await openWriter(env, options, () => {});

@@ -1,4 +1,3 @@
-/** Commands that run until they are stopped. */
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
 import type { Env } from './terminal/options.ts';

@@ -23,7 +23,6 @@ import { stopSignal } from './terminal/terminal.ts';
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null until a run or a worker registers it. */
   readonly registeredAt: string | null;
-  /** Whether this configuration names it. */
   readonly configured: boolean;
   /** RFC 3339; null for a source that is disabled, or not configured here. */
   readonly nextSlot: string | null;
@@ -35,7 +34,6 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly acknowledgedAlerts: readonly Omit<AcknowledgedAlert, 'source'>[];
 }
 
-/** Columns of a table; a wider terminal gets longer lines. */
 const WIDTH = 80;
 
 const WATCH_EVERY_MS = 2000;
@@ -79,7 +77,6 @@ export async function statusCommand(env: Environment, options: Json & { watch?: 
   await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
 }
 
-/** Reads the configured sources, then those that are only stored. */
 async function readStatus(
   sql: Sql,
   sources: readonly (PricedSource & Pick<NamedSource, 'schedule'>)[],
@@ -165,7 +162,6 @@ function notesOf(source: ShownStatus, now: Date): string[] {
   return notes;
 }
 
-/** Returns a note for each region that the last successful run could not read. */
 function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<string> {
   for (const { code, verifiedAt, unreadSince, reason } of regions) {
     if (unreadSince === null) continue;

@@ -14,7 +14,6 @@ const QUESTION =
 export interface AcquireOptions {
   /** True asks before an installation. By default true if standard input and output are a terminal. */
   readonly interactive?: boolean;
-  /** Prints one line; to standard error by default. */
   readonly say?: (line: string) => void;
   /** Folders to search for programs; by default PATH and the common folders. */
   readonly path?: string;

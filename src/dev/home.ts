@@ -7,7 +7,6 @@ import { runningNotice } from './running.ts';
 /** Each mode has its own folder and database, so that sample and live data never mix. */
 export type Mode = 'sample' | 'live';
 
-/** A token of the API, or an operator token for the operators' pages. */
 type StoredToken = Extract<TokenKind, 'api' | 'operator'>;
 const FILES: Readonly<Record<StoredToken, string>> = { api: 'token', operator: 'operator-token' };
 
@@ -15,9 +14,7 @@ const FILES: Readonly<Record<StoredToken, string>> = { api: 'token', operator: '
 export interface Home extends Disposable {
   /** Absolute path; only its owner can read it. */
   readonly folder: string;
-  /** Returns the token of the last start, or undefined. @throws Error if the file is invalid */
   readToken(kind: StoredToken): string | undefined;
-  /** Stores a token in plain text in a file that only its owner can read. */
   writeToken(kind: StoredToken, token: string): void;
 }
 

@@ -4,7 +4,6 @@ import { basename, dirname, join } from 'node:path';
 import { PlainFailure } from '../domain/errors.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-/** A live process has the lock. */
 export class LockedError extends PlainFailure {
   override readonly name = 'LockedError';
   readonly holder: number;
@@ -95,7 +94,6 @@ function claimed(draft: string, path: string, found: string): string | undefined
   return undefined;
 }
 
-/** Removes the void claims on earlier holders. */
 function clearClaims(path: string): void {
   const folder = dirname(path);
   for (const name of readdirSync(folder)) {

@@ -3,7 +3,6 @@ import { lstatSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-/** Absolute paths of one PostgreSQL installation. */
 export interface PostgresBinaries {
   readonly postgres: string;
   readonly initdb: string;

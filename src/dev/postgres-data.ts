@@ -15,12 +15,10 @@ import { startServerProcess } from '../processes/server-process.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 import type { Unprivileged } from './unprivileged.ts';
 
-/** The superuser of an embedded server. */
 export const POSTGRES_USER = 'fleetbook';
 
 /** PostgreSQL's own locale sorts equally on every system. */
 const BUILTIN_LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
-/** The first release with a built-in locale. */
 const FIRST_WITH_BUILTIN = 17;
 
 export interface DataDirectory {
@@ -65,7 +63,6 @@ export async function openDataDirectory(data: DataDirectory): Promise<string> {
   }
 }
 
-/** @throws Error if the folder has other contents */
 function isInitialized(dataDir: string): boolean {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return true;
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {

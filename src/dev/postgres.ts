@@ -14,9 +14,7 @@ import { unprivileged } from './unprivileged.ts';
 export interface EmbeddedPostgresOptions {
   /** Created if missing, with `<dataDir>.password` and `<dataDir>.lock` next to it. */
   readonly dataDir: string;
-  /** Created if missing; `fleetbook` by default. */
   readonly database?: string;
-  /** By default a free one. */
   readonly port?: number;
   /** False is faster but not safe against power failures, for tests. */
   readonly durable?: boolean;
@@ -25,17 +23,13 @@ export interface EmbeddedPostgresOptions {
   readonly startWithinMs?: number;
   /** Another PostgreSQL than the platform's package, for tests. */
   readonly binaries?: PostgresBinaries;
-  /** Further settings of the server. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A private PostgreSQL server on 127.0.0.1. */
 export interface EmbeddedPostgres extends AsyncDisposable {
-  /** Includes superuser, password and database. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Resolves after the server's end. */
   readonly exited: Promise<Exit>;
   lastLines(): Promise<string>;
   /** Disconnects every client and shuts down. It may be called twice. */

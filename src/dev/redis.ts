@@ -12,7 +12,6 @@ import type { Exit } from '../processes/supervisor.ts';
 export interface RedisBinary {
   readonly command: string;
   readonly name: 'redis-server' | 'valkey-server';
-  /** E.g. `7.0.15`. */
   readonly version: string;
 }
 
@@ -39,9 +38,7 @@ export interface PrivateRedisOptions {
   readonly binary: RedisBinary;
   /** Its working directory; by default the system's temporary folder. */
   readonly dir?: string;
-  /** By default a free one. */
   readonly port?: number;
-  /** By default random. */
   readonly password?: string;
   /** Further arguments, e.g. `['--maxmemory', '2mb']`. No secrets: all users can read arguments. */
   readonly args?: readonly string[];
@@ -49,15 +46,12 @@ export interface PrivateRedisOptions {
 
 /** A private Redis or Valkey server on 127.0.0.1, in memory only and without eviction. */
 export interface PrivateRedis extends AsyncDisposable {
-  /** Includes the password. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   readonly password: string;
-  /** Resolves after the server's end. */
   readonly exited: Promise<Exit>;
   signal(signal: NodeJS.Signals): void;
-  /** May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -77,7 +71,6 @@ export async function startRedis(options: PrivateRedisOptions): Promise<PrivateR
     });
     if (await answers(server, port, password)) return privateRedis(server, port, password);
     const output = await server.lastLines();
-    // Another process has taken the port.
     if (options.port === undefined && attempt < 20 && output.includes('Address already in use')) continue;
     throw new Error(`${options.binary.command} did not start on port ${port}:\n${output}`);
   }
@@ -140,7 +133,6 @@ async function answers(server: ServerProcess, port: number, password: string): P
       await client.connect();
       if ((await client.ping()) === 'PONG') return true;
     } catch {
-      // The server is not ready.
     } finally {
       client.disconnect();
     }

@@ -6,11 +6,9 @@ import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 interface Running {
   readonly process: ProcessIdentity;
   readonly environment: Readonly<Record<string, string>>;
-  /** Absent while it starts. */
   readonly addresses?: Addresses | undefined;
 }
 
-/** URLs of the API and of the operators' pages. */
 export interface Addresses {
   readonly api: string;
   readonly operators: string;
@@ -18,7 +16,6 @@ export interface Addresses {
 
 const FILE = 'running.json';
 
-/** Writes the settings of this process to its home. Disposing removes them. */
 export function announceRunning(
   folder: string,
   environment: Readonly<Record<string, string>>,

@@ -1,4 +1,3 @@
-/** Installs system packages on Debian and its derivatives. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 
@@ -9,7 +8,6 @@ type Find = (program: string) => string | undefined;
 /** Installs a package, whose service stays stopped and disabled. Returns the output of a failed apt-get. */
 export type Install = (name: string) => Promise<string | undefined>;
 
-/** Returns undefined without apt-get or without root. */
 export function installer(find: Find): Install | undefined {
   const apt = find('apt-get');
   if (apt === undefined || process.getuid?.() !== 0) return undefined;

@@ -7,7 +7,6 @@ import { findSetpriv } from '../processes/server-process.ts';
 export interface Unprivileged {
   readonly uid: number;
   readonly gid: number;
-  /** Options of setpriv(1) for this user. */
   readonly privileges: readonly string[];
 }
 

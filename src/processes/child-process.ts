@@ -4,14 +4,10 @@ import { withTimeout } from '../domain/timeout.ts';
 import { messageOf, type ReadyDetails, type RequestedValue } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 
-/** A program of Fleetbook for the same Node.js. */
 export interface ProcessCommand {
-  /** Absolute path of its script. */
   readonly script: string;
   readonly args?: readonly string[];
-  /** Options for Node.js, in addition to those of this process. */
   readonly nodeArgs?: readonly string[];
-  /** The whole environment. */
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -35,7 +31,6 @@ export function startSharing({ script, args = [], env }: ProcessCommand): Life {
   return lifeOf(worker.process);
 }
 
-/** Returns true in a process of `startSharing`. */
 export const isSharing = (): boolean => cluster.isWorker;
 
 function lifeOf(child: ChildProcess): Life {

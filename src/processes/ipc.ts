@@ -3,7 +3,6 @@
 /** Details for the parent, e.g. the port. No secrets. */
 export type ReadyDetails = Readonly<Record<string, string | number>>;
 
-/** A value that the parent can request. */
 export type RequestedValue = 'metrics';
 
 type Message =
@@ -26,7 +25,6 @@ function send(message: Message): Promise<void> {
   });
 }
 
-/** Reports to the parent that this process is ready. It does nothing without a parent. */
 export function reportReady(details: ReadyDetails = {}): void {
   void send({ fleetbook: 'ready', details });
 }
@@ -50,7 +48,6 @@ export function onParentExit(stop: () => void): void {
   }
 }
 
-/** Answers the parent's requests. It does nothing without a parent. */
 export function answerParent(about: RequestedValue, answer: () => Promise<unknown>): void {
   process.on('message', (sent) => {
     const message = messageOf(sent);

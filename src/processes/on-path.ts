@@ -24,7 +24,6 @@ export function onPath(program: string, path?: string): string | undefined {
       accessSync(candidate, constants.X_OK);
       if (statSync(candidate).isFile()) return candidate;
     } catch {
-      // The folder has no such program.
     }
   }
   return undefined;

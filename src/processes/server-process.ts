@@ -5,12 +5,10 @@ import { withTimeout } from '../domain/timeout.ts';
 import { onPath } from './on-path.ts';
 import type { Exit, Life } from './supervisor.ts';
 
-/** A Postgres or Redis server that runs as a child process. */
 export interface ServerProcess {
   readonly pid: number;
   /** Resolves after the end. It never rejects. */
   readonly exited: Promise<Exit>;
-  /** Undefined while it runs. */
   readonly exit: Exit | undefined;
   /** Returns the last lines of its output, for error messages. After its end it waits for buffered output. */
   lastLines(): Promise<string>;
@@ -28,11 +26,9 @@ export interface ServerCommand {
   readonly cwd?: string;
   /** The signal that Linux sends after this process has died. */
   readonly whenParentDies: 'SIGINT' | 'SIGTERM';
-  /** Further options of setpriv(1), see unprivileged.ts. */
   readonly privileges?: readonly string[];
 }
 
-/** Characters of output to keep. */
 const OUTPUT_LENGTH = 4_000;
 
 /**
@@ -106,7 +102,6 @@ interface StartedServer extends AsyncDisposable {
   readonly exited: Promise<Exit>;
 }
 
-/** Returns a server as a life for the supervisor. */
 export function serverLife(start: () => Promise<StartedServer>): Life {
   let pid: number | undefined;
   let exit: Exit | undefined;

@@ -15,13 +15,9 @@ export interface Life {
   /** Resolves with its report when it is ready, or with undefined if it ends before. It never rejects. */
   readonly ready: Promise<ReadyDetails | undefined>;
   readonly exited: Promise<Exit>;
-  /** Undefined while it runs. */
   readonly exit: Exit | undefined;
-  /** Its own report of a failed start. */
   readonly failure: string | undefined;
-  /** Returns its answer; undefined without an answer within `ms`. */
   request(about: RequestedValue, ms: number): Promise<unknown>;
-  /** Sends SIGTERM, and SIGKILL after `ms`. */
   end(ms: number): Promise<Exit>;
 }
 
@@ -37,7 +33,6 @@ export interface SupervisorOptions {
   readonly longestDelayMs?: number;
   /** True stops all at once, not one after the other. */
   readonly stopTogether?: boolean;
-  /** Called before a process that was ready is started again. */
   readonly onRestart?: (name: string) => void;
 }
 
@@ -81,13 +76,11 @@ export class Supervisor implements AsyncDisposable {
     return one.firstReady;
   }
 
-  /** Returns the answers of all running processes that answer in time. */
   async requestAll(about: RequestedValue, withinMs: number): Promise<unknown[]> {
     const answers = await Promise.all(this.#supervised.map((one) => one.life()?.request(about, withinMs)));
     return answers.filter((answer) => answer !== undefined);
   }
 
-  /** Number of ready processes. */
   get ready(): number {
     return this.#supervised.filter((one) => one.isReady()).length;
   }
@@ -116,7 +109,6 @@ interface Supervised {
   readonly name: string;
   readonly firstReady: Promise<ReadyDetails>;
   isReady(): boolean;
-  /** Undefined while it does not run. */
   life(): Life | undefined;
   stop(): Promise<void>;
 }

@@ -1,5 +1,3 @@
-/** The published currency, and the exchange rates into it. */
-
 import type { ConnectionDatabase, Store } from '../db/connection/connect.ts';
 import {
   type CurrencyChange,

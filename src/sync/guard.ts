@@ -86,7 +86,6 @@ function shares(found: number, limit: number): string {
   return `${percent(found)}, limit ${percent(limit)}`;
 }
 
-/** Returns every guard that the batch breaks. */
 export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuard[] {
   const broken: BrokenGuard[] = [];
   const share = (guard: BrokenGuard['guard'], count: number, of: number, limit: number, detail: string) => {

@@ -1,4 +1,3 @@
-/** Turns the preview of a held batch into text for operators. */
 import type { CataloguePreview, PreviewRow } from '../db/sync/catalogue/diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../db/sync/clusters/preview.ts';
 import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
@@ -7,7 +6,6 @@ import { hourly } from '../domain/text/quantities.ts';
 const sum = (totals: Readonly<Record<string, number>>) =>
   Object.values(totals).reduce((all, each) => all + each, 0);
 
-/** @param currency of the preview's prices */
 export function sampleOfMachines({ rows, totals }: CataloguePreview, currency: string): HeldSample {
   return sampleOf(
     rows.map((row) => ({

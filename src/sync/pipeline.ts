@@ -40,11 +40,9 @@ export interface SyncResult {
   readonly rejected: readonly RejectedKey[];
   /** Why published machines are excluded now. */
   readonly withdrawn: readonly ReasonGroup[];
-  /** Number of regions in the batch. */
   readonly regions: number;
 }
 
-/** Receives the number of rows seen so far, from time to time. */
 export type Progress = (seen: number) => void;
 
 export interface SyncOptions {
@@ -67,15 +65,12 @@ export interface Staged {
   readonly dataTime: string | undefined;
 }
 
-/** What a batch would change. */
 export interface Compared {
   readonly counts: Pick<RunCounts, 'seen' | 'rejected'> & Partial<RunCounts>;
-  /** As in `SyncResult`. */
   readonly rejected: readonly RejectedKey[];
   readonly broken: readonly BrokenGuard[];
   /** Why published machines would be excluded. */
   readonly withdrawn: readonly ReasonGroup[];
-  /** Number of regions in the batch. */
   readonly regionCount: number;
 }
 
@@ -156,11 +151,9 @@ export async function syncBatch<S extends Staged, C extends Compared>(
 export interface PreviewOptions {
   readonly store: Store;
   readonly sourceId: string;
-  /** Rows of each kind of change; undefined for all. */
   readonly limit: number | undefined;
 }
 
-/** The common part of all previews. */
 export interface Previewed<Diff> {
   readonly diff: Diff;
   /** Why rows of the batch are unusable. */
@@ -182,7 +175,6 @@ export async function previewBatch<S extends Staged, C extends Compared & { read
   return { diff, reasons: groupReasons(rejected), ...(await rows(db, limit, compared)) };
 }
 
-/** Returns the earlier of two times, RFC 3339. */
 export function earlier(one: string, other: string | undefined): string {
   return other !== undefined && Date.parse(other) < Date.parse(one) ? other : one;
 }
@@ -252,7 +244,6 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   return finish(written.changed ? 'changed' : 'unchanged', counts);
 }
 
-/** Returns the result of a run that stored nothing. */
 export function nothingStored(outcome: SyncResult['outcome']): SyncResult {
   return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], regions: 0 };
 }

@@ -1,4 +1,3 @@
-/** The steps of a sync that concern reference rates. */
 import { storedRates, writeRates } from '../db/currency.ts';
 import type { RatesReading } from '../sources/source.ts';
 import {

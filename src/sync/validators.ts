@@ -1,4 +1,3 @@
-/** Validators (ETag, Last-Modified) of the payloads of a run. */
 import type { ConnectionDatabase } from '../db/connection/connect.ts';
 import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
 import type { RejectedKey } from '../domain/rejected-rows.ts';

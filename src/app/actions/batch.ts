@@ -38,7 +38,6 @@ export async function approveBatch(
   return published(writing, await approveHeld(config, writing.store, source, batchId, decider));
 }
 
-/** Discards a batch. False if it has a decision. */
 export function rejectBatch({ db }: Pick<Store, 'db'>, batchId: number, decider: Decider): Promise<boolean> {
   return decide(db, batchId, 'rejected', decider);
 }

@@ -8,7 +8,6 @@ import { loadContent } from '../../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';
 import { providerOf } from '../run-source.ts';
 
-/** The body of the answer, or null for a 404. */
 export type MachineAnswer = string | null;
 
 export interface HeldDocument {

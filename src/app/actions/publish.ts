@@ -8,7 +8,6 @@ export interface Writing {
   readonly cache: RedisClient;
 }
 
-/** Milliseconds for a connection to the cache. */
 const CACHE_WITHIN_MS = 2000;
 
 /** Publishes an action's changes. False if the cache cannot be reached: a worker's next round publishes them. */

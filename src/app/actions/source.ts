@@ -33,7 +33,6 @@ export async function retireSource(
   return gone && { gone, published: await publishNow(writing) };
 }
 
-/** The queue of syncs. */
 export interface SyncQueue {
   add(
     name: 'sync',

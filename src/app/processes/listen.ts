@@ -26,7 +26,6 @@ export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shar
  */
 export const canSharePort = process.platform === 'linux';
 
-/** The settings of a listener's address. */
 export interface Listener {
   readonly host: 'HOST' | 'OPS_HOST';
   readonly port: 'PORT' | 'OPS_PORT';

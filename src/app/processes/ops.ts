@@ -22,7 +22,6 @@ export interface OfferedMetrics {
   exported(): Promise<unknown>;
 }
 
-/** Returns the metrics of this process alone. */
 export const ownMetrics = (registry: Registry): OfferedMetrics => ({
   metrics: () => registry.metrics(),
   exported: () => exportMetrics(registry),
@@ -35,7 +34,6 @@ export interface OpenedParts {
   readonly db: Database;
 }
 
-/** Opens the features' parts of the operators' server. */
 export async function openParts(
   given: Omit<OpsContext, 'openWriter' | 'kinds' | 'openAlerts'>,
 ): Promise<OpenedParts> {

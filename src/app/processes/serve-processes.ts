@@ -45,7 +45,6 @@ export async function serveByProcesses(
   );
   const metrics = primaryMetrics(count, () => processes.ready);
   const exports = new ProcessExports();
-  /** Collects the metrics of all processes, including this one. */
   const collected = async (): Promise<readonly unknown[]> => {
     const answers = await processes.requestAll('metrics', METRICS_WITHIN_MS);
     const running = new Set(names.flatMap((name) => processes.pidOf(name) ?? []));

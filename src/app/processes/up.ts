@@ -46,7 +46,6 @@ import { startServers } from './servers.ts';
 const FIRST_SYNC_WITHIN_MS = 120_000;
 /** `ready` is printed after this time (ms) even if documents still wait for publication. */
 const PUBLISHED_WITHIN_MS = 10_000;
-/** The reason in the audit log for the organization and token of the first start. */
 const FIRST_START = 'made by `fleetbook up`';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
@@ -208,7 +207,6 @@ async function organizationAndToken(
   return { organization, token };
 }
 
-/** Returns texts that say how to sign in to the operators' pages. */
 async function signInOfFeatures(db: Database, by: Decider, home: Home): Promise<string[]> {
   const kept = {
     read: () => home.readToken('operator'),
@@ -250,7 +248,6 @@ async function published(store: Store): Promise<void> {
   while ((await dirtyDocuments(store.db, 1)).length > 0 && performance.now() < deadline) await sleep(20);
 }
 
-/** Returns a host for URLs: no client can connect to 0.0.0.0 or ::. */
 function shownHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

@@ -5,7 +5,6 @@ import { type Finding, ok, problem, warning } from './finding.ts';
 
 const CHECK = 'configuration';
 
-/** Returns a finding for each problem of settings and sources, and a warning for each removed setting. */
 export function checkConfiguration(config: InspectedConfig, env: Environment): Finding[] {
   const removed = removedSettings(env).map((line) => warning(CHECK, line, 'remove this setting'));
   return [...checkSettings(config), ...removed];
@@ -17,7 +16,6 @@ function checkSettings({ settings, named, problems }: InspectedConfig): Finding[
       settings.FLEETBOOK_CONFIG === undefined ? '' : `, with the file ${settings.FLEETBOOK_CONFIG}`;
     return [ok(CHECK, `${count(named.length, 'source')} configured${file}`)];
   }
-  // Each line names its setting and the values that are accepted.
   return problems.map((line) => {
     const file = settings.FLEETBOOK_CONFIG;
     const isOfFile = file !== undefined && line.startsWith(`${file}: `);

@@ -25,7 +25,6 @@ export async function checkDatabase(config: Configured, now: () => Date): Promis
   ];
 }
 
-/** Returns the server that a pooler may hide. */
 function directServer(config: Configured): ServerSetting {
   const { DIRECT_DATABASE_URL: direct } = config.settings;
   return direct === undefined
@@ -109,7 +108,6 @@ async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Prom
   });
 }
 
-/** Checks whether a pooler is between this machine and PostgreSQL. */
 export async function checkConnections(config: Configured): Promise<readonly Finding[]> {
   const check = 'pooler';
   const server = directServer(config);

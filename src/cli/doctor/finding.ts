@@ -4,7 +4,6 @@ import { openStore, type StoreOptions } from '../../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
 import { messageOf } from '../../domain/errors.ts';
 
-/** The result of a check. */
 export interface Finding {
   /** The checked subject: `configuration`, `database`, `roles`, `queues’ Redis`, `source hetzner`, … */
   readonly check: string;
@@ -12,7 +11,6 @@ export interface Finding {
   readonly verdict: 'ok' | 'warning' | 'problem';
   /** The observation; it contains no secret. */
   readonly found: string;
-  /** The fix; null if none is needed. */
   readonly mend: string | null;
 }
 
@@ -48,7 +46,6 @@ export function postgresFinding(check: string, what: string, error: unknown, ser
     : problemOf(check, why);
 }
 
-/** Checks PostgreSQL with one connection. @param what could not be checked if it fails */
 export async function onPostgres(
   check: string,
   what: string,

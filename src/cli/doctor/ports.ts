@@ -53,7 +53,6 @@ async function areOpsClosed(settings: Settings): Promise<boolean> {
   return (await request(settings, OPS, '/metrics'))?.status === 403;
 }
 
-/** Undefined if the port does not answer HTTP. */
 async function request(settings: Settings, listener: Listener, path: string) {
   const host = settings[listener.host];
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;

@@ -11,7 +11,6 @@ const NEARLY_FULL = 0.9;
 
 type Use = 'queues' | 'cache';
 
-/** Checks both Redis servers, or the one server for both uses. */
 export async function checkRedis(config: Configured): Promise<Finding[]> {
   const queues = queueRedis(config);
   const cache = cacheRedis(config);
@@ -81,7 +80,6 @@ export function redisFindings(
   return [ok(check, `${name} for ${uses.join(' and ')}${evicts}; ${persistenceOf(info)}`), ...found];
 }
 
-/** Describes persistence. Redis needs none: PostgreSQL has all data. */
 function persistenceOf({ aof_enabled: log, rdb_last_save_time: saved }: RedisInfo): string {
   if (log === '1') return 'it keeps an append-only file';
   if (log === undefined && saved === undefined) return 'it does not say what it keeps on disk';

@@ -1,4 +1,3 @@
-/** Fixes for a source whose last run failed. Pure. */
 import type { SourceSetting } from '../../domain/source.ts';
 import { environmentKey } from '../../sources/schema/options.ts';
 
@@ -50,7 +49,6 @@ const REMEDIES: readonly {
 
 const run = ({ id }: FailedSource): string => `fleetbook sync ${id}`;
 
-/** Returns the fix, and the command that shows whether it worked. */
 export function failureRemedy(error: string | null, source: FailedSource): string {
   if (error === null) return `run it again: ${run(source)}`;
   const known = REMEDIES.find((each) => each.error.test(error));
@@ -71,7 +69,6 @@ function addressOf({ id, settings }: FailedSource): string {
   return `${value}, the default; ${where} changes it`;
 }
 
-/** Returns the variable or the file's entry of the credentials. */
 function credentialsOf({ id, settings }: FailedSource): string {
   const given = settings.find(({ name }) => /^(token|tokenCommand|credentials)/.test(name));
   if (given?.from === 'environment') return given.variable;

@@ -17,7 +17,6 @@ import { type FailedSource, failureRemedy } from './source-remedy.ts';
 /** A worker claims a slot each minute. */
 const WORKER_SILENT_MS = 180_000;
 
-/** Checks that a worker runs, and that each source is read. */
 export async function checkSources(
   config: InspectedConfig,
   env: Environment,
@@ -65,7 +64,6 @@ function checkWorker(sign: string | undefined, now: Date): Finding {
   return problem('workers', `none runs: the last sign of one is ${age(sign, now)} old`, fix);
 }
 
-/** Returns whether an adapter needs credentials that its source lacks. */
 function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
   const source = sources.find((each) => each.id === id);
   if (source === undefined) return false;
@@ -74,9 +72,7 @@ function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
 }
 
 interface CheckedSource extends FailedSource {
-  /** Seconds. */
   readonly maxAge: number;
-  /** The number of its held batch. */
   readonly heldBatch: number | undefined;
 }
 
@@ -142,13 +138,11 @@ function sourceFinding(source: CheckedSource, status: SourceStatus | undefined, 
   return ok(check, `last read well ${ago(status.verifiedAt, now)}`);
 }
 
-/** Returns the commands that show and decide a held batch. */
 function decideCommands(id: string, batch: number | undefined): string {
   const named = batch === undefined ? '<batch>' : String(batch);
   return `see it: fleetbook hold show ${id}. Then decide: fleetbook hold approve ${id} ${named}, or: fleetbook hold reject ${id} ${named}`;
 }
 
-/** Returns a warning about a published source that is not configured here. */
 function notConfiguredFinding({ id, retiredAt, published, verifiedAt }: SourceStatus, now: Date): Finding[] {
   if (retiredAt !== null || published === 0) return [];
   const read = verifiedAt === null ? '' : `, as of ${ago(verifiedAt, now)}`;

@@ -1,4 +1,3 @@
-/** Finds the batch that an operator names, and explains why it cannot be decided. */
 import type { Sql } from '../../db/connection/connect.ts';
 import { type BatchRecord, batchRecord, pendingBatches } from '../../db/held-batches.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
@@ -39,7 +38,6 @@ export async function namedBatch(
   throw notPending(batch, await newerBatch(sql, source));
 }
 
-/** @throws UsageFailure if the source has no such batch */
 export async function recordOf(sql: Sql, source: string, id: number): Promise<BatchRecord> {
   const batch = await batchRecord(sql, id);
   if (batch?.sourceId === source) return batch;
@@ -64,7 +62,6 @@ function notPending(batch: BatchRecord, newer: BatchRecord | undefined): Command
   return new CommandFailure(`${sourceId}: nothing was done: ${what}. ${next}`);
 }
 
-/** Explains that a run or another operator was faster. */
 export async function overtaken(sql: Sql, source: string): Promise<CommandFailure> {
   const newer = await newerBatch(sql, source);
   const next = newer

@@ -1,4 +1,3 @@
-/** The changes that a held batch would make, as text. */
 import type { Preview } from '../../app/actions/batch.ts';
 import type { BatchRecord } from '../../db/held-batches.ts';
 import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
@@ -19,14 +18,12 @@ export function headline(batch: BatchRecord): string {
   return `${batch.sourceId}: batch ${batch.id}, ${since}${rows}: ${why}`;
 }
 
-/** Returns the counts of changes, in one line. */
 export function summary({ diff, kind }: Preview): string {
   const { known, added, changed, missing } = diff;
   const prices = kind === 'catalogue' ? ` (${diff.repriced} in price)` : '';
   return `${known} known: ${missing} gone, ${changed} changed${prices}, ${added} new`;
 }
 
-/** @param limit rows of each kind of change and organizations to show; undefined for all */
 export function previewText(preview: Preview, limit: number | undefined): string {
   const rows = preview.kind === 'catalogue' ? machineRows(preview) : clusterRows(preview, limit);
   const reasons = reasonLines(preview.reasons);
@@ -48,7 +45,6 @@ const kindsOf = <Change>(rows: readonly { readonly change: Change }[]): Change[]
   ...new Set(rows.map(({ change }) => change)),
 ];
 
-/** Returns a line for each machine: the change, and its price before and after. */
 function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind: 'catalogue' }>): string {
   const cells = rows.map((row) => [
     `${SIGNS[row.change]} ${row.change}`,
@@ -68,7 +64,6 @@ function priceChange({ oldPrice, newPrice }: PreviewRow, currency: string): stri
   return `${hourly(oldPrice)} → ${hourly(newPrice)} ${currency}/h${factor}`;
 }
 
-/** Returns organizations with counts, then clusters, and for a changed one each field before and after. */
 function clusterRows(
   { rows, organizations, totals }: Extract<Preview, { kind: 'clusters' }>,
   limit: number | undefined,

@@ -1,4 +1,3 @@
-/** Held batches: lists them, shows their changes, and stores decisions. */
 import type { Command } from 'commander';
 import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';
@@ -130,7 +129,6 @@ fleetbook hold reject ${source} ${batch.id}    discards it`,
   );
 }
 
-/** @param limit rows of each kind of change; undefined for all */
 async function showDecided(
   sql: Sql,
   batch: BatchRecord,
@@ -149,7 +147,6 @@ async function showDecided(
   });
 }
 
-/** Returns the runs of a batch, and the batch that replaced it. */
 function trailLines({ sourceId }: BatchRecord, trail: BatchTrail): string[] {
   const { heldBy, storedBy, undoneBy, replacedBy, successor } = trail;
   const runs = [

@@ -1,4 +1,3 @@
-/** Changes of machines and clusters as lines of text. */
 import type { Sql } from '../../db/connection/client.ts';
 import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/runs/cluster-changes.ts';
 import {
@@ -12,7 +11,6 @@ import { factsChange } from '../../domain/machine-facts.ts';
 import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/run.ts';
 import { alignedLines, memoryText, moreLine, wrapped } from '../terminal/output.ts';
 
-/** Returns the width of lines: that of the terminal, at least 80. */
 export const lineWidth = (): number => Math.max(80, process.stdout.columns ?? 80);
 
 /** Reads at most `limit` rows of each kind; undefined for all. */
@@ -79,7 +77,6 @@ export function machineLines(
   return inKinds(MACHINE_CHANGES, rows, fitting, totals);
 }
 
-/** Returns a line for each cluster, and for a changed one each field before and after. */
 export function clusterLines({ rows, totals }: ClusterChanges, width: number): string {
   const lines = rows.map((row) => {
     const head = `${SIGNS[row.change]} ${row.change} ${row.organization}/${row.slug} (${row.key})`;
@@ -127,7 +124,6 @@ function price({ before, after, factor }: MachineChange): string {
 const stated = (state: MachineState | null): string =>
   state?.amount == null ? '' : `${state.amount} ${state.currency}/${state.per}`;
 
-/** Returns the changed size, facts and reason of exclusion. */
 function detail({ before, after }: MachineChange): string {
   const sizes = [before, after].flatMap((state) => (state === null ? [] : shapeOf(state)));
   const size = sizes[1] !== undefined && sizes[0] !== sizes[1] ? sizes.join(' → ') : '';

@@ -17,7 +17,6 @@ export function define(program: Command, env: Env): void {
     .action((options) => changesCommand(env(), options));
 }
 
-/** Prints what runs and operators have changed since a time. */
 export async function changesCommand(
   env: Environment,
   options: PageOptions & { readonly since: string; readonly provider?: string },

@@ -43,7 +43,6 @@ export async function runsCommand(env: Environment, sourceId: string, options: P
 
 const HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
 
-/** Returns a row for each run, and notes on decisions, failures and held batches below the table. */
 function runTable(runs: readonly RunRecord[], now: Date, width: number): string {
   const number = (value: number | null) => (value === null ? '-' : String(value));
   const rows = runs.map((run) => [
@@ -58,7 +57,6 @@ function runTable(runs: readonly RunRecord[], now: Date, width: number): string 
   return alignedTable(HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
 }
 
-/** Names the cause of a run that no schedule requested. */
 const handNote = (run: Caused): string[] => (run.cause === 'hand' ? [causeInWords(run)] : []);
 
 function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
@@ -90,13 +88,11 @@ export async function runCommand(env: Environment, text: string, options: PageOp
   });
 }
 
-/** Returns a run with its changes, for JSON. */
 export function runJson(run: RunRecord, diff: RunDiff) {
   const { of: _, ...changes } = diff;
   return { ...run, isKept: isKept(run), unshown: unshown(run, diff), ...changes };
 }
 
-/** @param limit rows of each kind of change; undefined for all */
 export async function diffOf(
   sql: Sql,
   { kind, id: runId }: RunRecord,
@@ -144,7 +140,6 @@ function rateLines({ rates }: RunRecord): string {
   return alignedLines(rows).join('');
 }
 
-/** Returns the changes of a run as text, a line each. */
 export function diffLines(run: RunRecord, diff: RunDiff, width: number): string {
   if (!isKept(run)) {
     return wrapped(

@@ -1,12 +1,9 @@
-/** Runs a command for several sources. */
 import type { Environment } from '../../config/source-config.ts';
 import { CommandFailure, failureMessage } from '../terminal/failure.ts';
 import type { Json } from '../terminal/options.ts';
 import { print, printAside, printJson } from '../terminal/output.ts';
 
-/** The result for one source. */
 export interface SourceResult {
-  /** For `--json`. */
   readonly json: object;
   readonly text: string;
   /** Set if the command ran and an operator has to act. */

@@ -27,7 +27,6 @@ export function define(program: Command, env: Env): void {
     .action((id: string, page: PageOptions) => excludedCommand(env(), id, page));
 }
 
-/** Prints the rows that the last successful run of a source could not use, with reasons. */
 export async function rejectedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
@@ -54,7 +53,6 @@ export async function rejectedCommand(env: Environment, id: string, options: Pag
   });
 }
 
-/** Prints the machines that a source reports and readers do not see, with reasons. */
 export async function excludedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
@@ -92,7 +90,6 @@ export async function excludedCommand(env: Environment, id: string, options: Pag
   });
 }
 
-/** @throws UsageFailure if the source has never run */
 export function knownSource(sourceId: string, kind: string | undefined): void {
   if (kind !== undefined) return;
   throw new UsageFailure(

@@ -1,4 +1,3 @@
-/** Disables and enables sources, and cancels their runs. */
 import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type NamedSource, readNamedSources } from '../../config/named-sources.ts';
@@ -15,7 +14,6 @@ import { addChange, type Changing, decider, type Env, SOURCES } from '../termina
 import { disabledBy } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
-/** @param source the command above these */
 export function defineSwitches(source: Command, env: Env): void {
   addChange(
     source,
@@ -87,7 +85,6 @@ function enabledText(id: string, changed: boolean, next: string | null): string 
     : `${id}: enabled: its latest missed slot runs within a minute, the next one is at ${next}. To read it now: fleetbook sync ${id}`;
 }
 
-/** Cancels the current run of each source, in any process. */
 async function cancelRuns(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const done = await cancelRun(store.db, id, undefined, by);

@@ -1,4 +1,3 @@
-/** Lists, shows and retires sources. */
 import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type ListedSource, listedSources } from '../../app/listed-sources.ts';
@@ -40,7 +39,6 @@ import { disabledBy, KINDS, slotText } from '../terminal/source-notes.ts';
 import { confirm, type Terminal } from '../terminal/terminal.ts';
 import { defineSwitches } from './source-switch.ts';
 
-/** Next slots of a source, in the list and in `show`. */
 const LISTED_SLOTS = 3;
 const SHOWN_SLOTS = 5;
 const WIDTH = 80;
@@ -194,7 +192,6 @@ function settingsText(settings: readonly SourceSetting[]): string {
   return `\n${table}${rest}`;
 }
 
-/** Shows the published data of a source, requests a confirmation, and unpublishes it. */
 async function retireSourceCommand(env: Environment, id: string, options: Deciding): Promise<void> {
   await using worker = await openWorker(env, options);
   const { config, store } = worker;
@@ -252,7 +249,6 @@ function amountOf({ kind, places, rates }: Retirement): string {
     : `${count(published, 'cluster')} of ${count(places.length, 'organization')}`;
 }
 
-/** Returns what would be unpublished, by region or organization. */
 function previewText(retirement: Retirement, now: Date): string {
   const { id, kind, verifiedAt, lastRunAt, places } = retirement;
   const read =

@@ -117,10 +117,8 @@ function failureOf(sourceId: string, result: SyncResult): string[] | undefined {
   }
 }
 
-/** Characters of the bar, and the fewest with which it is drawn. */
 const WIDTH = 30;
 const SHORTEST = 8;
-/** Columns of a terminal that does not report its width. */
 const COLUMNS = 80;
 
 /**

@@ -1,4 +1,3 @@
-/** Errors of commands, and the text of any error that ends a command. */
 import { postgresProblem } from '../../db/connection/server-problem.ts';
 import { isQueryFailure, PlainFailure } from '../../domain/errors.ts';
 

@@ -1,4 +1,3 @@
-/** Draws a view on a terminal every few seconds. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { harmless, harmlessLines } from '../../domain/text/control-characters.ts';
 
@@ -25,7 +24,6 @@ export interface LiveViewOptions {
   readonly input: LiveInput;
   readonly output: LiveOutput;
   readonly everyMs: number;
-  /** Ends the view when it resolves. */
   readonly stop: Promise<unknown>;
 }
 

@@ -1,4 +1,3 @@
-/** Arguments and options that several commands have. */
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Configured } from '../../config/settings.ts';
@@ -8,7 +7,6 @@ import { readName } from '../../domain/text/names.ts';
 import { readAhead, readSpan, SINCE_FORMS, sinceOf } from '../../domain/text/time-span.ts';
 import { UsageFailure } from './failure.ts';
 
-/** The environment of a command. */
 export type Env = () => Environment;
 
 export interface Json {
@@ -64,7 +62,6 @@ export function addChange(parent: Command, name: string, description: string): C
   return withDecider(add(parent, name, description).option(...REASON));
 }
 
-/** Adds the option that names the operator. */
 export const withDecider = (command: Command): Command =>
   command.option('--by <name>', 'operator, for the audit log (default: FLEETBOOK_OPERATOR, else user@host)');
 
@@ -75,7 +72,6 @@ export function readId(text: string, what: string, shownBy: string): number {
   throw new UsageFailure(`"${text}" is not a ${what}; give the number that ${shownBy}`);
 }
 
-/** The default of --limit. */
 const SHOWN = 20;
 
 /** Returns the number of rows to show; undefined for all, which is the default of JSON. @throws UsageFailure */
@@ -125,7 +121,6 @@ function userName(): string {
 
 const LONGEST_NAME = 200;
 
-/** Reads the name of a token. @throws UsageFailure */
 export function readTokenName(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const name = readName(text);

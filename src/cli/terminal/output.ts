@@ -9,14 +9,12 @@ export function print(lines: string): void {
   process.stdout.write(ended(harmlessLines(lines)));
 }
 
-/** Prints lines on standard error. */
 export function printAside(lines: string): void {
   process.stderr.write(ended(harmlessLines(lines)));
 }
 
 const ended = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`);
 
-/** Prints a result: the value with `--json`, else the text. */
 export function show({ json }: Json, value: unknown, text: () => string): void {
   if (json) printJson(value);
   else print(text());
@@ -94,7 +92,6 @@ function fittingWidths(rows: readonly (readonly string[])[], width: number): num
   return widths;
 }
 
-/** Returns one row, whose cells may have several lines. */
 function cellLines(row: readonly string[], widths: readonly number[]): string {
   const cells = row.map((cell, column) =>
     wrapped(cell, widths[column] ?? 0, '')
@@ -139,7 +136,6 @@ export function moreLine(shown: number, total: number, what = ''): string {
   return `  … ${more} more${what && ` ${what}`}; see --all, or --limit <count>\n`;
 }
 
-/** Returns the end of a message about a change that the cache has not received. */
 export const updatedLater = (published: boolean) =>
   published ? '' : '; the cache cannot be reached and is updated later';
 
@@ -147,7 +143,6 @@ export const updatedLater = (published: boolean) =>
 export const memoryText = ({ ram, ramUnit }: { readonly ram: number; readonly ramUnit: string }) =>
   `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`;
 
-/** Returns e.g. `1 machine`, `2 batches`. */
 export const count = (n: number, what: string): string => `${n} ${noun(n, what)}`;
 
 /** Returns how long ago an instant (RFC 3339) was; `-` for none. */
@@ -181,7 +176,6 @@ export function wrapped(text: string, width: number, indent = '  '): string {
   return `${[...lines, line].join('\n')}\n`;
 }
 
-/** Wraps each line, and repeats its indentation. */
 export function fitted(lines: readonly string[], width: number): string[] {
   return lines.flatMap((line) => {
     const indent = ' '.repeat(line.length - line.trimStart().length);

@@ -16,15 +16,12 @@ export function disabledBy({ at, by, reason }: Disabling, now: Date): string {
   return `${ago(at, now)} by ${by}${reason === null ? '' : ` (${reason})`}`;
 }
 
-/** Says who disabled a source, and how to enable it. */
 export function disabledNote(id: string, disabling: Disabling, now: Date): string {
   return `${id}: disabled ${disabledBy(disabling, now)}: no worker reads it, and its published data stays; to read it again: fleetbook source enable ${id}`;
 }
 
-/** What sources of a kind publish. */
 export const KINDS = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
 
-/** Says what a source without a configuration still publishes, and what to do. */
 export function notConfigured(
   source: Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>,
   now: Date,
@@ -59,7 +56,6 @@ export function exclusionMeaning(reason: string): string {
   return (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 }
 
-/** Returns a line about currencies without an exchange rate; none if no rate is missing. */
 export function missingRateLines(currencies: readonly string[]): string[] {
   if (currencies.length === 0) return [];
   return [
@@ -78,7 +74,6 @@ export function reasonLines(groups: readonly ReasonGroup[]): string[] {
 /** Reasons that `sync` prints; other commands print all. */
 const SHOWN = 3;
 
-/** Returns a line for each reason of unusable and withdrawn rows, and the command that shows all. */
 export function setAside(sourceId: string, { rejected, withdrawn }: SyncResult): string[] {
   const groups = groupReasons(rejected);
   const gone = withdrawn.map((group) => ({ ...group, reason: exclusionMeaning(group.reason) }));

@@ -4,7 +4,6 @@ import { CommandFailure } from './failure.ts';
 
 export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
-/** Asks a question. Returns the answer without surrounding white space. */
 export async function ask(question: string, input: Terminal, output: NodeJS.WritableStream): Promise<string> {
   const lines = createInterface({ input, output });
   try {

@@ -13,10 +13,8 @@ import { hetznerPages, linodePages, type Paged } from './pages.ts';
 
 export const SAMPLE_ORGANIZATION = { slug: 'sample', name: 'Sample organization' } as const;
 
-/** Bearer token of the sample's Hetzner. */
 export const SAMPLE_HETZNER_TOKEN = 'sample';
 
-/** The running upstreams. Disposing closes the port. */
 export interface SampleUpstream extends AsyncDisposable {
   readonly url: string;
   readonly hetznerUrl: string;
@@ -26,7 +24,6 @@ export interface SampleUpstream extends AsyncDisposable {
 
 interface Endpoint {
   readonly rows: readonly unknown[];
-  /** Absent: one answer has all rows. */
   readonly paged?: Paged;
   readonly token?: string;
 }
@@ -102,7 +99,6 @@ function replyTo(method: string | undefined, target: string, authorization: stri
   return { status: 200, body };
 }
 
-/** Returns an error that is valid for both providers. */
 function problem(code: string, message: string): object {
   return { error: { code, message }, errors: [{ reason: message }] };
 }

@@ -1,5 +1,3 @@
-/** The steps of a sync that concern the machines of one provider. */
-
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { approvedRows } from '../../db/quarantine.ts';
 import {
@@ -61,7 +59,6 @@ interface ComparedCatalogue extends Compared {
   readonly rejectedWithoutJumps: readonly RejectedKey[];
 }
 
-/** @throws SourceError if the source cannot be read completely */
 export function syncCatalogue(sync: SyncOptions & CatalogueBatch): Promise<SyncResult> {
   return syncBatch(catalogueKind(sync.run.sourceId, sync, sync.approved ?? false), sync);
 }
@@ -69,7 +66,6 @@ export function syncCatalogue(sync: SyncOptions & CatalogueBatch): Promise<SyncR
 export interface PreviewedCatalogue extends Previewed<CatalogueDiff>, CataloguePreview {
   readonly kind: 'catalogue';
   readonly currency: string;
-  /** Code → name, from the batch. */
   readonly regions: Readonly<Record<string, string>>;
 }
 

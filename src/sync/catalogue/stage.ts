@@ -20,13 +20,9 @@ export interface StagedCatalogue extends Staged {
   readonly regions: ReadonlyMap<string, string>;
   /** The unread regions, then at most `REJECTED_KEPT` + 1 rows. */
   readonly rejected: readonly RejectedKey[];
-  /** Number of rejected rows that wait for a setting. */
   readonly waiting: number;
-  /** Number of staged rows. */
   readonly offers: number;
-  /** Announced and received rows. */
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
-  /** Codes of regions with offers. */
   readonly offered: ReadonlySet<string>;
   /** Regions that could not be read: code → reason. */
   readonly unread: ReadonlyMap<string, string>;
@@ -81,7 +77,6 @@ export async function stageCatalogue(
   return collected.staged();
 }
 
-/** Collects the items of a catalogue, and counts its offers. */
 class CollectedItems {
   readonly #regions = new Map<string, string>();
   readonly #rejected: RejectedKey[] = [];
@@ -96,7 +91,6 @@ class CollectedItems {
   /** Offers, rejected rows and unread regions. */
   seen = 0;
 
-  /** @throws SourceError for more than `MOST_REGIONS` */
   add(item: CatalogueItem): void {
     switch (item.kind) {
       case 'region':

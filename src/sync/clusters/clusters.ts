@@ -1,5 +1,3 @@
-/** The steps of a sync that concern the clusters of one control plane. */
-
 import { approvedRows } from '../../db/quarantine.ts';
 import {
   type ClusterDiff,

@@ -1,4 +1,3 @@
-/** Copies clusters into the staging table. */
 import { createHash } from 'node:crypto';
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { copyField } from '../../db/connection/copy.ts';
@@ -19,9 +18,7 @@ export interface SavedCluster {
 }
 
 export interface StagedClusters extends Staged {
-  /** At most `REJECTED_KEPT` + 1 rows. */
   readonly rejected: readonly RejectedKey[];
-  /** Number of rejected rows that wait for a setting. */
   readonly waiting: number;
   /** True if a cluster names its machine without a shape. */
   readonly namesMachines: boolean;
