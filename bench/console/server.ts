@@ -20,16 +20,8 @@ const redis = openLoggedRedis(queueRedis(config), 'producer', logger);
 closing.defer(() => redis.disconnect());
 const queues = openQueues(redis, logger);
 closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
-const opened = await openParts({
-  config,
-  env: process.env,
-  logger,
-  closing,
-  store,
-  queues: queues.all,
-  syncQueue: queues.sync,
-});
-const { OPS_TOKEN } = config.settings;
-const url = await listenOps(config, OPS_TOKEN, async () => '', queues.all, closing, logger, opened);
+const ops = { config, env: process.env, logger, closing, queues: queues.all };
+const opened = await openParts({ ...ops, store, syncQueue: queues.sync });
+const url = await listenOps(ops, async () => '', opened);
 process.once('SIGTERM', () => void closing[Symbol.asyncDispose]().finally(() => process.exit(0)));
 reportReady({ port: Number(new URL(url).port) });

@@ -23,8 +23,7 @@ import {
 import { syncCatalogue } from '../sync/catalogue/catalogue.ts';
 import { syncClusters } from '../sync/clusters/clusters.ts';
 import { currentPricing, type Pricing } from '../sync/currency.ts';
-import type { Progress } from '../sync/pipeline.ts';
-import { nothingStored, type SyncResult } from '../sync/pipeline.ts';
+import { nothingStored, type Progress, type SyncResult } from '../sync/pipeline.ts';
 import { syncRates } from '../sync/rates.ts';
 import { addLogFields } from './log-context.ts';
 
@@ -68,15 +67,8 @@ export async function runSource(
     const validators = await storedValidators(store.db, source.id, parseFingerprint);
     const requests = { signal, requests: log, ...(retries && { retries }) };
     const http = openHttp(source, { ...requests, validators });
-    const common = {
-      store,
-      run,
-      pricing,
-      parseFingerprint,
-      limits: source.limits,
-      now,
-      ...(progress === undefined ? {} : { progress }),
-    };
+    const { limits } = source;
+    const common = { store, run, pricing, parseFingerprint, limits, now, ...(progress && { progress }) };
     switch (source.kind) {
       case 'catalogue':
         return syncCatalogue({
@@ -89,13 +81,7 @@ export async function runSource(
           ...common,
           ...(state === undefined ? {} : { missingIsDeleted: true }),
           items: applyDefaults(
-            state ??
-              source.adapter.clusters({
-                http,
-                now,
-                ...addressOf(source),
-                ...requests,
-              }),
+            state ?? source.adapter.clusters({ http, now, ...addressOf(source), ...requests }),
             source.rules,
           ),
         });
@@ -148,49 +134,34 @@ type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> &
 /** @param signal aborts if the caller ends the run, or an operator cancels it */
 type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
 
-export async function recorded(
-  config: Configured,
-  store: Store,
-  source: SourceConfig,
-  options: RecordedOptions,
-  work: Work,
-): Promise<SyncResult> {
-  return traced('run', { 'fleetbook.source': source.id }, async (note) => {
-    const result = await recordedRun(config, store, source, options, (run, signal) => {
-      note({ 'fleetbook.run': run.id });
-      return work(run, signal);
-    });
-    note({ 'fleetbook.outcome': result.outcome });
-    return result;
-  });
-}
-
-async function recordedRun(
+/** Records a run in the database and in the trace. */
+export function recorded(
   config: Configured,
   store: Store,
   source: SourceConfig,
   { slot, origin, signal, inWorker = false, evenIfDisabled = false, log }: RecordedOptions,
   work: Work,
 ): Promise<SyncResult> {
-  await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, origin, inWorker });
-  const run: Run = { ...live.run, ...(log && { requests: () => log.summary() }) };
-  addLogFields({ run: run.id });
-  try {
-    return await work(run, AbortSignal.any([live.signal, ...(signal ? [signal] : [])]));
-  } catch (failure) {
-    const error = statementTimeout(failure, config.settings.WRITE_STATEMENT_TIMEOUT) ?? failure;
-    await finishRun(
-      store.db,
-      run,
-      'failed',
-      undefined,
-      new Date().toISOString(),
-      failureMessage(error, signal),
-    );
-    if ((await cancelledRuns(store.db, [run.id])).length > 0) return nothingStored('cancelled');
-    throw error;
-  }
+  return traced('run', { 'fleetbook.source': source.id }, async (note) => {
+    await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
+    await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, origin, inWorker });
+    const run: Run = { ...live.run, ...(log && { requests: () => log.summary() }) };
+    addLogFields({ run: run.id });
+    note({ 'fleetbook.run': run.id });
+    const end = (result: SyncResult) => {
+      note({ 'fleetbook.outcome': result.outcome });
+      return result;
+    };
+    try {
+      return end(await work(run, AbortSignal.any([live.signal, ...(signal ? [signal] : [])])));
+    } catch (failure) {
+      const error = statementTimeout(failure, config.settings.WRITE_STATEMENT_TIMEOUT) ?? failure;
+      const now = new Date().toISOString();
+      await finishRun(store.db, run, 'failed', undefined, now, failureMessage(error, signal));
+      if ((await cancelledRuns(store.db, [run.id])).length > 0) return end(nothingStored('cancelled'));
+      throw error;
+    }
+  });
 }
 
 function failureMessage(error: unknown, signal: AbortSignal | undefined): string {

@@ -88,64 +88,49 @@ function shares(found: number, limit: number): string {
 
 export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuard[] {
   const broken: BrokenGuard[] = [];
+  const { known, seen, missing, withdrawn } = batch;
   const share = (guard: BrokenGuard['guard'], count: number, of: number, limit: number, detail: string) => {
     if (count <= limits.smallCount || of === 0 || count / of <= limit) return;
     const found = count / of;
     broken.push({ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` });
   };
-  if (batch.seen === batch.rejected) {
-    broken.push({
-      guard: 'empty',
-      found: 0,
-      limit: 1,
-      detail: 'not one usable row; an empty answer is no catalogue',
-    });
+  if (seen === batch.rejected) {
+    const detail = 'not one usable row; an empty answer is no catalogue';
+    broken.push({ guard: 'empty', found: 0, limit: 1, detail });
   }
   for (const { of, advertised, fetched } of batch.totals) {
     const gap = Math.abs(advertised - fetched);
-    if (gap <= advertised * limits.incompleteShare) continue;
-    const found = gap / Math.max(advertised, 1);
     const limit = limits.incompleteShare;
+    if (gap <= advertised * limit) continue;
+    const found = gap / Math.max(advertised, 1);
     const detail = `the upstream announced ${advertised} ${of} and sent ${fetched} (${shares(found, limit)})`;
     broken.push({ guard: 'incomplete', found, limit, detail });
   }
-  share(
-    'removed',
-    batch.missing + batch.withdrawn,
-    batch.known,
-    limits.removedShare,
-    batch.withdrawn === 0
+  const removed =
+    withdrawn === 0
       ? 'known rows are not reported any more'
-      : `known rows would go: ${batch.missing} are not reported any more, ${batch.withdrawn} would be excluded`,
-  );
-  share(
-    'added',
-    batch.added,
-    batch.known,
-    limits.addedShare,
-    'rows would be new, counted against the known ones',
-  );
-  share('repriced', batch.repriced, batch.known, limits.repricedShare, 'known rows have another price');
+      : `known rows would go: ${missing} are not reported any more, ${withdrawn} would be excluded`;
+  share('removed', missing + withdrawn, known, limits.removedShare, removed);
+  const added = 'rows would be new, counted against the known ones';
+  share('added', batch.added, known, limits.addedShare, added);
+  share('repriced', batch.repriced, known, limits.repricedShare, 'known rows have another price');
+  const memory = batch.memoryFactor === 1 ? '' : `: memory × ${batch.memoryFactor.toPrecision(4)}`;
   share(
     'unit_flip',
     batch.reshaped,
-    batch.known,
+    known,
     limits.reshapedShare,
-    `known machines have another size${batch.memoryFactor === 1 ? '' : `: memory × ${batch.memoryFactor.toPrecision(4)}`}`,
+    `known machines have another size${memory}`,
   );
-  if (batch.duplicateTypes > limits.smallCount) {
-    share('duplicates', batch.duplicates, batch.seen, limits.duplicateShare, 'rows are there more than once');
-  }
+  if (batch.duplicateTypes > limits.smallCount)
+    share('duplicates', batch.duplicates, seen, limits.duplicateShare, 'rows are there more than once');
   // Duplicates and price jumps have their own guards.
   const unusable = batch.rejected - batch.duplicates - batch.setAside;
-  share('rejected', unusable, batch.seen, limits.rejectedShare, 'rows cannot be used');
-  if (!isFew({ rows: batch.jumps, types: batch.jumpTypes }, batch.seen, limits)) {
-    broken.push({
-      guard: 'price_ratio',
-      found: batch.priceRatio,
-      limit: limits.priceRatio,
-      detail: `${batch.jumps} of ${batch.seen} rows would change a published price by more than a factor of ${limits.priceRatio}, one by ${batch.priceRatio.toPrecision(3)}`,
-    });
+  share('rejected', unusable, seen, limits.rejectedShare, 'rows cannot be used');
+  if (!isFew({ rows: batch.jumps, types: batch.jumpTypes }, seen, limits)) {
+    const { priceRatio: limit } = limits;
+    const detail = `${batch.jumps} of ${seen} rows would change a published price by more than a factor of ${limit}, one by ${batch.priceRatio.toPrecision(3)}`;
+    broken.push({ guard: 'price_ratio', found: batch.priceRatio, limit, detail });
   }
   return broken;
 }

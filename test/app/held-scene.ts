@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { approveHeld } from '../../src/app/actions/batch.ts';
+import { storeDecided } from '../../src/app/actions/batch.ts';
 import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
 import { type BatchRecord, pendingBatches } from '../../src/db/held-batches.ts';
 import type { SyncResult } from '../../src/sync/pipeline.ts';
@@ -35,6 +35,11 @@ export async function openHeldScene(): Promise<HeldScene> {
       expect(others).toEqual([]);
       return batch ?? expect.unreachable('nothing is held');
     },
-    approve: (id, batch) => approveHeld(config, scene.store, configured(id), batch, OPERATOR),
+    approve: (id, batch) =>
+      storeDecided(config, scene.store, configured(id), {
+        kind: 'approve',
+        batchId: batch,
+        decider: OPERATOR,
+      }),
   };
 }

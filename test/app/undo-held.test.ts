@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { previewHeld, undoApproval } from '../../src/app/actions/batch.ts';
+import { previewHeld, storeDecided } from '../../src/app/actions/batch.ts';
 import { batchRecord, batchRecords, decide, undoRejection } from '../../src/db/held-batches.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';
 import { OPERATOR, offer, offers, region, rejected } from '../sync/scene.ts';
@@ -18,7 +18,11 @@ beforeEach(() => scene.reset());
 const onlyPending = () => scene.onlyPending();
 const approve = (id: string, batch: number) => scene.approve(id, batch);
 const undo = (id: string, batch: number) =>
-  undoApproval(scene.config, scene.store, scene.configured(id), batch, BOB);
+  storeDecided(scene.config, scene.store, scene.configured(id), {
+    kind: 'undo',
+    batchId: batch,
+    decider: BOB,
+  });
 
 describe('a mistaken approval', () => {
   const machines = () => scene.sql`

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { approveHeld } from '../../src/app/actions/batch.ts';
+import { storeDecided } from '../../src/app/actions/batch.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { pendingBatches } from '../../src/db/held-batches.ts';
@@ -60,13 +60,11 @@ async function scene() {
     answer,
     approve: async (id: string) => {
       const [batch] = await pendingBatches(sql);
-      return approveHeld(
-        readConfig(env),
-        worker.store,
-        named(id),
-        batch?.id ?? expect.unreachable('none held'),
-        { ...OPERATOR, reason: undefined },
-      );
+      return storeDecided(readConfig(env), worker.store, named(id), {
+        kind: 'approve',
+        batchId: batch?.id ?? expect.unreachable('none held'),
+        decider: { ...OPERATOR, reason: undefined },
+      });
     },
     storedVersions: async () =>
       (await sql<{ etag: string }[]>`select etag from source_validators order by etag collate "C"`).map(

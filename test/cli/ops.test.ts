@@ -37,7 +37,7 @@ it.each([
   );
   await using closing = new Disposer();
   const settings = readSettings({ ...env, OPS_PORT: '0' });
-  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger);
+  await offerOps({ config: { settings }, env: {}, logger, closing, queues: [] }, ownMetrics(new Registry()));
   vi.restoreAllMocks();
   const { url } = JSON.parse(logged) as { url: string };
   const headers = { authorization: 'Bearer the-very-token-of-32-characters-!' };
@@ -62,7 +62,11 @@ it('lets operators sign in with the database, also without OPS_TOKEN', async () 
     },
   );
   const open = async () => ({ parts: [operatorsPart({ store: scene.store })], db: scene.store.db });
-  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, open);
+  await offerOps(
+    { config: { settings }, env: {}, logger, closing, queues: [] },
+    ownMetrics(new Registry()),
+    open,
+  );
   const { url, msg } = JSON.parse(logged) as { url: string; msg: string };
   expect(msg).toBe('operators’ pages');
   const entered = await fetch(`${url}/login`, {
@@ -89,7 +93,11 @@ it.each([
   const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
   const settings = readSettings({ OPS_PORT: '0' });
   const open = async () => ({ parts: [operatorsPart({ store: scene.store })], db: scene.store.db });
-  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, open);
+  await offerOps(
+    { config: { settings }, env: {}, logger, closing, queues: [] },
+    ownMetrics(new Registry()),
+    open,
+  );
   expect(lines).toEqual(['operators’ pages', expect.stringContaining('fleetbook operator token <name>')]);
 });
 

@@ -1,6 +1,6 @@
 /** The transaction of each operator's change writes its audit row, and rows stay. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { approveHeld, undoApproval } from '../../src/app/actions/batch.ts';
+import { storeDecided } from '../../src/app/actions/batch.ts';
 import { type Administration, administration } from '../../src/db/administration.ts';
 import { audit, auditRecords } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
@@ -149,7 +149,11 @@ describe('decisions', () => {
     expect(await undoRejection(db, id, ADA)).toBe(false);
     expect((await scene.approve('linode', id)).outcome).toBe('changed');
     expect((await scene.approve('linode', id)).outcome).toBe('superseded');
-    await undoApproval(scene.config, scene.store, scene.configured('linode'), id, OPERATOR);
+    await storeDecided(scene.config, scene.store, scene.configured('linode'), {
+      kind: 'undo',
+      batchId: id,
+      decider: OPERATOR,
+    });
     expect(await auditRows()).toEqual([
       `ada hold.reject batch ${id}`,
       `bob hold.undo-rejection batch ${id}`,
@@ -172,7 +176,11 @@ describe('decisions', () => {
     await expect(decide(db, id, 'rejected', REFUSED)).rejects.toMatchObject({ cause: { code: '23514' } });
     const machines = await scene.rows('machines', 'held_batches', 'held_items', 'regions');
     await expect(
-      approveHeld(scene.config, scene.store, scene.configured('linode'), id, REFUSED),
+      storeDecided(scene.config, scene.store, scene.configured('linode'), {
+        kind: 'approve',
+        batchId: id,
+        decider: REFUSED,
+      }),
     ).rejects.toMatchObject({ cause: { code: '23514' } });
     expect(await scene.rows('machines', 'held_batches', 'held_items', 'regions')).toEqual(machines);
     expect(await statuses()).toEqual([{ status: 'pending', decided_by: null }]);

@@ -35,7 +35,8 @@ export async function approveBatch(
   batchId: number,
   decider: Decider,
 ): Promise<StoredBatch | undefined> {
-  return published(writing, await approveHeld(config, writing.store, source, batchId, decider));
+  const decision = { kind: 'approve', batchId, decider } as const;
+  return published(writing, await storeDecided(config, writing.store, source, decision));
 }
 
 export function rejectBatch({ db }: Pick<Store, 'db'>, batchId: number, decider: Decider): Promise<boolean> {
@@ -56,7 +57,8 @@ export async function undoDecision(
   const { store } = writing;
   if (batch.status === 'rejected')
     return (await undoRejection(store.db, batch.id, decider)) ? { counts: null } : undefined;
-  return published(writing, await undoApproval(config, store, sourceOf(), batch.id, decider));
+  const decision = { kind: 'undo', batchId: batch.id, decider } as const;
+  return published(writing, await storeDecided(config, store, sourceOf(), decision));
 }
 
 async function published(
@@ -68,34 +70,10 @@ async function published(
 }
 
 /**
- * Stores an approved batch. It is compared with the stored rows again, and no guard can hold it. The outcome is `superseded`
- * if another run has begun, or if the batch has a decision.
+ * Stores an approved batch, or the rows of before an approval. It is compared with the stored rows again, and no guard can hold
+ * it. The outcome is `superseded` if another run has begun, or another operator has decided.
  */
-export async function approveHeld(
-  config: Configured,
-  store: Store,
-  source: SourceConfig,
-  batchId: number,
-  decider: Decider,
-): Promise<SyncResult> {
-  return storeDecided(config, store, source, { kind: 'approve', batchId, decider });
-}
-
-/**
- * Stores the rows of before an approval again. The outcome is `superseded` if a later run has stored or held something, or if
- * another operator has undone the approval.
- */
-export async function undoApproval(
-  config: Configured,
-  store: Store,
-  source: SourceConfig,
-  batchId: number,
-  decider: Decider,
-): Promise<SyncResult> {
-  return storeDecided(config, store, source, { kind: 'undo', batchId, decider });
-}
-
-async function storeDecided(
+export async function storeDecided(
   config: Configured,
   store: Store,
   source: SourceConfig,

@@ -1,14 +1,10 @@
-import type { Queue } from 'bullmq';
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Configured } from '../../config/settings.ts';
-import type { Environment } from '../../config/source-config.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import { exportMetrics } from '../../ops/collect.ts';
 import type { OpsPart } from '../../ops/part.ts';
 import { buildOps } from '../../ops/server.ts';
 import { answerParent } from '../../processes/ipc.ts';
-import type { Disposer } from '../disposer.ts';
 import type { OpsContext } from '../feature.ts';
 import { FEATURES, FOUND_KINDS, openAlerts } from '../features.ts';
 import { composeWriter, type Writer } from '../writer.ts';
@@ -26,6 +22,11 @@ export const ownMetrics = (registry: Registry): OfferedMetrics => ({
   metrics: () => registry.metrics(),
   exported: () => exportMetrics(registry),
 });
+
+/** A process that offers the operators' pages. */
+interface OpsProcess extends Pick<OpsContext, 'env' | 'logger' | 'closing' | 'queues'> {
+  readonly config: Configured;
+}
 
 /** The features' parts of the operators' server. A reader has none: OPS_TOKEN alone opens its pages. */
 export interface OpenedParts {
@@ -53,26 +54,21 @@ export async function openParts(
  * @param open opens the parts of features if this process listens
  */
 export async function offerOps(
-  config: Configured,
-  env: Environment,
-  offered: OfferedMetrics,
-  queues: readonly Queue[],
-  closing: Disposer,
-  logger: Logger,
+  running: OpsProcess,
+  { metrics, exported }: OfferedMetrics,
   open?: () => Promise<OpenedParts>,
 ): Promise<void> {
+  const { config, env, logger } = running;
   if (env[OPS_BY_PARENT] === '1') {
-    answerParent('metrics', () => offered.exported());
+    answerParent('metrics', exported);
     return;
   }
-  const token = config.settings.OPS_TOKEN;
   const opened = await open?.();
-  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, opened);
+  const url = await listenOps(running, metrics, opened);
   const parts = opened?.parts ?? [];
   // No token is generated: it would have to be logged, and more people read logs than may see these pages.
-  const isOpen = token !== undefined || parts.some(({ addSignIn }) => addSignIn);
-  if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
-  else logger.info({ url }, 'operators’ pages');
+  const isOpen = config.settings.OPS_TOKEN !== undefined || parts.some(({ addSignIn }) => addSignIn);
+  logger.info({ url }, isOpen ? 'operators’ pages' : 'operators’ pages are closed: OPS_TOKEN is not set');
   for (const { advice } of parts) {
     const line = await advice?.();
     if (line !== undefined) logger.info(line);
@@ -80,22 +76,12 @@ export async function offerOps(
 }
 
 export async function listenOps(
-  { settings }: Configured,
-  token: string | undefined,
+  { config: { settings }, closing, logger, queues }: Omit<OpsProcess, 'env'>,
   metrics: () => Promise<string>,
-  queues: readonly Queue[],
-  closing: Disposer,
-  logger: Logger,
   opened?: OpenedParts,
 ): Promise<string> {
-  const ops = await buildOps({
-    token,
-    metrics,
-    queues,
-    ...opened,
-    logger,
-    trustProxy: settings.TRUST_PROXY,
-  });
+  const { OPS_TOKEN: token, TRUST_PROXY: trustProxy } = settings;
+  const ops = await buildOps({ token, metrics, queues, ...opened, logger, trustProxy });
   closing.defer(() => ops.close());
   return ops.listen({ host: settings.OPS_HOST, port: settings.OPS_PORT });
 }

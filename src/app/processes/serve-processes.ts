@@ -63,15 +63,11 @@ export async function serveByProcesses(
     all.catch(() => {});
     await withTimeout(ALL_READY_WITHIN_MS, all);
     await offerOps(
-      config,
-      env,
+      { config, env, logger, closing, queues: [] },
       {
         metrics: async () => mergeMetrics(await collected()),
         exported: async () => joinMetrics(await collected()),
       },
-      [],
-      closing,
-      logger,
     );
     reportReady(details);
     logger.info({ host: config.settings.HOST, ...details, processes: processes.ready }, 'serving');

@@ -45,7 +45,7 @@ async function serveAlone(config: Configured, env: Environment, stop: Promise<st
   await using closing = new Disposer();
   const { app, metrics } = await openTracedApi(config, env, closing, logger);
   const port = await listen(app, settings);
-  await offerOps(config, env, ownMetrics(metrics.registry), [], closing, logger);
+  await offerOps({ config, env, logger, closing, queues: [] }, ownMetrics(metrics.registry));
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
   logger.info({ why: await stop }, 'serving stops');

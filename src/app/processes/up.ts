@@ -129,17 +129,9 @@ async function start(
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.requestAll('metrics', 2000));
   const queues = openQueues(queueRedis, logger, FEATURES);
-  const opened = await openParts({
-    config: running,
-    env: childEnv,
-    logger,
-    closing,
-    store,
-    queues: queues.all,
-    syncQueue: queues.sync,
-  });
-  const { OPS_TOKEN } = config.settings;
-  const opsUrl = await listenOps(config, OPS_TOKEN, metrics, queues.all, closing, logger, opened);
+  const ops = { config: running, env: childEnv, logger, closing, queues: queues.all };
+  const opened = await openParts({ ...ops, store, syncQueue: queues.sync });
+  const opsUrl = await listenOps(ops, metrics, opened);
 
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
   announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG), { api: url, operators: opsUrl });

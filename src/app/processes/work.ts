@@ -34,9 +34,9 @@ export async function work(env: Environment): Promise<void> {
     await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
   );
   addQueueGauges(metrics.registry, worker.queues.all);
-  const queues = worker.queues.all;
-  await offerOps(config, env, ownMetrics(metrics.registry), queues, closing, logger, () =>
-    openParts({ config, env, logger, closing, store, queues, syncQueue: worker.queues.sync }),
+  const running = { config, env, logger, closing, queues: worker.queues.all };
+  await offerOps(running, ownMetrics(metrics.registry), () =>
+    openParts({ ...running, store, syncQueue: worker.queues.sync }),
   );
   reportReady();
   logger.info({ why: await stop }, 'worker stops');

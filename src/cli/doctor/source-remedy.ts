@@ -8,52 +8,39 @@ export interface FailedSource {
 }
 
 /** Fixes by the text of a `SourceError`; the first match counts. */
-const REMEDIES: readonly {
-  readonly error: RegExp;
-  readonly remedy: (source: FailedSource) => string;
-}[] = [
-  {
-    error: /proxy/i,
-    remedy: () => 'correct HTTP_PROXY, HTTPS_PROXY and NO_PROXY where the worker runs',
-  },
-  {
-    error: /certificate|does not speak TLS/,
-    remedy: (source) =>
+const REMEDIES: readonly (readonly [error: RegExp, remedy: (source: FailedSource) => string])[] = [
+  [/proxy/i, () => 'correct HTTP_PROXY, HTTPS_PROXY and NO_PROXY where the worker runs'],
+  [
+    /certificate|does not speak TLS/,
+    (source) =>
       `check the address (${addressOf(source)}) and its certificate; NODE_EXTRA_CA_CERTS names the file of an own authority`,
-  },
-  {
-    error: /answers (404|410)\b/,
-    remedy: (source) => `correct the address: it is ${addressOf(source)}`,
-  },
-  {
-    error: /cannot be reached/,
-    remedy: (source) => `check that the address is right and can be reached: it is ${addressOf(source)}`,
-  },
-  {
-    error: /answers (401|403)\b|\b(no|another) token\b|credentials|tokenCommand|_TOKEN_COMMAND|keyFile/i,
-    remedy: (source) =>
+  ],
+  [/answers (404|410)\b/, (source) => `correct the address: it is ${addressOf(source)}`],
+  [
+    /cannot be reached/,
+    (source) => `check that the address is right and can be reached: it is ${addressOf(source)}`,
+  ],
+  [
+    /answers (401|403)\b|\b(no|another) token\b|credentials|tokenCommand|_TOKEN_COMMAND|keyFile/i,
+    (source) =>
       source.lacksCredentials
         ? `give it credentials: set ${credentialsOf(source)}`
         : `give it a valid token that may read: correct ${credentialsOf(source)}`,
-  },
-  {
-    error: /exchange rate/,
-    remedy: () => 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable',
-  },
-  {
-    error:
-      /answers (408|425|429|5\d\d)\b|no whole answer|ends too early|connection was lost|breaks off|no answer within/,
-    remedy: () => 'wait: the worker tries again by itself. If it lasts, ask the provider',
-  },
+  ],
+  [/exchange rate/, () => 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable'],
+  [
+    /answers (408|425|429|5\d\d)\b|no whole answer|ends too early|connection was lost|breaks off|no answer within/,
+    () => 'wait: the worker tries again by itself. If it lasts, ask the provider',
+  ],
 ];
 
 const run = ({ id }: FailedSource): string => `fleetbook sync ${id}`;
 
 export function failureRemedy(error: string | null, source: FailedSource): string {
   if (error === null) return `run it again: ${run(source)}`;
-  const known = REMEDIES.find((each) => each.error.test(error));
+  const [, known] = REMEDIES.find(([each]) => each.test(error)) ?? [];
   const remedy =
-    known?.remedy(source) ??
+    known?.(source) ??
     `check the address: it is ${addressOf(source)}. If it is right, the provider has changed its answers: update Fleetbook, or report it`;
   return `${remedy}. Then run: ${run(source)}`;
 }

@@ -81,61 +81,48 @@ function sourceFinding(source: CheckedSource, status: SourceStatus | undefined, 
   const { id, maxAge, lacksCredentials } = source;
   const check = `source ${id}`;
   const show = `see which and why: fleetbook source show ${id}`;
+  const start = `start a worker, or run: fleetbook sync ${id}`;
   const without = lacksCredentials ? ', and it has no credentials' : '';
   if (status?.disabled) {
-    const { at, by } = status.disabled;
-    return warning(
-      check,
-      `disabled ${ago(at, now)} by ${by}`,
-      `to read it again: fleetbook source enable ${id}`,
-    );
+    const found = `disabled ${ago(status.disabled.at, now)} by ${status.disabled.by}`;
+    return warning(check, found, `to read it again: fleetbook source enable ${id}`);
   }
   const ended = status?.lastEnded ?? null;
   const error = ended?.error ? `: ${ended.error}` : '';
   const isStale = (instant: string | null) =>
     instant === null || now.getTime() - Date.parse(instant) > maxAge * 1000;
-  if (status !== undefined && status.held > 0)
+  if (status !== undefined && status.held > 0) {
+    const found = 'a batch is held for a decision; readers keep the last good data';
     return (isStale(status.verifiedAt) ? problem : warning)(
       check,
-      'a batch is held for a decision; readers keep the last good data',
+      found,
       decideCommands(id, source.heldBatch),
     );
-  if (status === undefined || status.verifiedAt === null) {
-    if (ended === null)
-      return warning(check, `it never ran${without}`, `start a worker, or run: fleetbook sync ${id}`);
-    return problem(
-      check,
-      `it was never read well${without}; its last run ended as ${ended.outcome}${error}`,
-      failureRemedy(ended.error, source),
-    );
   }
+  if (status === undefined || status.verifiedAt === null) {
+    if (ended === null) return warning(check, `it never ran${without}`, start);
+    const found = `it was never read well${without}; its last run ended as ${ended.outcome}${error}`;
+    return problem(check, found, failureRemedy(ended.error, source));
+  }
+  const read = `last read well ${ago(status.verifiedAt, now)}`;
   if (isStale(status.verifiedAt)) {
-    const found = `last read well ${ago(status.verifiedAt, now)}; the limit is ${span(maxAge)}${without}${error}`;
-    return problem(
-      check,
-      found,
-      error ? failureRemedy(ended?.error ?? null, source) : `start a worker, or run: fleetbook sync ${id}`,
-    );
+    const found = `${read}; the limit is ${span(maxAge)}${without}${error}`;
+    return problem(check, found, error ? failureRemedy(ended?.error ?? null, source) : start);
   }
   const old = status.regions.filter(({ verifiedAt }) => isStale(verifiedAt));
   const [oldest] = old;
   if (oldest !== undefined) {
     const why = oldest.reason === null ? '' : `: ${oldest.reason}`;
-    return problem(
-      check,
-      `${count(old.length, 'region')} not read for ${span(maxAge)}, ${oldest.code} first${why}`,
-      show,
-    );
+    const found = `${count(old.length, 'region')} not read for ${span(maxAge)}, ${oldest.code} first${why}`;
+    return problem(check, found, show);
   }
-  if (ended?.outcome === 'failed')
-    return warning(
-      check,
-      `its last run failed${error}`,
-      `the worker tries again by itself. If it keeps failing, ${failureRemedy(ended.error, source)}`,
-    );
+  if (ended?.outcome === 'failed') {
+    const fix = `the worker tries again by itself. If it keeps failing, ${failureRemedy(ended.error, source)}`;
+    return warning(check, `its last run failed${error}`, fix);
+  }
   const unread = status.regions.filter(({ unreadSince }) => unreadSince !== null).length;
   if (unread > 0) return warning(check, `its last run could not read ${count(unread, 'region')}`, show);
-  return ok(check, `last read well ${ago(status.verifiedAt, now)}`);
+  return ok(check, read);
 }
 
 function decideCommands(id: string, batch: number | undefined): string {
@@ -146,11 +133,6 @@ function decideCommands(id: string, batch: number | undefined): string {
 function notConfiguredFinding({ id, retiredAt, published, verifiedAt }: SourceStatus, now: Date): Finding[] {
   if (retiredAt !== null || published === 0) return [];
   const read = verifiedAt === null ? '' : `, as of ${ago(verifiedAt, now)}`;
-  return [
-    warning(
-      `source ${id}`,
-      `not configured here, and still published${read}`,
-      `configure it again, or take its data out of publication: fleetbook source retire ${id}`,
-    ),
-  ];
+  const fix = `configure it again, or take its data out of publication: fleetbook source retire ${id}`;
+  return [warning(`source ${id}`, `not configured here, and still published${read}`, fix)];
 }
