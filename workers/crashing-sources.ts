@@ -11,11 +11,7 @@ const MOST_CRASHES = 2;
 export class CrashingSources {
   #last: Promise<void> = Promise.resolve();
 
-  /**
-   * Disables a source whose last runs crashed the process. Waits for its turn if its last run was interrupted.
-   * @returns ends the turn when it is disposed of
-   * @throws the signal's reason if the signal aborts
-   */
+  /** Disables a source whose runs crashed the process; waits for its turn if its last run was interrupted. */
   async admit(
     db: Database,
     sourceId: string,

@@ -48,32 +48,22 @@ export interface WorkerProcess extends AsyncDisposable {
   readonly queues: Queues;
 }
 
-/**
- * Starts a worker: schedules, queue consumers, watches, and the publisher's rounds.
- * @throws BadSetting if the queues' Redis may evict jobs
- */
+/** @throws BadSetting if the queues' Redis may evict jobs */
 export async function startWorker(
   config: Config,
   logger: Logger,
-  {
-    observe,
-    published,
-    comparison,
-    registry,
-    closeWithinMs = CLOSE_WITHIN_MS,
-    requestRetries,
-    telemetry,
-  }: WorkerOptions = {},
+  options: WorkerOptions = {},
 ): Promise<WorkerProcess> {
+  const { observe, registry, closeWithinMs = CLOSE_WITHIN_MS, telemetry } = options;
   const closing = new Disposer();
   try {
     let scheduler: Scheduler | undefined;
     const worker = closing.use(
       composeWorker(config, logger, {
-        onPublish: published,
-        comparison,
+        onPublish: options.published,
+        comparison: options.comparison,
         onNewLineage: () => scheduler?.catchUpSoon(),
-        requestRetries,
+        requestRetries: options.requestRetries,
       }),
     );
     const server = queueRedis(config);
@@ -119,10 +109,7 @@ export async function startWorker(
   }
 }
 
-/**
- * Opens the queues for adding jobs.
- * @throws BadSetting if the queues' Redis may evict jobs
- */
+/** @throws BadSetting if the queues' Redis may evict jobs */
 async function connectQueues(
   server: ServerSetting,
   closing: Disposer,

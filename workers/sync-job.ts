@@ -50,88 +50,89 @@ export interface SyncDependencies {
  * is not repeated. The job of a disabled source is skipped.
  */
 export function syncProcessor(dependencies: SyncDependencies) {
-  const process = jobProcessor(dependencies);
+  const crashing = new CrashingSources();
   return (job: Job<SyncJob>, token?: string, signal?: AbortSignal): Promise<SyncJobResult | undefined> =>
-    inLogContext({ sourceId: job.data.sourceId, slot: job.data.slot }, () => process(job, token, signal));
+    inLogContext({ sourceId: job.data.sourceId, slot: job.data.slot }, () =>
+      processJob(dependencies, crashing, job, token, signal),
+    );
 }
 
-function jobProcessor(dependencies: SyncDependencies) {
+async function processJob(
+  dependencies: SyncDependencies,
+  crashing: CrashingSources,
+  job: Job<SyncJob>,
+  token: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<SyncJobResult | undefined> {
   const { config, worker, queue, logger, observe } = dependencies;
-  const crashing = new CrashingSources();
-  return async (
-    job: Job<SyncJob>,
-    token?: string,
-    signal?: AbortSignal,
-  ): Promise<SyncJobResult | undefined> => {
-    const { sourceId, slot } = job.data;
-    const source = config.sources.find(({ id }) => id === sourceId);
-    if (!source) {
-      logger.warn({ sourceId }, 'the job was dropped: this worker has no such source');
+  const { sourceId, slot } = job.data;
+  const source = config.sources.find(({ id }) => id === sourceId);
+  if (!source) {
+    logger.warn({ sourceId }, 'the job was dropped: this worker has no such source');
+    return undefined;
+  }
+  const started = performance.now();
+  const seconds = () => (performance.now() - started) / 1000;
+  const ownSlot = ownSlotOf(job);
+  try {
+    if (ownSlot !== undefined && (await isSlotCovered(worker.store.db, ownSlot))) {
+      logger.info({ sourceId, slot }, 'the slot is skipped: a later one is due');
       return undefined;
     }
-    const started = performance.now();
-    const seconds = () => (performance.now() - started) / 1000;
-    const ownSlot = ownSlotOf(job);
-    try {
-      if (ownSlot !== undefined && (await isSlotCovered(worker.store.db, ownSlot))) {
-        logger.info({ sourceId, slot }, 'the slot is skipped: a later one is due');
-        return undefined;
-      }
-      const created = new Date(job.timestamp);
-      if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, created))) {
-        logger.info({ sourceId, slot }, 'the job ends: an operator cancelled its run');
-        await storeDue(dependencies, ownSlot, undefined);
-        return { outcome: 'cancelled', stored: false };
-      }
-      if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
-        logger.info(
-          { sourceId, slot },
-          'the worker that stored this slot has died; this worker publishes its changes',
-        );
-        await storeDue(dependencies, ownSlot, undefined);
-        await publish(worker, logger);
-        // The number of new machines is unknown.
-        if (source.kind === 'catalogue') await enqueueClusterSources(config, queue, slot);
-        return undefined;
-      }
-      if (await waitsForOthers(source, config, worker)) {
-        await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
-        throw new DelayedError();
-      }
-      using _turn = await crashing.admit(worker.store.db, sourceId, logger, signal);
-      const begin = { slot: ownSlot?.slot, origin: originOf(job), signal, inWorker: true };
-      const result = await worker.runSource(source, begin);
-      observe?.(sourceId, result.outcome, seconds());
-      const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
-      logger.info(
-        { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
-        result.outcome === 'cancelled' ? 'an operator cancelled the run' : 'synced',
-      );
-      if (result.outcome === 'held')
-        logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
+    const created = new Date(job.timestamp);
+    if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, created))) {
+      logger.info({ sourceId, slot }, 'the job ends: an operator cancelled its run');
       await storeDue(dependencies, ownSlot, undefined);
-      const published = await publish(worker, logger);
-      if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
-      if (source.kind === 'catalogue' && result.counts.added > 0)
-        await enqueueClusterSources(config, queue, slot);
-      if (source.kind === 'rates') await enqueueNewlyRated(config, worker, queue);
-      return { outcome: result.outcome, published, ...result.counts };
-    } catch (error) {
-      if (error instanceof DelayedError) throw error;
-      if (error instanceof SourceDisabled) {
-        logger.info({ sourceId, slot }, `skipped: ${error.message}`);
-        await releaseJob(worker, job, ownSlot);
-        return undefined;
-      }
-      if (signal?.aborted) {
-        // The worker stops. Another one continues the job, and this attempt does not count as failed.
-        await job.moveToWait(token);
-        throw new WaitingError();
-      }
-      observe?.(sourceId, 'failed', seconds());
-      throw await failedAttempt(dependencies, { job, source, error, tookMs: seconds() * 1000 });
+      return { outcome: 'cancelled', stored: false };
     }
-  };
+    if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
+      logger.info(
+        { sourceId, slot },
+        'the worker that stored this slot has died; this worker publishes its changes',
+      );
+      await storeDue(dependencies, ownSlot, undefined);
+      await publish(worker, logger);
+      // The number of new machines is unknown.
+      if (source.kind === 'catalogue') await enqueueClusterSources(config, queue, slot);
+      return undefined;
+    }
+    if (await waitsForOthers(source, config, worker)) {
+      await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
+      throw new DelayedError();
+    }
+    using _turn = await crashing.admit(worker.store.db, sourceId, logger, signal);
+    const begin = { slot: ownSlot?.slot, origin: originOf(job), signal, inWorker: true };
+    const result = await worker.runSource(source, begin);
+    observe?.(sourceId, result.outcome, seconds());
+    const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
+    logger.info(
+      { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
+      result.outcome === 'cancelled' ? 'an operator cancelled the run' : 'synced',
+    );
+    if (result.outcome === 'held')
+      logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
+    await storeDue(dependencies, ownSlot, undefined);
+    const published = await publish(worker, logger);
+    if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
+    if (source.kind === 'catalogue' && result.counts.added > 0)
+      await enqueueClusterSources(config, queue, slot);
+    if (source.kind === 'rates') await enqueueNewlyRated(config, worker, queue);
+    return { outcome: result.outcome, published, ...result.counts };
+  } catch (error) {
+    if (error instanceof DelayedError) throw error;
+    if (error instanceof SourceDisabled) {
+      logger.info({ sourceId, slot }, `skipped: ${error.message}`);
+      await releaseJob(worker, job, ownSlot);
+      return undefined;
+    }
+    if (signal?.aborted) {
+      // The worker stops. Another one continues the job, and this attempt does not count as failed.
+      await job.moveToWait(token);
+      throw new WaitingError();
+    }
+    observe?.(sourceId, 'failed', seconds());
+    throw await failedAttempt(dependencies, { job, source, error, tookMs: seconds() * 1000 });
+  }
 }
 
 /** Returns a result without counts, which would look like those of a stored batch. */
@@ -205,10 +206,7 @@ async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Pr
     : new AttemptFailed(error, at.getTime() - now.getTime());
 }
 
-/**
- * Releases the slot of a disabled source and removes its job, whose id would block another one. After the source is enabled,
- * the scheduler claims the slot again.
- */
+/** Releases the slot of a disabled source and removes its job, whose id would block the same slot later. */
 async function releaseJob(worker: Worker, job: Job<SyncJob>, slot: Slot | undefined): Promise<void> {
   job.opts.removeOnComplete = true;
   if (slot !== undefined) await releaseSlot(worker.store.db, slot);

@@ -30,10 +30,7 @@ const OVERTAKEN_PAUSE_MS = 200;
 const HELD_PAUSE_MS = 5000;
 const END_WITHIN_MS = 3000;
 
-/**
- * Watches until the signal aborts. It never rejects: it records a failure and starts again after a pause. Each state is
- * complete, so only the newest one matters.
- */
+/** Watches until the signal aborts; never rejects. Each state is complete, so only the newest one matters. */
 export async function watchSource(watched: WatchedSource, signal: AbortSignal): Promise<void> {
   const { source, logger, pause } = watched;
   let failures = 0;

@@ -14,10 +14,7 @@ export function readerDatabase(config: Configured): ServerSetting {
   return { setting: 'DATABASE_URL', url: databaseUrl(config) };
 }
 
-/**
- * Returns the primary, which readers use if their replica is behind. Undefined if readers have one database. READER_DATABASE_URL
- * alone may name the primary among its hosts.
- */
+/** Returns the primary, if it is another server: readers use it when their replica is behind. */
 export function readerPrimary({ settings }: Configured): ServerSetting | undefined {
   const { READER_DATABASE_URL: reader, DATABASE_URL: url } = settings;
   if (reader === undefined || reader === url) return undefined;

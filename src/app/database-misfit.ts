@@ -8,10 +8,7 @@ import type { ReplicaPart } from './feature.ts';
 
 const RETRY_MS = 1000;
 
-/**
- * Checks the worker's database. An undeclared pooler only causes a warning: session mode works.
- * @throws BadSetting if it cannot be written to; the error of PostgreSQL
- */
+/** @throws BadSetting if it cannot be written to. An undeclared pooler only causes a warning: session mode works. */
 export async function refuseWriterMisfit(
   store: Pick<Store, 'sql'>,
   config: Configured,
@@ -40,10 +37,7 @@ interface ReaderDatabase {
   readonly logger: Logger;
 }
 
-/**
- * Checks a reader's database in the background, at the start and after each loss of connections. Logs each misfit once. A
- * reader starts even so: memory and Redis may answer.
- */
+/** Checks at the start and after each lost connection. A reader starts even so: memory and Redis may answer. */
 export function watchReaderMisfit({ store, server, replica, logger }: ReaderDatabase): Disposable {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;

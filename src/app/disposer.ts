@@ -1,7 +1,4 @@
-/**
- * Closes resources, newest first. A resource that an interrupted start registers late is closed at once, which
- * AsyncDisposableStack does not do. (Node 22 has no AsyncDisposableStack.)
- */
+/** Like AsyncDisposableStack, but closes a resource at once that an interrupted start registers late. */
 export class Disposer implements AsyncDisposable {
   readonly #steps: (() => Promise<unknown> | unknown)[] = [];
   #closed = false;

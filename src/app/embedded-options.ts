@@ -58,10 +58,7 @@ const LIMITS: Readonly<Record<keyof ReaderLimits, string>> = {
 
 const REQUIRED = ['databaseUrl', 'cacheRedisUrl'] as const;
 
-/**
- * Converts options to settings of `serve`. The environment is not read.
- * @throws TypeError that names every missing, unknown or wrong option with the accepted values; it contains no value
- */
+/** @throws TypeError that names every missing, unknown or wrong option; it contains no value */
 export function settingsOf(options: ReaderOptions): Settings {
   const problems: string[] = [];
   const given: Record<string, string> = {};

@@ -172,7 +172,7 @@ export interface UpContext {
   readonly db: Database;
   readonly by: Decider;
   /** The operator's token in the folder of `up`. */
-  readonly kept: { read(): string | undefined; write(token: string): void };
+  readonly storedToken: { read(): string | undefined; write(token: string): void };
 }
 
 /** A queue of jobs. It is part of the operators' pages and metrics by itself. */

@@ -2,7 +2,6 @@
 import type { NamedSource } from '../config/named-sources.ts';
 import type { StoredSource } from '../db/sources.ts';
 import { nextSlots, scheduleInWords } from '../domain/schedule.ts';
-import type { Disabling } from '../domain/source.ts';
 
 /**
  * - `on`: configured, and its schedule runs it
@@ -13,12 +12,8 @@ import type { Disabling } from '../domain/source.ts';
 export type SourceState = 'on' | 'disabled' | 'not configured' | 'retired';
 
 /** Times are RFC 3339, UTC. */
-export interface ListedSource {
-  readonly id: string;
-  readonly kind: StoredSource['kind'];
-  readonly adapter: string;
+export interface ListedSource extends Omit<StoredSource, 'registeredAt'> {
   readonly state: SourceState;
-  readonly disabled: Disabling | null;
   /** Five cron fields; null if the source is not configured here. */
   readonly schedule: string | null;
   readonly scheduleInWords: string | null;
@@ -27,8 +22,6 @@ export interface ListedSource {
   readonly nextSlots: readonly string[];
   /** Null until a run or a worker registers it. */
   readonly registeredAt: string | null;
-  readonly verifiedAt: string | null;
-  readonly retiredAt: string | null;
 }
 
 /** Lists configured sources, then those that are only stored. @param slots number of next slots of each */

@@ -31,7 +31,6 @@ import {
 } from './connections.ts';
 import { watchReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
-import type { ReplicaPart, ReplicaServers } from './feature.ts';
 import { FEATURES } from './features.ts';
 
 export interface Reader extends AsyncDisposable {
@@ -96,7 +95,8 @@ export async function composeReader(
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
   const primary = openPrimary(config, closing);
-  const replica = primary && features.replica && openReplica(features.replica, store, primary, logger);
+  const serverOf = (server: Server) => ({ reads: readsOf(server, logger), setting: server.server.setting });
+  const replica = primary && features.replica?.({ replica: serverOf(store), primary: serverOf(primary) });
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
     sql: store.sql,
@@ -195,16 +195,6 @@ function readsOf({ sql, renew, server, atOnce }: Server, logger: Logger): Postgr
     onHang: renew,
     problemOf: (error) => postgresProblem(error, server),
   });
-}
-
-function openReplica(
-  open: (servers: ReplicaServers) => ReplicaPart,
-  database: Server,
-  primary: Server,
-  logger: Logger,
-): ReplicaPart {
-  const serverOf = (server: Server) => ({ reads: readsOf(server, logger), setting: server.server.setting });
-  return open({ replica: serverOf(database), primary: serverOf(primary) });
 }
 
 async function loadReaderFeatures() {

@@ -171,10 +171,7 @@ function failureMessage(error: unknown, signal: AbortSignal | undefined): string
   return `aborted: ${reason instanceof Error ? reason.message : String(reason)}`;
 }
 
-/**
- * Returns a digest of all inputs of the stored rows except payloads. When it changes, unmodified payloads are read again. It
- * contains only the rates that the source's prices can need.
- */
+/** Returns a digest of all inputs of the rows except payloads. When it changes, unmodified payloads are read again. */
 function parseFingerprintOf(source: SourceConfig, { currency, rates }: Pricing): string {
   const own = source.kind === 'catalogue' ? source.adapter.currency : undefined;
   const needed = Object.entries(source.kind === 'rates' ? {} : rates)

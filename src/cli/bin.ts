@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-/**
- * The program of the published package. It checks the version of Node.js first, since an older one fails at an import without
- * a useful message. This file and its import must run on old versions.
- */
+/** Checks the version of Node.js first. This file and its import must run on old versions. */
 import { NODE_RANGE } from '../config/package.ts';
 
 const [, major = 0, minor = 0] = /^>=(\d+)\.(\d+)$/.exec(NODE_RANGE) ?? [];

@@ -29,10 +29,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
   [['audit'], () => import('./accounts/audit.ts')],
 ];
 
-/**
- * Adds the command that `word` names. If it names none, e.g. for `--help`, adds all commands and those of features.
- * @param given the environment of this process
- */
+/** Adds the command that `word` names; all commands, also of features, if it names none, e.g. for `--help`. */
 export async function addCommands(program: Command, given: Environment, word?: string): Promise<void> {
   const env = () => commandEnvironment(given);
   const named = FILES.filter(([names]) => word !== undefined && names.includes(word));

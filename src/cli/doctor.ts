@@ -1,10 +1,10 @@
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
-import { type Environment, inspectConfig } from '../config/config.ts';
+import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
+import { removedSettings } from '../config/removed-settings.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/errors.ts';
-import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
-import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
+import { type Finding, ok, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
 import { checkRedis } from './doctor/redis.ts';
 import { checkSources } from './doctor/sources.ts';
@@ -69,6 +69,26 @@ async function run({ name, settings, find }: Check, env: Environment): Promise<r
         : problemOf(name, error.message),
     ];
   }
+}
+
+const CONFIGURATION = 'configuration';
+
+function checkConfiguration(config: InspectedConfig, env: Environment): Finding[] {
+  const removed = removedSettings(env).map((line) => warning(CONFIGURATION, line, 'remove this setting'));
+  return [...checkSettings(config), ...removed];
+}
+
+function checkSettings({ settings, named, problems }: InspectedConfig): Finding[] {
+  if (problems.length === 0) {
+    const file =
+      settings.FLEETBOOK_CONFIG === undefined ? '' : `, with the file ${settings.FLEETBOOK_CONFIG}`;
+    return [ok(CONFIGURATION, `${count(named.length, 'source')} configured${file}`)];
+  }
+  return problems.map((line) => {
+    const file = settings.FLEETBOOK_CONFIG;
+    const isOfFile = file !== undefined && line.startsWith(`${file}: `);
+    return problem(CONFIGURATION, line, isOfFile ? `correct the file ${file}` : 'correct this setting');
+  });
 }
 
 /** Returns a paragraph for each finding, within 80 columns, and a summary. */

@@ -2,10 +2,7 @@ import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 
-/**
- * Adds the settings of an `up` that runs in the same home to the environment of a command. Adds nothing if the command names
- * another database.
- */
+/** Adds the settings of an `up` in the same home, unless the command names another database. */
 export function commandEnvironment(env: Environment): Environment {
   const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
   if (running === undefined) return env;

@@ -14,18 +14,14 @@ const QUESTION =
 export interface AcquireOptions {
   /** True asks before an installation. By default true if standard input and output are a terminal. */
   readonly interactive?: boolean;
-  readonly say?: (line: string) => void;
+  readonly notify?: (line: string) => void;
   /** Folders to search for programs; by default PATH and the common folders. */
   readonly path?: string;
   /** False if the remedy must not mention REDIS_URL. */
   readonly isUrlUseful?: boolean;
 }
 
-/**
- * Finds the Redis or Valkey of this machine. If there is none, root on a system with apt-get installs Debian's package
- * `redis-server`, whose service stays stopped and disabled.
- * @throws Error with the remedy if there is none and it cannot be installed
- */
+/** Finds Redis or Valkey. If there is none, root installs Debian's package. @throws Error with the remedy */
 export async function acquireRedisServer(options: AcquireOptions = {}): Promise<RedisBinary> {
   const remedy = (options.isUrlUseful ?? true) ? `${INSTALL}${OR_URL}` : INSTALL;
   const found = findRedisServer(options.path);
@@ -34,10 +30,10 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
   if (!install) {
     throw new Error(`no redis-server or valkey-server (7.0 or newer) was found. ${remedy}`);
   }
-  const say = options.say ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const notify = options.notify ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const interactive = options.interactive ?? (process.stdin.isTTY === true && process.stdout.isTTY === true);
   if (interactive && !(await agreed())) throw new Error(`redis-server was not installed. ${remedy}`);
-  say(
+  notify(
     'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
   );
   const failure = await install('redis-server');
@@ -45,7 +41,7 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
     throw new Error(`apt-get could not install redis-server. ${remedy}\n${failure}`.trim());
   const installed = findRedisServer(options.path);
   if (!installed) throw new Error(`this system's redis-server is older than 7.0. ${remedy}`);
-  say(`Installed ${installed.name} ${installed.version}.`);
+  notify(`Installed ${installed.name} ${installed.version}.`);
   return installed;
 }
 

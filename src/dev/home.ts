@@ -18,11 +18,7 @@ export interface Home extends Disposable {
   writeToken(kind: StoredToken, token: string): void;
 }
 
-/**
- * Creates and locks `<root>/<mode>`.
- * @param root the setting FLEETBOOK_HOME
- * @throws Error with the remedy if another `up` uses the folder, or it is not writable
- */
+/** Creates and locks `<root>/<mode>`. @throws Error with the remedy if another `up` uses it, or it is not writable */
 export function openHome(root: string, mode: Mode): Home {
   const folder = resolve(root, mode);
   makeFolder(resolve(root), folder);

@@ -30,10 +30,7 @@ export function takeLockOr(path: string, message: (holder: number) => string): L
   }
 }
 
-/**
- * Takes the lock at once or fails. A hard link creates the file atomically. The lock of a dead process is taken over.
- * @throws LockedError if a live process has it, even this one
- */
+/** Takes the lock, also of a dead process. @throws LockedError if a live process has it, even this one */
 export function takeLock(path: string): Lock {
   const self = identify(process.pid);
   if (!self) throw new Error(`cannot read the start time of this process for the lock ${path}`);
@@ -78,11 +75,7 @@ function place(draft: string, path: string): boolean {
 
 const CLAIM = '.after.';
 
-/**
- * Claims the lock of a dead holder, or of a claimant that died.
- * @returns the claim; undefined if the files have changed
- * @throws LockedError if a live process has the lock or a claim
- */
+/** Claims the lock of a dead holder or claimant; undefined if the files have changed. @throws LockedError */
 function claimed(draft: string, path: string, found: string): string | undefined {
   for (let last: string | undefined = found; last !== undefined; ) {
     const holder = parseHolder(last);
@@ -111,7 +104,8 @@ function linked(from: string, to: string): boolean {
   }
 }
 
-function readIfThere(path: string): string | undefined {
+/** Returns the text of a file; undefined if it cannot be read. */
+export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch {

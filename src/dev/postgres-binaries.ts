@@ -22,10 +22,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 const REMEDY =
   'give DATABASE_URL of a PostgreSQL server instead, e.g. postgres://user:password@127.0.0.1:5432/fleetbook';
 
-/**
- * Finds the embedded PostgreSQL of this platform and makes it runnable.
- * @throws Error with the remedy if it is not available, not installed, or does not run
- */
+/** Finds the embedded PostgreSQL of this platform and makes it runnable. @throws Error with the remedy */
 export function findPostgresBinaries(): PostgresBinaries {
   const platform = `${process.platform} ${process.arch}`;
   const name = PACKAGES[platform];
@@ -55,7 +52,10 @@ export function postgresBinaries(bin: string, share: string): PostgresBinaries {
 
 /** Creates the package's symbolic links. npm packages cannot contain links, and its install script may be blocked. */
 function restoreLinks(root: string): void {
-  for (const { source, target } of listedLinks(join(root, 'native', 'pg-symlinks.json'))) {
+  const links: { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(root, 'native', 'pg-symlinks.json'), 'utf8'),
+  );
+  for (const { source, target } of links) {
     const link = join(root, target);
     if (lstatSync(link, { throwIfNoEntry: false })) continue;
     try {
@@ -69,10 +69,6 @@ function restoreLinks(root: string): void {
       }
     }
   }
-}
-
-function listedLinks(file: string): readonly { source: string; target: string }[] {
-  return JSON.parse(readFileSync(file, 'utf8')) as { source: string; target: string }[];
 }
 
 function majorVersion(postgres: string): number {

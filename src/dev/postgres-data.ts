@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -29,10 +30,7 @@ export interface DataDirectory {
   readonly durable: boolean;
 }
 
-/**
- * Creates a missing data directory, and returns the superuser's password from `<dataDir>.password`.
- * @throws Error with the remedy if the directory has other contents, another major version or another owner
- */
+/** Creates a missing data directory. Returns the password of `<dataDir>.password`. @throws Error with the remedy */
 export async function openDataDirectory(data: DataDirectory): Promise<string> {
   const { dataDir, binaries, user } = data;
   const passwordFile = `${dataDir}.password`;
@@ -120,14 +118,5 @@ function claim(dataDir: string, user: Unprivileged | undefined): void {
     );
   }
   // Root may have copied the directory.
-  chownTree(dataDir, user);
-}
-
-function chownTree(folder: string, user: Unprivileged): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) chownTree(path, user);
-    else if (entry.isFile()) chownSync(path, user.uid, user.gid);
-  }
-  chownSync(folder, user.uid, user.gid);
+  execFileSync('chown', ['-hR', `${user.uid}:${user.gid}`, dataDir]);
 }

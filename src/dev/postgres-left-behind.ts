@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
+import { readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readIfThere } from './lock.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** Steps to stop PostgreSQL: fast shutdown, immediate shutdown, kill. */
@@ -34,12 +35,8 @@ export async function stopLeftBehind(dataDir: string, ours: boolean): Promise<vo
 }
 
 function recordedPid(pidFile: string): number | undefined {
-  try {
-    const pid = Number.parseInt(readFileSync(pidFile, 'latin1'), 10);
-    return pid > 0 ? pid : undefined;
-  } catch {
-    return undefined;
-  }
+  const pid = Number.parseInt(readIfThere(pidFile) ?? '', 10);
+  return pid > 0 ? pid : undefined;
 }
 
 /** A postmaster's working directory is its data directory. */

@@ -1,11 +1,11 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
 import type { Exit } from '../processes/supervisor.ts';
-import { type Lock, takeLockOr } from './lock.ts';
+import { type Lock, readIfThere, takeLockOr } from './lock.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { openDataDirectory, POSTGRES_USER } from './postgres-data.ts';
 import { STOP_POSTGRES, stopLeftBehind } from './postgres-left-behind.ts';
@@ -140,19 +140,11 @@ async function ready(server: ServerProcess, dataDir: string, ms: number): Promis
     if (server.exit !== undefined) {
       throw new Error(`PostgreSQL on ${dataDir} did not start:\n${await server.lastLines()}`);
     }
-    const lines = readLines(join(dataDir, 'postmaster.pid'));
+    const lines = readIfThere(join(dataDir, 'postmaster.pid'))?.split('\n') ?? [];
     if (lines[0] === String(server.pid) && lines[7]?.trim() === 'ready') return;
   }
   await server.end(STOP_POSTGRES);
   throw new Error(`PostgreSQL on ${dataDir} was not ready within ${ms} ms:\n${await server.lastLines()}`);
-}
-
-function readLines(file: string): string[] {
-  try {
-    return readFileSync(file, 'latin1').split('\n');
-  } catch {
-    return [];
-  }
 }
 
 async function ensureDatabase(url: string, database: string): Promise<void> {

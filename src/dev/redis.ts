@@ -55,10 +55,7 @@ export interface PrivateRedis extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/**
- * Starts a private server and waits until it answers. On Linux the server ends with this process.
- * @throws Error with the server's output if it does not start
- */
+/** Starts a server and waits for its answer. On Linux it ends with this process. @throws Error with its output */
 export async function startRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   const password = options.password ?? randomBytes(24).toString('base64url');
   for (let attempt = 1; ; attempt++) {

@@ -13,7 +13,7 @@ export function installer(find: Find): Install | undefined {
   if (apt === undefined || process.getuid?.() !== 0) return undefined;
   return async (name) => {
     const failure = await withoutStartingServices(() => install(apt, name));
-    if (failure === undefined) await keepServiceOff(find, name);
+    if (failure === undefined) await disableService(find, name);
     return failure;
   };
 }
@@ -43,7 +43,7 @@ async function install(apt: string, name: string): Promise<string | undefined> {
   return again.code === 0 ? undefined : `${update.output}${again.output}`;
 }
 
-async function keepServiceOff(find: Find, name: string): Promise<void> {
+async function disableService(find: Find, name: string): Promise<void> {
   const systemctl = existsSync('/run/systemd/system') ? find('systemctl') : undefined;
   if (systemctl !== undefined) {
     await run(systemctl, ['disable', '--now', `${name}.service`]);

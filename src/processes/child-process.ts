@@ -13,10 +13,7 @@ export interface ProcessCommand {
 
 const STDIO = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
 
-/**
- * Starts a program with the output of this process. It is detached, so that Ctrl-C reaches only this process. It has to end
- * itself after this process has ended: see `onParentExit` in ipc.ts.
- */
+/** Starts a detached program, which Ctrl-C does not reach. It ends itself after its parent: see `onParentExit`. */
 export function startChild({ script, args = [], nodeArgs = [], env }: ProcessCommand): Life {
   const execArgv = [...process.execArgv, ...nodeArgs];
   return lifeOf(fork(script, args, { env, execArgv, stdio: [...STDIO], detached: true }));

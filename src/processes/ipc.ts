@@ -29,10 +29,7 @@ export function reportReady(details: ReadyDetails = {}): void {
   void send({ fleetbook: 'ready', details });
 }
 
-/**
- * Reports to the parent why this process ends before it is ready, and that another attempt would fail as well. The parent
- * prints it once for all its children. @param why names the setting and the remedy
- */
+/** Reports a failed start that another attempt would repeat. @param why names the setting and the remedy */
 export function reportFailure(why: string): Promise<void> {
   return send({ fleetbook: 'failure', why });
 }

@@ -12,10 +12,7 @@ const COMMON_FOLDERS = [
   '/usr/local/sbin',
 ];
 
-/**
- * Returns the absolute path of a program, or undefined.
- * @param path folders in the form of PATH; by default PATH and the common folders
- */
+/** Returns the absolute path of a program. @param path in the form of PATH; by default PATH and common folders */
 export function onPath(program: string, path?: string): string | undefined {
   const folders = path === undefined ? [...split(process.env.PATH ?? ''), ...COMMON_FOLDERS] : split(path);
   for (const folder of folders) {

@@ -1,10 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/**
- * Listens on a port for a moment.
- * @throws the system's error if the port is not available, even if its owner would share it
- */
+/** Listens for a moment. @throws the system's error if the port is taken, even if its owner would share it */
 export async function probePort(host: string, port: number): Promise<void> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => {

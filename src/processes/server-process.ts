@@ -31,10 +31,7 @@ export interface ServerCommand {
 
 const OUTPUT_LENGTH = 4_000;
 
-/**
- * Starts a server. It is detached, so that Ctrl-C reaches only this process, which stops its servers in order.
- * @throws Error if the program cannot be started
- */
+/** Starts a detached server, which Ctrl-C does not reach. @throws Error if the program cannot be started */
 export async function startServerProcess(wanted: ServerCommand): Promise<ServerProcess> {
   const [command, ...args] = withSetpriv(wanted);
   const child = spawn(command, args, {

@@ -113,10 +113,7 @@ interface Supervised {
   stop(): Promise<void>;
 }
 
-/**
- * Runs lives: starting → ready → ended → pause → starting …, until it is stopped. It gives up only before the first life is
- * ready: later a dependency may be down for hours and return.
- */
+/** Runs lives until it is stopped. It gives up only before the first one is ready: later a dependency may return. */
 function supervise(
   name: string,
   begin: () => Life,

@@ -41,10 +41,7 @@ export async function adoptCurrency(
   return await changeCurrency(connection.db, currency, (price) => pricePerMinute(price, currency, rates));
 }
 
-/**
- * Checks the currency within the transaction that stores prices, before the first write.
- * @throws SourceError if the currency has changed since the batch was priced
- */
+/** @throws SourceError if the currency has changed since the batch was priced */
 export async function checkCurrency(db: ConnectionDatabase, { currency }: Pricing): Promise<void> {
   if (await isPublishedCurrency(db, currency)) return;
   throw new SourceError('retry', 'the published currency was changed while the source was read');

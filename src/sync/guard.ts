@@ -135,10 +135,7 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   return broken;
 }
 
-/**
- * Returns true if the wrong rows are few enough to quarantine them and to store the others. It counts types as well: one
- * mistake in a type affects all its regions.
- */
+/** True if the wrong rows can be quarantined. It counts types too: one mistake in a type affects all its regions. */
 export function isFew(
   { rows, types }: { readonly rows: number; readonly types: number },
   seen: number,
@@ -147,10 +144,7 @@ export function isFew(
   return types <= smallCount || rows / seen <= rejectedShare;
 }
 
-/**
- * Returns the number of consecutive good runs that must miss a row before it is retired. An approval retires it at once,
- * because the operator has seen the missing rows.
- */
+/** Good runs that must miss a row before it is retired. The operator of an approval has seen the missing rows. */
 export function runsUntilRetired(approved: boolean | undefined): number {
   return approved ? 1 : 3;
 }

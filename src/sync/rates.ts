@@ -17,11 +17,7 @@ interface ComparedRates extends Compared {
   readonly rates: RatesReading;
 }
 
-/**
- * Stores the rates. Each source converts its prices in its next run. That run compares the source's own amounts, so a new
- * rate alone is no price change.
- * @throws SourceError if the rates cannot be read
- */
+/** Stores the rates. The next run of each source converts its prices; a new rate alone is no price change. */
 export function syncRates(
   sync: SyncOptions & { readonly rates: Promise<RatesReading> },
 ): Promise<SyncResult> {

@@ -14,7 +14,7 @@ it('replaces failed servers of `up`: at the same address and, for PostgreSQL, wi
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) });
   await using supervisor = new Supervisor({ log, firstDelayMs: 10 });
   const printed: string[] = [];
-  const starting = { supervisor, say: (line: string) => void printed.push(line) };
+  const starting = { supervisor, notify: (line: string) => void printed.push(line) };
   const servers = await startServers({ settings: readSettings({}) }, join(home.path, 'sample'), starting);
   expect(printed).toEqual([
     expect.stringMatching(/^PostgreSQL on port \d+, data in /),

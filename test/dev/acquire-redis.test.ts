@@ -44,7 +44,11 @@ const installs = (path: string) => `ln -s '${findRedisServer()?.command}' '${pat
 async function acquire(path: string): Promise<{ message: string; printed: string[] }> {
   const printed: string[] = [];
   try {
-    const binary = await acquireRedisServer({ path, interactive: false, say: (line) => printed.push(line) });
+    const binary = await acquireRedisServer({
+      path,
+      interactive: false,
+      notify: (line) => printed.push(line),
+    });
     return { message: binary.command, printed };
   } catch (error) {
     return { message: error instanceof Error ? error.message : String(error), printed };

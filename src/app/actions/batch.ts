@@ -43,10 +43,7 @@ export function rejectBatch({ db }: Pick<Store, 'db'>, batchId: number, decider:
   return decide(db, batchId, 'rejected', decider);
 }
 
-/**
- * Undoes a decision. Undefined if a later run prevents it. `counts` is null for a rejection, which has stored nothing.
- * @param sourceOf returns the configuration of the batch's source
- */
+/** Undoes a decision; undefined if a later run prevents it. `counts` is null for a rejection, which stored nothing. */
 export async function undoDecision(
   config: Configured,
   writing: Writing,

@@ -5,11 +5,7 @@ import { probePort } from '../../processes/port.ts';
 
 type Address = Pick<Settings, 'HOST' | 'PORT'>;
 
-/**
- * @param shared several processes listen on the port (`canSharePort`)
- * @returns the port; if PORT is 0, any free one
- * @throws CommandFailure that names the setting
- */
+/** Returns the port. @param shared several processes listen on it @throws CommandFailure that names the setting */
 export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shared = false): Promise<number> {
   try {
     await app.listen({ host: HOST, port: PORT, ...(shared ? { reusePort: true } : {}) });
@@ -20,10 +16,7 @@ export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shar
   return typeof address === 'object' && address ? address.port : PORT;
 }
 
-/**
- * Whether the kernel distributes connections among several listeners on one port (SO_REUSEPORT). On other systems node:cluster
- * distributes them, which leaves a connection open without an answer if its process ends.
- */
+/** Whether the kernel distributes connections (SO_REUSEPORT). node:cluster would lose those of a process that ends. */
 export const canSharePort = process.platform === 'linux';
 
 export interface Listener {

@@ -49,10 +49,7 @@ export async function openParts(
   return { parts: await Promise.all(opened), db: store.db };
 }
 
-/**
- * Listens on OPS_PORT. If `up` started this process, `up` listens instead and requests the metrics by IPC.
- * @param open opens the parts of features if this process listens
- */
+/** Listens on OPS_PORT. If `up` started this process, `up` listens instead and requests the metrics by IPC. */
 export async function offerOps(
   running: OpsProcess,
   { metrics, exported }: OfferedMetrics,

@@ -20,11 +20,7 @@ const METRICS_WITHIN_MS = 1000;
 /** How long readiness waits for the other processes after the first one serves (ms). */
 const ALL_READY_WITHIN_MS = 10_000;
 
-/**
- * Serves with several processes on one port until `stop`. A process that ends is replaced after a pause, which grows with each
- * end. The others start once the first one serves.
- * @throws CommandFailure if the first one cannot serve
- */
+/** Serves until `stop`, and replaces processes that end. @throws CommandFailure if the first one cannot serve */
 export async function serveByProcesses(
   config: Configured,
   env: Environment,

@@ -21,10 +21,7 @@ import { canSharePort, listen } from './listen.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { serveByProcesses } from './serve-processes.ts';
 
-/**
- * Serves the API until a signal stops it. PROCESSES or the option sets the number of processes.
- * @throws BadSetting; CommandFailure if it cannot listen on the port
- */
+/** @throws BadSetting; CommandFailure if it cannot listen on the port */
 export async function serve(env: Environment, options: { processes?: string } = {}): Promise<void> {
   const stop = stopSignal();
   const given = { ...env, PROCESSES: options.processes ?? env.PROCESSES };

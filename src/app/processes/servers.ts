@@ -15,7 +15,7 @@ export interface Servers {
 
 interface Starting {
   readonly supervisor: Supervisor;
-  readonly say: (line: string) => void;
+  readonly notify: (line: string) => void;
 }
 
 /** Starts the servers that the settings do not name. The supervisor restarts them on the same port. */
@@ -31,7 +31,7 @@ export async function startServers(
   return { databaseUrl, queueRedisUrl: queue ?? own, cacheRedisUrl: cache ?? own };
 }
 
-async function ownPostgres(folder: string, { supervisor, say }: Starting): Promise<string> {
+async function ownPostgres(folder: string, { supervisor, notify }: Starting): Promise<string> {
   const dataDir = join(folder, 'postgres');
   let url = '';
   let same: { readonly port?: number } = {};
@@ -42,12 +42,12 @@ async function ownPostgres(folder: string, { supervisor, say }: Starting): Promi
     return server;
   };
   await supervisor.start('PostgreSQL', () => serverLife(start), 1);
-  say(`PostgreSQL on port ${same.port}, data in ${dataDir}`);
+  notify(`PostgreSQL on port ${same.port}, data in ${dataDir}`);
   return url;
 }
 
-async function ownRedis({ supervisor, say }: Starting): Promise<string> {
-  const binary = await acquireRedisServer({ say });
+async function ownRedis({ supervisor, notify }: Starting): Promise<string> {
+  const binary = await acquireRedisServer({ notify });
   let url = '';
   let same: { readonly port?: number; readonly password?: string } = {};
   const start = async () => {
@@ -58,6 +58,6 @@ async function ownRedis({ supervisor, say }: Starting): Promise<string> {
     return server;
   };
   await supervisor.start('Redis', () => serverLife(start), 1);
-  say(`Redis (${binary.name} ${binary.version}) on port ${same.port}`);
+  notify(`Redis (${binary.name} ${binary.version}) on port ${same.port}`);
   return url;
 }

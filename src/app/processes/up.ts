@@ -49,10 +49,7 @@ const PUBLISHED_WITHIN_MS = 10_000;
 const FIRST_START = 'made by `fleetbook up`';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
-/**
- * Runs everything on this machine until Ctrl-C: PostgreSQL and Redis unless the settings name them, migrations, the sample
- * unless a source is configured, and workers and the API as processes, which it restarts.
- */
+/** Runs everything on this machine until Ctrl-C, with own servers and the sample unless settings name others. */
 export async function up(env: Environment, options: { live?: boolean }): Promise<void> {
   const stop = stopSignal();
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
@@ -89,7 +86,7 @@ async function start(
   logger: Logger,
 ): Promise<void> {
   const supervisor = closing.use(new Supervisor({ log: logger }));
-  const servers = await startServers(config, home.folder, { supervisor, say: print });
+  const servers = await startServers(config, home.folder, { supervisor, notify: print });
   await migrate(servers.databaseUrl, { notify: print });
   const store = closing.use(openStore({ url: servers.databaseUrl, role: 'worker', connections: 2 }));
   await claimContent(store.db, content);
@@ -192,19 +189,19 @@ async function organizationAndToken(
     throw new CommandFailure(
       `the organization ${wanted.slug} could not be created; create one: fleetbook org create`,
     );
-  const kept = home.readToken('api');
-  if (kept && (await tokenWorks(store.db, kept, organization.id))) return { organization, token: kept };
+  const stored = home.readToken('api');
+  if (stored && (await tokenWorks(store.db, stored, organization.id))) return { organization, token: stored };
   const { token } = await changes.createToken(organization, { name: 'fleetbook up', scopes: SCOPES });
   home.writeToken('api', token);
   return { organization, token };
 }
 
 async function signInOfFeatures(db: Database, by: Decider, home: Home): Promise<string[]> {
-  const kept = {
+  const storedToken = {
     read: () => home.readToken('operator'),
     write: (token: string) => home.writeToken('operator', token),
   };
-  return Promise.all(FEATURES.flatMap(({ up }) => up?.({ db, by, kept }) ?? []));
+  return Promise.all(FEATURES.flatMap(({ up }) => up?.({ db, by, storedToken }) ?? []));
 }
 
 /** Waits for the first run of every source, and prints its result. A failed run also counts. */

@@ -42,10 +42,7 @@ export async function work(env: Environment): Promise<void> {
   logger.info({ why: await stop }, 'worker stops');
 }
 
-/**
- * Registers every configured source, so that its age counts from now on even if it never succeeds. Warns of stored sources
- * without a configuration: their data is served and no longer updated.
- */
+/** Registers sources, so that their age counts even if they never succeed. Warns of stored, unconfigured ones. */
 async function registerSources({ db, sql }: Store, { sources }: Config, logger: Logger): Promise<void> {
   for (const { id, kind, adapter } of sources) await registerSource(db, { id, kind, adapter: adapter.id });
   const configured = new Set(sources.map(({ id }) => id));

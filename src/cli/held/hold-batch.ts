@@ -17,10 +17,7 @@ export async function pendingBatch(sql: Sql, source: string): Promise<BatchRecor
   );
 }
 
-/**
- * Finds the batch that an operator has seen and named.
- * @throws UsageFailure if none is named; CommandFailure if it does not wait for a decision
- */
+/** @throws UsageFailure if none is named; CommandFailure if it does not wait for a decision */
 export async function namedBatch(
   sql: Sql,
   source: string,

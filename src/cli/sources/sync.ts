@@ -121,10 +121,7 @@ const WIDTH = 30;
 const SHORTEST = 8;
 const COLUMNS = 80;
 
-/**
- * Draws a bar on a terminal, in one line: full when it has as many rows as the last run. Elsewhere it prints a line every ten
- * thousand rows.
- */
+/** Draws a bar on a terminal, full at the last run's number of rows. Elsewhere prints a line every 10,000 rows. */
 export function progressBar(
   label: string,
   expected: number | undefined,

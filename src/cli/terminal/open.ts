@@ -6,10 +6,7 @@ import type { LineageObserver } from '../../snapshot/publish/new-lineage.ts';
 import { type DeciderOptions, decider } from './options.ts';
 import { printAside } from './output.ts';
 
-/**
- * Opens PostgreSQL and the cache for a change.
- * @param onNewLineage is called if the database turns out to be a restored one
- */
+/** @param onNewLineage is called if the database turns out to be a restored one */
 export async function openWriter(
   env: Environment,
   options: DeciderOptions,

@@ -1,7 +1,4 @@
-/**
- * Runs the sample's upstreams in a process. `SAMPLE_PORT` sets the port; by default a free one. The process reports its URLs
- * to its parent, or prints them as one line of JSON.
- */
+/** Runs the sample's upstreams on SAMPLE_PORT. Reports the URLs to the parent, or prints them as JSON. */
 import { answerParent, onParentExit, reportReady } from '../../processes/ipc.ts';
 import { startSampleUpstream } from './upstream.ts';
 

@@ -13,22 +13,9 @@ import type { ValidatorItem } from '../../sources/source.ts';
 import { type CatalogueItem, SourceError } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
-import type { Progress, Staged } from '../pipeline.ts';
+import type { Progress } from '../pipeline.ts';
 
-/** The items of a catalogue that are not staged. `seen` counts offers, rejected rows and unread regions. */
-export interface StagedCatalogue extends Staged {
-  readonly regions: ReadonlyMap<string, string>;
-  /** The unread regions, then at most `REJECTED_KEPT` + 1 rows. */
-  readonly rejected: readonly RejectedKey[];
-  readonly waiting: number;
-  readonly offers: number;
-  readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
-  readonly offered: ReadonlySet<string>;
-  /** Regions that could not be read: code → reason. */
-  readonly unread: ReadonlyMap<string, string>;
-  /** Region code → the upstream's own time of the data, RFC 3339; the key `undefined` is the whole source. */
-  readonly asOf: ReadonlyMap<string | undefined, string>;
-}
+export type StagedCatalogue = ReturnType<CollectedItems['staged']>;
 
 const PROGRESS_EVERY = 500;
 
@@ -38,10 +25,7 @@ const MOST_REGIONS = 10_000;
 /** Characters of one chunk of COPY: a chunk for each row would double the cost of the row. */
 const CHUNK = 16_384;
 
-/**
- * Creates the staging table and copies every offer into it.
- * @throws SourceError if the adapter fails: an incomplete batch is never stored
- */
+/** @throws SourceError if the adapter fails: an incomplete batch is never stored */
 export async function stageCatalogue(
   db: ConnectionDatabase,
   items: AsyncIterable<CatalogueItem>,
@@ -77,75 +61,71 @@ export async function stageCatalogue(
   return collected.staged();
 }
 
+/** The items of a catalogue that are not staged. */
 class CollectedItems {
-  readonly #regions = new Map<string, string>();
-  readonly #rejected: RejectedKey[] = [];
-  readonly #totals: { of: string; advertised: number; fetched: number }[] = [];
-  readonly #validators: ValidatorItem[] = [];
-  readonly #offered = new Set<string>();
-  readonly #unread = new Map<string, string>();
-  readonly #asOf = new Map<string | undefined, string>();
+  readonly regions = new Map<string, string>();
+  /** At most `REJECTED_KEPT` + 1 rows. */
+  readonly rejected: RejectedKey[] = [];
+  /** Announced and received rows. */
+  readonly totals: { of: string; advertised: number; fetched: number }[] = [];
+  readonly validators: ValidatorItem[] = [];
+  /** Codes of regions with offers. */
+  readonly offered = new Set<string>();
+  /** Regions that could not be read: code → reason. */
+  readonly unread = new Map<string, string>();
+  /** Region code → the upstream's own time of the data, RFC 3339; the key `undefined` is the whole source. */
+  readonly asOf = new Map<string | undefined, string>();
   #lastOffered: string | undefined;
-  #offers = 0;
-  #waiting = 0;
+  offers = 0;
+  /** Rejected rows that wait for a setting. */
+  waiting = 0;
   /** Offers, rejected rows and unread regions. */
   seen = 0;
 
   add(item: CatalogueItem): void {
     switch (item.kind) {
       case 'region':
-        this.#regions.set(item.code, item.name);
+        this.regions.set(item.code, item.name);
         break;
       case 'rejected':
         this.seen += 1;
-        if (item.waits) this.#waiting += 1;
-        if (this.#rejected.length <= REJECTED_KEPT) this.#rejected.push(item);
+        if (item.waits) this.waiting += 1;
+        if (this.rejected.length <= REJECTED_KEPT) this.rejected.push(item);
         break;
       case 'unread': {
         this.seen += 1;
-        const before = this.#unread.get(item.regionCode);
-        this.#unread.set(item.regionCode, before === undefined ? item.reason : `${before}; ${item.reason}`);
+        const before = this.unread.get(item.regionCode);
+        this.unread.set(item.regionCode, before === undefined ? item.reason : `${before}; ${item.reason}`);
         break;
       }
       case 'as-of':
-        this.#asOf.set(item.regionCode, item.time);
+        this.asOf.set(item.regionCode, item.time);
         break;
       case 'total':
-        this.#totals.push(item);
+        this.totals.push(item);
         break;
       case 'validator':
       case 'unmodified':
-        this.#validators.push(item);
+        this.validators.push(item);
         break;
       case 'offer':
         this.seen += 1;
-        this.#offers += 1;
+        this.offers += 1;
         if (item.offer.regionCode === this.#lastOffered) break;
         this.#lastOffered = item.offer.regionCode;
-        this.#offered.add(this.#lastOffered);
+        this.offered.add(this.#lastOffered);
         break;
     }
-    const regions = Math.max(this.#regions.size, this.#offered.size, this.#unread.size, this.#asOf.size);
+    const regions = Math.max(this.regions.size, this.offered.size, this.unread.size, this.asOf.size);
     if (regions <= MOST_REGIONS) return;
     const problem = `the source has more than ${MOST_REGIONS} regions, the limit of one catalogue`;
     throw new SourceError('invalid', `${problem}; split it into several sources`);
   }
 
-  staged(): StagedCatalogue {
-    const unread = [...this.#unread].map(([code, reason]) => unreadRegion(code, reason));
-    return {
-      regions: this.#regions,
-      rejected: [...unread, ...this.#rejected],
-      waiting: this.#waiting,
-      seen: this.seen,
-      offers: this.#offers,
-      totals: this.#totals,
-      validators: this.#validators,
-      offered: this.#offered,
-      unread: this.#unread,
-      asOf: this.#asOf,
-      dataTime: this.#asOf.get(undefined),
-    };
+  /** Adds the unread regions to the rejected rows. */
+  staged() {
+    const unread = [...this.unread].map(([code, reason]) => unreadRegion(code, reason));
+    return { ...this, rejected: [...unread, ...this.rejected], dataTime: this.asOf.get(undefined) };
   }
 }
 
@@ -164,10 +144,7 @@ function factFields(facts: Partial<MachineFacts>): string {
   }).join('\t');
 }
 
-/**
- * Returns the exclusion reason of an offer. The comparison decides about a missing exchange rate, because it may keep the
- * stored price. An amount that rounds to zero is a zero price.
- */
+/** The comparison decides about a missing rate. An amount that rounds to zero is a zero price. */
 function exclusion(offer: Offer, price: string | undefined): string | undefined {
   const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0';
   const own = costs ? limitBroken(offer) : 'zero_price';

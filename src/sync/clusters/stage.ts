@@ -68,10 +68,7 @@ export async function stageClusters(
   return { seen, rejected, waiting, namesMachines, validators, dataTime };
 }
 
-/**
- * Returns the cluster with its disk prices per minute in the published currency. It lists every field, because the hash
- * depends on their order, and a held batch returns from Postgres in another order.
- */
+/** Lists every field: the hash depends on their order, and Postgres returns a held batch in another order. */
 function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
   const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
     cluster;
