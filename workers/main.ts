@@ -78,14 +78,13 @@ export async function startWorker(
       return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);
     });
 
-    const pulse = startPulse(() => worker.publisher.pulse());
-    closing.defer(() => pulse[Symbol.dispose]());
     const { publisher, cache, store } = worker;
+    closing.use(startPulse(() => publisher.pulse()));
     const rounds = startRounds({ publisher, cache, onLost: store.onLost, logger });
     closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     for (const { work } of FEATURES) await work?.({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
-      db: worker.store.db,
+      db: store.db,
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,

@@ -3,8 +3,10 @@ export class Disposer implements AsyncDisposable {
   readonly #steps: (() => Promise<unknown> | unknown)[] = [];
   #closed = false;
 
-  use<T extends AsyncDisposable>(resource: T): T {
-    this.defer(() => resource[Symbol.asyncDispose]());
+  use<T extends AsyncDisposable | Disposable>(resource: T): T {
+    this.defer(() =>
+      Symbol.asyncDispose in resource ? resource[Symbol.asyncDispose]() : resource[Symbol.dispose](),
+    );
     return resource;
   }
 

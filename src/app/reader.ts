@@ -112,11 +112,9 @@ export async function composeReader(
     tokenStaleLimitMs,
     copy,
   });
-  const watching = watchLineage(() => documents.checkPostgres());
-  closing.defer(() => watching[Symbol.dispose]());
+  const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
-  const misfit = watchReaderMisfit({ store, server: database, replica, logger });
-  closing.defer(() => misfit[Symbol.dispose]());
+  closing.use(watchReaderMisfit({ store, server: database, replica, logger }));
   const parts = features.parts.map((open) =>
     open({
       config,

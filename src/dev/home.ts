@@ -1,8 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isWellFormedToken, type TokenKind } from '../domain/token.ts';
 import { takeLockOr } from './lock.ts';
-import { runningNotice } from './running.ts';
+import { runningNotice, writeSecret } from './running.ts';
 
 /** Each mode has its own folder and database, so that sample and live data never mix. */
 export type Mode = 'sample' | 'live';
@@ -44,14 +44,6 @@ export function openHome(root: string, mode: Mode): Home {
     writeToken: (kind, token) => writeSecret(fileOf(kind), token),
     [Symbol.dispose]: () => lock[Symbol.dispose](),
   };
-}
-
-/** Writes a file that only its owner can read. The rename makes the write atomic. */
-function writeSecret(file: string, secret: string): void {
-  const draft = `${file}.new`;
-  rmSync(draft, { force: true });
-  writeFileSync(draft, `${secret}\n`, { mode: 0o600 });
-  renameSync(draft, file);
 }
 
 function makeFolder(root: string, folder: string): void {

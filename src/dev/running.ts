@@ -23,14 +23,16 @@ export function announceRunning(
 ): Disposable {
   const self = identify(process.pid);
   const path = join(folder, FILE);
-  const draft = `${path}.new`;
-  if (self) {
-    writeFileSync(draft, JSON.stringify({ process: self, environment, addresses } satisfies Running), {
-      mode: 0o600,
-    });
-    renameSync(draft, path);
-  }
+  if (self) writeSecret(path, JSON.stringify({ process: self, environment, addresses } satisfies Running));
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+}
+
+/** Writes a file that only its owner can read. The rename makes the write atomic. */
+export function writeSecret(file: string, secret: string): void {
+  const draft = `${file}.new`;
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${secret}\n`, { mode: 0o600 });
+  renameSync(draft, file);
 }
 
 /** Returns the settings of a running `up`, live before sample, or undefined. @param root the setting FLEETBOOK_HOME */

@@ -40,7 +40,7 @@ function lifeOf(child: ChildProcess): Life {
       resolve(exit);
     };
     child.once('exit', ended);
-    // Without a pid the start has failed.
+    // A child without a pid has failed to start.
     child.on('error', () => child.pid === undefined && ended(127, null));
   });
   const ready = new Promise<ReadyDetails | undefined>((resolve) => {

@@ -20,8 +20,7 @@ export function onPath(program: string, path?: string): string | undefined {
     try {
       accessSync(candidate, constants.X_OK);
       if (statSync(candidate).isFile()) return candidate;
-    } catch {
-    }
+    } catch {}
   }
   return undefined;
 }

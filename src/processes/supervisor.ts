@@ -31,7 +31,7 @@ export interface SupervisorOptions {
   readonly firstDelayMs?: number;
   /** 10,000 by default. A process that was ready for longer than this starts again with the first delay. */
   readonly longestDelayMs?: number;
-  /** True stops all at once, not one after the other. */
+  /** True stops all processes at the same time. */
   readonly stopTogether?: boolean;
   readonly onRestart?: (name: string) => void;
 }

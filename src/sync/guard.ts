@@ -6,7 +6,7 @@ export interface GuardLimits {
   /** New machines as a share of the known ones. The first run of a source has no limit. */
   readonly addedShare: number;
   readonly repricedShare: number;
-  /** Factor by which a published price may rise or fall. Few prices beyond it are quarantined; many hold the batch. */
+  /** Factor by which a published price may rise or fall. A few larger changes are quarantined; many hold the batch. */
   readonly priceRatio: number;
   /** Share of the known machines whose cpu or memory may change. A large share indicates a wrong unit. */
   readonly reshapedShare: number;

@@ -48,7 +48,7 @@ export type Progress = (seen: number) => void;
 export interface SyncOptions {
   readonly store: Store;
   readonly run: Run;
-  /** The key of stored validators, see db/sync/validators.ts. Without it no validator is stored. */
+  /** The key of stored validators, see db/sync/validators.ts. A run without it stores no validator. */
   readonly parseFingerprint?: string;
   /** True after an operator's approval: broken guards then do not hold the batch. */
   readonly approved?: boolean;

@@ -10,9 +10,7 @@ import {
   undoRejection,
 } from '../../db/held-batches.ts';
 import type { RunCounts } from '../../db/sync/run.ts';
-import type { ReportedCluster } from '../../domain/cluster.ts';
 import type { Decider } from '../../domain/operator.ts';
-import type { CatalogueItem, ClusterItem } from '../../sources/source.ts';
 import { type PreviewedCatalogue, previewCatalogue, syncCatalogue } from '../../sync/catalogue/catalogue.ts';
 import { type PreviewedClusters, previewClusters, syncClusters } from '../../sync/clusters/clusters.ts';
 import { currentPricing } from '../../sync/currency.ts';
@@ -81,23 +79,27 @@ export async function storeDecided(
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
-    const common = { store, run, pricing, limits, approved: true, decision, now };
     // Held items are complete: the run that wrote them has applied the defaults.
-    const items = storableItems(store, decision.batchId);
+    const batch = {
+      store,
+      run,
+      pricing,
+      limits,
+      approved: true,
+      decision,
+      now,
+      items: storableItems(store, decision),
+    };
     return source.kind === 'catalogue'
-      ? syncCatalogue({
-          ...common,
-          provider: await providerOf(store, source),
-          items: items as AsyncIterable<CatalogueItem>,
-        })
-      : syncClusters({ ...common, items: items as AsyncIterable<ClusterItem<ReportedCluster>> });
+      ? syncCatalogue({ ...batch, provider: await providerOf(store, source) })
+      : syncClusters(batch);
   });
 }
 
-/** Reads the items, except quarantine and freshness of before an approval, which another statement restores. */
-async function* storableItems(store: Store, batchId: number): AsyncGenerator<unknown> {
+/** Reads the items of the source's kind, except quarantine and freshness, which another statement restores. */
+async function* storableItems(store: Store, { batchId }: BatchDecision): AsyncGenerator<never> {
   for await (const item of heldItems(store.sql, batchId)) {
-    if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item;
+    if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item as never;
   }
 }
 
@@ -114,22 +116,11 @@ export async function previewHeld(
   batchId: number,
   limit: number | undefined,
 ): Promise<Preview> {
-  const items = heldItems(store.sql, batchId);
   const pricing = await currentPricing(store, settings, new Date());
   const options = { store, sourceId: source.id, limit };
-  const { limits } = source;
-  if (source.kind === 'catalogue') {
-    const provider = await providerOf(store, source);
-    return previewCatalogue(options, {
-      provider,
-      items: items as AsyncIterable<CatalogueItem>,
-      pricing,
-      limits,
-    });
-  }
-  return previewClusters(options, {
-    items: items as AsyncIterable<ClusterItem<ReportedCluster>>,
-    pricing,
-    limits,
-  });
+  const items = heldItems(store.sql, batchId) as AsyncIterable<never>;
+  const batch = { items, pricing, limits: source.limits };
+  return source.kind === 'catalogue'
+    ? previewCatalogue(options, { ...batch, provider: await providerOf(store, source) })
+    : previewClusters(options, batch);
 }

@@ -59,8 +59,7 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
   await using closing = new Disposer();
   const root = config.settings.FLEETBOOK_HOME;
-  const home = openHome(root, content);
-  closing.defer(() => home[Symbol.dispose]());
+  const home = closing.use(openHome(root, content));
   await checkPortsAreFree(config.settings, [API, OPS]).catch((error: unknown) => {
     // The `up` of the other mode, live or sample, may hold the port.
     const notice = runningNotice(root);
@@ -110,8 +109,8 @@ async function start(
     ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
   const running = readConfig(childEnv, FEATURE_CONFIG);
-  const announced = announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG));
-  closing.defer(() => announced[Symbol.dispose]());
+  const variables = variablesRead(childEnv, FEATURE_CONFIG);
+  closing.use(announceRunning(home.folder, variables));
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
   await processes.start('work', () => startChild(worker));
@@ -131,7 +130,7 @@ async function start(
   const opsUrl = await listenOps(ops, metrics, opened);
 
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
-  announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG), { api: url, operators: opsUrl });
+  announceRunning(home.folder, variables, { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
   const region = await exampleRegion(store.sql);
