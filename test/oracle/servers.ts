@@ -4,6 +4,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { setInterval } from 'node:timers/promises';
 import postgres from 'postgres';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
@@ -15,6 +16,8 @@ import type { Health } from './judge.ts';
 import { loadRelease, type OracleRelease } from './release.ts';
 
 const TEMPLATE = 'oracle_template';
+/** A new connection that needs more milliseconds shows a busy machine. An idle one needs about 20. */
+const BUSY_MS = 500;
 
 export type Broken = 'killed' | 'hung';
 
@@ -204,7 +207,11 @@ export class Servers implements AsyncDisposable {
     const proxy = closing.use(await faultProxy(server.url));
     const cache = withCluster ? await openCluster(closing) : closing.use(await startTestRedis());
     const queue = closing.use(await startTestRedis());
-    return new Servers({ releases, cache, queue, postgres: server, proxy }, closing.move());
+    const measuring = new AbortController();
+    closing.defer(() => measuring.abort());
+    const servers = new Servers({ releases, cache, queue, postgres: server, proxy }, closing.move());
+    void servers.#measureMachine(measuring.signal);
+    return servers;
   }
 
   /** Creates the database of one history, and heals and empties all servers. */
@@ -252,6 +259,19 @@ export class Servers implements AsyncDisposable {
   /** Notes that a server was broken until now. */
   noteTrouble(): void {
     this.#wellSince = performance.now();
+  }
+
+  /** Notes a busy machine as trouble: the deadlines of readers pass there without a fault. */
+  async #measureMachine(signal: AbortSignal): Promise<void> {
+    try {
+      for await (const _ of setInterval(250, undefined, { signal })) {
+        const began = performance.now();
+        await run(this.#postgres.url, 'select 1').catch(() => {});
+        if (performance.now() - began > BUSY_MS) this.noteTrouble();
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
   }
 
   get isDatabaseKilled(): boolean {
