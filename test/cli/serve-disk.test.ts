@@ -50,6 +50,7 @@ async function newToken(): Promise<{ token: string; id: number }> {
 
 interface Serving extends AsyncDisposable {
   readonly program: Program;
+  /** Repeats a request that a busy machine does not answer in time, unless all servers are down. */
   get(
     path: string,
     token: string,
@@ -89,7 +90,10 @@ async function serve(isDown: boolean, more: Record<string, string> = {}): Promis
     program,
     async get(path, token) {
       const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' };
-      const answer = await fetch(url + path, { headers });
+      const answer = await until(async () => {
+        const attempt = await fetch(url + path, { headers });
+        return (isDown || attempt.status !== 503) && attempt;
+      });
       const body = await answer.text();
       const shown = [
         'etag',

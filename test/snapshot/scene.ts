@@ -103,11 +103,10 @@ const CACHE_DEADLINE_MS = 1000;
 const POSTGRES_DEADLINE_MS = 20_000;
 
 function patient<Client extends ReturnType<typeof openRedis>>(client: Client): Client {
-  if (client instanceof Redis)
-    Object.assign(client.options, {
-      commandTimeout: CACHE_DEADLINE_MS,
-      socketTimeout: 2 * CACHE_DEADLINE_MS,
-    });
+  Object.assign(client instanceof Redis ? client.options : (client.options.redisOptions ?? {}), {
+    commandTimeout: CACHE_DEADLINE_MS,
+    socketTimeout: 2 * CACHE_DEADLINE_MS,
+  });
   return client;
 }
 

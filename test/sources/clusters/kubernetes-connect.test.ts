@@ -20,7 +20,7 @@ async function readFrom(address: Partial<ServerAddress> & { readonly url: string
   const whole = { token: undefined, context: undefined, caFile: undefined, ...address };
   const server = new ApiServer(() => connectionTo(whole));
   const request = { path: PATH, query: {}, right: 'list', signal: new AbortController().signal };
-  const { data } = await server.json(request, z.object({ items: z.array(z.unknown()) }), 5_000);
+  const { data } = await server.json(request, z.object({ items: z.array(z.unknown()) }), 60_000);
   return data;
 }
 
@@ -118,10 +118,10 @@ describe('the API server', () => {
       return { base: new URL(kube.url), options: {} };
     });
     const request = { path: PATH, query: {}, right: 'list', signal: new AbortController().signal };
-    for (let page = 0; page < 3; page++) await server.json(request, z.unknown(), 5_000);
+    for (let page = 0; page < 3; page++) await server.json(request, z.unknown(), 60_000);
     expect([read, kube.count('list')]).toEqual([1, 3]);
     kube.misbehave({ verb: 'list', status: 401 });
-    await server.json(request, z.unknown(), 5_000);
+    await server.json(request, z.unknown(), 60_000);
     expect([read, kube.count('list')]).toEqual([2, 5]);
   });
 
