@@ -46,7 +46,7 @@ export async function watchEffects(
 }
 
 async function count(sql: Sql, redis: Redis, tables: readonly string[]): Promise<Effects> {
-  await everybodyLeft(sql);
+  await allDisconnected(sql);
   const [written] = await sql<{ rows: string }[]>`
     select sum(n_tup_ins + n_tup_upd + n_tup_del) as rows from pg_stat_user_tables
     where relname = any(${[...tables]}::text[])`;
@@ -62,7 +62,7 @@ async function count(sql: Sql, redis: Redis, tables: readonly string[]): Promise
 }
 
 /** A connection reports its counts when it ends, a moment after its process. */
-async function everybodyLeft(sql: Sql): Promise<void> {
+async function allDisconnected(sql: Sql): Promise<void> {
   for (;;) {
     const others = await sql`
       select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;

@@ -21,7 +21,7 @@ import {
   listPointer,
 } from './catalogue-case.ts';
 import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';
-import { changed, everyObject, fieldsBeside, reversed, without, withoutFirst } from './json-changes.ts';
+import { changed, everyObject, fieldsOutsideRows, reversed, without, withoutFirst } from './json-changes.ts';
 
 interface Catalogue {
   readonly regions: Readonly<Record<string, string>>;
@@ -337,7 +337,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     'does not end the list at %s if a field next to the rows is missing',
     async ([, page]) => {
       const before = await read(adapter, own);
-      for (const pointer of fieldsBeside(page.json, listPointer(page))) {
+      for (const pointer of fieldsOutsideRows(page.json, listPointer(page))) {
         const reading = read(adapter, own, instead(page, { json: without(page.json, pointer) }));
         const after = await reading.catch((error: unknown) => {
           if (!(error instanceof SourceError) || error.kind !== 'invalid') throw error;

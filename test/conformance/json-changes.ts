@@ -20,11 +20,11 @@ export function without(document: Json, pointer: string): Json {
 }
 
 /** Returns JSON pointers to the fields of a page outside of the rows, and to the fields of these. */
-export function fieldsBeside(document: Json, list: string, at = ''): string[] {
+export function fieldsOutsideRows(document: Json, list: string, at = ''): string[] {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return [];
   return Object.entries(document).flatMap(([key, value]) => {
     const pointer = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    return pointer === list ? [] : [pointer, ...fieldsBeside(value, list, pointer)];
+    return pointer === list ? [] : [pointer, ...fieldsOutsideRows(value, list, pointer)];
   });
 }
 

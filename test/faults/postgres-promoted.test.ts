@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
-import { noteWhatIsHeld } from './support/earlier-state.ts';
+import { recordHeld } from './support/earlier-state.ts';
 import { lostFor, troubles, underLoad } from './support/row.ts';
 
 it('readers serve no lost data after the promotion of a standby that was behind', async () => {
@@ -21,7 +21,7 @@ it('readers serve no lost data after the promotion of a standby that was behind'
       await database.refuse();
       await postgres.kill();
       await both().promote();
-      await noteWhatIsHeld(both().replica.url, load);
+      await recordHeld(both().replica.url, load);
       database.lead(both().replica.url);
       await database.heal();
     },

@@ -97,7 +97,7 @@ function beyondGuards(
 }
 
 /** A database that has read the good payloads once. */
-async function startAnew(source: FuzzSource): Promise<void> {
+async function restart(source: FuzzSource): Promise<void> {
   await scene.reset();
   expect(await run(source)).toBe('changed');
 }
@@ -110,7 +110,7 @@ describe.for(sources)('$id', (source) => {
   it('publishes nothing that a guard should stop, and recovers by itself', {
     timeout: rounds.timeout,
   }, async () => {
-    await startAnew(source);
+    await restart(source);
     const good = await published();
     const unusable = (await Array.fromAsync(source.read())).filter(
       ({ kind }) => kind === 'rejected' || kind === 'unread',
@@ -146,7 +146,7 @@ describe.for(sources)('$id', (source) => {
         // An unusable row may excuse a machine of an earlier run, which is not retired then.
         if (now.size <= good.size + DEFAULT_GUARD_LIMITS.smallCount)
           expect(unusable, context).toBeGreaterThan(0);
-        await startAnew(source);
+        await restart(source);
       }),
       rounds,
     );

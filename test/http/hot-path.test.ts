@@ -64,7 +64,7 @@ async function requestAll(port: number, { inARow, alone }: Cases): Promise<WireA
 }
 
 /** Replaces generated request ids, which always differ. */
-const withoutMadeId = ({ head, body }: WireAnswer): WireAnswer => {
+const withoutGeneratedId = ({ head, body }: WireAnswer): WireAnswer => {
   const made = /[\w-]{16}\.\d+/g;
   return { head: head.map((line) => line.replace(made, 'made')), body: body.replace(made, 'made') };
 };
@@ -90,8 +90,8 @@ describe('the hot path', () => {
       const [first, second, plain] = [cold[i], warm[i], ordinary[i]];
       if (!first || !second || !plain) throw new Error('unreachable: every request has its answer');
       const id = JSON.stringify(request);
-      expect(withoutMadeId(second), id).toEqual(withoutMadeId(plain));
-      expect(withoutTier(withoutMadeId(first)), id).toEqual(withoutTier(withoutMadeId(plain)));
+      expect(withoutGeneratedId(second), id).toEqual(withoutGeneratedId(plain));
+      expect(withoutTier(withoutGeneratedId(first)), id).toEqual(withoutTier(withoutGeneratedId(plain)));
       statuses.add(statusOf(plain));
       if (request.target.includes('/v1/'))
         expect(header(second, 'fleetbook-currency'), id).toBe(

@@ -35,7 +35,7 @@ const eachShows = (all: readonly TestReader[], version: number, name = region())
   );
 
 /** Writes the document and its number without a message, as after a lost message. */
-async function publishUnheard(name: DocumentName): Promise<void> {
+async function publishWithoutMessage(name: DocumentName): Promise<void> {
   const content = await loadContent(scene.sql, name);
   if (!content) throw new Error('unreachable: the sample has it');
   await scene.cache.set(scene.keys.document(name), await encodeDocument(content));
@@ -70,7 +70,7 @@ describe('a change in Postgres', () => {
     const all = await readers({ pollMs: 30 });
     const epochs = all.map((reader) => reader.link.epoch);
     const version = await reprice(scene.sql, scene.sample.small, '0.25');
-    await publishUnheard(region());
+    await publishWithoutMessage(region());
     await eachShows(all, version);
     expect(all.every((reader, i) => reader.link.linked && reader.link.epoch > (epochs[i] ?? 0))).toBe(true);
   });
@@ -146,7 +146,7 @@ describe('under random faults', () => {
         () => scene.cache.del(scene.keys.document(region())),
         () => scene.cache.flushall(),
         () => scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
-        () => publishUnheard(region()),
+        () => publishWithoutMessage(region()),
         healAll,
         healAll,
       ];

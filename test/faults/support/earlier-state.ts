@@ -21,12 +21,12 @@ export async function putBack({ postgres: server, database }: Stack, load: Load)
   await rm(server.dataDir, { recursive: true });
   await cp(copyOf(server.dataDir), server.dataDir, { recursive: true });
   await server.restart();
-  await noteWhatIsHeld(server.url, load);
+  await recordHeld(server.url, load);
   await database.heal();
 }
 
 /** Reads the state of a server that went back into the ledger: all other writes are lost. */
-export async function noteWhatIsHeld(url: string, { ledger }: Load): Promise<void> {
+export async function recordHeld(url: string, { ledger }: Load): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
     for (const [subject, number] of await heldBy(sql)) ledger.wentBack(subject, number);

@@ -19,12 +19,12 @@ describe('versions', () => {
     await until(async () => (await reader.documents.get(name)).document?.version === version);
     await everythingDown();
     // The new version may not be written yet. The old one is removed in any case.
-    await until(async () => (await givenOnDisk()) !== old);
-    expect([version, undefined]).toContain(await givenOnDisk());
+    await until(async () => (await servedFromDisk()) !== old);
+    expect([version, undefined]).toContain(await servedFromDisk());
     await reader.copy?.flush();
-    expect(await givenOnDisk()).toBe(version);
+    expect(await servedFromDisk()).toBe(version);
 
-    async function givenOnDisk(): Promise<number | undefined> {
+    async function servedFromDisk(): Promise<number | undefined> {
       const restarted = open();
       const given = await Promise.resolve(restarted.documents.get(name)).catch(() => undefined);
       return given?.document?.version;

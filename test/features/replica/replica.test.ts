@@ -78,7 +78,7 @@ const version = async (reader: TestReader) => {
 const LATER = '2026-07-08T09:10:11.121Z';
 const price = () => `0.00${Math.floor(Math.random() * 90_000) + 10_000}`;
 /** Makes and publishes a change that the replica lacks. Returns the region's version. */
-async function changeUnheardByReplica(): Promise<number> {
+async function changeMissingOnReplica(): Promise<number> {
   servers.stream.hang();
   const changed = await reprice(scene.sql, sample.small, price());
   await scene.publisher.publishDirty();
@@ -123,7 +123,7 @@ describe('a replica that is behind', () => {
   it('gives no version older than a published one', async () => {
     const reader = await linked();
     const old = await version(reader);
-    const changed = await changeUnheardByReplica();
+    const changed = await changeMissingOnReplica();
     await until(() => reader.documents.getFresh(region()) === undefined);
     await evict();
     expect(await version(reader)).toEqual({ version: changed, tier: 'postgres' });
@@ -134,7 +134,7 @@ describe('a replica that is behind', () => {
 
   it('gives no version older than one that this reader gave and evicted', async () => {
     const reader = await linked({ memoryLimit: 1 });
-    const changed = await changeUnheardByReplica();
+    const changed = await changeMissingOnReplica();
     expect((await version(reader)).version).toBe(changed);
     await evict();
     expect(await version(reader)).toEqual({ version: changed, tier: 'postgres' });
@@ -143,7 +143,7 @@ describe('a replica that is behind', () => {
 
   it('gives no old answer while the primary is unreachable: reads are unavailable', async () => {
     const reader = await linked({ memoryLimit: 1, postgresDeadlineMs: 300 });
-    const changed = await changeUnheardByReplica();
+    const changed = await changeMissingOnReplica();
     expect((await version(reader)).version).toBe(changed);
     await evict();
     await toPrimary.refuse();
@@ -182,7 +182,7 @@ describe('a replica that is behind', () => {
     const reader = await linked({ redisUrl: way.url, postgresDeadlineMs: 60_000 });
     await version(reader);
     await way.refuse();
-    const changed = await changeUnheardByReplica();
+    const changed = await changeMissingOnReplica();
     await evict();
     await way.heal();
     await until(() => reader.link.linked);

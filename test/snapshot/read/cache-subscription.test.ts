@@ -32,7 +32,7 @@ async function change(price = '0.5'): Promise<number> {
 }
 
 /** The fence's write without its message. */
-async function changeUnheard(): Promise<number> {
+async function changeWithoutMessage(): Promise<number> {
   const version = await reprice(scene.sql, scene.sample.small, '0.7');
   const content = (await loadContent(scene.sql, region())) ?? expect.unreachable('no content');
   await scene.cache.set(scene.keys.document(region()), await encodeDocument(content));
@@ -81,7 +81,7 @@ describe('lost messages', () => {
     const reader = await scene.linkedReader();
     await reader.documents.get(region());
     const { epoch } = reader.link;
-    const version = await changeUnheard();
+    const version = await changeWithoutMessage();
     expect(await seenAfter(reader, version)).toBeLessThan(5000);
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch + 1]);
   });
@@ -91,7 +91,7 @@ describe('lost messages', () => {
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     await reader.documents.get(region());
     const { epoch } = reader.link;
-    const version = await changeUnheard();
+    const version = await changeWithoutMessage();
     await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
     await scene.publisher.publishDirty();
     expect(await seenAfter(reader, version)).toBeLessThan(900);
