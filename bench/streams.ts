@@ -40,7 +40,6 @@ const publisher = opened.use(await openPublisher(database.url, servers.redisUrl)
 // Syncs would have raised the versions.
 await database.sql`update regions set version = version + 1`;
 await publisher.publish();
-// Old changes must not be sent.
 await database.sql`update feed_changes set at = now() - interval '1 hour'`;
 const serve = async (name: string) =>
   opened.use(

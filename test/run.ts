@@ -38,9 +38,7 @@ interface Messages {
 }
 
 interface Outcome extends Messages {
-  /** The failure, if any. */
   readonly problem?: string;
-  /** The selected test files. */
   readonly files?: number;
   /** The regular expression that selected tests. */
   readonly names?: string;

@@ -1,6 +1,5 @@
 /** Addresses that the console requests, each with its bar. Add those of a new page here. */
 
-/** The parts of addresses. */
 export interface Facts {
   /** A held batch, a machine with a price history, a source with rejected rows. */
   readonly batch: number;

@@ -13,7 +13,6 @@ export interface ConsoleSize {
 
 const CONTROL_PLANES = 10;
 const CLUSTERS_EACH = 5;
-/** Provider ids begin here. */
 export const FIRST_PROVIDER = 2001;
 const LARGE_PROVIDERS = 8;
 

@@ -1,4 +1,3 @@
-/** Compares measured values with their goals. */
 import { type Bar, median } from '../support/bar.ts';
 import type { Coherence } from './coherence.ts';
 import type { Hot, HotTarget } from './hot.ts';

@@ -19,7 +19,6 @@ export async function startFleetbook(options: {
   readonly env: Readonly<Record<string, string>>;
   readonly logFile: string;
   readonly core?: 'server' | 'any';
-  /** The value of `--processes`. */
   readonly processes?: number;
 }): Promise<Fleetbook> {
   if (!existsSync(CLI)) throw new Error('dist is not there; run: npm run build');

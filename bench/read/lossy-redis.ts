@@ -6,7 +6,6 @@ export interface LossyRedis extends AsyncDisposable {
   readonly url: string;
   /** While true, subscribers receive no published message; their connections stay open. */
   losesMessages: boolean;
-  /** Chunks that were lost. */
   readonly lost: number;
 }
 

@@ -7,7 +7,6 @@ export interface PaceTask {
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Requests a second. */
   readonly rate: number;
   readonly seconds: number;
 }

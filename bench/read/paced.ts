@@ -5,7 +5,6 @@ import { median } from '../support/bar.ts';
 import { type PacedRun, runPace } from './pace-run.ts';
 
 export interface Paced {
-  /** Requests a second. */
   readonly rate: number;
   /** One of each a round. */
   readonly fleetbook: readonly PacedRun[];

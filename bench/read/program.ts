@@ -8,7 +8,6 @@ import { onPath } from '../../src/processes/on-path.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Cores that this process may use. */
 export const CORES = availableParallelism();
 
 const taskset = onPath('taskset');

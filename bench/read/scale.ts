@@ -17,7 +17,6 @@ export interface Scale {
   /** Seconds of filling the tables and of publishing everything. */
   readonly filling: number;
   readonly publishing: number;
-  /** Bytes that Redis stores. */
   readonly redisBytes: number;
   /** Number of read lists, of regions and of organizations, and of single machines and clusters. */
   readonly requests: number;

@@ -14,7 +14,6 @@ export interface Load {
   readonly connections?: number;
   /** With more than one, threads share cores. Default: 1. */
   readonly threads?: number;
-  /** A Lua file that makes the requests. */
   readonly script?: string;
 }
 

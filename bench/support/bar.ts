@@ -1,4 +1,3 @@
-/** A measured value and its goal. */
 export interface Bar {
   readonly what: string;
   /** Absent if it could not be measured; `note` states the reason. */

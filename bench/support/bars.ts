@@ -1,4 +1,3 @@
-/** Measured values and their goals. */
 import { type Bar, median } from './bar.ts';
 import { CHANGED_REGIONS } from './catalogue.ts';
 import type { AfterFlush } from './flush.ts';

@@ -10,7 +10,6 @@ export const REGIONS = 200;
  */
 const CHANGED_REGION = 10;
 const CHANGED_MACHINE = 10;
-/** Regions that a changed catalogue touches. */
 export const CHANGED_REGIONS = REGIONS / CHANGED_REGION;
 
 export interface CatalogueShape {

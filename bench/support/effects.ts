@@ -10,7 +10,6 @@ export interface Effects {
   readonly rowsWritten: number;
   /** Sum of the versions of all documents except tokens. */
   readonly versions: number;
-  /** Documents that were written to the cache. */
   readonly documents: number;
 }
 

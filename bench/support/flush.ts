@@ -8,7 +8,6 @@ import type { Measured } from './worker.ts';
 export interface AfterFlush {
   readonly measured: Measured;
   readonly reading: Reading;
-  /** Bytes that the cache stores for it. */
   readonly redisBytes: number;
 }
 

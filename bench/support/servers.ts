@@ -18,7 +18,6 @@ export interface Servers extends AsyncDisposable {
 
 export interface Database extends AsyncDisposable {
   readonly url: string;
-  /** As the owner. */
   readonly sql: Sql;
 }
 

@@ -11,7 +11,6 @@ export const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
 export interface HeldScene extends Scene {
   readonly config: Config;
   configured(id: string): SourceConfig;
-  /** The only pending batch. */
   onlyPending(): Promise<BatchRecord>;
   approve(id: string, batch: number): Promise<SyncResult>;
 }

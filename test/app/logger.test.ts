@@ -82,7 +82,6 @@ describe('a log entry on a terminal', () => {
   });
 });
 
-/** Runs a command on a new terminal. */
 const TERMINAL = onPath('script');
 const LOG = new URL('../../src/app/logger.ts', import.meta.url).pathname;
 const WARNS = `import { openLogger } from "${LOG}"; openLogger({ LOG_LEVEL: "warn" }, "work").warn({ use: "reader" }, "Redis is away");`;

@@ -18,7 +18,6 @@ const silent = pino({ level: 'silent' });
 const TIERS = ['cache', 'queue', 'database'] as const;
 type TierName = (typeof TIERS)[number];
 
-/** Returns each order of some of these. */
 function orders(left: readonly TierName[]): TierName[][] {
   return [
     [],

@@ -38,7 +38,6 @@ async function scene() {
   return {
     upstream,
     sql: worker.store.sql,
-    /** Runs the feed under these rules. */
     run: (rules: z.input<typeof ClusterRules>) => {
       const ruled: SourceConfig = { ...source, rules: ClusterRules.parse(rules) };
       return worker.runSource(ruled);

@@ -1,4 +1,3 @@
-/** Commands that show the changes of runs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { registerSource } from '../../src/db/sync/run.ts';

@@ -1,4 +1,3 @@
-/** Findings of `doctor` about real databases with problems. */
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

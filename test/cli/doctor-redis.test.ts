@@ -1,4 +1,3 @@
-/** Findings of `doctor` about real Redis servers with problems. */
 import { mkdtempDisposable, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

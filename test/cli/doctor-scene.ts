@@ -40,7 +40,6 @@ export async function diagnose(more: Record<string, string> = {}, now?: () => Da
   return findings;
 }
 
-/** Returns the findings about one object. */
 export async function found(
   check: string,
   more: Record<string, string> = {},

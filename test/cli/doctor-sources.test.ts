@@ -1,4 +1,3 @@
-/** The findings of `doctor` about ports and sources. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';

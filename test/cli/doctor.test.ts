@@ -1,4 +1,3 @@
-/** `fleetbook doctor`: its checks and its output. */
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { examine, findingsText } from '../../src/cli/doctor.ts';

@@ -44,9 +44,7 @@ async function redisPid(port: number): Promise<number> {
     try {
       const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8');
       if (/(redis|valkey)-server/.test(command) && command.includes(`:${port}`)) return Number(entry);
-    } catch {
-      // The process has ended.
-    }
+    } catch {}
   }
   throw new Error(`no Redis on port ${port}`);
 }
@@ -273,11 +271,8 @@ describe('npm start', () => {
   });
 });
 
-/** Kills the remaining processes of a group. */
 function endGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
-  } catch {
-    // No process is left.
-  }
+  } catch {}
 }

@@ -113,7 +113,6 @@ afterAll(async () => {
   await opened.disposeAsync();
 });
 
-/** The output of a command. */
 async function printed(command: () => Promise<void>): Promise<string> {
   let text = '';
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {

@@ -14,7 +14,6 @@ const [machine = expect.unreachable()] = MACHINES;
 const added = { type: 'machine.added', machine } as const;
 const deleted = (slug: string) => ({ type: 'cluster.deleted', slug }) as const;
 
-/** Follows the feed until the scene ends. */
 async function scene(options: ChangesOptions = {}, streams: FakeExtensions['streams'] = 'live') {
   const stack = new AsyncDisposableStack();
   const fake = stack.use(await FakeExtensions.start());

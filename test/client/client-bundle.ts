@@ -4,9 +4,7 @@ import { build } from 'vite';
 import { inPackage } from '../../src/config/package.ts';
 
 export interface ClientBundle {
-  /** A module for browsers. */
   readonly module: string;
-  /** A script that declares `fleetbook`. */
   readonly script: string;
   /** Imports of the module; a correct bundle has none. */
   readonly imports: readonly string[];

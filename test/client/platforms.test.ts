@@ -38,7 +38,6 @@ async function served(corsOrigins: readonly string[] = []) {
   return { url, token, [Symbol.asyncDispose]: () => app.close() };
 }
 
-/** The page of an application. */
 const sendPage = (request: IncomingMessage, response: ServerResponse) => {
   const isModule = request.url === '/client.js';
   response.writeHead(200, { 'content-type': isModule ? 'text/javascript' : 'text/html' });

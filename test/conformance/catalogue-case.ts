@@ -47,7 +47,6 @@ export interface CatalogueCase {
   readonly uncounted?: readonly string[];
   /** Those of them whose last page omits the field of the next page, by the API's documentation. */
   readonly omitsNext?: readonly string[];
-  /** Region codes and names. */
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];
   /** Facts of the offers, by the machine's name, or by `name@region` if they differ; default: none. */
@@ -77,17 +76,14 @@ export function offersIn(currency: string, ramUnit: Offer['ramUnit'] = 'Binary')
   };
 }
 
-/** JSON pointer to the rows of a page. */
 export function listPointer({ list }: FixturePage): string {
   return list === '' ? '' : `/${list}`;
 }
 
-/** The adapter's endpoint of a page. */
 export function endpointOf(page: FixturePage): string {
   return page.endpoint ?? page.path;
 }
 
-/** Reads a file of `test/fixtures`. */
 export function fixture(path: string): Json {
   return JSON.parse(readFileSync(new URL(`../fixtures/${path}`, import.meta.url), 'utf8')) as Json;
 }

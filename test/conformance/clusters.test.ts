@@ -28,12 +28,10 @@ interface Circumstances {
   readonly otherwise?: (page: ClusterPage) => FakeAnswer | undefined;
   /** Each page must be requested exactly once. */
   readonly whole?: boolean;
-  /** The stored validator of each page. */
   readonly stored?: string;
   /** The expected header of each request for that validator. */
   readonly ifNoneMatch?: string | null;
   readonly deadlineMs?: number;
-  /** The signal of the run. */
   readonly signal?: AbortSignal;
   /** A page that gets another answer once. */
   readonly failsOnce?: { readonly page: ClusterPage; readonly answer: FakeAnswer };

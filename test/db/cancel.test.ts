@@ -1,4 +1,3 @@
-/** Runs that an operator cancels. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
 import { runRecord } from '../../src/db/runs/records.ts';

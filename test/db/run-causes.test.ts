@@ -1,4 +1,3 @@
-/** Why a run began, and who requested it. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
 import { sourceRuns } from '../../src/db/runs/records.ts';

@@ -10,7 +10,6 @@ const ROOT = join(import.meta.dirname, '../..');
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** Runs `npm test -- <args>`. */
 function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [join(ROOT, 'test/run.ts'), ...args], { cwd: ROOT }, (error, stdout) => {

@@ -36,7 +36,6 @@ interface Example {
   readonly text: string;
 }
 
-/** Returns the code blocks of these languages. */
 function blocks(...languages: readonly string[]): Example[] {
   return PAGES.flatMap((page) => {
     const content = readFileSync(inPackage(page), 'utf8');

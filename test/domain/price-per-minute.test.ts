@@ -25,7 +25,6 @@ Exact.RM = Exact.roundHalfEven;
 Exact.NE = -19;
 const MINUTES = { minute: 1, hour: 60, month: 43_800 };
 
-/** The price per minute, by big.js. */
 const byBig = ({ amount, per }: SourcePrice, rate = '1') =>
   new Exact(amount).times(rate).div(MINUTES[per]).toFixed();
 

@@ -19,7 +19,6 @@ const SLOTS = 16_384;
 let cluster: TestCluster;
 let scene: Scene;
 let sample: Sample;
-/** Regions with one machine each. */
 let regions: { readonly id: number; readonly machine: number }[];
 
 const start = async () => {

@@ -63,7 +63,6 @@ const ENGINES: Readonly<Record<string, () => Promise<Engine>>> = {
   },
 };
 
-/** By region. */
 type Versions = ReadonlyMap<number, number>;
 
 async function regionsOf({ sql }: Scene, provider: number): Promise<Versions> {

@@ -23,7 +23,6 @@ useServers();
 
 interface Engine extends AsyncDisposable {
   readonly url: string;
-  /** Kills the server of the queues with SIGKILL. */
   killQueues(): Promise<void>;
 }
 

@@ -13,7 +13,6 @@ const FILL_EVERY_MS = 50;
 /** Their addresses, in turn. */
 const ADDRESSES = ['127.0.0.2', '127.0.0.3'];
 
-/** Returns the status of an answer on a new connection; 0 for none. */
 function statusOf(url: string, { token }: Organization): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const headers = { authorization: `Bearer ${token}` };

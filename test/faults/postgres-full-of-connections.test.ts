@@ -18,7 +18,6 @@ it('memory and Redis answer while PostgreSQL has no free connection, and all rec
   expect(troubles(wrongOrNone(outcome.measured))).toEqual({});
 });
 
-/** Connects until the server rejects connections. */
 async function takeAll(url: string, taken: AsyncDisposableStack): Promise<void> {
   for (;;) {
     const sql = postgres(url, { max: 1, onnotice: () => {} });

@@ -18,7 +18,6 @@ import { type Fault, type Outcome, troubles, underLoad, wrongOrNone } from './su
  */
 const RECOVERED_WITHIN_S = { killed: 10, hangs: 15, parted: 20 };
 
-/** Runs the fault under load, on a new cluster. */
 async function onCluster(
   faultOf: (cluster: () => TestCluster) => Omit<Fault, 'stack'>,
   options?: TestClusterOptions,

@@ -9,7 +9,6 @@ import type { Stack } from './support/stack.ts';
 /** Milliseconds for open requests of a reader that gets no new ones, as behind a load balancer. */
 const DRAIN_MS = 2000;
 
-/** Replaces a reader by one of another release. */
 async function replace(stack: Stack, old: string, name: string, cli: string | undefined): Promise<void> {
   stack.readers.push(await stack.startReader(name, cli));
   const [gone] = stack.readers.splice(

@@ -21,7 +21,6 @@ function beginAndLeave(url: string, { token }: Organization): void {
   setTimeout(() => client.destroy(), Math.random() * 30);
 }
 
-/** Returns the status of a stream. */
 async function begins(url: string, { token }: Organization): Promise<number> {
   const leave = new AbortController();
   const response = await fetch(`${url}/v1/changes`, {

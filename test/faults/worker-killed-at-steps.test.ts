@@ -23,7 +23,6 @@ async function dieAt(step: string): Promise<void> {
   await stack.expireLocks();
 }
 
-/** Returns the successful runs of the slot. */
 const goodRuns = async () =>
   (await runsOf(stack)).filter(({ slot, outcome }) => slot !== null && /changed|held/.test(outcome));
 const openJobs = () => stack.queue.getJobCountByTypes('active', 'waiting', 'delayed', 'failed');

@@ -29,7 +29,6 @@ let text: string;
 beforeAll(async () => {
   const reads = { run: () => Promise.reject(new Error('there is no database')), atOnce: 1 };
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
-  // All operations.
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
     await testApi({ features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed)] }),

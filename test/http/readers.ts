@@ -106,7 +106,6 @@ export async function memoryCatalogue(): Promise<CatalogueReader> {
 
 const plain = ({ id, name, code }: (typeof REGIONS)[number]) => ({ id, name, code });
 
-/** Searches the catalogue. */
 export function memorySearch(): SearchReader {
   const facts = {
     architecture: 'arm64',
@@ -151,7 +150,6 @@ function answer(body: EncodedBody): Answer {
 
 const maybe = (body: EncodedBody | undefined): Answer | undefined => body && answer(body);
 
-/** Tokens by their permissions, and their verifier. */
 export interface MemoryTokens extends TokenReader {
   issue(options?: {
     organizationId?: number;

@@ -67,7 +67,6 @@ export interface Question {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Sends one request over a real socket; the body is decoded. */
 export function sendQuestion(
   agent: Agent,
   port: number,

@@ -33,7 +33,6 @@ import { addSample, type Sample } from './rows.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** A running clock that can be moved forward. */
 export class TestClock {
   #ahead = 0;
   readonly now = (): number => Date.now() + this.#ahead;

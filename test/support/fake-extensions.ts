@@ -134,7 +134,6 @@ export class FakeExtensions implements AsyncDisposable {
     this.#cut((response) => response.end());
   }
 
-  /** Open streams. */
   get listeners(): number {
     return this.#open.size;
   }

@@ -16,7 +16,6 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** A valid request. */
 interface Taken {
   readonly verb: 'list' | 'watch' | 'get';
   readonly path: string;
@@ -121,7 +120,6 @@ export class FakeKubernetes implements AsyncDisposable {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}`;
   }
 
-  /** Open connections. */
   get connections(): number {
     return this.#sockets.size;
   }
@@ -200,7 +198,6 @@ export class FakeKubernetes implements AsyncDisposable {
     this.#misdeeds.push(misdeed);
   }
 
-  /** Drops the unused faults. */
   forgive(): void {
     this.#misdeeds.length = 0;
   }

@@ -13,7 +13,6 @@ export type Upstream = 'hetzner' | 'linode' | 'clusters';
 export interface FaultyUpstream extends AsyncDisposable {
   readonly urls: Readonly<Record<Upstream, string>>;
   readonly behaviours: Record<Upstream, Behaviour>;
-  /** Calls so far. */
   readonly calls: Record<Upstream, number>;
 }
 

@@ -3,7 +3,6 @@ import { feedFollower } from '../../src/features/feed/append.ts';
 import type { RedisClient } from '../../src/redis/redis.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 
-/** A publisher that also writes the changes feed, as a worker's does. */
 export function feedPublisher(db: ClientDatabase, redis: RedisClient): Publisher {
   return new Publisher(db, redis, { followers: [feedFollower({ db, redis })] });
 }

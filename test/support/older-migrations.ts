@@ -10,7 +10,6 @@ interface Journal {
 
 export interface Migrations extends AsyncDisposable {
   readonly path: string;
-  /** Names, in order. */
   readonly tags: readonly string[];
 }
 

@@ -22,9 +22,7 @@ export interface ReplicaServer {
   kill(): Promise<void>;
   /** Stops the server and all backends (SIGSTOP): connections stay open without an answer. */
   pause(): Promise<void>;
-  /** Continues after `hang` (SIGCONT). */
   resume(): void;
-  /** Starts it again on the same port and waits for its recovery. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -22,7 +22,6 @@ export interface ProgramOptions {
   readonly cwd?: string;
 }
 
-/** Runs a script with this Node. */
 export async function startProgram(
   script: string,
   args: readonly string[],

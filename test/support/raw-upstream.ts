@@ -7,15 +7,12 @@ import { createServer, type Socket } from 'node:net';
 export interface RawUpstream extends AsyncDisposable {
   /** Without a trailing slash. */
   readonly url: string;
-  /** The answer of the next requests. */
   answer: Uint8Array | string;
   /** Whether the connection stays open after the answer. Default: false. */
   keepsOpen: boolean;
   /** Whether to reset the connection of the next request instead of an answer. */
   resetsNext: boolean;
-  /** Number of connections opened so far. */
   readonly connections: number;
-  /** The heads of all requests so far. */
   readonly heads: readonly string[];
 }
 

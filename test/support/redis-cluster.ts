@@ -29,13 +29,11 @@ export interface ClusterNode {
   readonly isMaster: boolean;
   /** Runs a command on only this node. */
   readonly client: Redis;
-  /** Kills the node (SIGKILL). */
   kill(): Promise<void>;
   /** Starts it again with its stored cluster state and without data. Another node may be master now. */
   restart(): Promise<void>;
   /** Stops it (SIGSTOP): connections stay open without an answer. */
   pause(): void;
-  /** Continues after `hang` (SIGCONT). */
   resume(): void;
 }
 
@@ -50,7 +48,6 @@ export interface TestCluster extends AsyncDisposable {
   moveSlot(slot: number, to: ClusterNode): Promise<void>;
   /** Separates these nodes from the others. Clients reach all of them. Needs `canBeParted`. */
   part(nodes: readonly ClusterNode[]): void;
-  /** Ends the effect of `part`. */
   heal(): Promise<void>;
   /** Waits until all nodes accept commands and all replicas are in step. */
   whole(): Promise<void>;

@@ -21,11 +21,9 @@ const STOP = [{ signal: 'SIGKILL', ms: 5000 }] as const;
 
 export interface SentinelServer {
   readonly port: number;
-  /** Kills it (SIGKILL). */
   kill(): Promise<void>;
   /** Stops it (SIGSTOP): connections stay open without an answer. */
   pause(): void;
-  /** Continues after `hang` (SIGCONT). */
   resume(): void;
 }
 
@@ -38,7 +36,6 @@ export interface TestSentinels extends AsyncDisposable {
   readonly urlOfLast: string;
   /** Separates the master and the last Sentinel from the others. Clients reach all of them. Needs `canBeParted`. */
   part(): Promise<void>;
-  /** Ends the effect of `part`. */
   heal(): Promise<void>;
   /** Waits until the Sentinels name another master than this one. */
   untilReplaced(former: SentinelServer): Promise<void>;

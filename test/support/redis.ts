@@ -14,7 +14,6 @@ export interface TestRedis extends AsyncDisposable {
   kill(): Promise<void>;
   /** Stops it (SIGSTOP): connections stay open without an answer. */
   pause(): void;
-  /** Continues after `hang` (SIGCONT). */
   resume(): void;
   /** Starts an empty server on the same port with the same password; stops a running one first. */
   restart(): Promise<void>;

@@ -6,7 +6,6 @@ export const REPORT_FILE = 'FLEETBOOK_TEST_REPORT';
 /** A message from the process that runs vitest to the one that started it. */
 export interface TestRunStarted {
   readonly files: number;
-  /** The regular expression of `-t`. */
   readonly names?: string;
 }
 

@@ -16,7 +16,6 @@ export interface ServerNetwork extends AsyncDisposable {
   way(server: number, port: number): Promise<number>;
   /** Passes no byte between these servers and the others; connections stay open. Clients reach all servers. */
   part(servers: readonly number[]): void;
-  /** Delivers delayed bytes. */
   heal(): Promise<void>;
 }
 

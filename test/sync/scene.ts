@@ -73,7 +73,6 @@ export interface Scene extends AsyncDisposable {
   everything(): Promise<Record<string, unknown>>;
   /** The last used ids, except those of runs. */
   sequences(): Promise<unknown>;
-  /** The time of the last sync. */
   now(): Date;
 }
 

@@ -7,7 +7,6 @@ import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** Returns a state by its number. */
 const state = (key: string): ClusterItem[] => [{ kind: 'rejected', key, reason: 'r' }];
 const numberOf = (items: readonly ClusterItem[]) =>
   items.map((item) => ('key' in item ? item.key : '')).join();

@@ -48,7 +48,6 @@ const reason = (offer: Offer) => offer.excluded ?? limitBroken(offer);
 const offersOf = (provider: string) => catalogues.get(provider)?.offers ?? [];
 const published = (provider: string) => offersOf(provider).filter((offer) => reason(offer) === undefined);
 
-/** Each exclusion reason of a type's machines. */
 function reasons(provider: string, type: string): Set<string | undefined> {
   const left = offersOf(provider).filter((offer) => offer.name === type && reason(offer) !== undefined);
   return new Set(left.map(reason));

@@ -52,13 +52,11 @@ export async function fillOldest(sql: Sql): Promise<{ readonly machines: number;
 const priceOf = (region: string, machine: string, sql: Sql) =>
   sql.unsafe(`(${region} * 100000 + ${machine})::numeric / 1000000000`);
 
-/** Published machines of a region. */
 export const PUBLISHED_OF_REGION = MACHINES_OF_REGION - MACHINES_OF_REGION / 50;
 
 /** Reads as a reader does, in its role. Returns the faults. */
 type OldestRead = (sql: Sql) => Promise<string | undefined>;
 
-/** Returns the number of a price. */
 const whole = (price: string | undefined) => Math.round(Number(price) * 1e9);
 const anyOf = (most: number) => 1 + Math.floor(Math.random() * most);
 

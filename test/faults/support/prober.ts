@@ -69,7 +69,6 @@ export class Prober implements AsyncDisposable {
     return figures(this.#requests);
   }
 
-  /** Counts wrong and missing answers by kind. */
   troubles(): Record<string, number> {
     const isSlow = ([what]: [string, number]) => what.includes(': slow, ');
     return Object.fromEntries(Object.entries(troubles(this.#requests)).filter((each) => !isSlow(each)));

@@ -1,4 +1,3 @@
-/** Other releases of this program. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtempDisposable, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,13 +6,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../../..');
-/** The files of a release. */
 const PARTS = ['src', 'workers', 'drizzle', 'docs', 'package.json'] as const;
 
 export interface Release extends AsyncDisposable {
   readonly folder: string;
   readonly cli: string;
-  /** The folder of its migrations. */
   readonly migrations: string;
 }
 

@@ -37,9 +37,7 @@ export interface Fault extends StackOptions {
   readonly heal: (stack: Stack, load: Load) => Promise<void> | void;
   /** Returns true when servers and clients have recovered by themselves. Set if no `heal` ends the fault. */
   readonly recovers?: (stack: Stack) => Promise<boolean>;
-  /** Checks the state after the load. */
   readonly settled?: (stack: Stack) => Promise<void>;
-  /** Options of the stack. */
   readonly stack?: StackOptions;
   /** Duration in seconds; FAULT_SECONDS, or 8, unless given. */
   readonly seconds?: number;

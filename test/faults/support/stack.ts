@@ -65,7 +65,6 @@ export interface Stack extends AsyncDisposable {
   readonly publisher: Publisher;
   /** The readers that get requests. A test may add and remove some. */
   readonly readers: Reader[];
-  /** The first worker. */
   readonly worker: Program;
   readonly provider: number;
   readonly machines: readonly Machine[];
@@ -78,13 +77,11 @@ export interface Stack extends AsyncDisposable {
 export interface StackOptions {
   /** The command line of the first release; this one unless given. */
   readonly cli?: string;
-  /** The folder with that release's migrations. */
   readonly migrations?: string;
   /** Starts its PostgreSQL; a new server unless given. */
   readonly postgres?: () => Promise<TestPostgres>;
   /** Starts the servers of cache and queues, e.g. a Redis Cluster; unless given, a new Redis for each. */
   readonly engine?: () => Promise<Engine>;
-  /** Further settings of the readers. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Starts a proxy of the readers to PostgreSQL or to replicas; the worker's unless given. */
   readonly readersDatabase?: () => Promise<FaultProxy>;
@@ -95,7 +92,6 @@ interface Engine extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A PostgreSQL with durable commits that can be killed. */
 export interface TestPostgres extends AsyncDisposable {
   readonly url: string;
   readonly dataDir: string;

@@ -160,7 +160,6 @@ function sourcesFile(url: string, schedule: string): string {
   return JSON.stringify({ catalogues: [source] });
 }
 
-/** Waits until all servers agree and nothing is left over. Returns the seconds. */
 export async function untilSound(stack: WorkerStack, program: Program, timeoutMs = 60_000): Promise<number> {
   const began = performance.now();
   let last: string[] = [];

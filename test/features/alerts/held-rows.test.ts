@@ -1,4 +1,3 @@
-/** The rows in an alert about a held batch. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';

@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly taken: { readonly headers: IncomingHttpHeaders; readonly text: string }[];
-  /** Requests, accepted or not. */
   requestCount: number;
   /** 200 at first. */
   status: number;

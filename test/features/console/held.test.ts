@@ -13,7 +13,6 @@ afterAll(() => scene[Symbol.asyncDispose]());
 
 const list = async () => (await scene.get('/api/held')) as BatchRecord[];
 const show = async (id: number, query = '') => (await scene.get(`/api/held/${id}${query}`)) as ShownBatch;
-/** The newest batch. */
 const newest = async () => (await list())[0] ?? expect.unreachable('nothing was held');
 const price = async () => {
   const [row] = await scene.worker.store.sql<{ hourly: number }[]>`

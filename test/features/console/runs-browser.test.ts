@@ -1,4 +1,3 @@
-/** Runs, changes, sources and previews in a browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';

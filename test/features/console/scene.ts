@@ -36,7 +36,6 @@ export interface ConsoleScene extends AsyncDisposable {
   sync(factor: number, types?: number): Promise<SyncResult>;
   /** Runs `hetzner` without an upstream. */
   fail(): Promise<void>;
-  /** Returns the answer of a route. */
   get(path: string): Promise<unknown>;
   post(
     path: string,

@@ -1,4 +1,3 @@
-/** Actions on several sources at once, in a browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';

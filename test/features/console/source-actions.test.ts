@@ -1,4 +1,3 @@
-/** Actions on a source in the console. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import type { ShownSetting, SourceAnswer, TimelineAnswer } from '../../../src/features/console/routes/api.ts';

@@ -85,7 +85,6 @@ export function diskScene() {
     return reader;
   }
 
-  /** Returns the file of a document. */
   const fileOf = (id: string) => join(copyFolder(snapshotDir), id.replace(':', '-'));
 
   return {

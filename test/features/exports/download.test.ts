@@ -315,7 +315,6 @@ async function stalled(file: ExportFile, bearer = api.token) {
   return {
     socket,
     length: Number(fieldsOf(head)['content-length']),
-    /** The whole received body. */
     async rest() {
       socket.on('data', (chunk: Buffer) => received.push(chunk));
       socket.on('error', () => {});

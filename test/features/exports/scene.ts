@@ -115,7 +115,6 @@ export async function addMany(sql: Sql, region: number, count: number, words = 1
   await raise(sql, region);
 }
 
-/** Changes the state of the catalogue. */
 export async function raise(sql: Sql, region: number): Promise<void> {
   await sql`update regions set version = version + 1 where id = ${region}`;
 }

@@ -42,7 +42,6 @@ export class Unanswered extends Error {
   }
 }
 
-/** Requests a path of the API with a token. */
 export type FetchPath = (path: string) => Promise<{ readonly status: number; readonly body: string }>;
 
 export class Copy {

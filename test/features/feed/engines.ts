@@ -9,13 +9,9 @@ import { startTestCluster } from '../../support/redis-cluster.ts';
 
 export interface Engine {
   readonly db: TestDatabase;
-  /** The cache for publishers. */
   readonly redis: { readonly url: string };
-  /** The addresses for readers. */
   readonly reader: Partial<ReaderOptions>;
-  /** Ends the connections of readers to the cache. */
   cut(): void;
-  /** Stops the replica of readers. */
   fallBehind(): void;
   catchUp(): Promise<void>;
 }

@@ -1,4 +1,3 @@
-/** Signing in, and how sessions end. */
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';

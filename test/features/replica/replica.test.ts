@@ -33,7 +33,6 @@ let servers: ReplicatedPostgres;
 let redis: TestRedis;
 let scene: Scene;
 let sample: Sample;
-/** The proxies between readers and both servers. */
 let toPrimary: FaultProxy;
 let toReplica: FaultProxy;
 const closing = new AsyncDisposableStack();

@@ -37,7 +37,6 @@ function built(machines: readonly MachineWithFacts[]) {
   return builder.content({ sources: ['b/7', 'a/7'], currency: 'USD' });
 }
 
-/** The machines in a body. */
 function rowsOf(body: Buffer): MachineWithFacts[] {
   const found = readColumns(body) ?? expect.fail('the body cannot be read');
   expect({ region: found.region, provider: found.provider }).toEqual({

@@ -15,5 +15,4 @@ export function regionOf(id: number, version: number): [RegionHead, MachineRow[]
   return [head, machines, { sources: ['cloud'], currency: 'USD' }];
 }
 
-/** Returns the id of a token's document. */
 export const tokenOf = (number: number): string => `token:${number.toString(16).padStart(64, '0')}`;
