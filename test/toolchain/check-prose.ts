@@ -59,9 +59,9 @@ const MOST_WORDS = 45;
 const PARTS: readonly { readonly paths: readonly string[]; readonly limit: number }[] = [
   { paths: ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'examples'], limit: 0 },
   { paths: ['test/docs', 'test/toolchain', 'packages/*/README.md'], limit: 0 },
-  { paths: ['docs'], limit: 10 },
-  { paths: ['src', 'workers', 'packages'], limit: 80 },
-  { paths: ['test', 'bench'], limit: 200 },
+  { paths: ['docs'], limit: 5 },
+  { paths: ['src', 'workers', 'packages'], limit: 10 },
+  { paths: ['test', 'bench'], limit: 5 },
 ];
 
 /** Returns the prose of each line: Markdown text or comments, without code and addresses. */
