@@ -94,7 +94,7 @@ function build(): CatalogueIndex {
   const before = used();
   const { built, seconds } = fill();
   const took = used() - before;
-  const counted = indexBytes(built.rows.count, built.dictionary, built.regions.length);
+  const counted = indexBytes(built);
   const changed = [7, 77, 177].map((region) =>
     timed(updateIndex(built, [updateOf(region, machinesOf(region, perRegion, 1.01), 2)])),
   );

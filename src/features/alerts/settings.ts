@@ -84,7 +84,6 @@ export function alertProblems(config: WithSections): string[] {
   return problems;
 }
 
-const OF_THE_ENVIRONMENT = 'default';
 /** Bytes of a signing secret, as in standardwebhooks.com. */
 const SECRET_BYTES = { least: 24, most: 64 };
 
@@ -105,9 +104,8 @@ function readAlertRules({ settings, sections }: WithSections, problems: string[]
     const text = secretEnv === undefined ? undefined : env[secretEnv] || undefined;
     if (secretEnv !== undefined && text === undefined)
       problems.push(`${where}: secretEnv names ${secretEnv}, which is not set`);
-    const secret = text === undefined ? undefined : readSecret(text);
-    if (secret === null) problems.push(`${where}: ${secretEnv} ${SECRET_REMEDY}`);
-    return [{ id, url, secret: secret ?? undefined, format, kinds }];
+    const secret = secretOf(text, `${where}: ${secretEnv}`, problems);
+    return [{ id, url, secret, format, kinds }];
   });
   for (const id of new Set(entries.map((each) => each.id)))
     if (entries.filter((each) => each.id === id).length > 1)
@@ -127,15 +125,19 @@ function webhookOfTheEnvironment(env: Environment, problems: string[]): Webhook 
       problems.push('ALERT_WEBHOOK_SECRET has no effect without ALERT_WEBHOOK_URL; set both');
     return undefined;
   }
-  const secret = text === undefined ? undefined : readSecret(text);
-  if (secret === null) problems.push(`ALERT_WEBHOOK_SECRET ${SECRET_REMEDY}`);
-  return { id: OF_THE_ENVIRONMENT, url, secret: secret ?? undefined, format, kinds: undefined };
+  const secret = secretOf(text, 'ALERT_WEBHOOK_SECRET', problems);
+  return { id: 'default', url, secret, format, kinds: undefined };
 }
 
-const SECRET_REMEDY = `must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`;
-
-function readSecret(text: string): Buffer | null {
-  const [, base64] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
-  const bytes = Buffer.from(base64 ?? '', 'base64');
-  return bytes.length >= SECRET_BYTES.least && bytes.length <= SECRET_BYTES.most ? bytes : null;
+/** Returns the bytes of a secret. @param name of the setting, for the problem */
+function secretOf(text: string | undefined, name: string, problems: string[]): Buffer | undefined {
+  if (text === undefined) return undefined;
+  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
+  const bytes = Buffer.from(base64, 'base64');
+  const { least, most } = SECRET_BYTES;
+  if (bytes.length >= least && bytes.length <= most) return bytes;
+  problems.push(
+    `${name} must be whsec_ and the base64 of ${least} to ${most} bytes, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`,
+  );
+  return undefined;
 }

@@ -50,12 +50,14 @@ const BYTES_PER_TYPE = 160;
 const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;
 
-export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: number): number {
+/** Returns the bytes of an index, by its own count. */
+export function indexBytes({ rows, dictionary, regions }: CatalogueIndex): number {
+  const { names, kinds } = dictionary;
   return (
-    rows * BYTES_PER_ROW +
+    rows.count * BYTES_PER_ROW +
     names.length * BYTES_PER_TYPE +
     kinds.length * BYTES_PER_KIND +
-    regions * BYTES_PER_REGION
+    regions.length * BYTES_PER_REGION
   );
 }
 

@@ -67,7 +67,7 @@ export async function mergeRegions(
     if (updates.length > 0) index = await inTurns(updateIndex(index, updates));
     updates = [];
     rows = 0;
-    if (bytesOf(index) > memoryLimit) throw new TooLarge();
+    if (indexBytes(index) > memoryLimit) throw new TooLarge();
   };
   const versionOf = (region: number) => before.regions[before.regionOf.get(region) ?? -1]?.version ?? -1;
   const queue = [...wanted].filter(([region, version]) => version === 0 || version > versionOf(region));
@@ -92,10 +92,6 @@ export async function mergeRegions(
   }
   await merge();
   return { index, ofDisk, knownSince, read };
-}
-
-export function bytesOf({ rows, dictionary, regions }: CatalogueIndex): number {
-  return indexBytes(rows.count, dictionary, regions.length);
 }
 
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {

@@ -5,15 +5,8 @@ import type { CacheSubscription } from '../../snapshot/read/cache-subscription.t
 import { UNLINKED_MAX_AGE_MS } from '../../snapshot/read/consistency.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../../snapshot/read/freshness.ts';
-import { type CatalogueIndex, emptyIndex } from './catalogue-index.ts';
-import {
-  bytesOf,
-  listedRegions,
-  mergeRegions,
-  SearchUnavailable,
-  storedVersions,
-  TooLarge,
-} from './read-regions.ts';
+import { type CatalogueIndex, emptyIndex, indexBytes } from './catalogue-index.ts';
+import { listedRegions, mergeRegions, SearchUnavailable, storedVersions, TooLarge } from './read-regions.ts';
 
 export interface SearchState {
   readonly index: CatalogueIndex;
@@ -95,7 +88,7 @@ export class Searchable {
   get counts(): SearchCounts {
     return {
       machines: this.#latest.rows.count,
-      bytes: bytesOf(this.#latest),
+      bytes: indexBytes(this.#latest),
       limitBytes: this.#options.memoryLimit,
       failures: this.#failures,
     };

@@ -50,24 +50,14 @@ export async function issueToken(
   });
 }
 
-export async function setOperatorRole(
-  db: Database,
-  decider: Decider,
-  name: string,
-  role: Role,
-): Promise<OperatorChange> {
-  return change(db, decider, 'operator.set-role', name, { role }, (operator) =>
+export const setOperatorRole = (db: Database, decider: Decider, name: string, role: Role) =>
+  change(db, decider, 'operator.set-role', name, { role }, (operator) =>
     operator.role === role ? undefined : { role },
   );
-}
 
 /** Hands an account over to the person whose verified address is its name, and ends its tokens and sessions. */
-export async function setOperatorByOidc(
-  db: Database,
-  decider: Decider,
-  name: string,
-): Promise<OperatorChange> {
-  return change(db, decider, 'operator.use-oidc', name, {}, async ({ id }, tx) => {
+export const setOperatorByOidc = (db: Database, decider: Decider, name: string) =>
+  change(db, decider, 'operator.use-oidc', name, {}, async ({ id }, tx) => {
     await endSessionsOf(tx, id);
     await tx
       .update(operatorTokens)
@@ -75,33 +65,27 @@ export async function setOperatorByOidc(
       .where(eq(operatorTokens.operatorId, id));
     return { ...UNBOUND, awaitsOidc: true };
   });
-}
 
 /** Disables an operator, which ends the sessions, or enables it. The tokens of an enabled operator are good again. */
-export async function setOperatorDisabled(
-  db: Database,
-  decider: Decider,
-  name: string,
-  disabled: boolean,
-): Promise<OperatorChange> {
-  const action = disabled ? 'operator.disable' : 'operator.enable';
-  return change(db, decider, action, name, {}, async ({ id, disabledAt }, tx) => {
-    if ((disabledAt !== null) === disabled) return undefined;
-    await endSessionsOf(tx, id);
-    return { disabledAt: disabled ? sql`now()` : null };
-  });
-}
+export const setOperatorDisabled = (db: Database, decider: Decider, name: string, disabled: boolean) =>
+  change(
+    db,
+    decider,
+    `operator.${disabled ? 'disable' : 'enable'}`,
+    name,
+    {},
+    async ({ id, disabledAt }, tx) => {
+      if ((disabledAt !== null) === disabled) return undefined;
+      await endSessionsOf(tx, id);
+      return { disabledAt: disabled ? sql`now()` : null };
+    },
+  );
 
-export async function endOperatorSessions(
-  db: Database,
-  decider: Decider,
-  name: string,
-): Promise<OperatorChange> {
-  return change(db, decider, 'operator.end-sessions', name, {}, async ({ id }, tx) => {
+export const endOperatorSessions = (db: Database, decider: Decider, name: string) =>
+  change(db, decider, 'operator.end-sessions', name, {}, async ({ id }, tx) => {
     await endSessionsOf(tx, id);
     return {};
   });
-}
 
 const UNBOUND = { oidcIssuer: null, oidcSubject: null, verifiedAddress: null, awaitsOidc: false };
 
