@@ -83,7 +83,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
       dispose: (_entry, _id, reason) => {
         if (reason !== 'evict') return;
         // The disk is slower than the reads.
-        this.health.count('overflow');
+        this.health.failures.inc({ reason: 'overflow' });
         this.#isIncomplete = true;
       },
     });

@@ -55,11 +55,6 @@ async function sizeOf(folder: string): Promise<number> {
     throw error;
   });
   // A reader may remove a file at any time: its size is 0 then.
-  const sizes = files.map((name) =>
-    stat(join(folder, name)).then(
-      ({ size }) => size,
-      () => 0,
-    ),
-  );
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  const found = await Promise.all(files.map((name) => stat(join(folder, name)).catch(() => undefined)));
+  return found.reduce((sum, file) => sum + (file?.size ?? 0), 0);
 }

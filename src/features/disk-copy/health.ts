@@ -84,13 +84,9 @@ export class CopyHealth {
     }
   }
 
-  count(reason: Failure): void {
-    this.failures.inc({ reason });
-  }
-
   failed(error: unknown): void {
     const reason = reasonOf(error);
-    this.count(reason);
+    this.failures.inc({ reason });
     if (this.#isReported) return;
     this.#isReported = true;
     const why = reason === 'slow' ? 'the disk did not answer in time' : messageOf(error);
