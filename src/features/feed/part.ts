@@ -4,16 +4,11 @@ import { FeedTail } from './feed-tail.ts';
 import { addStreamSeries } from './metrics.ts';
 import { feedApi } from './routes.ts';
 
-export function readFeed({
-  config: { settings },
-  logger,
-  documents,
-  subscription,
-  closing,
-}: ReaderContext): ReaderPart {
+export function readFeed(context: ReaderContext): ReaderPart {
+  const { config, logger, documents, subscription, closing } = context;
   const feed = new FeedTail({
     run: (read, check) => documents.postgres(read, check),
-    atOnce: Math.ceil(settings.POSTGRES_READS / 4),
+    atOnce: Math.ceil(config.settings.POSTGRES_READS / 4),
     logger,
     isLinked: () => subscription.linked,
   });

@@ -39,15 +39,9 @@ export type SearchReader = ReturnType<typeof searchReader>;
 export function searchReader(source: { get(): MaybePromise<SearchState> }) {
   return {
     /** Returns undefined for a cursor of another question. */
-    search: ({
-      filters,
-      ramUnit,
-      sort,
-      limit,
-      cursor,
-      fields,
-    }: SearchQuestion): MaybePromise<Answer | undefined> =>
+    search: (request: SearchQuestion): MaybePromise<Answer | undefined> =>
       whenThere(source.get(), (state) => {
+        const { filters, ramUnit, sort, limit, cursor, fields } = request;
         const { index } = state;
         const question = questionHash(filters, sort);
         const begun = cursor === undefined ? undefined : readCursor(question, cursor);
