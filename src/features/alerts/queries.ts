@@ -3,25 +3,27 @@ import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/database.ts';
 import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { instant, rfc3339 } from '../../db/connection/statements.ts';
-import { alerts } from '../../db/schema.ts';
+import { type alertDeliveries, alerts } from '../../db/schema.ts';
 import type { AcknowledgedAlert, Acknowledgement } from '../../domain/alert.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { readSpan } from '../../domain/text/time-span.ts';
 import { sourceOfAlert } from './subject.ts';
 
+type AlertColumn =
+  | 'id'
+  | 'kind'
+  | 'subject'
+  | 'summary'
+  | 'details'
+  | 'openedAt'
+  | 'resolvedAt'
+  | 'resolution';
+
 /** All instants are RFC 3339. */
-export interface AlertRecord {
-  readonly id: number;
-  readonly kind: string;
-  readonly subject: string;
-  readonly summary: string;
-  readonly details: unknown;
-  readonly openedAt: string;
-  readonly resolvedAt: string | null;
-  readonly resolution: string | null;
+export type AlertRecord = Readonly<Pick<typeof alerts.$inferSelect, AlertColumn>> & {
   /** The acknowledgement that is in force, or was when the alert ended. Null for none, and after a snooze. */
   readonly acknowledgement: Acknowledgement | null;
-}
+};
 
 /** Returns open alerts, then resolved ones, each the newest first. @param limit undefined for all */
 export async function alertRecords(
@@ -73,17 +75,11 @@ const reportedAlerts = (sql: Sql) => sql`
       'by', acknowledged_by, 'reason', acknowledged_reason, 'until', ${instant(sql, 'snoozed_until')}) end as acknowledgement
   from alerts where told_at is not null`;
 
-export interface DeliveryRecord {
-  readonly id: number;
-  readonly webhook: string;
-  readonly messageId: string;
-  readonly createdAt: string;
-  readonly attempts: number;
+type Delivery = Readonly<typeof alertDeliveries.$inferSelect>;
+
+export interface DeliveryRecord extends Omit<Delivery, 'gaveUpAt' | 'nextAttemptAt'> {
   readonly state: 'waiting' | 'delivered' | 'given up';
-  readonly deliveredAt: string | null;
   readonly nextAttemptAt: string | null;
-  readonly lastError: string | null;
-  readonly body: unknown;
 }
 
 /**
