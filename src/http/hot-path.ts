@@ -1,11 +1,10 @@
 /**
- * The hot path: answers cached responses before Fastify routes. Every other request, and every one that is to be
- * refused, goes to Fastify untouched; the ordinary route gives the same bytes (test/http/hot-path.test.ts) and fills
- * the cache.
+ * Answers cached responses before Fastify routes a request. Fastify gets every other request unchanged: its routes give the
+ * same bytes (test/http/hot-path.test.ts) and fill the cache.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-// The global of this name is a getter, which costs as much again as the clock.
+// The global of this name is a getter, which takes as long as the clock itself.
 import { performance } from 'node:perf_hooks';
 import type { Grant } from '../domain/scope.ts';
 import type { TokenReader } from '../snapshot/document/answer.ts';
@@ -20,15 +19,15 @@ export interface HotPathDeps {
   readonly responses: ResponseCache;
   readonly tokens: TokenReader;
   readonly addressOf: AddressOf;
-  /** Receives the connection of each request whose token is accepted. */
+  /** Receives the connection of each request with an accepted token. */
   admit(socket: Socket): void;
-  /** Fastify alone knows how to answer while the server closes. */
+  /** True while the server closes: only Fastify's routes answer then. */
   isClosing(): boolean;
   readonly recorder: Recorder;
   readonly idleTimeoutMs: number;
 }
 
-/** A listener for `request` events in front of Fastify's. */
+/** Returns a listener for `request` events. @param ordinary Fastify's listener */
 export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestListener {
   const { responses, tokens, addressOf, admit, isClosing, recorder, idleTimeoutMs } = deps;
 
@@ -50,8 +49,8 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     const started = performance.now();
     if (hasBadHost(request) || !accepts(request.headers)) return false;
     const grant = grantOf(request);
-    const cached = grant && responses.choose(found, grant.organizationId);
-    if (!cached || !grant.scopes.includes(cached.scope) || !cached.prepared.canBeSentTo(request))
+    const cached = grant && responses.select(found, grant.organizationId);
+    if (!cached || !grant.scopes.includes(cached.scope) || !cached.prepared.hasCodingFor(request))
       return false;
     admit(request.socket);
     const id = requestIdOf(request);
@@ -72,7 +71,7 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
   };
 }
 
-/** What the log tells of a request that Fastify has not seen. */
+/** The recorded part of a hot request. The address is computed only for a line in the log. */
 class HotRequest implements RecordedRequest {
   readonly id: string;
   readonly grant: Grant;

@@ -16,7 +16,7 @@ import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
-import { EVERYBODY, type ResponseCache } from './response-cache.ts';
+import { type ResponseCache, SHARED } from './response-cache.ts';
 import type { SendAnswer } from './send.ts';
 
 declare module 'fastify' {
@@ -96,7 +96,7 @@ export function addOperation(
   /** Sends an answer. Compresses it first if the request's coding is missing. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body } = prepared.answer;
-    const coded = prepared.canBeSentTo(request.raw) ? undefined : withDeadline(compressed(body));
+    const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compressed(body));
     return whenThere(coded, () =>
       answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
     );
@@ -117,7 +117,7 @@ export function addOperation(
       const sending = send(request, reply, prepared);
       // A newer version may have been published during a wait.
       if (sending instanceof Promise || reading instanceof Promise) return sending;
-      const owner = shared ? EVERYBODY : grant.organizationId;
+      const owner = shared ? SHARED : grant.organizationId;
       responses?.set({ target, owner, route: path, scope }, found, prepared);
       return sending;
     });

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer, EncodedBody } from '../snapshot/document/answer.ts';
 import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './protocol/negotiate.ts';
 
-/** A body up to this size (bytes) is kept as text: text goes out in one write with the header. */
-const TEXT_AT_MOST = 16 * 1024;
+/** Bytes of a body that is cached as text: Node sends text and header in one write. */
+const MAX_TEXT_BYTES = 16 * 1024;
 
-/** An answer as it is sent. Header lists and texts are made once for each coding. */
+/** An answer with its header lists and texts, which are made once for each coding. */
 export class PreparedAnswer {
   #answer: Answer;
   readonly #codings: { [K in Coding]?: PreparedCoding } = {};
@@ -18,53 +18,43 @@ export class PreparedAnswer {
     return this.#answer;
   }
 
-  /** Bytes of texts, if it is asked for in every coding. */
-  get mostBytes(): number {
+  /** Bytes of the texts of all codings. */
+  get maxTextBytes(): number {
     const { identity, gzip, br, isPlainOnly } = this.#answer.body;
-    const text = (body: Buffer | undefined) => (body && body.length <= TEXT_AT_MOST ? body.length : 0);
-    // Codings that are made later are smaller than the plain body.
+    const text = (body: Buffer | undefined) => (body && body.length <= MAX_TEXT_BYTES ? body.length : 0);
+    // Missing codings will be smaller than the plain body.
     return isPlainOnly ? 3 * text(identity) : text(identity) + text(gzip) + text(br);
   }
 
-  /** The data was read anew and has not changed: header fields change, bodies stay. */
+  /** Sets another time for an unchanged body. */
   setAsOf(asOf: string | undefined): void {
     if (asOf === this.#answer.asOf) return;
     this.#answer = { ...this.#answer, asOf };
     for (const coding of Object.values(this.#codings)) coding.setHeads(this.#answer);
   }
 
-  /**
-   * False while the coding that this client would like best is still to be made, see `EncodedBody.isPlainOnly`.
-   */
-  canBeSentTo(request: IncomingMessage): boolean {
+  /** False while the coding that the client prefers is missing, see `EncodedBody.isPlainOnly`. */
+  hasCodingFor(request: IncomingMessage): boolean {
     return !this.#answer.body.isPlainOnly || allowedBy(request)[0] === 'identity';
   }
 
-  /**
-   * Writes the whole response: in the coding that the client likes best, or 304 when it has the content.
-   * @returns the status
-   */
+  /** Writes the whole response in the coding that the client prefers, or 304. Returns the status. */
   write(request: IncomingMessage, response: ServerResponse, requestId: string): 200 | 304 {
-    const coding = codingFor(request, this.#answer.body);
-    const prepared = this.#codings[coding] ?? this.#prepare(coding);
-    const matching = knownTag(request, this.#answer.body, prepared.tag);
+    const { body } = this.#answer;
+    const coding = codingFor(request, body);
+    this.#codings[coding] ??= new PreparedCoding(this.#answer, coding);
+    const { tag, head, headUnmodified, payload } = this.#codings[coding];
+    const matching = unmodifiedTag(request, body, tag);
     if (matching === undefined) {
-      response.writeHead(200, withId(prepared.head, requestId));
+      response.writeHead(200, withId(head, requestId));
       if (request.method === 'HEAD') response.end();
-      else response.end(prepared.payload, 'latin1');
+      else response.end(payload, 'latin1');
       return 200;
     }
-    const head =
-      matching === prepared.tag ? prepared.headUnmodified : headOf(this.#answer, ['etag', matching]);
-    response.writeHead(304, withId(head, requestId));
+    const unmodified = matching === tag ? headUnmodified : headOf(this.#answer, ['etag', matching]);
+    response.writeHead(304, withId(unmodified, requestId));
     response.end();
     return 304;
-  }
-
-  #prepare(coding: Coding): PreparedCoding {
-    const prepared = new PreparedCoding(this.#answer, coding);
-    this.#codings[coding] = prepared;
-    return prepared;
   }
 }
 
@@ -73,7 +63,7 @@ type Head = string[];
 
 class PreparedCoding {
   readonly tag: string;
-  /** The bytes, or a text of which each character is one byte. */
+  /** The bytes, or a text with one character for each byte. */
   readonly payload: Buffer | string;
   readonly #coding: Coding;
   head: Head = [];
@@ -82,7 +72,7 @@ class PreparedCoding {
   constructor(answer: Answer, coding: Coding) {
     const bytes = answer.body[coding] ?? answer.body.identity;
     this.tag = entityTag(answer.body.hash, coding);
-    this.payload = bytes.length <= TEXT_AT_MOST ? bytes.toString('latin1') : bytes;
+    this.payload = bytes.length <= MAX_TEXT_BYTES ? bytes.toString('latin1') : bytes;
     this.#coding = coding;
     this.setHeads(answer);
   }
@@ -105,13 +95,12 @@ function headOf({ tier, asOf, currency }: Answer, fields: readonly string[]): He
   return head;
 }
 
-/** Always the same list: Node writes it out before anybody else can set another id. */
+/** Sets the id in the list itself: Node copies the list before the next request. */
 function withId(head: Head, requestId: string): Head {
   head[1] = requestId;
   return head;
 }
 
-/** The coding in which this body goes out. */
 export function codingFor(request: IncomingMessage, body: EncodedBody): Coding {
   return chooseCoding(allowedBy(request), body);
 }
@@ -121,8 +110,8 @@ function allowedBy({ headers }: IncomingMessage): readonly Coding[] {
   return allowedCodings(header === undefined ? undefined : String(header));
 }
 
-/** The tag with which 304 answers; undefined when the client does not have the content. */
-export function knownTag(
+/** Returns the tag of a 304; undefined if the client needs the body. */
+export function unmodifiedTag(
   { headers }: IncomingMessage,
   { hash }: EncodedBody,
   tag: string,

@@ -3,20 +3,20 @@ import type { Answer, InvalidationListener, Validity } from '../snapshot/documen
 import { BYTES_PER_RESPONSE } from '../snapshot/document/memory-costs.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
 
-/** Owner of responses that are the same for every organization. No organization has this id. */
-export const EVERYBODY = 0;
+/** The owner of responses that are the same for every organization. No organization has this id. */
+export const SHARED = 0;
 
-/** Characters of a target. A longer one is not worth its room. */
-const TARGET_LENGTH = 200;
+/** Characters of a target. Responses with a longer target are not cached. */
+const MAX_TARGET_LENGTH = 200;
 
-/** An answer of the ordinary route, ready to be sent again. */
+/** An answer of an ordinary route. */
 export interface CachedResponse {
   readonly target: string;
-  /** The organization whose response it is, or `EVERYBODY`. */
+  /** The organization, or `SHARED`. */
   readonly owner: number;
-  /** The route's pattern, as metrics and log name it. */
+  /** The route's pattern, for metrics and log. */
   readonly route: string;
-  /** What a token must allow. */
+  /** The scope that a token needs. */
   readonly scope: Scope;
   readonly prepared: PreparedAnswer;
 }
@@ -24,40 +24,33 @@ export interface CachedResponse {
 interface Entry extends CachedResponse {
   readonly validity: Validity;
   readonly size: number;
-  /** Counts as `#freshness` does: `asOf` is as known at that count. */
+  /** The value of `#freshness` when `asOf` was computed. */
   freshness: number;
 }
 
-/** What is cached under one target. */
-export type CachedResponses = Entry | ReadonlyMap<number, Entry>;
-
-/** What tells when documents in memory change. */
-export interface InvalidationSource {
-  onInvalidate(listener: InvalidationListener): void;
-}
+/** A shared response, or the responses of organizations. */
+type Entries = Entry | Map<number, Entry>;
 
 /**
- * Ready responses by target and owner. A response leaves together with any document that it was made from, and all
- * leave when any document may have changed: what is here is valid.
+ * Caches responses by target and owner. A response is deleted when one of its documents is invalidated, so every cached
+ * response is valid.
  */
 export class ResponseCache {
-  /** How many requests were answered before they were routed. */
+  /** Requests that were answered from the cache. */
   hits = 0;
   readonly #memoryLimit: number;
-  /** By target: the response of everybody, or those of each organization. */
-  readonly #entries = new Map<string, Entry | Map<number, Entry>>();
+  readonly #byTarget = new Map<string, Entries>();
   readonly #byDocument = new Map<string, Set<Entry>>();
   #size = 0;
   #count = 0;
   #freshness = 0;
 
   /** @param memoryLimit bytes */
-  constructor(documents: InvalidationSource, memoryLimit: number) {
+  constructor(documents: { onInvalidate(listener: InvalidationListener): void }, memoryLimit: number) {
     this.#memoryLimit = memoryLimit;
     documents.onInvalidate({
       onInvalidate: (documentId) => {
-        const entries = this.#byDocument.get(documentId);
-        if (entries) for (const entry of entries) this.#delete(entry);
+        for (const entry of this.#byDocument.get(documentId) ?? []) this.#delete(entry);
       },
       onInvalidateAll: () => this.clear(),
       onFreshness: () => {
@@ -66,23 +59,23 @@ export class ResponseCache {
     });
   }
 
-  /** How many responses are cached. */
+  /** Number of cached responses. */
   get count(): number {
     return this.#count;
   }
 
-  /** Bytes that the responses take, by its own count. */
+  /** Counted bytes of the responses. */
   get size(): number {
     return this.#size;
   }
 
-  /** What is cached under this target, for `choose`: most requests end here before their token is looked at. */
-  find(target: string): CachedResponses | undefined {
-    return this.#entries.get(target);
+  /** Returns what `select` needs. A miss ends here, before the request's token is verified. */
+  find(target: string): Entries | undefined {
+    return this.#byTarget.get(target);
   }
 
-  /** The organization's response out of what `find` gave. */
-  choose(found: CachedResponses, organizationId: number): CachedResponse | undefined {
+  /** Returns the organization's response. */
+  select(found: Entries, organizationId: number): CachedResponse | undefined {
     const entry = found instanceof Map ? found.get(organizationId) : found;
     if (entry && entry.freshness !== this.#freshness) {
       entry.prepared.setAsOf(entry.validity.asOf());
@@ -93,10 +86,10 @@ export class ResponseCache {
 
   get(target: string, organizationId: number): CachedResponse | undefined {
     const found = this.find(target);
-    return found && this.choose(found, organizationId);
+    return found && this.select(found, organizationId);
   }
 
-  /** Caches a response, unless its answer may not be given again. */
+  /** Caches a response, unless its answer has no validity. */
   set(
     response: Omit<CachedResponse, 'prepared'>,
     answer: Answer,
@@ -104,19 +97,19 @@ export class ResponseCache {
   ): void {
     const { target, owner } = response;
     const { validity } = answer;
-    if (!validity || target.length > TARGET_LENGTH) return;
-    const size = prepared.mostBytes + BYTES_PER_RESPONSE;
-    const before = this.#entries.get(target);
+    if (!validity || target.length > MAX_TARGET_LENGTH) return;
+    const size = prepared.maxTextBytes + BYTES_PER_RESPONSE;
+    const before = this.#byTarget.get(target);
     const replaced = before instanceof Map ? before.get(owner) : before;
     if (replaced) this.#delete(replaced);
-    // To make all again costs one ordinary request each; to keep them in order would cost at every request.
+    // A new response costs one ordinary request. The order of an LRU would cost time at every request.
     if (this.#size + size > this.#memoryLimit) this.clear();
     if (size > this.#memoryLimit) return;
     const entry: Entry = { ...response, prepared, validity, size, freshness: this.#freshness };
-    const own = this.#entries.get(target);
-    if (owner === EVERYBODY) this.#entries.set(target, entry);
+    const own = this.#byTarget.get(target);
+    if (owner === SHARED) this.#byTarget.set(target, entry);
     else if (own instanceof Map) own.set(owner, entry);
-    else this.#entries.set(target, new Map([[owner, entry]]));
+    else this.#byTarget.set(target, new Map([[owner, entry]]));
     for (const id of validity.documents) {
       const entries = this.#byDocument.get(id);
       if (entries) entries.add(entry);
@@ -127,7 +120,7 @@ export class ResponseCache {
   }
 
   clear(): void {
-    this.#entries.clear();
+    this.#byTarget.clear();
     this.#byDocument.clear();
     this.#size = 0;
     this.#count = 0;
@@ -135,9 +128,9 @@ export class ResponseCache {
 
   #delete(entry: Entry): void {
     const { target, owner, validity, size } = entry;
-    const own = this.#entries.get(target);
+    const own = this.#byTarget.get(target);
     if (own instanceof Map) own.delete(owner);
-    if (!(own instanceof Map) || own.size === 0) this.#entries.delete(target);
+    if (!(own instanceof Map) || own.size === 0) this.#byTarget.delete(target);
     for (const id of validity.documents) {
       const entries = this.#byDocument.get(id);
       entries?.delete(entry);

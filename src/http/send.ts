@@ -1,7 +1,7 @@
 /** Sends prepared bodies. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EncodedBody, Tier } from '../snapshot/document/answer.ts';
-import { codingFor, knownTag, type PreparedAnswer } from './prepared-answer.ts';
+import { codingFor, type PreparedAnswer, unmodifiedTag } from './prepared-answer.ts';
 import { cutWhenIdle, type Drain } from './protocol/connections.ts';
 import { entityTag } from './protocol/negotiate.ts';
 
@@ -54,7 +54,7 @@ export function sendPublic(
 ): FastifyReply {
   const coding = codingFor(request.raw, body);
   const tag = entityTag(body.hash, coding);
-  const matching = knownTag(request.raw, body, tag);
+  const matching = unmodifiedTag(request.raw, body, tag);
   reply.header('cache-control', 'no-cache').header('vary', 'Accept-Encoding');
   if (matching !== undefined) return reply.code(304).header('etag', matching).send();
   reply.code(200).header('etag', tag).header('content-type', type);

@@ -97,7 +97,7 @@ async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenChec
   });
   try {
     for await (const piece of pieces) {
-      await token.look();
+      await token.check();
       if (isInvalid) throw new Unavailable('the token of the request is no longer valid');
       yield piece;
     }

@@ -1,38 +1,35 @@
-/** Whether the tokens of answers that last are good still. */
+/** Checks the tokens of streams and other lasting answers. */
 import type { FastifyRequest } from 'fastify';
 import type { Grant } from '../domain/scope.ts';
 import type { MaybePromise, TokenReader } from '../snapshot/document/answer.ts';
 import { bearerToken } from './auth.ts';
 import { addressKey } from './protocol/request.ts';
 
-/** Tokens that are looked up at once. Those of the others are looked at with the next check. */
-const AT_ONCE = 64;
-/** Milliseconds after a look for which the next one can wait. */
+/** Concurrent checks. The others are skipped until the next check of their token. */
+const CHECKS_AT_ONCE = 64;
+/** Milliseconds between two checks by `checkAgain`. */
 const PAUSE_MS = 500;
 
-let underWay = 0;
+let running = 0;
 
-/**
- * Called each time a look finds the token revoked or expired, and, with `false`, where nobody can say whether it is: a
- * request would be refused then.
- */
+/** Called with `true` for a revoked or expired token, and with `false` if no tier can verify it. */
 type OnInvalid = (isKnown: boolean) => void;
 
-/** One token, looked at again and again for all answers that came with it. Memory hears of a revocation. */
+/** Checks one token for all answers that use it. */
 export class TokenCheck {
   readonly #verify: () => MaybePromise<Grant | undefined>;
   readonly #onUnwatched: () => void;
   readonly #watchers = new Set<OnInvalid>();
-  #isUnderWay = false;
-  #lookedAt = 0;
+  #isRunning = false;
+  #checkedAt = 0;
 
-  /** @param onUnwatched called when the last one who watched it has gone */
+  /** @param onUnwatched called when the last watch ends */
   constructor(verify: () => MaybePromise<Grant | undefined>, onUnwatched: () => void) {
     this.#verify = verify;
     this.#onUnwatched = onUnwatched;
   }
 
-  /** @returns what ends the watch */
+  /** Adds a listener. Returns the function that removes it. */
   watch(onInvalid: OnInvalid): () => void {
     this.#watchers.add(onInvalid);
     return () => {
@@ -41,37 +38,37 @@ export class TokenCheck {
     };
   }
 
-  /** For those who look again about once a second. @param now milliseconds since the epoch */
-  lookAgain(now: number): void {
-    if (Math.abs(now - this.#lookedAt) < PAUSE_MS) return;
-    this.#lookedAt = now;
-    void this.look();
+  /** Checks the token unless it was checked just now. @param now milliseconds since the epoch */
+  checkAgain(now: number): void {
+    if (Math.abs(now - this.#checkedAt) < PAUSE_MS) return;
+    this.#checkedAt = now;
+    void this.check();
   }
 
-  /** At once where memory knows the token. It never fails. */
-  look(): Promise<void> | undefined {
-    if (this.#isUnderWay || underWay >= AT_ONCE) return undefined;
+  /** Checks the token, without a promise if memory has it. It never fails. */
+  check(): Promise<void> | undefined {
+    if (this.#isRunning || running >= CHECKS_AT_ONCE) return undefined;
     const found = this.#verify();
     if (!(found instanceof Promise)) {
-      if (!found) this.#tell(true);
+      if (!found) this.#notify(true);
       return undefined;
     }
-    this.#isUnderWay = true;
-    underWay += 1;
+    this.#isRunning = true;
+    running += 1;
     return found
       .then(
         (grant) => {
-          if (!grant) this.#tell(true);
+          if (!grant) this.#notify(true);
         },
-        () => this.#tell(false),
+        () => this.#notify(false),
       )
       .finally(() => {
-        this.#isUnderWay = false;
-        underWay -= 1;
+        this.#isRunning = false;
+        running -= 1;
       });
   }
 
-  #tell(isKnown: boolean): void {
+  #notify(isKnown: boolean): void {
     for (const onInvalid of this.#watchers) onInvalid(isKnown);
   }
 }
@@ -85,7 +82,7 @@ export class TokenChecks {
     this.#tokens = tokens;
   }
 
-  /** Of the token that came with a request. Whoever asks for it watches it at once: it is kept until nobody does. */
+  /** Returns the check of the request's token. The caller watches it at once, and the last watch to end removes it. */
   of(request: FastifyRequest): TokenCheck {
     const token = bearerToken(request.headers.authorization) ?? '';
     const { ip } = request;

@@ -82,7 +82,7 @@ export class EventStream implements Follower {
     const { response, life } = this.#options;
     if (!this.#isOver && response.writableNeedDrain)
       await once(response, 'drain', { signal: life }).catch(() => {});
-    await this.#options.token.look();
+    await this.#options.token.check();
     return !this.#isOver;
   }
 
@@ -100,7 +100,7 @@ export class EventStream implements Follower {
   tick(now: number): void {
     if (this.#isOver) return;
     const { response, token, idleTimeoutMs } = this.#options;
-    token.lookAgain(now);
+    token.checkAgain(now);
     if (!response.writableNeedDrain) this.#stuckSince = undefined;
     else this.#stuckSince ??= now;
     if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
@@ -162,7 +162,7 @@ export class WaitingRequest implements Follower {
 
   tick(now: number): void {
     if (now >= this.#until) this.end();
-    else this.#token.lookAgain(now);
+    else this.#token.checkAgain(now);
   }
 
   [Symbol.dispose](): void {

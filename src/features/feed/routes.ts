@@ -104,7 +104,7 @@ class ChangesRoute {
     const bytes = Buffer.from(`{"changes":[${list}],"next":"${encodeCursor(next)}","more":${more}}`);
     const body = new Body(bytes, hashOf(bytes), undefined);
     const prepared = new PreparedAnswer({ body, tier, asOf: undefined, currency });
-    if (!prepared.canBeSentTo(request.raw)) await withDeadline(body.compress());
+    if (!prepared.hasCodingFor(request.raw)) await withDeadline(body.compress());
     this.#answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders()));
     return reply;
   }
