@@ -35,7 +35,7 @@ const subscription = {
   linked: true,
   epoch: 1,
   confirmedAt: () => 0,
-  ask: async () => '7',
+  run: async () => '7',
 } as Partial<CacheSubscription> as CacheSubscription;
 
 /** Bytes of this process after garbage collection. */
@@ -88,7 +88,8 @@ async function documents() {
     held += value.length;
     const own = Buffer.allocUnsafeSlow(value.length);
     value.copy(own);
-    entries.set(documentId(content.name), 'region', decodeDocument(content.name, own), { epoch: 1, at: 0 });
+    const document = decodeDocument(content.name, own);
+    entries.onServed({ id: documentId(content.name), name: content.name }, { document, epoch: 1, at: 0 });
   }
   return { entries, held };
 }
@@ -128,8 +129,11 @@ async function tokens() {
 
 async function unknownTokens() {
   const entries = memory();
-  for (let i = 0; i < COUNT; i++)
-    entries.set(`token:${hashToken(String(i))}`, 'token', undefined, { epoch: 1, at: Date.now() });
+  for (let i = 0; i < COUNT; i++) {
+    const hash = hashToken(String(i));
+    const read = { epoch: 1, at: Date.now() };
+    entries.onServed({ id: `token:${hash}`, name: { kind: 'token', hash } }, { document: undefined, ...read });
+  }
   return { entries, held: 0 };
 }
 

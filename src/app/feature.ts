@@ -17,9 +17,9 @@ import type { FollowerContext, PublicationFollower } from '../snapshot/publish/p
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
-import type { DurableCopy } from '../snapshot/read/durable-copy.ts';
+import type { PostgresSource } from '../snapshot/read/documents-options.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
-import type { Replica } from '../snapshot/read/replica.ts';
+import type { DurableCopy } from '../snapshot/read/tiers/tier.ts';
 import type { Writing } from './actions/publish.ts';
 import type { SyncQueue } from './actions/source.ts';
 import type { Disposer } from './disposer.ts';
@@ -116,7 +116,7 @@ export interface ReplicaServer {
 }
 
 export interface ReplicaPart {
-  readonly replica: Replica;
+  readonly replica: PostgresSource;
   /** Returns why the servers do not fit each other; undefined if they do. It rejects with `Unavailable`. */
   readonly misfit: () => Promise<string | undefined>;
   readonly addMetrics: (registry: Registry) => void;

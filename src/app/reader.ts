@@ -19,7 +19,7 @@ import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
-import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
+import { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
 import {
@@ -99,14 +99,10 @@ export async function composeReader(
   const replica = primary && features.replica?.({ replica: serverOf(store), primary: serverOf(primary) });
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
-    sql: store.sql,
-    replica: replica?.replica,
+    postgres: replica?.replica ?? { reads: readsOf(store, logger) },
     subscription,
     logger,
     memory,
-    postgresReads: settings.POSTGRES_READS,
-    postgresProblem: (error) => postgresProblem(error, database),
-    onHang: () => store.renew(),
     onUnusable: observer.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs,
@@ -189,7 +185,6 @@ function readsOf({ sql, renew, server, atOnce }: Server, logger: Logger): Postgr
     logger,
     now: Date.now,
     atOnce,
-    deadlineMs: POSTGRES_DEADLINE_MS,
     onHang: renew,
     problemOf: (error) => postgresProblem(error, server),
   });

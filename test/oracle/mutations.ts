@@ -39,14 +39,14 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a reader accepts old documents of the cache',
     file: 'src/snapshot/read/documents.ts',
-    find: 'const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);',
+    find: 'const atLeast = Math.max(this.#memory.announcedOf(id), flight.announced, cached?.version ?? 0);',
     replace: 'const atLeast = 0;',
     having: ['remember cache', 'reprice', 'sync', 'cache goes back'],
   },
   {
     name: 'memory answers without confirmation',
     file: 'src/snapshot/read/consistency.ts',
-    find: 'return now() - this.confirmedAt(belief) <= maxAge;',
+    find: 'return now() - this.confirmedAt(read) <= maxAge;',
     replace: 'return true;',
   },
   {

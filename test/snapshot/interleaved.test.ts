@@ -19,6 +19,7 @@ import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
+import { PostgresReads } from '../../src/snapshot/read/postgres/postgres-reads.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { addSample, reprice, type Sample } from './rows.ts';
@@ -206,14 +207,19 @@ function openReader(steps: Steps, who: string, now: () => number): TestReader {
     pollMs: NEVER_MS,
     silentAfterMs: Number.POSITIVE_INFINITY,
   });
-  const documents = new Documents({
+  const reads = new PostgresReads({
     sql: steppingSql(readerStore.sql, steps, who),
+    logger: silent,
+    now,
+    atOnce: 4,
+    deadlineMs: NEVER_MS,
+  });
+  const documents = new Documents({
+    postgres: { reads },
     subscription: link,
     logger: silent,
     now,
     memory: memoryBudget(64_000_000),
-    postgresReads: 4,
-    postgresDeadlineMs: NEVER_MS,
     staleLimitMs: NEVER_MS,
     tokenStaleLimitMs: NEVER_MS,
   });

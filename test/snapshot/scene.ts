@@ -147,7 +147,14 @@ function openReader({
           statementTimeoutMs: POSTGRES_DEADLINE_MS,
         });
   const reads = (sql: Sql, atOnce: number) =>
-    new PostgresReads({ sql, logger: silent, now, atOnce, deadlineMs: postgresDeadlineMs });
+    new PostgresReads({
+      sql,
+      logger: silent,
+      now,
+      atOnce,
+      deadlineMs: postgresDeadlineMs,
+      onHang: options.onHang,
+    });
   const replica =
     replicaStore &&
     new ReplicaReads({
@@ -162,15 +169,13 @@ function openReader({
     now,
   });
   const documents = new Documents({
-    sql: options.sql ?? store.sql,
-    replica: replica && replicaOf(replica),
+    postgres: replica
+      ? replicaOf(replica)
+      : { reads: reads(options.sql ?? store.sql, postgresReads) },
     subscription: link,
     logger: silent,
     now,
     memory,
-    postgresReads,
-    postgresDeadlineMs,
-    onHang: options.onHang,
     onUnusable: options.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs,

@@ -13,32 +13,32 @@ describe('the limit of lookups', () => {
   it('allows ten seconds’ worth at once, and refills with time', async () => {
     let now = 0;
     const cap = new UnknownTokens({ perSecond: 100, perSecondAndAddress: 2 }, () => now);
-    for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
-    await expect(cap.ask('a', unknown)).rejects.toMatchObject({ retryAfterSeconds: 0.5 });
+    for (let i = 0; i < 20; i++) await cap.run('a', unknown);
+    await expect(cap.run('a', unknown)).rejects.toMatchObject({ retryAfterSeconds: 0.5 });
     now = 499;
-    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+    await expect(cap.run('a', unknown)).rejects.toThrow(Unavailable);
     now = 500;
-    await cap.ask('a', unknown);
-    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+    await cap.run('a', unknown);
+    await expect(cap.run('a', unknown)).rejects.toThrow(Unavailable);
     now = 3_600_000;
-    for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
-    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+    for (let i = 0; i < 20; i++) await cap.run('a', unknown);
+    await expect(cap.run('a', unknown)).rejects.toThrow(Unavailable);
   });
 
   it('is separate for each address, with a common limit of all addresses', async () => {
     const cap = new UnknownTokens({ perSecond: 3, perSecondAndAddress: 2 }, () => 0);
-    for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
-    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
-    for (let i = 0; i < 10; i++) await cap.ask('b', unknown);
-    await expect(cap.ask('b', unknown)).rejects.toThrow(Unavailable);
-    await expect(cap.ask(undefined, unknown)).rejects.toThrow(Unavailable);
+    for (let i = 0; i < 20; i++) await cap.run('a', unknown);
+    await expect(cap.run('a', unknown)).rejects.toThrow(Unavailable);
+    for (let i = 0; i < 10; i++) await cap.run('b', unknown);
+    await expect(cap.run('b', unknown)).rejects.toThrow(Unavailable);
+    await expect(cap.run(undefined, unknown)).rejects.toThrow(Unavailable);
   });
 
   it('does not count tokens that are found, nor lookups that fail', async () => {
     const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
-    const failing = () => cap.ask('a', () => Promise.reject(new Unavailable('down')));
+    const failing = () => cap.run('a', () => Promise.reject(new Unavailable('down')));
     for (let i = 0; i < 50; i++) {
-      expect(await cap.ask('a', known)).toBe('known');
+      expect(await cap.run('a', known)).toBe('known');
       await expect(failing()).rejects.toThrow('down');
     }
   });
@@ -47,7 +47,7 @@ describe('the limit of lookups', () => {
     const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
     let queries = 0;
     const all = Array.from({ length: 100 }, () =>
-      cap.ask('a', async () => {
+      cap.run('a', async () => {
         queries += 1;
         return undefined;
       }),

@@ -5,9 +5,9 @@ import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { decodeDocument, encodeLoaded } from '../../snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../snapshot/document/keys.ts';
-import type { CopyFeed, DocumentReadAt, DurableCopy, ReadAt } from '../../snapshot/read/durable-copy.ts';
-import { boundedBy, later, timeBy } from '../../snapshot/read/freshness.ts';
-import type { DocumentTier, TieredResult } from '../../snapshot/read/tiers/tier.ts';
+import { OUTDATED } from '../../snapshot/read/consistency.ts';
+import { boundedBy, later, type ReadAt, timeBy } from '../../snapshot/read/freshness.ts';
+import type { CopyFeed, DurableCopy, Served, TieredResult } from '../../snapshot/read/tiers/tier.ts';
 import { CopyFolder, type CopyLimits, isDocumentId, isToken } from './copy-folder.ts';
 import { DamagedFile } from './files.ts';
 import { CopyHealth } from './health.ts';
@@ -36,21 +36,9 @@ const CLOCK_TOLERANCE_MS = 60_000;
  * A reader's own copy, on disk, of the documents that it serves. It answers if no other tier does, also after a restart.
  *
  * It is written twice a second in the background: removals first, then documents, and the confirmation last. A revocation
- * does not wait: its tombstone is on disk before `published` or `given` returns.
+ * does not wait: its tombstone is on disk before `onPublished` or `given` returns.
  */
 export class DiskCopy implements DurableCopy, AsyncDisposable {
-  readonly tier: DocumentTier = {
-    newest: (id, version) => this.#newest(id, version),
-    heard: (id, version) => this.published(id, version),
-    given: ({ id }, { document, epoch, at, asOf }) => {
-      this.given(id, document);
-      if (document && epoch !== undefined) this.store(id, document, { epoch, at, asOf });
-    },
-    recall: async ({ name, atLeast }) => {
-      const found = await this.read(name);
-      return found?.document && found.document.version >= atLeast ? found : undefined;
-    },
-  };
   readonly health: CopyHealth;
   readonly #limits: CopyLimits;
   readonly #now: () => number;
@@ -63,7 +51,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   #namedAt = 0;
   /** Id → the next write removes older versions than this one. */
   readonly #removals = new Map<string, number>();
-  readonly #pending: LRUCache<string, { readonly document: Document; readonly read: DocumentReadAt }>;
+  readonly #pending: LRUCache<string, { readonly document: Document; readonly read: ReadAt }>;
   /** Id → the version on disk, and when it was read. */
   readonly #stored = new LRUCache<string, { readonly version: number; readonly read?: ReadAt }>({
     max: 100_000,
@@ -104,8 +92,13 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     return (await this.health.run(() => this.#folder.owner()))?.lineage;
   }
 
+  onServed({ id }: { readonly id: string }, { document, epoch, at, asOf }: Served): void {
+    this.given(id, document);
+    if (document && epoch !== OUTDATED) this.store(id, document, { epoch, at, asOf });
+  }
+
   /** Removes versions that are older than this one: a token's at once, others with the next write. */
-  published(id: string, version: number): void {
+  onPublished(id: string, version: number): void {
     const lineage = this.#lineage;
     if (lineage === undefined || !(version > 1) || !isDocumentId(id)) return;
     this.#removeOlder(id, version);
@@ -116,7 +109,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   /** Removes what is older than the document that an answer is about to give, or everything if there is none. */
   given(id: string, document: Document | undefined): void {
     if (document) {
-      if (this.#stored.peek(id)?.version !== document.version) this.published(id, document.version);
+      if (this.#stored.peek(id)?.version !== document.version) this.onPublished(id, document.version);
       return;
     }
     if (this.#lineage === undefined) return;
@@ -125,7 +118,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     if (!isRemoved || this.#pending.has(id)) this.#removeOlder(id, Number.MAX_SAFE_INTEGER);
   }
 
-  store(id: string, document: Document, read: DocumentReadAt): void {
+  store(id: string, document: Document, read: ReadAt): void {
     if (this.#lineage === undefined) return;
     if (this.#isOutdated(id, document.version)) this.#isIncomplete = true;
     else if (!this.#isStored(id, document, read)) this.#pending.set(id, { document, read });
@@ -163,7 +156,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   }
 
   /** Returns the newest version on disk, if that may be newer than this one and the disk answers in time; else 0. */
-  async #newest(id: string, version: number): Promise<number> {
+  async newest(id: string, version: number): Promise<number> {
     const lineage = this.#lineage;
     if (lineage === undefined || this.health.isSlow || this.#stored.peek(id)?.version === version) return 0;
     let newest = 0;

@@ -10,7 +10,7 @@ export function openReplica(servers: ReplicaServers): ReplicaPart {
     replica: replicaOf(reads),
     async misfit() {
       const states = [servers.replica, servers.primary].map(async ({ reads: server, setting }) => {
-        return { state: await server.look(readReplicaState), setting };
+        return { state: await server.check(readReplicaState), setting };
       });
       return misfitOf(...((await Promise.all(states)) as Parameters<typeof misfitOf>));
     },

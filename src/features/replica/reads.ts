@@ -1,8 +1,12 @@
 /** Reads from a streaming replica, and from its primary what the replica lacks. */
 import type { Sql } from '../../db/connection/client.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
-import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
-import type { Check, PrimaryReads, Reads } from '../../snapshot/read/postgres/reads.ts';
+import type {
+  Check,
+  PostgresReads,
+  PrimaryReads,
+  Reads,
+} from '../../snapshot/read/postgres/postgres-reads.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
 import { type ReplicaState, readReplicaState } from './state.ts';
 
@@ -33,7 +37,7 @@ export class ReplicaReads implements Reads {
   readonly primary: PostgresReads;
   readonly primaryFirst: PrimaryReads = {
     run: (read) => this.#primaryFirst((reads) => reads.run(read)),
-    look: (read) => this.#primaryFirst((reads) => reads.look(read)),
+    check: (read) => this.#primaryFirst((reads) => reads.check(read)),
   };
   readonly #replica: PostgresReads;
   readonly #now: () => number;

@@ -3,11 +3,11 @@ import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encoding } from '../../snapshot/document/format.ts';
 import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
+import type { PostgresSource } from '../../snapshot/read/documents-options.ts';
 import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
-import type { Replica } from '../../snapshot/read/replica.ts';
 import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
-import type { DocumentTier, Given, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
+import type { DocumentTier, Served, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
 import type { ReplicaReads } from './reads.ts';
 
 const REMEMBERED = 50_000;
@@ -40,18 +40,18 @@ export class ReplicaTier implements DocumentTier {
     return found ?? none(wanted);
   }
 
-  heard(id: string, version: number): void {
+  onPublished(id: string, version: number): void {
     const known = this.#newest.get(id);
     if (known !== undefined && known >= version) return;
     if (known === undefined && this.#newest.size >= REMEMBERED) this.#hasForgotten = true;
     else this.#newest.set(id, version);
   }
 
-  given({ id }: Wanted, { document }: Given): void {
-    if (document) this.heard(id, document.version);
+  onServed({ id }: Wanted, { document }: Served): void {
+    if (document) this.onPublished(id, document.version);
   }
 
-  begin(lineage: string): void {
+  onLineage(lineage: string): void {
     this.#newest.clear();
     this.#hasForgotten = false;
     this.#reads.follow(lineage);
@@ -85,19 +85,18 @@ export class ReplicaTier implements DocumentTier {
     const document = found?.result.document;
     if (!found || !document) throw error;
     const { state, result } = found;
-    const unsureSince = state.isStandby ? (state.replayedTo ?? Number.NEGATIVE_INFINITY) : undefined;
     return {
       ...current({ ...wanted, stamps: { ...wanted.stamps, postgres: result.stamps } }, document),
       mayLack: true,
-      ...(unsureSince !== undefined && { unsureSince, knownAt: unsureSince }),
+      knownAt: state.isStandby ? (state.replayedTo ?? Number.NEGATIVE_INFINITY) : undefined,
     };
   }
 }
 
-export function replicaOf(reads: ReplicaReads): Replica {
+export function replicaOf(reads: ReplicaReads): PostgresSource {
   return {
     reads,
-    tier: (writeBack) => new ReplicaTier(new PostgresTier({ postgres: reads.primary, writeBack }), reads),
+    tier: (writeBack) => new ReplicaTier(new PostgresTier(reads.primary, writeBack), reads),
   };
 }
 

@@ -1,28 +1,23 @@
 /** A circuit breaker: refuses calls after repeated failures, and lets one through after each pause. */
 export class Breaker {
-  readonly #failuresToOpen: number;
-  readonly #retryAfterMs: number;
-  readonly #now: () => number;
+  readonly #options: { failuresToOpen: number; retryAfterMs: number; now: () => number };
   #failures = 0;
   #openUntil = 0;
 
   constructor(options: { failuresToOpen: number; retryAfterMs: number; now: () => number }) {
-    this.#failuresToOpen = options.failuresToOpen;
-    this.#retryAfterMs = options.retryAfterMs;
-    this.#now = options.now;
+    this.#options = options;
   }
 
   /** True while no call is refused. */
   get isClosed(): boolean {
-    return this.#failures < this.#failuresToOpen;
+    return this.#failures < this.#options.failuresToOpen;
   }
 
-  /** Returns false for a call that is refused. After the pause one call passes. */
+  /** Returns false for a call that is refused. */
   allows(): boolean {
     if (this.isClosed) return true;
-    const now = this.#now();
-    if (now < this.#openUntil) return false;
-    this.#openUntil = now + this.#retryAfterMs;
+    if (this.#options.now() < this.#openUntil) return false;
+    this.#pause();
     return true;
   }
 
@@ -32,6 +27,10 @@ export class Breaker {
 
   failed(): void {
     this.#failures += 1;
-    if (this.#failures >= this.#failuresToOpen) this.#openUntil = this.#now() + this.#retryAfterMs;
+    if (!this.isClosed) this.#pause();
+  }
+
+  #pause(): void {
+    this.#openUntil = this.#options.now() + this.#options.retryAfterMs;
   }
 }

@@ -1,11 +1,11 @@
 import { ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
-import type { CacheKeys, DocumentName } from '../document/keys.ts';
+import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys.ts';
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
 
-/** Write-backs at once. More are skipped: a value takes longer to encode than to read from Postgres. */
+/** Concurrent write-backs. More are skipped: a value takes longer to encode than to read from Postgres. */
 const WRITE_BACKS_AT_MOST = 64;
 /** Seconds until a write-back expires, unless the publisher makes it permanent. */
 const WRITE_BACK_SECONDS = 60;
@@ -28,18 +28,18 @@ export class CacheCommands {
   }
 
   /** Runs one command under the circuit breaker. Undefined if the cache does not answer. */
-  async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.isReady && this.#breaker.allows() ? this.try(command) : undefined;
+  run<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+    return this.isReady && this.#breaker.allows() ? this.runAlways(command) : Promise.resolve(undefined);
   }
 
   /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
-  async try<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+  async runAlways<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     try {
       const result = await command(this.#redis);
       this.#breaker.succeeded();
       return result;
     } catch (error) {
-      // A server that refuses a command, e.g. a write when its memory is full, is not down.
+      // A server that rejects a command, e.g. a write when its memory is full, is not down.
       if (error instanceof ReplyError) this.#breaker.succeeded();
       else this.#breaker.failed();
       this.#logger.debug({ err: error }, 'the cache did not answer');
@@ -51,10 +51,21 @@ export class CacheCommands {
   writeBack(keys: CacheKeys, name: DocumentName, version: number, value: () => Promise<Buffer>): void {
     if (this.#writingBack >= WRITE_BACKS_AT_MOST) return;
     this.#writingBack += 1;
-    void this.ask(async (redis) =>
+    void this.run(async (redis) =>
       setIfNewer(redis, keys, name, version, await value(), WRITE_BACK_SECONDS),
     ).finally(() => {
       this.#writingBack -= 1;
     });
   }
+}
+
+/** Reads the stamps, the lineage, and the revision of each lane. */
+export async function readState(redis: RedisClient, keys: CacheKeys) {
+  // First: the revisions then include everything published until these times.
+  const verified = await redis.hgetall(keys.verified);
+  const [lineage, revisions] = await Promise.all([
+    redis.get(LINEAGE_KEY),
+    Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
+  ]);
+  return { verified, lineage, revisions: revisions.map((text) => Number(text ?? 0)) };
 }

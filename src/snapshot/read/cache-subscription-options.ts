@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
 
-/** The events of a subscription. */
 export interface CacheSubscriptionEvents {
   /** A newer version of one document was published. */
   onPublished(id: string, version: number): void;
@@ -12,10 +11,7 @@ export interface CacheSubscriptionEvents {
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
-  /**
-   * The stamps of freshness that the cache has, see `loadFreshness`.
-   * @param isLinked memory is known to be as new
-   */
+  /** Receives the stamps of the cache, see `loadFreshness`. @param isLinked memory is known to be as new */
   onVerified(stamps: Readonly<Record<string, string>>, isLinked: boolean): void;
 }
 

@@ -4,8 +4,7 @@ import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { CacheKeys } from '../document/keys.ts';
 import { lanesOf } from '../document/keys.ts';
-import { CacheCommands } from './cache-commands.ts';
-import { readState } from './cache-state.ts';
+import { CacheCommands, readState } from './cache-commands.ts';
 import type { CacheSubscriptionEvents, CacheSubscriptionOptions } from './cache-subscription-options.ts';
 import { type PublisherState, Pulses } from './pulses.ts';
 import { Revisions } from './revisions.ts';
@@ -24,9 +23,9 @@ const EPOCHS_REMEMBERED = 10_000;
 /**
  * A reader's connection to the cache. It decides whether memory is current.
  *
- *     down ──subscribed──▶ subscribed ──pulse heard, revision read──▶ linked
- *       ▲                                                              │
- *       └─ connection lost, no answer to a poll, or no publisher heard ◀┘
+ *     down ──subscribed──▶ subscribed ──pulse, revision read──▶ linked
+ *       ▲                                                        │
+ *       └── connection lost, no answer to a poll, or no pulse ◀──┘
  *
  * Pulses prove that publishers reach the cache, and that their messages reach this reader (`Publisher.pulse`). While
  * linked, every publication arrives as a message. Each message carries the revision of its lane, so the next poll detects a
@@ -113,13 +112,13 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#commands.isReady && !this.#hasLeft;
   }
 
-  /** Whether publishers reach this cache. Unless they are `heard`, only Postgres has the current documents. */
+  /** Whether publishers reach this cache. Otherwise only Postgres has the current documents. */
   get publisher(): PublisherState {
     return this.#pulses.state;
   }
 
   /** The time of the last pulse in milliseconds; before the first pulse, the time of the subscription. */
-  get publisherHeardAt(): number {
+  get lastPulseAt(): number {
     return this.#now() - this.#pulses.ageMs;
   }
 
@@ -138,9 +137,9 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#keys;
   }
 
-  /** Runs one command under the circuit breaker. Undefined if the cache does not answer, which is a miss. */
-  async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.#hasLeft ? undefined : this.#commands.ask(command);
+  /** See `CacheCommands`. */
+  run<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+    return this.#hasLeft ? Promise.resolve(undefined) : this.#commands.run(command);
   }
 
   /** See `CacheCommands`. */
@@ -168,7 +167,7 @@ export class CacheSubscription implements AsyncDisposable {
     await this.#subscribe(keys);
     const before = this.#revisions.known;
     const at = this.#now();
-    const answer = await this.#commands.try((redis) => readState(redis, keys));
+    const answer = await this.#commands.runAlways((redis) => readState(redis, keys));
     if (keys !== this.#keys) return;
     if (!answer) {
       this.#missedPolls += 1;
@@ -183,18 +182,18 @@ export class CacheSubscription implements AsyncDisposable {
       this.#events?.onVerified(verified, false);
       return;
     }
-    if (this.publisher !== 'heard') {
+    if (this.publisher !== 'reachable') {
       await this.#awaitPulses(keys);
       this.#events?.onVerified(verified, false);
       return;
     }
     await this.#compare(keys, revisions, before);
     if (keys !== this.#keys) return;
-    if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.publisherHeardAt));
+    if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.lastPulseAt));
     this.#events?.onVerified(verified, this.#linked);
   }
 
-  /** @param before the revisions that were known before the cache was asked */
+  /** @param before the revisions that were known before the poll */
   async #compare(keys: CacheKeys, revisions: readonly number[], before: readonly number[]): Promise<void> {
     if (!this.#linked) {
       // The subscription began before the revisions were read: no message is lost unnoticed from here on.
@@ -226,14 +225,15 @@ export class CacheSubscription implements AsyncDisposable {
   }
 
   #checkPulses(): void {
-    if (this.#linked && this.publisher !== 'heard') void this.poll();
+    if (this.#linked && this.publisher !== 'reachable') void this.poll();
   }
 
   /** A busy process has not read its messages: they arrive before the answer to the ping. Without a pulse it unlinks. */
   async #awaitPulses(keys: CacheKeys): Promise<void> {
     if (this.#linked) {
       await this.#subscriber.ping().catch(() => {});
-      if (keys === this.#keys && this.publisher !== 'heard') this.#unlink('no publisher reaches the cache');
+      if (keys === this.#keys && this.publisher !== 'reachable')
+        this.#unlink('no publisher reaches the cache');
     } else if (keys.lanes > 1 && this.publisher === 'silent') {
       this.#countSilentCheck();
     }
@@ -281,10 +281,10 @@ export class CacheSubscription implements AsyncDisposable {
   }
 
   #onPulse(message: string): void {
-    const wasHeard = this.#pulses.state === 'heard';
+    const wasReachable = this.#pulses.state === 'reachable';
     const [, publisher = '', lane] = message.split(' ');
-    this.#pulses.heard(Number(lane), publisher);
-    if (!wasHeard && this.publisher === 'heard') void this.#pollAgain();
+    this.#pulses.received(Number(lane), publisher);
+    if (!wasReachable && this.publisher === 'reachable') void this.#pollAgain();
   }
 
   #newEpoch(): void {

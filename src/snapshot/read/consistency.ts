@@ -1,18 +1,10 @@
 import { Unavailable } from '../document/answer.ts';
-import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { Given, TieredResult } from './tiers/tier.ts';
+import type { ReadAt } from './freshness.ts';
+import type { Served, TieredResult } from './tiers/tier.ts';
 
 type Kind = DocumentName['kind'];
-
-/** When a document was current. */
-export interface Belief {
-  /** The subscription's epoch at the read. */
-  readonly epoch: number;
-  /** In milliseconds. */
-  readonly confirmedAt: number;
-}
 
 /** The epoch of a document with a newer announced version. The subscription never has this epoch. */
 export const OUTDATED = 0;
@@ -43,82 +35,50 @@ export interface ConsistencyOptions {
  */
 export class Consistency {
   readonly #options: ConsistencyOptions;
-  /** Id of a document under read → its newest announced version. */
-  readonly #reading = new Map<string, number>();
 
   constructor(options: ConsistencyOptions) {
     this.#options = options;
   }
 
-  /** Begins the read of a document. @param heard the newest version announced to the caller; 0 for none */
-  begin(id: string, heard: number): void {
-    this.#reading.set(id, heard);
-  }
-
-  end(id: string): void {
-    this.#reading.delete(id);
-  }
-
-  heard(id: string, version: number): void {
-    const newest = this.#reading.get(id);
-    if (newest !== undefined && version > newest) this.#reading.set(id, version);
-  }
-
-  /** Returns the newest version that was announced during the read. */
-  heardOf(id: string): number {
-    return this.#reading.get(id) ?? 0;
-  }
-
-  /** Forgets announced versions: another lineage has other versions. */
-  clear(): void {
-    for (const id of this.#reading.keys()) this.#reading.set(id, 0);
-  }
-
   /** Returns the state before a read. A change during the read makes the result outdated at once. */
-  now(): Belief {
-    return { epoch: this.#options.subscription.epoch, confirmedAt: this.#options.now() };
+  now(): ReadAt {
+    return { epoch: this.#options.subscription.epoch, at: this.#options.now() };
   }
 
   /** Returns the result of a read since `began`, with its epoch and time. */
-  given(id: string, { document, unsureSince, asOf }: TieredResult, began: Belief): Given {
-    const isOvertaken = this.isOvertaken(id, document);
-    // No message says what was published before the link, and an unsure tier may lack it.
-    const isUnsure = unsureSince !== undefined && this.#options.subscription.linked;
-    const at = Math.min(began.confirmedAt, unsureSince ?? began.confirmedAt);
-    return { document, epoch: isOvertaken || isUnsure ? undefined : began.epoch, at, asOf };
+  served({ document, knownAt, asOf }: TieredResult, began: ReadAt, isOvertaken: boolean): Served {
+    // No message covers what was published before the link, and an unconfirmed result may lack it.
+    const isUnsure = knownAt !== undefined && this.#options.subscription.linked;
+    const epoch = isOvertaken || isUnsure ? OUTDATED : began.epoch;
+    return { document, epoch, at: Math.min(began.at, knownAt ?? began.at), asOf };
   }
 
-  /** True if a newer version was published during the read. */
-  isOvertaken(id: string, document: Document | undefined): boolean {
-    return (document?.version ?? 0) < this.heardOf(id);
-  }
-
-  /** @throws Unavailable for a tier that was current too long ago */
-  checkAge(kind: Kind, { unsureSince }: TieredResult, began: Belief): void {
-    if (unsureSince !== undefined && began.confirmedAt - unsureSince > this.#limitOf(kind))
+  /** @throws Unavailable for a result that was current too long ago */
+  checkAge(kind: Kind, { knownAt }: TieredResult, began: ReadAt): void {
+    if (knownAt !== undefined && began.at - knownAt > this.#limitOf(kind))
       throw new Unavailable('the document of the replica or the cache was confirmed too long ago');
   }
 
   /** Returns true if a document may be served at once. @param isThere false if there is no such document */
-  isCurrent(belief: Belief, kind: Kind, isThere: boolean): boolean {
+  isCurrent(read: ReadAt, kind: Kind, isThere: boolean): boolean {
     const { subscription, now } = this.#options;
-    if (kind === 'token' && !isThere && now() - belief.confirmedAt > UNKNOWN_TOKEN_MAX_AGE_MS) return false;
-    // Changes of before the link may be missing in a document of an earlier epoch, also after the link has ended.
-    if (belief.epoch !== subscription.epoch) return false;
+    if (kind === 'token' && !isThere && now() - read.at > UNKNOWN_TOKEN_MAX_AGE_MS) return false;
+    // A document of an earlier epoch may lack changes from before the link, also after the link has ended.
+    if (read.epoch !== subscription.epoch) return false;
     if (subscription.linked) return true;
     const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
-    return now() - this.confirmedAt(belief) <= maxAge;
+    return now() - this.confirmedAt(read) <= maxAge;
   }
 
   /** Returns true if an unconfirmed document may be served. */
-  isYoung(belief: Belief, kind: Kind): boolean {
+  isYoung(read: ReadAt, kind: Kind): boolean {
     // The newer version of a token is its revocation.
-    if (kind === 'token' && belief.epoch === OUTDATED) return false;
-    return this.#options.now() - this.confirmedAt(belief) <= this.#limitOf(kind);
+    if (kind === 'token' && read.epoch === OUTDATED) return false;
+    return this.#options.now() - this.confirmedAt(read) <= this.#limitOf(kind);
   }
 
-  confirmedAt({ epoch, confirmedAt }: Belief): number {
-    return Math.max(confirmedAt, this.#options.subscription.confirmedAt(epoch));
+  confirmedAt({ epoch, at }: ReadAt): number {
+    return Math.max(at, this.#options.subscription.confirmedAt(epoch));
   }
 
   #limitOf(kind: Kind): number {

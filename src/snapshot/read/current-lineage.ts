@@ -5,12 +5,12 @@ import { readHistory } from '../../db/lineage.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { DurableCopy } from './durable-copy.ts';
-import type { PrimaryReads } from './postgres/reads.ts';
+import type { PrimaryReads } from './postgres/postgres-reads.ts';
+import type { DurableCopy } from './tiers/tier.ts';
 
 export interface CurrentLineageOptions {
   readonly postgres: PrimaryReads;
-  readonly subscription: Pick<CacheSubscription, 'ask' | 'lanes'>;
+  readonly subscription: Pick<CacheSubscription, 'run' | 'lanes'>;
   readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;
   /**
@@ -20,7 +20,7 @@ export interface CurrentLineageOptions {
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
 }
 
-const WHAT: Record<Loss, string> = {
+const LOSSES: Record<Loss, string> = {
   'another database': 'PostgreSQL is another database than before',
   'earlier state': 'PostgreSQL has gone back to an earlier state',
 };
@@ -41,7 +41,7 @@ export class CurrentLineage {
   /** The lineage that the database has left. */
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
-  #asking: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
   /** Whether Postgres answered the last check. */
   #hasAnswered = true;
 
@@ -80,31 +80,31 @@ export class CurrentLineage {
   async #find(): Promise<CacheKeys> {
     const { postgres, subscription, copy } = this.#options;
     try {
-      return this.#settle(await this.#look((read) => postgres.run(read)));
+      return this.#settle(await this.#readHistory((read) => postgres.run(read)));
     } catch (error) {
       this.#hasAnswered = false;
-      const cached = await subscription.ask((redis) => redis.get(LINEAGE_KEY));
-      if (cached != null) return this.#follow(cached, false);
+      const cached = await subscription.run((redis) => redis.get(LINEAGE_KEY));
+      if (cached != null) return this.#begin(cached, false);
       const lineage = await copy?.lineage();
       if (lineage === undefined) throw error;
-      const keys = this.#follow(lineage, false);
+      const keys = this.#begin(lineage, false);
       this.#isOfDisk = true;
       return keys;
     }
   }
 
   /** Checks the lineage in Postgres, e.g. because the cache names another one. It never fails. */
-  ask(): Promise<void> {
-    this.#asking ??= this.check()
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.check()
       .then(
         () => true,
         () => false,
       )
       .then((hasAnswered) => {
         this.#hasAnswered = hasAnswered;
-        this.#asking = undefined;
+        this.#refreshing = undefined;
       });
-    return this.#asking;
+    return this.#refreshing;
   }
 
   /**
@@ -113,8 +113,8 @@ export class CurrentLineage {
    */
   async confirm(isAnswering = this.#hasAnswered): Promise<void> {
     if (!this.#isOfDisk) return;
-    const asked = this.ask();
-    if (isAnswering) await asked;
+    const refreshed = this.refresh();
+    if (isAnswering) await refreshed;
   }
 
   /**
@@ -123,25 +123,25 @@ export class CurrentLineage {
    * @throws Unavailable if Postgres does not answer
    */
   async check(): Promise<boolean> {
-    const seen = await this.#look((read) => this.#options.postgres.look(read));
-    if (!(await this.#mayBeLate(seen))) this.#settle(seen);
+    const found = await this.#readHistory((read) => this.#options.postgres.check(read));
+    if (!(await this.#mayBeLate(found))) this.#settle(found);
     return this.#lost === undefined;
   }
 
   /** Returns true for a standby that does not have the current lineage yet. The cache has the lineage of the workers. */
   async #mayBeLate({ identity, lineage }: CheckedHistory): Promise<boolean> {
     if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
-    const named = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
+    const named = await this.#options.subscription.run((redis) => redis.get(LINEAGE_KEY));
     return named !== lineage;
   }
 
-  #look(run: (read: typeof readHistory) => ReturnType<typeof readHistory>): Promise<CheckedHistory> {
+  #readHistory(run: (read: typeof readHistory) => ReturnType<typeof readHistory>): Promise<CheckedHistory> {
     const { subscription } = this.#options;
     return this.#history.check(
       () => run(readHistory),
       async (lineage) => {
         const { history } = new CacheKeys(lineage, subscription.lanes);
-        return readMark(lineage, await subscription.ask((redis) => redis.get(history)));
+        return readMark(lineage, await subscription.run((redis) => redis.get(history)));
       },
     );
   }
@@ -152,7 +152,7 @@ export class CurrentLineage {
     if (loss) {
       logger.warn(
         { lineage },
-        `${WHAT[loss]}: documents in memory are dropped, and only it is read until a worker has given it a new lineage`,
+        `${LOSSES[loss]}: documents in memory are dropped, and only it is read until a worker has given it a new lineage`,
       );
       // Only this process has these keys: the cache has no document under them.
       const keys = this.#begin(randomUUID(), true, true);
@@ -169,14 +169,10 @@ export class CurrentLineage {
     }
     if (this.#keys)
       logger.info({ lineage }, 'the database has a new lineage: documents in memory are dropped');
-    return this.#follow(lineage, isSure);
+    return this.#begin(lineage, isSure);
   }
 
-  #follow(lineage: string, isSure: boolean): CacheKeys {
-    return this.#begin(lineage, isSure, false);
-  }
-
-  #begin(lineage: string, isSure: boolean, isLost: boolean): CacheKeys {
+  #begin(lineage: string, isSure: boolean, isLost = false): CacheKeys {
     const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
     this.#keys = keys;
     this.#isSure = isSure;

@@ -2,55 +2,57 @@ import type { Sql } from '../../db/connection/connect.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
-import { type Belief, Consistency } from './consistency.ts';
+import { loadTokenVersions } from '../document/load.ts';
+import { Consistency } from './consistency.ts';
 import { CurrentLineage } from './current-lineage.ts';
 import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
-import type { DurableCopy } from './durable-copy.ts';
-import { Freshness, later } from './freshness.ts';
+import { Freshness, later, type ReadAt } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
-import type { Check, Reads } from './postgres/reads.ts';
+import type { Check, Reads } from './postgres/postgres-reads.ts';
 import { DocumentMemory } from './tiers/memory.ts';
-import { openPostgresReads, openTiers } from './tiers/open-tiers.ts';
 import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
-import type { Tiers } from './tiers/tiers.ts';
-import { TokenComparison } from './token-comparison.ts';
+import { Tiers } from './tiers/tiers.ts';
 
-/** Milliseconds until memory answers in the place of a slower tier. */
+/** Milliseconds until memory answers instead of a slower tier. */
 const WITHOUT_MEMORY_MS = 250;
-
 /** Attempts of a read that a newer version or another lineage overtakes. */
 const READS_AT_MOST = 3;
 
+const TOKEN = documentId({ kind: 'token', hash: '' });
+
+/** A read under way. */
+interface Flight {
+  /** The newest version that was announced to the caller, or during the read; 0 for none. */
+  announced: number;
+  result?: Promise<TieredResult>;
+}
+
 /**
- * Reads documents through the tiers (`Tiers`) by the rules of `Consistency`. Single flight: one read a document at any time.
+ * Reads documents through the tiers by the rules of `Consistency`: memory, cache, Postgres, and the disk copy last.
+ * Single flight: one read a document at any time.
  */
 export class Documents {
   readonly #options: DocumentsOptions;
+  readonly #rules: Consistency;
+  readonly #flights = new Map<string, Flight>();
+  readonly #reads: Reads;
+  readonly #freshness: Freshness;
   readonly #memory: DocumentMemory;
   readonly #tiers: Tiers;
-  readonly #rules: Consistency;
-  /** Reads under way, by id. */
-  readonly #flights = new Map<string, Promise<TieredResult>>();
-  readonly #postgres: Reads;
   readonly #machineRegions: MachineRegions;
-  readonly #freshness: Freshness;
-  readonly #copy: DurableCopy | undefined;
+  readonly #lineage: CurrentLineage;
   readonly #listeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
-  readonly #lineage: CurrentLineage;
-  readonly #tokens: TokenComparison;
 
   constructor(options: DocumentsOptions) {
-    const { subscription, logger, memory } = options;
-    const now = options.now ?? Date.now;
+    const { subscription, logger, memory, copy, staleLimitMs, tokenStaleLimitMs, now = Date.now } = options;
     this.#options = options;
-    this.#copy = options.copy;
-    const { staleLimitMs, tokenStaleLimitMs } = options;
+    const { reads } = options.postgres;
+    this.#reads = reads;
     this.#rules = new Consistency({ subscription, now, staleLimitMs, tokenStaleLimitMs });
-    this.#postgres = openPostgresReads(options);
     this.#freshness = new Freshness({
       subscription,
-      postgres: this.#postgres,
+      postgres: reads,
       now,
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
@@ -65,28 +67,17 @@ export class Documents {
         for (const listener of this.#listeners) listener.onInvalidate(id);
       },
     });
-    this.#tiers = openTiers(options, this.#memory, this.#postgres);
-    this.#machineRegions = new MachineRegions({
-      subscription,
-      postgres: this.#postgres,
-      now,
-      copy: this.#copy,
-      memoryLimit: memory.machineRegions,
-    });
+    this.#tiers = new Tiers(options, this.#memory);
+    const memoryLimit = memory.machineRegions;
+    this.#machineRegions = new MachineRegions({ subscription, postgres: reads, now, copy, memoryLimit });
     this.#lineage = new CurrentLineage({
-      postgres: this.#postgres.primaryFirst,
+      postgres: reads.primaryFirst,
       subscription,
-      copy: this.#copy,
+      copy,
       logger,
       onChange: (keys, isLost) => this.#follow(keys, isLost),
     });
-    this.#tokens = new TokenComparison({
-      postgres: this.#postgres.primaryFirst,
-      memory: this.#memory,
-      now,
-      onNewer: (id, version) => this.#onPublished(id, version),
-    });
-    this.#copy?.feedFrom({
+    copy?.feedFrom({
       confirmed: () => {
         const { linked, epoch } = subscription;
         const stamps = this.#freshness.confirmed(epoch);
@@ -96,17 +87,14 @@ export class Documents {
     });
   }
 
-  /**
-   * Returns the document if memory may answer with it. No I/O.
-   * @param id of the name
-   */
+  /** Returns the document if memory may answer with it. No I/O. @param id of the name */
   getFresh(name: DocumentName, id: string = documentId(name)): Document | undefined {
     return this.#memory.getFresh(id, name.kind)?.document;
   }
 
   /**
    * Returns the document from the nearest tier that has it, without a promise if that is memory.
-   * Rejects with `Unavailable` if no tier answers and memory has nothing young enough.
+   * Rejects with `Unavailable` if no tier has a document that is young enough.
    * @param lookUp runs the read from Postgres under a further limit
    */
   get(name: DocumentName, lookUp?: LookUp): MaybePromise<TieredResult> {
@@ -117,25 +105,29 @@ export class Documents {
       const invalidatedBy = this.#options.subscription.linked ? id : undefined;
       return { document, tier: 'memory', asOf: this.#memory.asOf(id), invalidatedBy };
     }
-    const flight = this.#flights.get(id);
-    return flight ?? this.#begin(id, 0, () => this.#withoutDelay(this.#read(name, id, lookUp), name, id));
+    return this.#fly(id, 0, (flight) => this.#withoutDelay(this.#read(name, id, flight, lookUp), name, id));
   }
 
   /**
    * Reads a document for a caller that stores it in another form. Memory does not store it.
-   * @param heard the newest version that was announced to the caller; 0 for none
+   * @param announced the newest version that was announced to the caller; 0 for none
    */
-  readApart(name: DocumentName & { kind: 'columns' }, heard: number): Promise<TieredResult> {
+  readApart(name: DocumentName & { kind: 'columns' }, announced: number): Promise<TieredResult> {
     const id = documentId(name);
-    this.#rules.heard(id, heard);
-    return this.#flights.get(id) ?? this.#begin(id, heard, () => this.#read(name, id, undefined));
+    return this.#fly(id, announced, (flight) => this.#read(name, id, flight));
   }
 
-  #begin(id: string, heard: number, read: () => Promise<TieredResult>): Promise<TieredResult> {
-    this.#rules.begin(id, heard);
-    const flight = read();
+  /** Returns the result of the read under way, or of a new one. */
+  #fly(id: string, announced: number, read: (flight: Flight) => Promise<TieredResult>) {
+    const running = this.#flights.get(id);
+    if (running?.result !== undefined) {
+      running.announced = Math.max(running.announced, announced);
+      return running.result;
+    }
+    const flight: Flight = { announced };
     this.#flights.set(id, flight);
-    return flight;
+    flight.result = read(flight);
+    return flight.result;
   }
 
   /** Returns the region of a machine; undefined for an unknown id. Rejects with `Unavailable`. */
@@ -152,16 +144,29 @@ export class Documents {
    */
   async checkPostgres(): Promise<boolean> {
     const isInLineage = await this.#lineage.check();
-    await this.#tokens.compare();
+    await this.#compareTokens();
     return isInLineage;
   }
 
-  /** Adds a listener that is notified when results with `invalidatedBy` end. */
+  /** So a revoked token is refused after the pause between two comparisons, also if no publisher reaches the cache. */
+  async #compareTokens(): Promise<void> {
+    const used = this.#memory.takeUsedTokens();
+    if (used.size === 0) return;
+    const { at } = this.#rules.now();
+    const hashes = [...used.keys()].map((id) => id.slice(TOKEN.length));
+    const stored = await this.#reads.primaryFirst.check((sql) => loadTokenVersions(sql, hashes));
+    for (const [hash, version] of stored) {
+      const id = TOKEN + hash;
+      if (version > (used.get(id) ?? version)) this.#onPublished(id, version);
+      else this.#memory.confirm(id, version, at);
+    }
+  }
+
+  /** The listener is notified when results with `invalidatedBy` end. */
   onInvalidate(listener: InvalidationListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Adds a listener for publications. */
   onPublished(listener: PublicationListener): void {
     this.#publicationListeners.push(listener);
   }
@@ -184,12 +189,9 @@ export class Documents {
     return this.#freshness;
   }
 
-  /**
-   * Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`.
-   * @param check as `Reads.run`
-   */
+  /** Runs another read, such as that of a price history, under the same limits, see `Reads.run`. */
   postgres<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
-    return this.#postgres.run(read, check);
+    return this.#reads.run(read, check);
   }
 
   /** Counted bytes of the documents in memory. */
@@ -197,10 +199,7 @@ export class Documents {
     return this.#memory.size;
   }
 
-  /**
-   * Answers from memory if the read takes long. A document that is not outdated does not wait until a hang of PostgreSQL is
-   * detected. The read goes on.
-   */
+  /** Answers from memory if the read takes long, e.g. until a hang of PostgreSQL is detected. The read goes on. */
   #withoutDelay(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
     if (!this.#memory.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
@@ -212,8 +211,7 @@ export class Documents {
   }
 
   /** Reads through the tiers, and again if a newer version or another lineage came during the read. */
-  async #read(name: DocumentName, id: string, lookUp: LookUp | undefined): Promise<TieredResult> {
-    const rules = this.#rules;
+  async #read(name: DocumentName, id: string, flight: Flight, lookUp?: LookUp): Promise<TieredResult> {
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
@@ -221,55 +219,56 @@ export class Documents {
         const keys = confirmed instanceof Promise ? await confirmed : confirmed;
         const begun = name.kind === 'token' ? this.#freshness.known : this.#freshness.begin();
         const stamps = begun instanceof Promise ? await begun : begun;
-        const began = rules.now();
+        const began = this.#rules.now();
         const cached = this.#memory.getAny(id);
-        const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);
+        const atLeast = Math.max(this.#memory.announcedOf(id), flight.announced, cached?.version ?? 0);
         // After a change of lineage all known tokens are looked up at the same time.
         const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
         const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
-        const found = await this.#find(wanted, began);
-        if (found.isRecalled) return found;
+        let found: TieredResult;
+        try {
+          found = await this.#readCurrent(wanted, began);
+        } catch (error) {
+          if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
+          const newest = Math.max(atLeast, flight.announced);
+          const recalled = await this.#tiers.recall({ ...wanted, atLeast: newest });
+          if (!recalled) throw error;
+          return recalled;
+        }
         const isReplaced = keys !== this.#lineage.keys;
         if (isReplaced && isLast) throw new Unavailable('the database was replaced while it was read');
-        if (isReplaced || (rules.isOvertaken(id, found.document) && !isLast)) continue;
-        this.#tiers.given(wanted, rules.given(id, found, began));
+        const isOvertaken = (found.document?.version ?? 0) < flight.announced;
+        if (isReplaced || (isOvertaken && !isLast)) continue;
+        this.#tiers.onServed(wanted, this.#rules.served(found, began, isOvertaken));
         return found;
       }
     } finally {
       this.#flights.delete(id);
-      rules.end(id);
     }
   }
 
-  /** Returns the current document, or the last known one. @throws Unavailable */
-  async #find(wanted: Wanted, began: Belief): Promise<TieredResult> {
-    const { keys, id, name } = wanted;
-    try {
-      let found = await this.#tiers.read(wanted);
-      if (found.isOfPostgres) await this.#lineage.confirm(true);
-      if (found.mayLack && this.#tiers.isLasting && keys === this.#lineage.keys) {
-        const version = found.document?.version ?? 0;
-        const newest = await this.#tiers.newest(id, version);
-        if (newest > version) found = await this.#tiers.read({ ...wanted, atLeast: newest });
-      }
-      this.#rules.checkAge(name.kind, found, began);
-      // The same document as before keeps its time.
-      return found.document && found.document === wanted.cached
-        ? { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) }
-        : found;
-    } catch (error) {
-      if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
-      const atLeast = Math.max(wanted.atLeast, this.#rules.heardOf(id));
-      const recalled = await this.#tiers.recall({ ...wanted, atLeast });
-      if (!recalled) throw error;
-      return recalled;
+  /** @throws Unavailable */
+  async #readCurrent(wanted: Wanted, began: ReadAt): Promise<TieredResult> {
+    const { keys, id, name, cached } = wanted;
+    let found = await this.#tiers.read(wanted);
+    if (found.isOfPostgres) await this.#lineage.confirm(true);
+    const { copy } = this.#options;
+    if (copy && found.mayLack && keys === this.#lineage.keys) {
+      const version = found.document?.version ?? 0;
+      const newest = await copy.newest(id, version);
+      if (newest > version) found = await this.#tiers.read({ ...wanted, atLeast: newest });
     }
+    this.#rules.checkAge(name.kind, found, began);
+    if (!found.document || found.document !== cached) return found;
+    // The same document as before keeps its time.
+    return { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) };
   }
 
   #follow(keys: CacheKeys, isLost: boolean): void {
     const { subscription } = this.#options;
-    this.#tiers.begin(keys.lineage);
-    this.#rules.clear();
+    this.#tiers.onLineage(keys.lineage);
+    // Another lineage has other versions.
+    for (const flight of this.#flights.values()) flight.announced = 0;
     this.#freshness.clear();
     this.#machineRegions.clear();
     this.#invalidateAll();
@@ -285,18 +284,19 @@ export class Documents {
         this.#invalidateAll();
       },
       onUnlinked: () => this.#invalidateAll(),
-      onLineage: () => void this.#lineage.ask(),
+      onLineage: () => void this.#lineage.refresh(),
       onVerified: (stamps, isLinked) => {
         this.#freshness.update(Object.entries(stamps), isLinked);
-        if (!this.#lineage.isSure) void this.#lineage.ask();
+        if (!this.#lineage.isSure) void this.#lineage.refresh();
       },
     });
   }
 
   #onPublished(id: string, version: number): void {
     if (id !== FEED_ID) {
-      this.#rules.heard(id, version);
-      this.#tiers.heard(id, version);
+      const flight = this.#flights.get(id);
+      if (flight) flight.announced = Math.max(flight.announced, version);
+      this.#tiers.onPublished(id, version);
     }
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();

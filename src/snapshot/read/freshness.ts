@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { Reads } from './postgres/reads.ts';
+import type { Reads } from './postgres/postgres-reads.ts';
 
 /** Readers receive stamps unchanged, so any other text in the cache counts as damaged. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
@@ -21,6 +21,16 @@ export interface KnownStamps {
   readonly cache: Stamps;
   /** Named by Postgres or the cache: these runs are committed, so Postgres has their changes. */
   readonly postgres: Stamps;
+}
+
+/** When a document was current. */
+export interface ReadAt {
+  /** The subscription's epoch before the read, or an epoch that no subscription has, see `OUTDATED`. */
+  readonly epoch: number;
+  /** Milliseconds. */
+  readonly at: number;
+  /** See `TieredResult.asOf`. */
+  readonly asOf?: string | undefined;
 }
 
 export const NO_STAMPS: Stamps = new Map();
@@ -119,12 +129,8 @@ export class Freshness {
   }
 
   /** Returns the time of a document in memory: of its read, or a later one that its epoch has confirmed. */
-  timeOf(
-    id: string,
-    belief: { readonly epoch: number; readonly asOf: string | undefined },
-    sources: readonly string[],
-  ) {
-    return later(belief.asOf, timeBy(this.confirmed(belief.epoch), id, sources));
+  timeOf(id: string, { epoch, asOf }: ReadAt, sources: readonly string[]): string | undefined {
+    return later(asOf, timeBy(this.confirmed(epoch), id, sources));
   }
 
   /** Reads the stamps of Postgres at most once a second. It never fails. */
@@ -146,7 +152,7 @@ export class Freshness {
   async #readCache(): Promise<void> {
     const { keys, publisher } = this.#subscription;
     if (!keys || publisher === 'silent') return;
-    const stamps = await this.#subscription.ask((redis) => redis.hgetall(keys.verified));
+    const stamps = await this.#subscription.run((redis) => redis.hgetall(keys.verified));
     if (stamps && keys === this.#subscription.keys) this.update(Object.entries(stamps), false);
   }
 }

@@ -5,9 +5,9 @@ import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { DurableCopy } from './durable-copy.ts';
-import type { Reads } from './postgres/reads.ts';
+import type { Reads } from './postgres/postgres-reads.ts';
 import { fromEither } from './tiers/either.ts';
+import type { DurableCopy } from './tiers/tier.ts';
 
 /** Bytes of a page of regions. */
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
@@ -31,10 +31,7 @@ export interface MachineRegionsOptions {
  * bytes a machine, a map costs sixty.
  */
 export class MachineRegions {
-  readonly #subscription: CacheSubscription;
-  readonly #postgres: Reads;
-  readonly #now: () => number;
-  readonly #copy: MachineRegionsOptions['copy'];
+  readonly #options: MachineRegionsOptions;
   /** Page number → region of each of its ids; 0 where it is not known. */
   readonly #known: LRUCache<number, Int32Array>;
   /** Machine id → when it was found to be unknown, in milliseconds. */
@@ -46,19 +43,9 @@ export class MachineRegions {
   #unknownClears = 0;
 
   constructor(options: MachineRegionsOptions) {
-    this.#subscription = options.subscription;
-    this.#postgres = options.postgres;
-    this.#now = options.now;
-    this.#copy = options.copy;
-    // Limited by size: with a limited number, the LRU allocates everything at its start.
-    this.#known = new LRUCache({
-      maxSize: room(options.memoryLimit * 0.75, PAGE),
-      sizeCalculation: () => PAGE,
-    });
-    this.#unknown = new LRUCache({
-      maxSize: room(options.memoryLimit * 0.25, BYTES_PER_ENTRY),
-      sizeCalculation: () => BYTES_PER_ENTRY,
-    });
+    this.#options = options;
+    this.#known = lruOf(options.memoryLimit * 0.75, PAGE);
+    this.#unknown = lruOf(options.memoryLimit * 0.25, BYTES_PER_ENTRY);
   }
 
   /** Returns the region, without a promise if memory has it; undefined for an unknown id. */
@@ -73,13 +60,19 @@ export class MachineRegions {
     return page?.[machineId % MACHINES_PER_BUCKET] || undefined;
   }
 
+  #isUnknown(machineId: number): boolean {
+    const { subscription, now } = this.#options;
+    const since = this.#unknown.get(machineId);
+    return since !== undefined && (subscription.linked || now() - since <= UNLINKED_UNKNOWN_MS);
+  }
+
   async #find(machineId: number, keys: CacheKeys): Promise<number | undefined> {
     const clears = this.#clears;
     const unknownClears = this.#unknownClears;
-    const at = this.#now();
+    const at = this.#options.now();
     const region = await this.#read(machineId, keys);
     if (clears !== this.#clears) return region;
-    if (region !== undefined) this.#learn(machineId, region);
+    if (region !== undefined) this.#store(machineId, region);
     else if (unknownClears === this.#unknownClears) this.#unknown.set(machineId, at);
     return region;
   }
@@ -98,7 +91,7 @@ export class MachineRegions {
     this.clearUnknown();
   }
 
-  #learn(machineId: number, region: number): void {
+  #store(machineId: number, region: number): void {
     const number = Math.floor(machineId / MACHINES_PER_BUCKET);
     let page = this.#known.get(number);
     if (!page) {
@@ -108,43 +101,34 @@ export class MachineRegions {
     page[machineId % MACHINES_PER_BUCKET] = region;
   }
 
-  #isUnknown(machineId: number): boolean {
-    const since = this.#unknown.get(machineId);
-    return since !== undefined && (this.#subscription.linked || this.#now() - since <= UNLINKED_UNKNOWN_MS);
-  }
-
   async #read(machineId: number, keys: CacheKeys): Promise<number | undefined> {
     const key = keys.machineRegions(machineId);
-    const fromCache = () => this.#readFromCache(key, machineId);
+    const fromCache = () => this.#readCache(key, machineId);
     const cached = await fromCache();
     if (typeof cached === 'number') return cached;
-    const fromPostgres = () => this.#readFromPostgres(key, machineId);
-    return cached === null ? fromPostgres() : fromEither(this.#subscription, fromCache, fromPostgres);
+    const fromPostgres = () => this.#readPostgres(key, machineId);
+    return cached === null ? fromPostgres() : fromEither(this.#options.subscription, fromCache, fromPostgres);
   }
 
   /** Returns null if the cache has no region, undefined if it does not answer. */
-  async #readFromCache(key: string, machineId: number): Promise<number | null | undefined> {
-    const cached = await this.#subscription.ask((redis) => redis.hget(key, String(machineId)));
+  async #readCache(key: string, machineId: number): Promise<number | null | undefined> {
+    const cached = await this.#options.subscription.run((redis) => redis.hget(key, String(machineId)));
     // Any other text is damaged. The region of Postgres replaces it.
     if (cached == null) return cached;
     return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
   }
 
-  /** Reads from Postgres, and writes to the cache. */
-  async #readFromPostgres(key: string, machineId: number): Promise<number | undefined> {
-    const region = await this.#fromPostgres(machineId);
-    // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
-    if (region !== undefined) void this.#subscription.ask((redis) => redis.hset(key, machineId, region));
-    return region;
-  }
-
-  /** Falls back to the copy on disk, which has the machines of its lists. */
-  async #fromPostgres(machineId: number): Promise<number | undefined> {
+  /** Writes the region of Postgres to the cache. Without Postgres, the copy on disk has the machines of its lists. */
+  async #readPostgres(key: string, machineId: number): Promise<number | undefined> {
+    const { postgres, subscription } = this.#options;
     try {
-      return await this.#postgres.run(
+      const region = await postgres.run(
         (sql) => loadRegionOfMachine(sql, machineId),
-        (region) => region !== undefined,
+        (found) => found !== undefined,
       );
+      // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
+      if (region !== undefined) void subscription.run((redis) => redis.hset(key, machineId, region));
+      return region;
     } catch (error) {
       await withTimeout(WAIT_FOR_COPY_MS, this.#readCopy());
       const region = this.#knownRegion(machineId);
@@ -153,21 +137,24 @@ export class MachineRegions {
     }
   }
 
-  #readCopy(): Promise<void> {
-    if (this.#now() - this.#copyReadAt > READ_COPY_EVERY_MS) {
-      this.#copyReadAt = this.#now();
-      this.#readingCopy = this.#learnFromCopy();
+  async #readCopy(): Promise<void> {
+    const now = this.#options.now();
+    if (now - this.#copyReadAt > READ_COPY_EVERY_MS) {
+      this.#copyReadAt = now;
+      this.#readingCopy = this.#storeCopy();
     }
-    return this.#readingCopy ?? Promise.resolve();
+    await this.#readingCopy;
   }
 
-  async #learnFromCopy(): Promise<void> {
+  async #storeCopy(): Promise<void> {
     const clears = this.#clears;
-    for await (const [region, machineIds] of this.#copy?.machines() ?? []) {
+    for await (const [region, machineIds] of this.#options.copy?.machines() ?? []) {
       if (clears !== this.#clears) return;
-      for (const machineId of machineIds) this.#learn(Number(machineId), region);
+      for (const machineId of machineIds) this.#store(Number(machineId), region);
     }
   }
 }
 
-const room = (bytes: number, each: number): number => Math.max(16 * each, Math.floor(bytes));
+/** Limited by size: with a limited number, the LRU allocates everything at its start. */
+const lruOf = <V extends {}>(bytes: number, each: number): LRUCache<number, V> =>
+  new LRUCache({ maxSize: Math.max(16 * each, Math.floor(bytes)), sizeCalculation: () => each });

@@ -29,17 +29,9 @@ const EMPTY_LIST: EncodedBody = {
 /** Price histories come from Postgres, and are cached for this long (ms). */
 const PRICES_TTL_MS = 5000;
 
-interface Prices {
-  readonly body: EncodedBody;
-  readonly currency: string | undefined;
+/** A price history. Its `asOf` is the machine's before the read: the machine's document may be newer. */
+interface Prices extends Pick<Answer, 'body' | 'currency' | 'asOf'> {
   readonly readAt: number;
-  /** When their sources were last read, as known before the read. */
-  readonly asOf: string | undefined;
-}
-
-/** The time is that of the history. The machine's document may be newer. */
-function pricesAnswer({ body, currency, asOf }: Prices, tier: 'memory' | 'postgres'): Answer {
-  return { body, currency, tier, asOf };
 }
 
 function bodySize({ identity, gzip, br }: EncodedBody): number {
@@ -78,31 +70,25 @@ export function catalogueReader(
   });
   const priceReads = new Map<number, Promise<Prices>>();
 
-  async function loadPrices(id: number) {
+  async function readPrices(id: number, asOf: string | undefined): Promise<Prices> {
+    const readAt = now();
     const regionId = await documents.regionOfMachine(id);
     const shown = regionId === undefined ? undefined : (await region(regionId)).document?.version;
-    return documents.postgres(
+    const { rows, currency } = await documents.postgres(
       (sql) => loadMachinePrices(sql, id),
       // The history must have the price of the machine's list.
       ({ version }) => shown !== undefined && version !== undefined && version >= shown,
     );
+    const found = { body: await encodeBody(Buffer.from(JSON.stringify(rows))), currency, readAt, asOf };
+    prices.set(id, found);
+    return found;
   }
 
-  /** @param asOf of the machine, before the read */
-  function readPrices(id: number, asOf: string | undefined): Promise<Prices> {
-    const underWay = priceReads.get(id);
-    if (underWay !== undefined) return underWay;
-    const readAt = now();
-    const read = loadPrices(id)
-      .then(async ({ rows, currency }) => {
-        const body = await encodeBody(Buffer.from(JSON.stringify(rows)));
-        const found = { body, currency, readAt, asOf };
-        prices.set(id, found);
-        return found;
-      })
-      .finally(() => priceReads.delete(id));
-    priceReads.set(id, read);
-    return read;
+  /** Single flight. */
+  function freshPrices(id: number, asOf: string | undefined): Promise<Prices> {
+    const reading = priceReads.get(id) ?? readPrices(id, asOf).finally(() => priceReads.delete(id));
+    priceReads.set(id, reading);
+    return reading;
   }
 
   const region = (regionId: number) => documents.get({ kind: 'region', regionId });
@@ -139,13 +125,17 @@ export function catalogueReader(
       const age = cached ? now() - cached.readAt : Number.POSITIVE_INFINITY;
       if (cached && age < PRICES_TTL_MS) return pricesAnswer(cached, 'memory');
       try {
-        return pricesAnswer(await readPrices(id, published.asOf), 'postgres');
+        return pricesAnswer(await freshPrices(id, published.asOf), 'postgres');
       } catch (error) {
         if (!(error instanceof Unavailable) || !cached || age > staleLimitMs) throw error;
         return pricesAnswer(cached, 'memory');
       }
     },
   };
+}
+
+function pricesAnswer({ body, currency, asOf }: Prices, tier: Answer['tier']): Answer {
+  return { body, currency, tier, asOf };
 }
 
 export function clusterReader(documents: Documents): ClusterReader {

@@ -22,11 +22,11 @@ export class Revisions {
     return revisions.some((revision, lane) => revision > (this.#known[lane] ?? 0));
   }
 
-  /** A message announces a revision. @returns false if messages before it were lost */
+  /** Stores an announced revision. @returns false if messages before it were lost */
   announced(lane: number, revision: number): boolean {
     const last = this.#known[lane] ?? 0;
     this.#known = Object.assign([...this.#known], { [lane]: revision });
-    // A publication that the cache refused repeats the last revision, see `announce`.
+    // A publication that the cache rejected repeats the last revision, see `announce`.
     return revision === last + 1 || revision === last;
   }
 }

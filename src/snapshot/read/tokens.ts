@@ -28,11 +28,10 @@ export interface TokenVerifierOptions {
   readonly used?: (tokenId: number) => void;
   /** Bytes for accepted tokens. */
   readonly memoryLimit: number;
-  /** 100 a second and 10 for one address by default. */
   readonly unknownTokens?: UnknownTokenLimits;
   /** Reads from Postgres at once. A quarter of them may look up tokens. */
   readonly postgresReads: number;
-  /** Milliseconds for a lookup, the wait for its turn included; `POSTGRES_DEADLINE_MS` by default. */
+  /** Milliseconds for a lookup, the wait for its turn included. */
   readonly postgresDeadlineMs?: number | undefined;
 }
 
@@ -45,21 +44,20 @@ export interface TokenVerifierOptions {
 export function tokenVerifier(documents: Documents, options: TokenVerifierOptions): TokenReader {
   const {
     now = Date.now,
-    used = () => {},
-    unknownTokens: limits = UNKNOWN_TOKENS,
+    used,
     postgresReads,
-    postgresDeadlineMs = POSTGRES_DEADLINE_MS,
+    postgresDeadlineMs: deadlineMs = POSTGRES_DEADLINE_MS,
   } = options;
-  const unknownTokens = new UnknownTokens(limits, now);
+  const unknownTokens = new UnknownTokens(options.unknownTokens ?? UNKNOWN_TOKENS, now);
   const atOnce = Math.ceil(postgresReads / 4);
-  const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs: postgresDeadlineMs });
+  const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs });
   // Cleared when full: a new entry costs a SHA-256, and the order of an LRU as much at each request.
   const accepted = new Map<string, AcceptedToken>();
   const acceptedAtMost = Math.max(16, Math.floor(options.memoryLimit / BYTES_PER_TOKEN));
 
   function grantOf({ record, grant }: AcceptedToken): Grant | undefined {
     if (record.revoked || (record.expiresAt !== null && record.expiresAt <= now())) return undefined;
-    used(grant.tokenId);
+    used?.(grant.tokenId);
     return grant;
   }
 
@@ -72,7 +70,7 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
       const found = documents.get(name, async (read) => {
         const caller = address?.();
         unknownTokens.check(caller);
-        return lookUps.run(() => unknownTokens.ask(caller, read));
+        return lookUps.run(() => unknownTokens.run(caller, read));
       });
       return whenThere(found, ({ document }) => {
         if (!document) return undefined;
@@ -90,15 +88,7 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
 
 function acceptedToken(name: DocumentName, document: Document): AcceptedToken {
   const record = JSON.parse(document.body.identity.toString()) as TokenRecord;
-  return {
-    name,
-    id: documentId(name),
-    document,
-    record,
-    grant: {
-      tokenId: record.id,
-      organizationId: record.organizationId,
-      scopes: SCOPES.filter((scope) => record.scopes.includes(scope)),
-    },
-  };
+  const { id: tokenId, organizationId } = record;
+  const scopes = SCOPES.filter((scope) => record.scopes.includes(scope));
+  return { name, id: documentId(name), document, record, grant: { tokenId, organizationId, scopes } };
 }

@@ -41,7 +41,7 @@ class Allowance {
 
 /**
  * Limits the lookups of unknown tokens, so that guesses do not keep PostgreSQL busy. Tokens in memory or the cache are not
- * counted, and a token that PostgreSQL knows is given back.
+ * counted. A lookup of a token that PostgreSQL has is not counted after its end.
  */
 export class UnknownTokens {
   readonly #limits: UnknownTokenLimits;
@@ -55,36 +55,35 @@ export class UnknownTokens {
     this.#all = new Allowance(limits.perSecond, now());
   }
 
-  /** @throws Unavailable at the limit */
-  check(address: string | undefined): void {
-    this.#left(address);
-  }
-
   /**
-   * Runs a lookup if the caller, and all callers together, have one left. Lookups under way are counted.
+   * Returns the caller's allowances.
    * @param address undefined: only the limit of all callers holds
-   * @param lookup returns undefined for an unknown token
-   * @throws Unavailable at the limit, with the pause until the next lookup
+   * @throws Unavailable at a limit, with the pause until the next lookup
    */
-  async ask<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
-    const allowances = this.#left(address);
-    for (const allowance of allowances) allowance.take(1);
-    let unknown = false;
-    try {
-      const found = await lookup();
-      unknown = found === undefined;
-      return found;
-    } finally {
-      if (!unknown) for (const allowance of allowances) allowance.take(-1);
-    }
-  }
-
-  #left(address: string | undefined): readonly Allowance[] {
+  check(address: string | undefined): readonly Allowance[] {
     const now = this.#now();
     const allowances = address === undefined ? [this.#all] : [this.#all, this.#of(address, now)];
     const wait = Math.max(...allowances.map((allowance) => allowance.wait(now)));
     if (wait > 0) throw new Unavailable('too many unknown tokens are being tried', wait);
     return allowances;
+  }
+
+  /**
+   * Runs a lookup within the limits. Lookups under way are counted.
+   * @param lookup returns undefined for an unknown token
+   * @throws Unavailable as `check`
+   */
+  async run<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
+    const allowances = this.check(address);
+    for (const allowance of allowances) allowance.take(1);
+    let isUnknown = false;
+    try {
+      const found = await lookup();
+      isUnknown = found === undefined;
+      return found;
+    } finally {
+      if (!isUnknown) for (const allowance of allowances) allowance.take(-1);
+    }
   }
 
   #of(address: string, now: number): Allowance {

@@ -188,7 +188,7 @@ describe('tokens', () => {
   it('a revocation is on disk before anything else happens', async () => {
     const { copy } = await served();
     const hash = hashToken(disk.token);
-    copy?.published(`token:${hash}`, 2);
+    copy?.onPublished(`token:${hash}`, 2);
     expect(existsSync(fileOf(`revoked:${hash}`))).toBe(true);
     expect(await copy?.read({ kind: 'token', hash })).toBeUndefined();
   });
@@ -198,7 +198,7 @@ describe('tokens', () => {
     const files = () => readdirSync(dirname(fileOf('providers'))).sort();
     const before = files();
     for (const id of ['token:../providers', 'region:../../x', 'token:', 'lineage', ''])
-      copy?.published(id, 9);
+      copy?.onPublished(id, 9);
     await copy?.flush();
     expect(files()).toEqual(before);
   });

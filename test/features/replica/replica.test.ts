@@ -112,7 +112,7 @@ describe('a replica that is up to date', () => {
     const reader = await linked();
     await evict();
     await version(reader);
-    await reader.link.ask((commands) => commands.ping());
+    await reader.link.run((commands) => commands.ping());
     expect(await scene.cache.exists(scene.keys.document(region()))).toBe(0);
     await scene.publisher.compare();
   });
@@ -304,7 +304,7 @@ describe('while one server is down', () => {
         deadlineMs: 500,
       });
     const both = new ReplicaReads({ primary: reads(toPrimary.url), replica: reads(toReplica.url) });
-    const tier = new ReplicaTier(new PostgresTier({ postgres: both.primary, writeBack: () => {} }), both);
+    const tier = new ReplicaTier(new PostgresTier(both.primary, () => {}), both);
     const read = () =>
       tier.read({
         keys: scene.keys,
@@ -317,9 +317,9 @@ describe('while one server is down', () => {
       });
     await toPrimary.refuse();
     const { document } = await until(() => read());
-    for (let id = 0; id < 50_000; id++) tier.heard(`token:${id}`, 1);
+    for (let id = 0; id < 50_000; id++) tier.onPublished(`token:${id}`, 1);
     expect((await read()).document?.version).toBe(document?.version);
-    tier.heard('token:one more', 1);
+    tier.onPublished('token:one more', 1);
     await expect(read()).rejects.toBeInstanceOf(Unavailable);
   });
 

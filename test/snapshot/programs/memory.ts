@@ -25,6 +25,7 @@ import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
+import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../../src/snapshot/read/readers.ts';
 import { tokenVerifier } from '../../../src/snapshot/read/tokens.ts';
 import { startTestRedis } from '../../support/redis.ts';
@@ -108,12 +109,17 @@ async function requestAll(limit: number): Promise<() => number> {
     silentAfterMs: Number.POSITIVE_INFINITY,
   });
   const memory = memoryBudget(limit);
-  const documents = new Documents({
+  const reads = new PostgresReads({
     sql: postgres('postgres://unknown@127.0.0.1:1/none', { max: 1, connect_timeout: 1 }),
+    logger,
+    now: Date.now,
+    atOnce: 1,
+  });
+  const documents = new Documents({
+    postgres: { reads },
     subscription: link,
     logger,
     memory,
-    postgresReads: 1,
     staleLimitMs: 3_600_000,
     tokenStaleLimitMs: 900_000,
   });

@@ -1,11 +1,28 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../../db/connection/client.ts';
 import { codeOf, postgresError } from '../../../db/connection/errors.ts';
+import { withTimeout } from '../../../domain/timeout.ts';
 import { traced } from '../../../domain/tracer.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';
-import type { PrimaryReads, Reads } from './reads.ts';
 import { Semaphore, SemaphoreFull } from './semaphore.ts';
+
+/** Returns true for a usable result of a server that may be behind. Otherwise the primary is read. */
+export type Check<T> = (result: T) => boolean;
+
+/** Reads from one server of Postgres, or several. They reject with `Unavailable`. */
+export interface Reads {
+  /** With a check, a server that may be behind is read first. Without one, the primary is. */
+  run<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T>;
+  /** Reads of the primary, or of another server if the primary does not answer. */
+  readonly primaryFirst: PrimaryReads;
+}
+
+export interface PrimaryReads {
+  run<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
+  /** As `PostgresReads.check`. */
+  check<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
+}
 
 export interface PostgresReadsOptions {
   readonly sql: Sql;
@@ -13,14 +30,14 @@ export interface PostgresReadsOptions {
   readonly now: () => number;
   /** Reads at once. `WAITING` times as many may wait. */
   readonly atOnce: number;
-  readonly deadlineMs: number;
+  /** Milliseconds for a read, the wait for its turn included; `POSTGRES_DEADLINE_MS` by default. */
+  readonly deadlineMs?: number | undefined;
   /** Called when Postgres answers nothing: new connections may work. */
   readonly onHang?: (() => void) | undefined;
   /** Returns the operator's message for a failed connection or login; undefined for other failures. */
   readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
-/** Milliseconds for a read, the wait for its turn included. */
 export const POSTGRES_DEADLINE_MS = 3000;
 
 /**
@@ -31,10 +48,8 @@ export const WAITING = 128;
 
 /** Milliseconds for which a request waits for the probe of Postgres. */
 const PROBE_MS = 250;
-
 /** Milliseconds for a check of the process itself. */
 const CHECK_DEADLINE_MS = 1000;
-
 /** Consecutive reads without an answer in time that count as a hang. */
 const UNANSWERED_TO_HANG = 3;
 
@@ -43,35 +58,25 @@ const UNANSWERED_TO_HANG = 3;
  * breaker skips them while nothing answers, so that memory answers without a wait.
  */
 export class PostgresReads implements Reads {
-  readonly #sql: Sql;
-  readonly #logger: Logger;
+  readonly #options: PostgresReadsOptions;
   readonly #gate: Semaphore;
-  readonly #checks: Semaphore;
+  readonly #checks = new Semaphore({ atOnce: 8, waitingAtMost: 8, deadlineMs: CHECK_DEADLINE_MS });
   readonly #breaker: Breaker;
-  readonly #onHang: () => void;
-  readonly #problemOf: (error: unknown) => string | undefined;
   #unanswered = 0;
   #isProbing = false;
 
   constructor(options: PostgresReadsOptions) {
-    this.#sql = options.sql;
-    this.#logger = options.logger;
-    this.#onHang = options.onHang ?? (() => {});
-    this.#problemOf = options.problemOf ?? (() => undefined);
-    this.#gate = new Semaphore({
-      atOnce: options.atOnce,
-      waitingAtMost: options.atOnce * WAITING,
-      deadlineMs: options.deadlineMs,
-    });
-    this.#checks = new Semaphore({ atOnce: 8, waitingAtMost: 8, deadlineMs: CHECK_DEADLINE_MS });
-    this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now: options.now });
+    const { atOnce, deadlineMs = POSTGRES_DEADLINE_MS, now } = options;
+    this.#options = options;
+    this.#gate = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs });
+    this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now });
   }
 
   /** @throws Unavailable for any failure */
   async run<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (!this.#breaker.isClosed && !(await this.#isBack()))
       throw new Unavailable('PostgreSQL does not answer');
-    return this.#read(read);
+    return this.#read(read, this.#gate);
   }
 
   /**
@@ -79,7 +84,7 @@ export class PostgresReads implements Reads {
    * warning. It detects the return of Postgres.
    * @throws Unavailable for any failure
    */
-  look<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+  check<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#read(read, this.#checks);
   }
 
@@ -91,20 +96,13 @@ export class PostgresReads implements Reads {
   async #isBack(): Promise<boolean> {
     if (this.#isProbing || !this.#breaker.allows()) return false;
     this.#isProbing = true;
-    const probe = this.#read((sql) => sql`select 1`)
-      .then(
-        () => true,
-        () => this.#breaker.isClosed,
-      )
-      .finally(() => {
-        this.#isProbing = false;
-      });
-    const { promise: soon, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => resolve(false), PROBE_MS);
-    return Promise.race([probe, soon]).finally(() => clearTimeout(timer));
+    const probe = this.#read((sql) => sql`select 1`, this.#gate).finally(() => {
+      this.#isProbing = false;
+    });
+    return withTimeout(PROBE_MS, probe).catch(() => this.#breaker.isClosed);
   }
 
-  async #read<T>(read: (sql: Sql) => Promise<T>, gate = this.#gate): Promise<T> {
+  async #read<T>(read: (sql: Sql) => Promise<T>, gate: Semaphore): Promise<T> {
     try {
       const result = await gate.run(() =>
         traced('postgres read', { 'db.system.name': 'postgresql' }, () => this.#twice(read)),
@@ -116,11 +114,12 @@ export class PostgresReads implements Reads {
       if (error instanceof SemaphoreFull) throw error;
       if (error instanceof Unavailable) this.#wasNotAnswered();
       else this.#unanswered = 0;
-      if (isRefusal(error)) this.#breaker.succeeded();
+      if (isRejection(error)) this.#breaker.succeeded();
       else this.#breaker.failed();
       if (error instanceof Unavailable) throw error;
-      const why = this.#problemOf(error);
-      this.#logger[gate === this.#gate ? 'warn' : 'debug'](
+      const { logger, problemOf } = this.#options;
+      const why = problemOf?.(error);
+      logger[gate === this.#gate ? 'warn' : 'debug'](
         { code: codeOf(error) },
         `a read from PostgreSQL failed${why ? `: ${why}` : ''}`,
       );
@@ -132,33 +131,32 @@ export class PostgresReads implements Reads {
     this.#unanswered += 1;
     if (this.#unanswered < UNANSWERED_TO_HANG) return;
     this.#unanswered = 0;
-    this.#onHang();
+    this.#options.onHang?.();
   }
 
   async #twice<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    const { sql } = this.#options;
     try {
-      return await read(this.#sql);
+      return await read(sql);
     } catch (error) {
-      if (!wasCut(error)) throw error;
-      return await read(this.#sql);
+      if (!LOST_CONNECTION.has(codeOf(error) ?? '')) throw error;
+      return await read(sql);
     }
   }
 }
 
-/** Returns true for a lost connection: the server may answer on a new one. */
-function wasCut(error: unknown): boolean {
-  return [
-    'CONNECTION_CLOSED',
-    'CONNECTION_DESTROYED',
-    'EPIPE',
-    'CONNECTION_ENDED',
-    'ECONNRESET',
-    '57P01',
-  ].includes(codeOf(error) ?? '');
-}
+/** After these errors the server may answer on a new connection. */
+const LOST_CONNECTION: ReadonlySet<string> = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_DESTROYED',
+  'CONNECTION_ENDED',
+  'ECONNRESET',
+  'EPIPE',
+  '57P01',
+]);
 
-/** Returns true if Postgres refused this statement: an SQLSTATE that is not about connections or the server's state. */
-function isRefusal(error: unknown): boolean {
+/** Returns true if Postgres rejected this statement: an SQLSTATE that is not about connections or the server's state. */
+function isRejection(error: unknown): boolean {
   const answer = postgresError(error);
   return answer !== undefined && !/^(08|53|55|57|58|XX)/.test(answer.code);
 }

@@ -3,22 +3,24 @@ import { Unavailable } from '../../document/answer.ts';
 /** Too many callers wait. The call did not run. */
 export class SemaphoreFull extends Unavailable {}
 
+export interface SemaphoreLimits {
+  readonly atOnce: number;
+  readonly waitingAtMost: number;
+  readonly deadlineMs: number;
+}
+
 /** Runs a fixed number of calls at once. Some wait for their turn, the rest are rejected. */
 export class Semaphore {
-  readonly #atOnce: number;
-  readonly #waitingAtMost: number;
-  readonly #deadlineMs: number;
+  readonly #limits: SemaphoreLimits;
   readonly #waiting = new Set<() => void>();
   #running = 0;
 
-  constructor(options: { atOnce: number; waitingAtMost: number; deadlineMs: number }) {
-    this.#atOnce = options.atOnce;
-    this.#waitingAtMost = options.waitingAtMost;
-    this.#deadlineMs = options.deadlineMs;
+  constructor(limits: SemaphoreLimits) {
+    this.#limits = limits;
   }
 
   /**
-   * Runs `call` in its turn. The deadline covers waiting and running. A call that outlives it keeps its place until it ends, so
+   * Runs `call` in its turn. The deadline covers waiting and running. A call that outlives it stays counted until it ends, so
    * that a hung Postgres does not get more and more reads.
    * @throws SemaphoreFull if too many wait
    * @throws Unavailable after the deadline
@@ -27,7 +29,7 @@ export class Semaphore {
     const { promise: expired, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
       () => reject(new Unavailable('PostgreSQL did not answer in time')),
-      this.#deadlineMs,
+      this.#limits.deadlineMs,
     );
     try {
       await this.#enter(expired);
@@ -39,30 +41,30 @@ export class Semaphore {
   }
 
   async #enter(expired: Promise<never>): Promise<void> {
-    if (this.#running < this.#atOnce) {
+    if (this.#running < this.#limits.atOnce) {
       this.#running += 1;
       return;
     }
-    if (this.#waiting.size >= this.#waitingAtMost)
+    if (this.#waiting.size >= this.#limits.waitingAtMost)
       throw new SemaphoreFull('too many reads wait for PostgreSQL');
     const { promise: turn, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     try {
       await Promise.race([turn, expired]);
     } catch (error) {
-      // It got the place at the moment of its deadline: the next one takes it.
+      // Its turn came at the moment of its deadline: the next call gets it.
       if (!this.#waiting.delete(resolve)) this.#leave();
       throw error;
     }
   }
 
   #leave(): void {
-    // The next in line takes the place. It is never free in between.
-    for (const next of this.#waiting) {
-      this.#waiting.delete(next);
-      next();
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#running -= 1;
       return;
     }
-    this.#running -= 1;
+    this.#waiting.delete(next);
+    next();
   }
 }

@@ -7,21 +7,19 @@ import { dropValue } from '../../publish/fence.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import { timeBy } from '../freshness.ts';
 import { MgetBatcher } from './mget-batcher.ts';
-import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
+import type { TieredResult, Wanted } from './tier.ts';
 
-export interface CacheTierOptions {
-  readonly subscription: CacheSubscription;
-  /** Called for each value that cannot be used. */
-  readonly onUnusable: (name: DocumentName) => void;
-}
+/** Null: the cache has no current document. Undefined: it does not answer yet. */
+type Found = TieredResult | null | undefined;
 
 /** The documents in Redis. They are current while publishers reach it. */
-export class CacheTier implements DocumentTier {
+export class CacheTier {
   readonly #subscription: CacheSubscription;
   readonly #batcher: MgetBatcher;
   readonly #onUnusable: (name: DocumentName) => void;
 
-  constructor({ subscription, onUnusable }: CacheTierOptions) {
+  /** @param onUnusable called for each value that cannot be used */
+  constructor(subscription: CacheSubscription, onUnusable: (name: DocumentName) => void) {
     this.#subscription = subscription;
     this.#onUnusable = onUnusable;
     this.#batcher = new MgetBatcher(subscription);
@@ -31,19 +29,21 @@ export class CacheTier implements DocumentTier {
     return this.#subscription.isConnected;
   }
 
-  read(wanted: Wanted): MaybePromise<TieredResult | null | undefined> {
+  read(wanted: Wanted): MaybePromise<Found> {
     const { publisher } = this.#subscription;
-    // The first pulse of an awaited publisher may come while the next tier is read.
-    if (publisher !== 'heard') return publisher === 'silent' ? null : undefined;
+    // The first pulse of an awaited publisher may come during the read from Postgres.
+    if (publisher !== 'reachable') return publisher === 'silent' ? null : undefined;
     return wanted.cached ? this.#confirm(wanted, wanted.cached) : this.#read(wanted);
   }
 
   /** Reads the version alone, and the document if memory has another version. */
-  async #confirm(wanted: Wanted, cached: Document): Promise<TieredResult | null | undefined> {
+  async #confirm(wanted: Wanted, cached: Document): Promise<Found> {
     const { keys, name, id, atLeast, stamps } = wanted;
-    const version = await this.#versionOf(keys.document(name));
-    if (version === undefined) return undefined;
-    // The cache has lost the version of memory, or refused the announced one.
+    const key = keys.document(name);
+    const header = await this.#subscription.run((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
+    if (!header) return undefined;
+    const version = parseHeader(header)?.version ?? 0;
+    // The cache has lost the version of memory, or rejected the announced one.
     if (version < atLeast) return null;
     if (version !== cached.version) return this.#read(wanted);
     return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
@@ -51,14 +51,14 @@ export class CacheTier implements DocumentTier {
 
   /** Returns a document that was current until the last pulse of a publisher. */
   async readUnsure(wanted: Wanted): Promise<TieredResult | undefined> {
-    if (this.#subscription.publisher === 'heard') return undefined;
-    const knownAt = this.#subscription.publisherHeardAt;
+    if (this.#subscription.publisher === 'reachable') return undefined;
+    const knownAt = this.#subscription.lastPulseAt;
     const found = await this.#read(wanted);
-    return found ? { ...found, knownAt, unsureSince: knownAt } : undefined;
+    return found ? { ...found, knownAt } : undefined;
   }
 
   /** Reads the document. An unusable value is removed, because the fence would keep it. */
-  async #read({ keys, name, id, atLeast, stamps }: Wanted): Promise<TieredResult | null | undefined> {
+  async #read({ keys, name, id, atLeast, stamps }: Wanted): Promise<Found> {
     const key = keys.document(name);
     // One command may read documents of several requests, so each document has a span.
     const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
@@ -72,13 +72,7 @@ export class CacheTier implements DocumentTier {
     }
     if (isForeignFormat(value)) return null;
     this.#onUnusable(name);
-    await this.#subscription.ask((redis) => dropValue(redis, key, value));
+    await this.#subscription.run((redis) => dropValue(redis, key, value));
     return null;
-  }
-
-  /** Returns the version; 0 for an unreadable value, undefined if the cache does not answer. */
-  async #versionOf(key: string): Promise<number | undefined> {
-    const header = await this.#subscription.ask((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
-    return header && (parseHeader(header)?.version ?? 0);
   }
 }

@@ -11,7 +11,7 @@ const RETRY_AT_LEAST_MS = 1000;
  * @param fromCache returns undefined if the cache does not answer, and null if it has no value
  */
 export function fromEither<T>(
-  tier: { readonly isConnected?: boolean },
+  tier: { readonly isConnected: boolean },
   fromCache: () => Promise<T | null | undefined>,
   fromPostgres: () => Promise<T>,
 ): Promise<T> {

@@ -4,8 +4,8 @@ import type { Document } from '../../document/document.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../../document/memory-costs.ts';
 import { type Consistency, OUTDATED, RECALLED } from '../consistency.ts';
-import type { Freshness } from '../freshness.ts';
-import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
+import type { Freshness, ReadAt } from '../freshness.ts';
+import type { DocumentListener, Served, TieredResult, Wanted } from './tier.ts';
 
 type Kind = DocumentName['kind'];
 
@@ -13,12 +13,12 @@ interface Entry {
   /** Undefined: there is no such document. */
   readonly document: Document | undefined;
   epoch: number;
-  confirmedAt: number;
+  at: number;
   asOf: string | undefined;
   /** The tier that recalled it, until a tier confirms it. */
   readonly recalledFrom?: Tier;
   /** The newest announced version; undefined while the document is the newest. */
-  heard?: number;
+  announced?: number;
 }
 
 export interface DocumentMemoryOptions {
@@ -33,7 +33,7 @@ export interface DocumentMemoryOptions {
 }
 
 /** The documents in this process' memory. */
-export class DocumentMemory implements DocumentTier {
+export class DocumentMemory implements DocumentListener {
   readonly #options: DocumentMemoryOptions;
   #documents: LRUCache<string, Entry>;
   readonly #unknownTokens: LRUCache<string, Entry>;
@@ -93,7 +93,7 @@ export class DocumentMemory implements DocumentTier {
     this.#usedTokens = new Set();
     const versions = new Map<string, number>();
     for (const id of used) {
-      const version = this.#documents.peek(id)?.document?.version;
+      const version = this.getAny(id)?.version;
       if (version !== undefined) versions.set(id, version);
     }
     return versions;
@@ -103,7 +103,7 @@ export class DocumentMemory implements DocumentTier {
   confirm(id: string, version: number, at: number): void {
     const entry = this.#documents.peek(id);
     if (entry?.document?.version === version && entry.epoch !== OUTDATED && !entry.recalledFrom)
-      entry.confirmedAt = Math.max(at, entry.confirmedAt);
+      entry.at = Math.max(at, entry.at);
   }
 
   /** Returns the document of any age. */
@@ -122,18 +122,19 @@ export class DocumentMemory implements DocumentTier {
   }
 
   /** Returns the newest announced version, if it is newer than the document; else 0. */
-  heardOf(id: string): number {
-    return this.#documents.peek(id)?.heard ?? 0;
+  announcedOf(id: string): number {
+    return this.#documents.peek(id)?.announced ?? 0;
   }
 
+  /** Returns a document that was served before, if it is young enough. */
   recall({ id, name }: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
     const { rules } = this.#options;
     const entry = this.#documents.peek(id);
     if (!entry?.document || !rules.isYoung(entry, name.kind)) return undefined;
     // The tier that recalled it outlives this process, which must not serve an older version.
     if (entry.recalledFrom && entry.epoch === OUTDATED) return undefined;
-    const knownAt = rules.confirmedAt(entry);
     const asOf = this.#timeOf(id, entry);
+    const knownAt = rules.confirmedAt(entry);
     return { document: entry.document, tier: entry.recalledFrom ?? 'memory', knownAt, asOf };
   }
 
@@ -142,43 +143,38 @@ export class DocumentMemory implements DocumentTier {
     return this.#documents.peek(wanted.id)?.epoch === OUTDATED ? undefined : this.recall(wanted);
   }
 
-  /** Yields the documents without a newer announced version, with the epoch and time of their read. */
-  *known(): Generator<{
-    id: string;
-    document: Document;
-    epoch: number;
-    at: number;
-    asOf: string | undefined;
-  }> {
-    for (const [id, { document, epoch, confirmedAt: at, asOf, recalledFrom }] of this.#documents.entries())
+  /** Yields the documents without a newer announced version. */
+  *known(): Generator<{ id: string; document: Document } & ReadAt> {
+    for (const [id, { document, epoch, at, asOf, recalledFrom }] of this.#documents.entries())
       if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at, asOf };
   }
 
-  recalled({ id, name }: Wanted, { document, tier, knownAt = 0, asOf }: TieredResult): void {
-    if (name.kind === 'columns' || !document) return;
-    this.#documents.set(id, { document, epoch: RECALLED, confirmedAt: knownAt, recalledFrom: tier, asOf });
-    document.onGrowth(() => this.#resize(id, document));
+  /** Stores a document that another tier has recalled. */
+  onRecalled({ id, name }: Wanted, { document, tier, knownAt = 0, asOf }: TieredResult): void {
+    if (name.kind !== 'columns' && document)
+      this.#store(id, { document, epoch: RECALLED, at: knownAt, asOf, recalledFrom: tier });
   }
 
   /** Stores a document. The search stores columns itself, in another form. */
-  given({ id, name }: Wanted, given: Given): void {
-    if (name.kind !== 'columns') this.set(id, name.kind, given.document, given);
-  }
-
-  set(id: string, kind: Kind, document: Document | undefined, read: Omit<Given, 'document'>): void {
+  onServed({ id, name }: Pick<Wanted, 'id' | 'name'>, { document, epoch, at, asOf }: Served): void {
+    if (name.kind === 'columns') return;
     this.#formerTokens.delete(id);
-    const { epoch = OUTDATED, at, asOf } = read;
-    const entry: Entry = { document, epoch, confirmedAt: at, asOf };
-    if (kind === 'token' && !document) {
+    const entry: Entry = { document, epoch, at, asOf };
+    if (name.kind === 'token' && !document) {
       this.#documents.delete(id);
       this.#unknownTokens.set(id, entry);
       return;
     }
-    if (kind === 'token') {
+    if (name.kind === 'token') {
       this.#unknownTokens.delete(id);
       this.#usedTokens.add(id);
     }
-    if (this.#documents.peek(id)?.document === document) document?.detach();
+    if (this.getAny(id) === document) document?.detach();
+    this.#store(id, entry);
+  }
+
+  #store(id: string, entry: Entry): void {
+    const { document } = entry;
     this.#documents.set(id, entry);
     document?.onGrowth(() => this.#resize(id, document));
   }
@@ -188,20 +184,20 @@ export class DocumentMemory implements DocumentTier {
     return this.#formerTokens.has(id);
   }
 
-  /** Receives an announced version. An older document then answers only if no other tier does. */
-  heard(id: string, version: number): void {
+  /** Notes an announced version. An older document then answers only if no other tier does. */
+  onPublished(id: string, version: number): void {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
     if (!entry || (entry.document?.version ?? 0) >= version) return;
     entry.asOf = this.#timeOf(id, entry);
-    entry.confirmedAt = this.#options.rules.confirmedAt(entry);
+    entry.at = this.#options.rules.confirmedAt(entry);
     entry.epoch = OUTDATED;
-    entry.heard = Math.max(version, entry.heard ?? 0);
+    entry.announced = Math.max(version, entry.announced ?? 0);
     this.#options.onInvalidate(id);
   }
 
   /** Forgets the documents of a former lineage, but remembers its tokens. */
-  begin(): void {
+  onLineage(): void {
     for (const id of this.#documents.keys()) if (id.startsWith('token:')) this.#formerTokens.add(id);
     this.#documents.clear();
     this.#unknownTokens.clear();

@@ -6,7 +6,7 @@ const AT_ONCE = 16;
 /** Undefined if the cache did not answer, null if it has no value. */
 type Value = Buffer | null | undefined;
 
-interface Batch {
+interface Command {
   readonly keys: string[];
   readonly resolvers: ((value: Value) => void)[];
 }
@@ -17,7 +17,7 @@ interface Batch {
  */
 export class MgetBatcher {
   readonly #subscription: CacheSubscription;
-  #open: Batch | undefined;
+  #open: Command | undefined;
 
   constructor(subscription: CacheSubscription) {
     this.#subscription = subscription;
@@ -26,32 +26,31 @@ export class MgetBatcher {
   /** Returns the value. It never fails. */
   read(key: string): Promise<Value> {
     return new Promise((resolve) => {
-      const batch = this.#open ?? this.#begin();
-      batch.keys.push(key);
-      batch.resolvers.push(resolve);
-      if (batch.keys.length === AT_ONCE) void this.#send(batch);
+      const command = this.#open ?? this.#begin();
+      command.keys.push(key);
+      command.resolvers.push(resolve);
+      if (command.keys.length === AT_ONCE) void this.#send(command);
     });
   }
 
-  #begin(): Batch {
-    const batch: Batch = { keys: [], resolvers: [] };
-    this.#open = batch;
+  #begin(): Command {
+    const command: Command = { keys: [], resolvers: [] };
+    this.#open = command;
     setImmediate(() => {
-      if (this.#open === batch) void this.#send(batch);
+      if (this.#open === command) void this.#send(command);
     });
-    return batch;
+    return command;
   }
 
-  async #send({ keys, resolvers }: Batch): Promise<void> {
+  async #send({ keys, resolvers }: Command): Promise<void> {
     this.#open = undefined;
-    if (this.#subscription.lanes > 1) return this.#sendEach(keys, resolvers);
-    const values = await this.#subscription.ask((redis) => redis.mgetBuffer(keys));
+    // In a cluster a command has keys of one slot. The client sends all commands for one node in one write.
+    if (this.#subscription.lanes > 1) {
+      for (const [i, key] of keys.entries())
+        void this.#subscription.run((redis) => redis.getBuffer(key)).then(resolvers[i]);
+      return;
+    }
+    const values = await this.#subscription.run((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
-  }
-
-  /** In a cluster a command has keys of one slot. The client sends all commands for one node in one write. */
-  async #sendEach(keys: readonly string[], resolvers: Batch['resolvers']): Promise<void> {
-    const read = (key: string) => this.#subscription.ask((redis) => redis.getBuffer(key));
-    await Promise.all(keys.map(async (key, i) => resolvers[i]?.(await read(key))));
   }
 }

@@ -2,38 +2,30 @@ import { encoding } from '../../document/format.ts';
 import { loadContent, loadVersion } from '../../document/load.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import { timeBy } from '../freshness.ts';
-import type { Reads } from '../postgres/reads.ts';
+import type { Reads } from '../postgres/postgres-reads.ts';
 import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
 
-export interface PostgresTierOptions {
-  readonly postgres: Pick<Reads, 'run'>;
-  /** Writes documents of Postgres to the cache. */
-  readonly writeBack: CacheSubscription['writeBack'];
-}
-
-/** The documents of Postgres. It answers or throws. */
+/** The documents of one server of Postgres, which are current. */
 export class PostgresTier implements DocumentTier {
-  readonly #postgres: PostgresTierOptions['postgres'];
-  readonly #writeBack: PostgresTierOptions['writeBack'];
+  readonly #postgres: Pick<Reads, 'run'>;
+  readonly #writeBack: CacheSubscription['writeBack'];
 
-  constructor({ postgres, writeBack }: PostgresTierOptions) {
+  /** @param writeBack writes documents to the cache */
+  constructor(postgres: Pick<Reads, 'run'>, writeBack: CacheSubscription['writeBack']) {
     this.#postgres = postgres;
     this.#writeBack = writeBack;
   }
 
   async read(wanted: Wanted): Promise<TieredResult> {
-    return (await this.#confirm(wanted)) ?? (await this.load(wanted));
-  }
-
-  /** Returns the document of memory, if no newer version exists. */
-  async #confirm({ name, id, cached, stamps }: Wanted): Promise<TieredResult | undefined> {
-    if (!cached) return undefined;
+    const { name, id, cached, stamps } = wanted;
+    if (!cached) return this.load(wanted);
     const version = await this.#postgres.run((sql) => loadVersion(sql, name));
-    if (version !== cached.version) return undefined;
+    if (version !== cached.version) return this.load(wanted);
     const asOf = timeBy(stamps.postgres, id, cached.sources);
     return { document: cached, tier: 'memory', asOf, isOfPostgres: true };
   }
 
+  /** Reads the document, whatever memory has. */
   async load({ keys, name, id, cached, lookUp, stamps }: Wanted): Promise<TieredResult> {
     const load = () =>
       this.#postgres.run(async (sql) => {

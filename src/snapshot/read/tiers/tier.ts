@@ -1,14 +1,14 @@
-/** The interface of the tiers: memory, cache, disk copy, Postgres. */
-import type { MaybePromise, Tier } from '../../document/answer.ts';
+/** What the tiers have in common: memory, cache, disk copy, Postgres. */
+import type { Tier } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import type { CacheKeys, DocumentName } from '../../document/keys.ts';
-import type { KnownStamps } from '../freshness.ts';
+import type { KnownStamps, ReadAt } from '../freshness.ts';
 
 /** A document, or undefined for none, and the tier that answered. */
 export interface TieredResult {
   readonly document: Document | undefined;
   readonly tier: Tier;
-  /** When its sources were last verified: the document has every change until then. Undefined if unknown. */
+  /** When its sources were last verified: the document has every change until then. */
   readonly asOf?: string | undefined;
   /** Set if memory answered and every change reaches it: the id whose invalidation ends the result. */
   readonly invalidatedBy?: string | undefined;
@@ -17,11 +17,7 @@ export interface TieredResult {
   /** Postgres answered, and can name its lineage. */
   readonly isOfPostgres?: boolean;
   /** Set for an unconfirmed document: when it was last current, in milliseconds. */
-  readonly knownAt?: number;
-  /** Set if the tier may be behind: since when, in milliseconds. */
-  readonly unsureSince?: number | undefined;
-  /** The document was served before, and no read confirms it. */
-  readonly isRecalled?: boolean;
+  readonly knownAt?: number | undefined;
 }
 
 /** Runs the read of a document from Postgres under limits of the caller. */
@@ -31,7 +27,7 @@ export interface Wanted {
   readonly keys: CacheKeys;
   readonly name: DocumentName;
   readonly id: string;
-  /** The document that memory has. A tier with the same version confirms it without sending it. */
+  /** The document in memory. A tier with the same version confirms it without sending it. */
   readonly cached: Document | undefined;
   /** The oldest version that may be served. */
   readonly atLeast: number;
@@ -40,39 +36,43 @@ export interface Wanted {
   readonly lookUp: LookUp | undefined;
 }
 
-/** A result that is about to be served. */
-export interface Given {
-  /** Undefined: there is no such document. */
+/** The result that a read is about to serve. */
+export interface Served extends ReadAt {
   readonly document: Document | undefined;
-  /** The subscription's epoch before the read; undefined if the result may be outdated already. */
-  readonly epoch: number | undefined;
-  /** When it was current, in milliseconds. */
-  readonly at: number;
-  /** See `TieredResult.asOf`. */
-  readonly asOf?: string | undefined;
 }
 
-/** A tier implements the methods that it needs. */
-export interface DocumentTier {
-  /** False while a retry is useless. */
-  readonly isConnected?: boolean;
-  /**
-   * Returns the current document. Null: this tier has none, or an older one. Undefined: it does not answer yet.
-   * @throws Unavailable
-   */
-  read?(wanted: Wanted): MaybePromise<TieredResult | null | undefined>;
-  /** Returns a document that may be outdated, if no other tier answers. */
-  readUnsure?(wanted: Wanted): Promise<TieredResult | undefined>;
-  /** Returns a document that was served before, if it is young enough. */
-  recall?(wanted: Wanted): MaybePromise<TieredResult | undefined>;
-  /** Returns the newest version of this tier, if it may be newer than `version`; else 0. */
-  newest?(id: string, version: number): Promise<number>;
-  /** Receives an announced version. */
-  heard?(id: string, version: number): void;
-  /** Receives a result that is about to be served. */
-  given?(wanted: Wanted, given: Given): void;
-  /** Receives a result that another tier has recalled. */
-  recalled?(wanted: Wanted, result: TieredResult): void;
-  /** Begins a lineage. */
-  begin?(lineage: string): void;
+/** Follows the documents of a reader. */
+export interface DocumentListener {
+  /** A version was announced. */
+  onPublished?(id: string, version: number): void;
+  onServed?(wanted: Wanted, served: Served): void;
+  onLineage?(lineage: string): void;
+}
+
+/** The tier of Postgres. */
+export interface DocumentTier extends DocumentListener {
+  /** Returns the current document. @throws Unavailable */
+  read(wanted: Wanted): Promise<TieredResult>;
+}
+
+/** A copy of a reader's documents that outlives its process. It never throws. */
+export interface DurableCopy extends DocumentListener {
+  feedFrom(feed: CopyFeed): void;
+  /** Begins a lineage. @param isSure Postgres has named it */
+  follow(lineage: string, isSure: boolean): void;
+  lineage(): Promise<string | undefined>;
+  /** Returns the document if it is young enough, and this process knows no newer version. */
+  read(name: DocumentName): Promise<TieredResult | undefined>;
+  /** Returns the newest version of the copy, if it may be newer than `version`; else 0. */
+  newest(id: string, version: number): Promise<number>;
+  /** The machines of all lists in the copy, by region. */
+  machines(): AsyncIterable<readonly [regionId: number, machineIds: Iterable<string>]>;
+}
+
+/** The reader's side of a copy. */
+export interface CopyFeed {
+  /** The current epoch, and the time and stamps that it has confirmed for memory; undefined without a link. */
+  confirmed(): (ReadAt & { readonly stamps: ReadonlyMap<string, string> }) | undefined;
+  /** The documents in memory that are not outdated. */
+  documents(): Iterable<{ readonly id: string; readonly document: Document } & ReadAt>;
 }

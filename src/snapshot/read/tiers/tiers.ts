@@ -1,77 +1,74 @@
 import { Unavailable } from '../../document/answer.ts';
+import { documentId } from '../../document/keys.ts';
+import type { DocumentsOptions } from '../documents-options.ts';
+import { CacheTier } from './cache-tier.ts';
 import { fromEither } from './either.ts';
-import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
+import type { DocumentMemory } from './memory.ts';
+import { PostgresTier } from './postgres-tier.ts';
+import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult, Wanted } from './tier.ts';
 
-type CurrentTier = DocumentTier & Required<Pick<DocumentTier, 'read'>>;
-
-/** The tiers as one, the nearest first. */
+/** The tiers below memory: cache, Postgres, and the disk copy, which answers last. */
 export class Tiers {
-  readonly #tiers: readonly DocumentTier[];
-  /** Tiers with current documents. */
-  readonly #current: readonly CurrentTier[];
-  /** Tiers that remember versions from before the last start. */
-  readonly #lasting: readonly DocumentTier[];
+  readonly #memory: DocumentMemory;
+  readonly #cache: CacheTier;
+  readonly #postgres: DocumentTier;
+  readonly #copy: DurableCopy | undefined;
+  /** All that follow documents. */
+  readonly #listeners: readonly DocumentListener[];
 
-  constructor(tiers: readonly DocumentTier[]) {
-    this.#tiers = tiers;
-    this.#current = tiers.filter((tier): tier is CurrentTier => tier.read !== undefined);
-    this.#lasting = tiers.filter(({ newest }) => newest);
+  constructor(
+    { subscription, postgres, copy, logger, onUnusable }: DocumentsOptions,
+    memory: DocumentMemory,
+  ) {
+    this.#memory = memory;
+    this.#cache = new CacheTier(subscription, (name) => {
+      onUnusable?.(name.kind);
+      logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
+    });
+    const writeBack = subscription.writeBack.bind(subscription);
+    this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
+    this.#copy = copy;
+    this.#listeners = [memory, ...(copy ? [copy] : []), this.#postgres];
   }
 
   /**
-   * Reads the current document from the nearest tier that knows it. While the next tiers are read, a tier that does not
-   * answer is read again. If all fail, a tier that may be behind answers.
+   * Reads the current document from the cache, or from Postgres. A cache that does not answer is retried during the read from
+   * Postgres. If both fail, a cache that may be behind answers.
    * @throws Unavailable
    */
-  async read(wanted: Wanted, index = 0): Promise<TieredResult> {
-    const tier = this.#current[index];
-    if (!tier) throw new Unavailable('no tier has the document');
+  async read(wanted: Wanted): Promise<TieredResult> {
     try {
-      const found = await tier.read(wanted);
+      const found = await this.#cache.read(wanted);
       if (found) return found;
-      const next = () => this.read(wanted, index + 1);
-      return await (found === null ? next() : fromEither(tier, async () => tier.read(wanted), next));
+      const fromPostgres = () => this.#postgres.read(wanted);
+      if (found === null) return await fromPostgres();
+      return await fromEither(this.#cache, async () => this.#cache.read(wanted), fromPostgres);
     } catch (error) {
-      if (index > 0 || !(error instanceof Unavailable)) throw error;
-      for (const behind of this.#tiers) {
-        const unsure = await behind.readUnsure?.(wanted);
-        if (unsure) return unsure;
-      }
-      throw error;
+      const unsure = error instanceof Unavailable && (await this.#cache.readUnsure(wanted));
+      if (!unsure) throw error;
+      return unsure;
     }
   }
 
-  /** Returns a document that was served before, from the nearest tier. */
+  /** Returns a document that was served before, from memory or the disk copy, if it is young enough. */
   async recall(wanted: Wanted): Promise<TieredResult | undefined> {
-    for (const tier of this.#tiers) {
-      const found = await tier.recall?.(wanted);
-      if (!found) continue;
-      for (const other of this.#tiers) if (other !== tier) other.recalled?.(wanted, found);
-      return { ...found, isRecalled: true };
-    }
-    return undefined;
+    const own = this.#memory.recall(wanted);
+    if (own) return own;
+    const found = await this.#copy?.read(wanted.name);
+    if (!found?.document || found.document.version < wanted.atLeast) return undefined;
+    this.#memory.onRecalled(wanted, found);
+    return found;
   }
 
-  /** True if a tier remembers versions from before the last start. */
-  get isLasting(): boolean {
-    return this.#lasting.length > 0;
+  onPublished(id: string, version: number): void {
+    for (const each of this.#listeners) each.onPublished?.(id, version);
   }
 
-  /** Returns the newest version from before the last start, if it may be newer than `version`; else 0. */
-  async newest(id: string, version: number): Promise<number> {
-    const versions = await Promise.all(this.#lasting.map((tier) => tier.newest?.(id, version) ?? 0));
-    return Math.max(...versions);
+  onServed(wanted: Wanted, served: Served): void {
+    for (const each of this.#listeners) each.onServed?.(wanted, served);
   }
 
-  heard(id: string, version: number): void {
-    for (const tier of this.#tiers) tier.heard?.(id, version);
-  }
-
-  given(wanted: Wanted, given: Given): void {
-    for (const tier of this.#tiers) tier.given?.(wanted, given);
-  }
-
-  begin(lineage: string): void {
-    for (const tier of this.#tiers) tier.begin?.(lineage);
+  onLineage(lineage: string): void {
+    for (const each of this.#listeners) each.onLineage?.(lineage);
   }
 }

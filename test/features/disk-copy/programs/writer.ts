@@ -33,7 +33,7 @@ for (let version = Number(first); ; version++) {
   await pause(10);
   const earlier = version - 2;
   if (earlier % 2 === 0) {
-    copy.published(tokenOf(earlier), 2);
+    copy.onPublished(tokenOf(earlier), 2);
     print(`revoked ${earlier}`);
   }
 }

@@ -20,7 +20,9 @@ function memoryOf(memoryLimit: number) {
     unknownTokensLimit: 10_000,
     onInvalidate: (id) => invalidated.push(id),
   });
-  return { memory, invalidated };
+  const serve = (id: string, document: Document) =>
+    memory.onServed({ id, name: { kind: 'region', regionId: 1 } }, { document, ...READ });
+  return { memory, serve, invalidated };
 }
 
 /** A region's document of this many bytes, not yet compressed. */
@@ -37,9 +39,9 @@ function plainDocument(bytes: number, version = 1): Document {
 }
 
 it('a document that becomes too large with its codings leaves memory, and is invalidated', async () => {
-  const { memory, invalidated } = memoryOf(60_000);
+  const { memory, serve, invalidated } = memoryOf(60_000);
   const document = plainDocument(40_000);
-  memory.set('region:1', 'region', document, READ);
+  serve('region:1', document);
   expect(memory.getFresh('region:1', 'region')?.document).toBe(document);
   expect(invalidated).toEqual([]);
   await document.body.compress();
@@ -48,9 +50,9 @@ it('a document that becomes too large with its codings leaves memory, and is inv
 });
 
 it('a document that grows within the limit stays, is counted with its new size, and is not invalidated', async () => {
-  const { memory, invalidated } = memoryOf(200_000);
+  const { memory, serve, invalidated } = memoryOf(200_000);
   const document = plainDocument(40_000);
-  memory.set('region:1', 'region', document, READ);
+  serve('region:1', document);
   const before = memory.size;
   await document.body.compress();
   expect(memory.getFresh('region:1', 'region')?.document).toBe(document);
@@ -59,18 +61,17 @@ it('a document that grows within the limit stays, is counted with its new size, 
 });
 
 it('invalidates only evicted, replaced and outdated documents', () => {
-  const { memory, invalidated } = memoryOf(100_000);
-  for (const id of ['region:1', 'region:2', 'region:3'])
-    memory.set(id, 'region', plainDocument(40_000), READ);
+  const { memory, serve, invalidated } = memoryOf(100_000);
+  for (const id of ['region:1', 'region:2', 'region:3']) serve(id, plainDocument(40_000));
   expect(invalidated.splice(0)).toEqual(['region:1']);
-  memory.set('region:2', 'region', plainDocument(40_000, 2), READ);
+  serve('region:2', plainDocument(40_000, 2));
   expect(invalidated.splice(0)).toEqual(['region:2']);
-  memory.heard('region:2', 2);
+  memory.onPublished('region:2', 2);
   expect(invalidated).toEqual([]);
-  memory.heard('region:2', 3);
+  memory.onPublished('region:2', 3);
   expect(invalidated.splice(0)).toEqual(['region:2']);
   expect(memory.getFresh('region:2', 'region')).toBeUndefined();
   expect(memory.getAny('region:2')?.version).toBe(2);
-  memory.heard('region:4', 1);
+  memory.onPublished('region:4', 1);
   expect(invalidated).toEqual([]);
 });
