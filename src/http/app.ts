@@ -19,19 +19,17 @@ import { NOT_ACCEPTABLE, plainProblem, sendProblem } from './protocol/problem.ts
 import { addRateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects } from './protocol/transport.ts';
-import { type Recorder, type RequestOutcome, recorder } from './record.ts';
+import { type RequestOutcome, recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
 import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { addNotFound } from './routes/not-found.ts';
-import { providerOperations } from './routes/providers.ts';
 import { addReference } from './routes/reference.ts';
 import { answerSender, sendPublic } from './send.ts';
 import { createServer } from './server.ts';
 import { addStreamOperation, type StreamOperation } from './stream-operation.ts';
 
-/** A feature's part of the API. */
 export interface ApiPart {
   readonly operations?: readonly Operation[];
   readonly streams?: readonly StreamOperation[];
@@ -53,7 +51,6 @@ export interface ApiDeps {
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
   readonly features?: readonly ApiFeature[];
-  /** Returns the result of `/readyz`. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
@@ -69,11 +66,11 @@ export interface ApiDeps {
   readonly limits?: Partial<HttpLimits>;
   /** The logged share of successful answers, from 0 to 1 (default). All other answers are logged. */
   readonly logSuccesses?: number;
-  /** The response cache, which answers before Fastify routes a request. Without it, Fastify routes every request. */
+  /** Without it, Fastify routes every request. */
   readonly responses?: ResponseCache | undefined;
-  /** Origins whose pages may read answers in a browser. Without them there are no CORS headers. */
+  /** Without them there are no CORS headers. */
   readonly corsOrigins?: CorsOrigins | undefined;
-  /** Runs the rest of a request, so that its log lines have its id. Not called for hot requests. */
+  /** Runs the rest of a request, so that its log lines have its id. */
   inRequest?(requestId: string, work: () => void): void;
 }
 
@@ -81,7 +78,6 @@ type OpenHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fas
 
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
 
-/** Builds the API. It does not listen yet. */
 export function buildApp(deps: ApiDeps): FastifyInstance {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   const { logger, logSuccesses = 1 } = deps;
@@ -97,10 +93,20 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const drain = drainOnClose(app, limits.drainMs);
   addHeaders(app, limits, drain.closeLater, (reply) => admission.answers(reply.raw, reply.statusCode));
-  const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
-  const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
   const admit = (socket: Socket) => admission.admit(socket);
-  addListeners(app, deps, { limits, record, admit, drain, isRateLimited: rateLimit !== undefined });
+  const answering: RouteDeps = {
+    tokens: deps.tokens,
+    admit,
+    rateLimit: limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined,
+    recorder: record,
+    pressure: refuseUnderPressure(app, limits.maxEventLoopDelayMs),
+    sendAnswer: answerSender(limits.idleTimeoutMs, drain.closeLater),
+    withDeadline: deadline(limits.answerTimeoutMs),
+    responses: deps.responses,
+    limits,
+    endless,
+  };
+  addListeners(app, deps, answering, drain);
   // Added last: the functions above expect the framework's listener to be the first.
   const admission: Admission = limitConnections(app.server, {
     max: limits.maxConnections,
@@ -109,22 +115,10 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     isProxy: isProxyOf(deps.trustProxy ?? []),
     logger,
   });
-  addRoutes(app, deps, {
-    tokens: deps.tokens,
-    admit,
-    rateLimit,
-    recorder: record,
-    pressure,
-    sendAnswer: answerSender({ idleTimeoutMs: limits.idleTimeoutMs, closeLater: drain.closeLater }),
-    withDeadline: deadline(limits.answerTimeoutMs),
-    responses: deps.responses,
-    limits,
-    endless,
-  });
+  addRoutes(app, deps, answering);
   return app;
 }
 
-/** Checks the Host field of each request, and adds headers and the idle timeout to each answer. */
 function addHeaders(
   app: FastifyInstance,
   limits: HttpLimits,
@@ -149,23 +143,15 @@ function addHeaders(
   });
 }
 
-interface Listening {
-  readonly limits: HttpLimits;
-  readonly record: Recorder;
-  readonly admit: (socket: Socket) => void;
-  readonly drain: Drain;
-  readonly isRateLimited: boolean;
-}
-
 /** Puts the hot path and CORS in front of the framework. */
-function addListeners(app: FastifyInstance, deps: ApiDeps, listening: Listening): void {
-  const { limits, record: recorder, admit, drain, isRateLimited } = listening;
-  const { responses, tokens, trustProxy = [], corsOrigins: origins } = deps;
-  const { idleTimeoutMs } = limits;
+function addListeners(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps, drain: Drain): void {
+  const { trustProxy = [], corsOrigins: origins } = deps;
+  const { limits, recorder, tokens, admit = () => {}, rateLimit, responses } = answering;
   const { isClosing, closeLater } = drain;
+  const { idleTimeoutMs } = limits;
   const addressOf = clientAddress(trustProxy);
   // The rate limit counts requests in routes, so every request needs one.
-  if (responses && !isRateLimited) {
+  if (responses && !rateLimit) {
     const hot = { responses, tokens, addressOf, admit, isClosing, recorder, idleTimeoutMs };
     answerBefore(app, (ordinary) => hotPath(hot, ordinary));
   }
@@ -176,12 +162,10 @@ function addListeners(app: FastifyInstance, deps: ApiDeps, listening: Listening)
   answerUpgradesAndExpects(app.server, recorder, idleTimeoutMs);
 }
 
-/** Adds the operations, the paths without a token, and the answer for unknown paths. */
 function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): void {
-  const { limits, recorder, pressure, withDeadline, tokens, admit, rateLimit } = answering;
+  const { limits, recorder, pressure, withDeadline } = answering;
   const parts = (deps.features ?? []).map((open) => open(limits));
   const operations = [
-    ...providerOperations(deps.catalogue),
     ...machineOperations(deps.catalogue),
     ...clusterOperations(deps.clusters),
     ...parts.flatMap(({ operations = [] }) => operations),
@@ -193,7 +177,6 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
   const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
   const openPaths: string[] = [];
-  /** Adds a route that needs no token. */
   function page(path: string, handler: OpenHandler) {
     openPaths.push(path);
     app.route({
@@ -208,13 +191,12 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
       handler,
     });
   }
-  /** Adds a route that needs no token and answers JSON. */
   function open(path: string, handler: OpenHandler) {
     page(path, async (request, reply) =>
       accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
     );
   }
-  addHealth({ readiness: () => deps.readiness(), withDeadline, open, failed: recorder.failed });
+  addHealth(() => withDeadline(deps.readiness()), open, recorder.failed);
   const { version, basePath = '' } = deps;
   let document: ReturnType<typeof encodeBody> | undefined;
   open('/openapi.json', async (request, reply) => {
@@ -227,10 +209,9 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
     ...documented.map(({ path }) => ({ path, open: false })),
     ...openPaths.map((path) => ({ path, open: true })),
   ];
-  addNotFound(app, { known, tokens, admit, withDeadline, rateLimit, pressure, recorder });
+  addNotFound(app, known, answering);
 }
 
-/** Puts a listener in front of the current one. */
 function answerBefore(
   { server }: FastifyInstance,
   listener: (ordinary: RequestListener) => RequestListener,

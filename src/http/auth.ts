@@ -52,11 +52,9 @@ export interface GuardDeps {
   readonly tokens: TokenReader;
   readonly withDeadline: WithDeadline;
   readonly rateLimit?: RateLimit | undefined;
-  /** Receives the connection of each accepted token. */
   readonly admit?: ((socket: Socket) => void) | undefined;
 }
 
-/** Verifies a request's token, and its scope if one is given. */
 export function guard(
   { tokens, withDeadline, rateLimit, admit }: GuardDeps,
   scope: Scope | undefined,
@@ -77,7 +75,7 @@ export function guard(
   };
 }
 
-/** Returns the guard as a hook. It runs before everything that could reveal data. */
+/** Returns the guard as a hook. */
 export function guardHook(check: Guard): onRequestHookHandler {
   return (request, reply, done) => {
     const answer = (problem: Problem | undefined) => {

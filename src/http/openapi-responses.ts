@@ -44,7 +44,6 @@ export const HEADERS = {
   'X-Request-Id': header("The caller's id if it is well formed, otherwise a generated one", REQUEST_ID),
 };
 
-/** Further headers of a file. */
 export const FILE_HEADERS = {
   'Accept-Ranges': header('The file can be requested in parts', 'bytes'),
   'Content-Disposition': header('Suggested file name', 'attachment; filename="machines.parquet"'),
@@ -54,7 +53,6 @@ export const FILE_HEADERS = {
   ),
 };
 
-/** Returns a response with one of these problems. */
 export function problems(
   description: string,
   examples: Readonly<Record<string, Problem>>,
@@ -132,14 +130,12 @@ export const RESPONSES = {
   default: problems('Any other error', { internalError: INTERNAL_ERROR }),
 };
 
-/** The 503 of `/readyz`. */
 export const NOT_READY = problems(
   'Not ready; `checks` names the reasons',
   { notReady: notReady({ catalogue: 'not published yet', cache: 'ok' }) },
   { 'Retry-After': RETRY_AFTER },
 );
 
-/** Answers of a download to `Range`. */
 export const RANGE_RESPONSES = {
   206: {
     description: 'The part that `Range` requests',
@@ -161,7 +157,6 @@ export const strict400 = (known: readonly string[]): Schema =>
     unknownParameter: unknownParameter('regoin', known),
   });
 
-/** Refers to responses by status. */
 export function responseReferences(statuses: readonly (keyof typeof RESPONSES)[]): Schema {
   return references('responses', statuses.map(String));
 }

@@ -1,21 +1,16 @@
 /** Converts zod schemas to JSON Schemas of `/openapi.json`. Named schemas become components. */
 import { z } from 'zod';
 
-/** Part of `/openapi.json`. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 const NAMES = z.registry<{ readonly name: string }>();
 
-/** Names a schema in `/openapi.json`. */
 export function named<T extends z.ZodType>(name: string, schema: T): T {
   NAMES.add(schema, { name });
   return schema;
 }
 
-/**
- * Returns a function that converts schemas.
- * @param components receives the named schemas; others refer to them
- */
+/** @param components receives the named schemas; others refer to them */
 export function schemaWriter(components: Record<string, Schema>): (schema: z.ZodType) => Schema {
   function write(schema: z.core.$ZodType, isDefinition = false): Schema {
     const { $schema: _, ...json } = z.toJSONSchema(schema, {
@@ -37,7 +32,6 @@ export function schemaWriter(components: Record<string, Schema>): (schema: z.Zod
 
 export const reference = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-/** Refers to components of a kind by name. */
 export function references(kind: string, names: readonly string[]): Schema {
   return Object.fromEntries(names.map((name) => [name, reference(kind, name)]));
 }

@@ -24,10 +24,7 @@ const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the to
 
 type Write = ReturnType<typeof schemaWriter>;
 
-/**
- * Returns the OpenAPI 3.1 document.
- * @param basePath prefix of every path, e.g. `/catalogue`; may be empty
- */
+/** @param basePath prefix of every path, e.g. `/catalogue`; may be empty */
 export function openApiDocument(
   operations: readonly DescribedOperation[],
   version: string,

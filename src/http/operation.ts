@@ -32,7 +32,6 @@ export interface OperationDoc {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** The schema of the 200 answer. */
   readonly answers: z.ZodType;
   /** The media types of the answer; JSON by default. */
   readonly types?: readonly string[];
@@ -44,7 +43,6 @@ export interface OperationDoc {
   readonly otherResponses?: Schema;
 }
 
-/** The common part of all operations. */
 export interface OperationBase<P extends Parameters = Parameters> {
   /** In OpenAPI's format: `/v1/machines/{id}`. */
   readonly path: string;
@@ -75,28 +73,44 @@ export function operation<const P extends Parameters>(definition: Operation<P>):
 export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   readonly sendAnswer: SendAnswer;
-  /** Rejects requests while the event loop is late. */
   readonly pressure: onRequestHookHandler;
   /** Receives answers that may be repeated. */
   readonly responses: ResponseCache | undefined;
 }
 
-/** Routes GET and HEAD. The contract sets the order: token, then `Accept`, parameters, data. */
-export function addOperation(
-  app: FastifyInstance,
-  { path, scope, shared, parameters, isStrict, read }: Operation,
-  deps: OperationDeps,
+/** The route options of all operations. The token is verified before everything that could reveal data. */
+export function routeOf(
+  { path, scope, parameters, isStrict }: DescribedOperation,
+  deps: GuardDeps & Pick<OperationDeps, 'pressure'>,
 ) {
-  const { recorder, sendAnswer, withDeadline, rateLimit, responses } = deps;
+  return {
+    method: ['GET', 'HEAD'],
+    url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    schema: requestSchemas(path, parameters, isStrict),
+    onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
+  };
+}
 
-  function answered(request: FastifyRequest, status: number): void {
+function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerDoneFunction): void {
+  request.startedAt = performance.now();
+  done();
+}
+
+export function answerRecorder({ recorder }: Pick<OperationDeps, 'recorder'>, path: string) {
+  return (request: FastifyRequest, status: number): void =>
     recorder.answered(path, request, status, performance.now() - request.startedAt);
-  }
+}
+
+/** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
+export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
+  const { path, scope, shared, read } = operation;
+  const { sendAnswer, withDeadline, rateLimit, responses } = deps;
+  const answered = answerRecorder(deps, path);
 
   /** Sends an answer. Compresses it first if the request's coding is missing. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body } = prepared.answer;
-    const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compressed(body));
+    const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compress(body));
     return whenThere(coded, () =>
       answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
     );
@@ -124,10 +138,7 @@ export function addOperation(
   }
 
   app.route({
-    method: ['GET', 'HEAD'],
-    url: routePattern(path),
-    schema: requestSchemas(path, parameters, isStrict),
-    onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
+    ...routeOf(operation, deps),
     preValidation: refuseUnacceptable,
     // Runs for problems alone: `sendAnswer` bypasses the framework.
     onSend: (request, { statusCode }, payload, done) => {
@@ -138,12 +149,7 @@ export function addOperation(
   });
 }
 
-export function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerDoneFunction): void {
-  request.startedAt = performance.now();
-  done();
-}
-
-async function compressed(body: EncodedBody): Promise<void> {
+async function compress(body: EncodedBody): Promise<void> {
   await body.compress?.();
 }
 
@@ -156,14 +162,8 @@ function refuseUnacceptable(
   else sendProblem(reply, NOT_ACCEPTABLE);
 }
 
-/** Returns the validated parameters of a request. */
 export function valuesOf<P extends Parameters>({ params, query }: FastifyRequest): Values<P> {
   return { ...(params as Values<P>), ...(query as Values<P>) };
-}
-
-/** Converts `/v1/machines/{id}` to `/v1/machines/:id`. */
-export function routePattern(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
 export function grantOf({ grant }: { grant: Grant | undefined }): Grant {

@@ -20,7 +20,6 @@ export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): A
   return life.signal;
 }
 
-/** The limit that is reached. */
 export type Full = 'process' | 'organization' | 'token';
 
 export interface PlaceLimits {

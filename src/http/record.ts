@@ -7,12 +7,10 @@ import type { Tier } from '../snapshot/document/answer.ts';
 export interface RequestOutcome {
   /** The route's pattern, such as `/v1/machines/{id}`, or `(none)`. Never a raw path. */
   readonly route: string;
-  /** `(none)` for malformed requests. */
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
   readonly tier: Tier | undefined;
-  /** True for a stream, a download and a waiting request. */
   readonly lasts?: boolean | undefined;
 }
 
@@ -36,7 +34,6 @@ export interface Recorder {
   refused(method: string, status: number, requestId: string, code: string | undefined): void;
   /** Logs an unexpected error. The client gets only the request's id. */
   failed(error: unknown, request: Pick<RecordedRequest, 'id'>): void;
-  /** Logs a tier that did not answer. */
   unavailable(error: Error, request: Pick<RecordedRequest, 'id'>): void;
 }
 

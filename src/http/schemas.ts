@@ -11,7 +11,6 @@ type Shape<T> = { readonly [K in keyof T]-?: z.ZodType<Required<T>[K]> };
 /** An object with exactly the properties of T. */
 export const object = <T>(shape: Shape<T>) => z.strictObject(shape);
 
-/** Adds keywords of JSON Schema, which override those of zod. */
 export function documented<T extends z.ZodType>(schema: T, keywords: z.GlobalMeta): T {
   z.globalRegistry.add(schema, keywords);
   return schema;
@@ -114,7 +113,6 @@ export const providerSchema = named(
   }),
 );
 
-/** One price of a machine, and its period. */
 export const priceSchema = named(
   'Price',
   z.strictObject({

@@ -1,4 +1,3 @@
-/** Sends prepared bodies. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EncodedBody, Tier } from '../snapshot/document/answer.ts';
 import { codingFor, type PreparedAnswer, unmodifiedTag } from './prepared-answer.ts';
@@ -12,17 +11,7 @@ declare module 'fastify' {
   }
 }
 
-export interface SenderOptions {
-  /** Milliseconds without progress after which a client's connection is cut. */
-  readonly idleTimeoutMs: number;
-  readonly closeLater: Drain['closeLater'];
-}
-
-/**
- * Sends a reader's answer to an authenticated request without Fastify.
- * @param also further header fields
- * @returns the status
- */
+/** Sends a reader's answer without Fastify. Returns the status. @param also further header fields */
 export type SendAnswer = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +19,7 @@ export type SendAnswer = (
   also?: ReturnType<FastifyReply['getHeaders']>,
 ) => 200 | 304;
 
-export function answerSender({ idleTimeoutMs, closeLater }: SenderOptions): SendAnswer {
+export function answerSender(idleTimeoutMs: number, closeLater: Drain['closeLater']): SendAnswer {
   return (request, reply, prepared, also) => {
     request.tier = prepared.answer.tier;
     const { raw } = reply;

@@ -14,7 +14,6 @@ const BAD_TARGET = plainProblem(
   'The request target is not a well-formed path: its percent-encoding is broken.',
 );
 
-/** Creates Fastify with the API's limits, zod validation and errors. */
 export function createServer(
   trustProxy: readonly string[],
   limits: HttpLimits,

@@ -4,20 +4,19 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Grant } from '../domain/scope.ts';
 import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
-import { guard, guardHook } from './auth.ts';
 import {
+  answerRecorder,
   grantOf,
   type OperationBase,
   type OperationDeps,
-  routePattern,
-  startClock,
+  routeOf,
   valuesOf,
 } from './operation.ts';
 import { lifeOf } from './places.ts';
-import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
+import type { Parameters, Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
-import { type TokenCheck, TokenChecks } from './token-check.ts';
+import { TokenChecks } from './token-check.ts';
 
 export interface StreamAnswer {
   readonly status: 200 | 206 | 304;
@@ -37,7 +36,6 @@ export interface StreamRequest {
 }
 
 export interface StreamOperation<P extends Parameters = Parameters> extends OperationBase<P> {
-  /** Rejects with `Unavailable`. */
   open(values: Values<P>, request: StreamRequest): Promise<StreamAnswer | Problem>;
 }
 
@@ -46,22 +44,16 @@ export function streamOperation<const P extends Parameters>(definition: StreamOp
   return { ...definition, open: (values, request) => definition.open(values as Values<P>, request) };
 }
 
-/** Routes GET and HEAD. */
 export function addStreamOperation(
   app: FastifyInstance,
-  { path, scope, parameters, isStrict, open }: StreamOperation,
+  operation: StreamOperation,
   deps: Pick<OperationDeps, 'tokens' | 'admit' | 'recorder' | 'pressure' | 'withDeadline' | 'rateLimit'>,
 ): void {
   const { recorder, tokens, withDeadline } = deps;
   const checks = new TokenChecks(tokens);
-  const answered = (request: FastifyRequest, status: number) =>
-    recorder.answered(path, request, status, performance.now() - request.startedAt);
-
+  const answered = answerRecorder(deps, operation.path);
   app.route({
-    method: ['GET', 'HEAD'],
-    url: routePattern(path),
-    schema: requestSchemas(path, parameters, isStrict),
-    onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
+    ...routeOf(operation, deps),
     onSend: (request, reply, payload, done) => {
       // A stream is recorded at its end.
       if (payload instanceof Readable) reply.raw.once('close', () => answered(request, reply.statusCode));
@@ -69,29 +61,31 @@ export function addStreamOperation(
       done(null, payload);
     },
     handler: async (request, reply) => {
-      const streamRequest: StreamRequest = {
-        grant: grantOf(request),
-        headers: request.headers,
-        life: lifeOf(request.raw, reply.raw),
-        isHead: request.method === 'HEAD',
-      };
-      const answer = await withDeadline(open(valuesOf(request), streamRequest));
-      if (streamRequest.life.aborted) return reply.hijack();
+      const { headers, method } = request;
+      const life = lifeOf(request.raw, reply.raw);
+      const streamRequest = { grant: grantOf(request), headers, life, isHead: method === 'HEAD' };
+      const answer = await withDeadline(operation.open(valuesOf(request), streamRequest));
+      if (life.aborted) return reply.hijack();
       if (answer instanceof Problem) return sendProblem(reply, answer);
       request.tier = answer.tier;
       reply.code(answer.status).headers(answer.headers);
       if (!answer.body) return reply.send();
       request.lasts = true;
-      const pieces = whileValid(answer.body, () => checks.of(request));
-      return reply.send(Readable.from(withFailureLog(pieces, recorder, request), { objectMode: false }));
+      const pieces = validPieces(answer.body, request, checks, recorder);
+      return reply.send(Readable.from(pieces, { objectMode: false }));
     },
   });
 }
 
-/** Yields the pieces while the token is valid. @param check is called at the first piece */
-async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenCheck): AsyncGenerator<Buffer> {
+/** Yields the pieces while the token is valid. Logs a failure: the client only sees the end of its connection. */
+async function* validPieces(
+  pieces: AsyncIterable<Buffer>,
+  request: FastifyRequest,
+  checks: TokenChecks,
+  recorder: Recorder,
+): AsyncGenerator<Buffer> {
   let isInvalid = false;
-  const token = check();
+  const token = checks.of(request);
   const unwatch = token.watch(() => {
     isInvalid = true;
   });
@@ -101,22 +95,11 @@ async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenChec
       if (isInvalid) throw new Unavailable('the token of the request is no longer valid');
       yield piece;
     }
-  } finally {
-    unwatch();
-  }
-}
-
-/** Yields the pieces. Logs a failure, since the client only sees the end of its connection. */
-async function* withFailureLog(
-  body: AsyncIterable<Buffer>,
-  recorder: Recorder,
-  request: FastifyRequest,
-): AsyncGenerator<Buffer> {
-  try {
-    yield* body;
   } catch (error) {
     if (error instanceof Unavailable) recorder.unavailable(error, request);
     else recorder.failed(error, request);
     throw error;
+  } finally {
+    unwatch();
   }
 }

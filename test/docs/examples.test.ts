@@ -14,7 +14,6 @@ import { changesOperation } from '../../src/features/feed/operation.ts';
 import { DEFAULT_HTTP_LIMITS } from '../../src/http/protocol/limits.ts';
 import { clusterOperations } from '../../src/http/routes/clusters.ts';
 import { machineOperations } from '../../src/http/routes/machines.ts';
-import { providerOperations } from '../../src/http/routes/providers.ts';
 import type { CatalogueReader, ClusterReader } from '../../src/snapshot/document/answer.ts';
 import { credentialVariable } from '../../src/sources/credentials/open.ts';
 import { CREDENTIAL_TYPES } from '../../src/sources/credentials/types.ts';
@@ -83,7 +82,6 @@ const EXPORTS = exportsApi({} as ExportReader)(DEFAULT_HTTP_LIMITS);
 const OPERATIONS = [
   ...machineOperations({} as CatalogueReader),
   ...clusterOperations({} as ClusterReader),
-  ...providerOperations({} as CatalogueReader),
   ...(EXPORTS.operations ?? []),
   ...(EXPORTS.streams ?? []),
   changesOperation,

@@ -1,13 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
-import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
-import { grantOf, valuesOf } from '../../http/operation.ts';
+import { INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
+import { grantOf, routeOf, valuesOf } from '../../http/operation.ts';
 import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';
 import { cutWhenIdle } from '../../http/protocol/connections.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
-import { requestSchemas } from '../../http/protocol/parameters.ts';
 import { NOT_ACCEPTABLE, sendProblem } from '../../http/protocol/problem.ts';
 import { TokenChecks } from '../../http/token-check.ts';
 import type { Tier } from '../../snapshot/document/answer.ts';
@@ -16,7 +15,13 @@ import { CURSOR_TEXT, encodeCursor } from './cursor.ts';
 import { EventStream, type Found, firstFrame, WaitingRequest } from './event-stream.ts';
 import { type ChangesPage, CursorGone, type FeedScope } from './feed-reads.ts';
 import type { FeedTail } from './feed-tail.ts';
-import { changesOperation, cursorGone, INVALID_LAST_EVENT_ID, NO_PLACE, parameters } from './operation.ts';
+import {
+  changesOperation,
+  cursorGone,
+  INVALID_LAST_EVENT_ID,
+  NO_PLACE,
+  type parameters,
+} from './operation.ts';
 
 export const feedApi =
   (feed: FeedTail): ApiFeature =>
@@ -46,17 +51,7 @@ class ChangesRoute {
   addTo(app: FastifyInstance): void {
     const deps = this.#deps;
     app.route({
-      method: ['GET', 'HEAD'],
-      url: changesOperation.path,
-      onRequest: [
-        (request, _, done) => {
-          request.startedAt = performance.now();
-          done();
-        },
-        deps.pressure,
-        guardHook(guard(deps, undefined)),
-      ],
-      schema: requestSchemas(changesOperation.path, parameters, true),
+      ...routeOf(changesOperation, deps),
       preValidation: (request, reply, done) => {
         const { machines, organizationId } = scopeOf(grantOf(request));
         const { headers } = request;

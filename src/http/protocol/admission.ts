@@ -47,7 +47,6 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
   if (max === 0) return NO_LIMITS;
   const ofAddress = Math.ceil(max * SHARE_OF_ADDRESS);
   const ofStrangers = Math.ceil(max * SHARE_OF_STRANGERS);
-  /** In the order of arrival. */
   const strangers = new Map<Socket, Stranger>();
   const addresses = new Map<string, number>();
   const log = refusalLog(limits);
@@ -110,7 +109,6 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
   };
 }
 
-/** Counts the requests of connections without an accepted token. */
 function countRequests(server: Server, strangers: ReadonlyMap<Socket, Stranger>): void {
   const began = ({ socket }: IncomingMessage, response: ServerResponse) => {
     const stranger = strangers.get(socket);
@@ -126,7 +124,6 @@ function countRequests(server: Server, strangers: ReadonlyMap<Socket, Stranger>)
   server.prependListener('checkExpectation', began);
 }
 
-/** Closes connections without an accepted token that are idle for too long. */
 function closeIdle(
   server: Server,
   strangers: ReadonlyMap<Socket, Stranger>,

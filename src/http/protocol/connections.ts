@@ -1,12 +1,8 @@
-/** Cuts idle connections, and drains connections on close. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/**
- * Cuts the request's connection after this time (ms) without progress. Node sets the timeout for the next request. The request
- * has the connection: a pipelined response has none yet.
- */
+/** Cuts the connection after this time (ms) without progress. A pipelined response has no connection yet. */
 export function cutWhenIdle({ socket }: IncomingMessage, idleTimeoutMs: number): void {
   // Fastify's `inject` has no real socket.
   if (socket instanceof Socket) socket.setTimeout(idleTimeoutMs);
@@ -25,9 +21,8 @@ export interface Drain {
 }
 
 /**
- * Lets `close()` end without cutting an answer. Node closes connections that are idle at the beginning. This closes
- * connections that become idle later, and all others after `drainMs`. It first waits until all written answers are sent,
- * because Node treats such connections as idle. Requests that still arrive are answered with `Connection: close`.
+ * Lets `close()` end without cutting an answer. Node closes connections that are idle at the beginning, also with written
+ * answers that are not sent. So this waits for them, closes connections that become idle later, and all after `drainMs`.
  */
 export function drainOnClose(app: FastifyInstance, drainMs: number): Drain {
   const { server } = app;

@@ -6,7 +6,6 @@ import type { IncomingMessage, OutgoingHttpHeader, RequestListener, ServerRespon
 import { NO_ROUTE, type Recorder } from '../record.ts';
 import { type AddressOf, hasBadHost, requestIdOf } from './request.ts';
 
-/** `*`: every origin. */
 export type CorsOrigins = '*' | readonly string[];
 
 /** Response fields that a page may read besides the safelisted ones. */
@@ -59,7 +58,6 @@ export function corsListener(deps: CorsDeps, ordinary: RequestListener): Request
   // With `*` the answer does not depend on the origin.
   const always = allowed ? ['vary', 'Origin'] : [];
 
-  /** Returns `Access-Control-Allow-Origin`; undefined if the page must not read the answer. */
   function permitted({ headers }: IncomingMessage): string | undefined {
     if (!allowed) return '*';
     return headers.origin !== undefined && allowed.has(headers.origin) ? headers.origin : undefined;

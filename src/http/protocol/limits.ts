@@ -4,7 +4,6 @@ export interface HttpLimits {
   readonly maxHeaderSize: number;
   /** Time from the connection, or the previous request, to the end of the header fields; more: 408. */
   readonly headersTimeoutMs: number;
-  /** Time to the end of the whole request; more: 408. */
   readonly requestTimeoutMs: number;
   /** Time between two checks of these. */
   readonly checkIntervalMs: number;
@@ -16,15 +15,12 @@ export interface HttpLimits {
   readonly answerTimeoutMs: number;
   /** Open connections, half of them for one address; more are closed at once. 0: no limit. */
   readonly maxConnections: number;
-  /** Idle time of a connection without an accepted token. */
   readonly strangerIdleMs: number;
   /** Concurrent streams and waiting requests of the changes feed; more: 503. */
   readonly streamsAtMost: number;
   /** Event loop delay; above it, uncached requests are answered with 503. 0: no limit. */
   readonly maxEventLoopDelayMs: number;
-  /** Requests a minute of one token in this process; more: 429. 0: no limit. */
   readonly requestsPerMinute: number;
-  /** Concurrent downloads; more: 503. */
   readonly downloadsAtOnce: number;
   /** Time for which `close()` waits for open answers. */
   readonly drainMs: number;

@@ -3,7 +3,6 @@ import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
 import { Problem } from './problem.ts';
 
-/** Describes a parameter, for errors and the documentation. */
 export interface About {
   readonly description: string;
   readonly example: unknown;
@@ -44,7 +43,6 @@ export function countParameter(
   return integer(minimum, maximum).register(ABOUT, { description, example, expected });
 }
 
-/** A small number with an exponent: `1e-7`. */
 const EXPONENT = /^\d(?:\.\d+)?e-\d{1,2}$/;
 
 /** A decimal greater than 0 as text, with at most nine digits before the point and `decimals` after it. */
@@ -70,7 +68,6 @@ export function wordParameter<const T extends string>(
   return z.enum(words).register(ABOUT, { description, example, expected: `one of ${words.join(', ')}` });
 }
 
-/** Up to `most` values of `item`. */
 export function listParameter<T extends z.ZodType<unknown, string>>(item: T, most: number) {
   const { description, listedBy, example, expected } = aboutOf(item);
   return z
@@ -93,7 +90,6 @@ export const availableParameter = wordParameter(
   'all',
 ).default('now');
 
-/** Any other parameter. */
 export function parameter<T extends z.ZodType>(schema: T, about: About): T {
   ABOUT.add(schema, about);
   return schema;
@@ -114,10 +110,7 @@ export interface RequestSchemas {
   readonly querystring: z.ZodObject;
 }
 
-/**
- * Returns the schemas with which Fastify validates the requests of a path.
- * @param isStrict true rejects unknown query parameters, false ignores them
- */
+/** @param isStrict true rejects unknown query parameters, false ignores them */
 export function requestSchemas(path: string, parameters: Parameters, isStrict = false): RequestSchemas {
   const inQuery = queryNames(path, parameters);
   const shape = (isQuery: boolean) =>
@@ -129,12 +122,10 @@ export function requestSchemas(path: string, parameters: Parameters, isStrict = 
   };
 }
 
-/** Returns the names of the query parameters. */
 export function queryNames(path: string, parameters: Parameters): string[] {
   return Object.keys(parameters).filter((name) => !path.includes(`{${name}}`));
 }
 
-/** A request with an invalid parameter. */
 export class InvalidRequest extends Error {
   readonly problem: Problem;
 

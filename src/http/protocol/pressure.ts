@@ -3,16 +3,12 @@ import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 
-/** The process has more requests than it can answer. */
 export class Overloaded extends Unavailable {}
 
 /** Milliseconds of a sample of the event loop's delay; longer if a longer delay is allowed. */
 const SAMPLE_MS = 1000;
 
-/**
- * Returns a hook that fails with `Overloaded` while the event loop is late.
- * @param maxEventLoopDelayMs largest average delay of a sample (ms); 0 for no limit
- */
+/** @param maxEventLoopDelayMs largest average delay of a sample (ms); 0 for no limit */
 export function refuseUnderPressure(app: FastifyInstance, maxEventLoopDelayMs: number): onRequestHookHandler {
   if (maxEventLoopDelayMs === 0) return (_request, _reply, done) => done();
   let isLate = () => false;

@@ -50,7 +50,6 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
 /** Equal for a cluster of another organization and for one that does not exist. */
 export const NOT_FOUND = new Problem(404, { detail: 'There is nothing here that this token may read.' });
 
-/** For a path that no operation has. */
 export const UNKNOWN_PATH = new Problem(404, {
   detail: 'No operation has this path. /openapi.json lists all paths.',
 });
@@ -69,7 +68,6 @@ export const INTERNAL_ERROR = new Problem(500, {
   detail: 'Something failed on our side. The id in "instance" finds it in the log.',
 });
 
-/** All tiers are down or at their limit. */
 export function unavailable(retryAfterSeconds: number): Problem {
   return new Problem(503, {
     detail: 'No fresh answer is to be had at the moment; try again after the pause in Retry-After.',
@@ -77,7 +75,6 @@ export function unavailable(retryAfterSeconds: number): Problem {
   });
 }
 
-/** A problem that the framework or the transport found. */
 export function plainProblem(status: number, detail: string): Problem {
   return new Problem(status, { detail });
 }

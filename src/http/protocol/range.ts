@@ -1,17 +1,14 @@
 /** Reads the Range of a request (RFC 9110, 13.1.5 and 14). Pure. */
 import { Problem } from './problem.ts';
 
-/** Bytes from `start` to before `end`. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Returns the requested part. Undefined for the whole: without a range, for a malformed range or several (RFC 9110, 14.2, allows
- * this), and if `If-Range` names another representation.
- * @param tag the entity tag of the representation
- * @param length its bytes
+ * Returns the requested part. Undefined for the whole: without a range, for a malformed range or several, and if `If-Range`
+ * names another representation (RFC 9110, 14.2).
  */
 export function requestedRange(
   headers: { readonly range?: string | undefined; readonly 'if-range'?: string | undefined },
@@ -34,7 +31,6 @@ export function requestedRange(
   return { start, end: last === '' ? length : Math.min(length, Number(last) + 1) };
 }
 
-/** @param bytes the size of the file */
 export function unsatisfiable(bytes: number): Problem {
   return new Problem(416, {
     detail: `The file has ${bytes} bytes, and none of those that Range asks for.`,

@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
 
 const WINDOW_MS = 60_000;
-/** The number of counted tokens; the least recently used one is evicted. */
 const TOKENS = 50_000;
 
 /** Counts a request with a verified token. Returns the problem if it exceeds the limit. */

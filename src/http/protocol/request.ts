@@ -1,4 +1,3 @@
-/** Reads id, address, host and target of a request. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
@@ -22,7 +21,6 @@ export function newRequestId(): string {
   return `${PROCESS}.${issued}`;
 }
 
-/** Returns the address of the client. */
 export type AddressOf = (request: IncomingMessage) => string;
 
 /** @param trustProxy addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted */
@@ -32,7 +30,6 @@ export function clientAddress(trustProxy: readonly string[]): AddressOf {
   return (request) => proxyAddr(request, isTrusted);
 }
 
-/** Returns the test for addresses of trusted proxies. */
 export function isProxyOf(trustProxy: readonly string[]): (address: string) => boolean {
   if (trustProxy.length === 0) return () => false;
   const isTrusted = proxyAddr.compile([...trustProxy]);

@@ -20,7 +20,6 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
 /** A well-formed request line; its method may be unknown to Node. */
 const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\s]+ HTTP\/1\.[01]\r?\n/;
 
-/** Milliseconds for a rejected client to read its answer. */
 const LINGER_MS = 1000;
 
 export interface ClientError extends Error {
@@ -28,7 +27,6 @@ export interface ClientError extends Error {
   readonly rawPacket?: unknown;
 }
 
-/** Returns the `clientErrorHandler`: it answers with a problem, and ends the connection. */
 export function clientErrorHandler(recorder: Recorder) {
   return (error: ClientError, socket: Duplex): void => {
     if (socket.destroyed || socket.writableEnded) return;
@@ -43,7 +41,6 @@ export function clientErrorHandler(recorder: Recorder) {
   };
 }
 
-/** Answers expectations and CONNECT with problems. */
 export function answerUpgradesAndExpects(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const requestId = requestIdOf(request);

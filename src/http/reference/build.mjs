@@ -24,7 +24,6 @@ function isBuilt() {
   return files.length > 0 && files.every((name) => statSync(join(TARGET, name)).mtimeMs >= needed);
 }
 
-/** Returns the program that the package serves. */
 async function program() {
   const { default: fastify } = await import('fastify');
   const { default: reference } = await import('@scalar/fastify-api-reference');

@@ -27,7 +27,6 @@ export interface ProgramFile {
   open(): Readable;
 }
 
-/** @param name from `programName` */
 export async function programFile(name: string, coding: Coding): Promise<ProgramFile> {
   const path = join(FOLDER, `${name}.${coding === 'br' ? 'br' : 'gz'}`);
   if (coding === 'identity')

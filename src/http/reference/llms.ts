@@ -36,7 +36,6 @@ const ERRORS: readonly (readonly [string, Problem])[] = [
   ['no fresh answer', unavailable(1)],
 ];
 
-/** @param basePath prefix of every path; may be empty */
 export function llmsText(operations: readonly DescribedOperation[], basePath = ''): string {
   const errors = ERRORS.map(([when, problem]) => {
     const { detail } = JSON.parse(problem.body('').toString()) as { detail: string };

@@ -25,7 +25,6 @@ const CONFIGURATION = {
 
 const SCRIPT = `Scalar.createApiReference('#reference', ${JSON.stringify(CONFIGURATION)});`;
 
-/** The colours of the operators' console. */
 const STYLE = `
 :root { color-scheme: light dark; }
 body { margin: 0; font-family: system-ui, sans-serif; background: light-dark(#f6f7f9, #14171c); }

@@ -1,6 +1,4 @@
-/** Health of the process, for monitors. It needs no token, and reveals no data. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { WithDeadline } from '../protocol/deadline.ts';
 import { Problem, sendProblem } from '../protocol/problem.ts';
 
 export interface Readiness {
@@ -9,24 +7,24 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, string>>;
 }
 
-export interface HealthDeps {
-  readiness(): Promise<Readiness>;
-  readonly withDeadline: WithDeadline;
-  open(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
-  /** Receives the error of a failed readiness check. */
-  failed(error: unknown, request: FastifyRequest): void;
-}
-
 /** Monitors request these every few seconds. They are always answered. */
 export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
 
 const ALIVE = Buffer.from('{"status":"ok"}');
 
-export function addHealth({ readiness, withDeadline, open, failed }: HealthDeps): void {
+/** @param failed receives the error of a failed readiness check */
+export function addHealth(
+  readiness: () => Promise<Readiness>,
+  open: (
+    path: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ) => void,
+  failed: (error: unknown, request: FastifyRequest) => void,
+): void {
   open('/healthz', async (_, reply) => sendStatus(reply, ALIVE));
 
   open('/readyz', async (request, reply) => {
-    const { ready, checks } = await withDeadline(readiness()).catch((error: unknown): Readiness => {
+    const { ready, checks } = await readiness().catch((error: unknown): Readiness => {
       failed(error, request);
       return { ready: false, checks: { readiness: 'could not be found out' } };
     });

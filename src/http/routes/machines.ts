@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { CatalogueReader } from '../../snapshot/document/answer.ts';
+import type { ProviderListing } from '../../snapshot/document/build.ts';
 import { type Operation, operation } from '../operation.ts';
 import { idParameter } from '../protocol/parameters.ts';
-import { machineSchema, priceSchema } from '../schemas.ts';
+import { machineSchema, priceSchema, providerSchema } from '../schemas.ts';
 
 export const MACHINE_EXAMPLE: MachineDocument = {
   id: 17,
@@ -15,10 +16,30 @@ export const MACHINE_EXAMPLE: MachineDocument = {
   provider: { id: 5, name: 'Hetzner' },
   region: { id: 3, name: 'Falkenstein', code: 'fsn1' },
 };
+const PROVIDER_EXAMPLE: ProviderListing = {
+  id: 5,
+  name: 'Hetzner',
+  regions: [MACHINE_EXAMPLE.region],
+};
 const machineId = idParameter({ description: 'Machine id', example: MACHINE_EXAMPLE.id });
 
 export function machineOperations(catalogue: CatalogueReader): Operation[] {
   return [
+    operation({
+      path: '/v1/providers',
+      scope: 'machines:read',
+      parameters: {},
+      doc: {
+        id: 'listProviders',
+        summary: 'Providers and their regions',
+        description: 'Lists the ids for `/v1/machines`.',
+        answers: z.array(providerSchema),
+        example: [PROVIDER_EXAMPLE],
+        extension: true,
+      },
+      read: () => catalogue.providers(),
+      shared: true,
+    }),
     operation({
       path: '/v1/machines',
       scope: 'machines:read',

@@ -1,29 +1,19 @@
 /** Answers other methods on known paths, and unknown paths. */
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { type GuardDeps, guard } from '../auth.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { guard } from '../auth.ts';
+import type { OperationDeps } from '../operation.ts';
 import { METHOD_NOT_ALLOWED, METHODS, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
-import { NO_ROUTE, type Recorder } from '../record.ts';
+import { NO_ROUTE } from '../record.ts';
 
 export interface KnownPath {
   /** In OpenAPI's format. */
   readonly path: string;
-  /** Whether it answers without a token. */
   readonly open: boolean;
 }
 
-export interface NotFoundDeps extends GuardDeps {
-  readonly known: readonly KnownPath[];
-  readonly recorder: Recorder;
-  /** Rejects requests while the event loop is late. */
-  readonly pressure: onRequestHookHandler;
-}
-
-/**
- * Adds a route for all other methods and paths. (The framework's not-found handler would parse a body, and reject it, before the
- * token is verified.)
- */
-export function addNotFound(app: FastifyInstance, deps: NotFoundDeps): void {
-  const { known, pressure, recorder } = deps;
+/** Uses an ordinary route, because the framework's not-found handler would parse a body before the token is verified. */
+export function addNotFound(app: FastifyInstance, known: readonly KnownPath[], deps: OperationDeps): void {
+  const { pressure, recorder } = deps;
   const patterns = known.map((each) => ({ ...each, pattern: pathPattern(each.path) }));
   const find = (request: FastifyRequest) => {
     const path = pathOf(request.raw.url ?? '');

@@ -11,7 +11,6 @@ import { sendPublic } from '../send.ts';
 export interface ReferenceDeps {
   readonly operations: readonly DescribedOperation[];
   readonly basePath: string;
-  /** Adds a route that needs no token and ignores `Accept`. */
   page(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
 }
 
