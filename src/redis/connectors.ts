@@ -17,7 +17,6 @@ import type { RedisHost } from '../domain/servers/redis-address.ts';
 
 /** Default milliseconds until a closing socket is destroyed. */
 const CLOSE_WITHIN_MS = 250;
-/** Milliseconds for a host to take a test connection. */
 const TEST_TIMEOUT_MS = 1000;
 
 type Target = Pick<StandaloneConnectionOptions, 'host' | 'port' | 'family'>;
@@ -28,7 +27,6 @@ function connectTo({ host = 'localhost', port = 6379, family }: Target, tls: boo
   return tls ? connectTls({ ...to, servername: isIP(host) ? undefined : host }) : connectTcp(to);
 }
 
-/** Connects to one server, or one node of a cluster. */
 export class ServerConnector extends AbstractConnector {
   readonly #options: StandaloneConnectionOptions;
   /** The socket that is being closed. Every refused command disconnects again. */
@@ -63,7 +61,6 @@ export class ServerConnector extends AbstractConnector {
   }
 }
 
-/** Connects to the next of these hosts at each attempt. */
 export function nextHost(hosts: readonly RedisHost[]): typeof ServerConnector {
   // Processes begin with different hosts.
   let next = Math.floor(Math.random() * hosts.length);
@@ -79,7 +76,6 @@ interface OpensSentinels {
   connectToSentinel(sentinel: Partial<SentinelAddress>, options?: RedisOptions): Redis;
 }
 
-/** Connects to the master that the Sentinels name. */
 export class MasterConnector extends SentinelConnector {
   #closing: MasterConnector['stream'] | undefined;
 

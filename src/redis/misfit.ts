@@ -4,13 +4,10 @@ import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
 
 export interface Misfit {
-  /** A description of the server. */
   readonly what: string;
-  /** What the operator does about it. */
   readonly remedy: string;
 }
 
-/** The fields of `INFO`. */
 export type RedisInfo = Readonly<Record<string, string>>;
 
 export async function redisInfo(server: Redis): Promise<RedisInfo> {
@@ -23,12 +20,7 @@ export async function redisInfo(server: Redis): Promise<RedisInfo> {
   );
 }
 
-/**
- * Returns what does not fit about a server.
- * @param setting the environment variable with the URL
- * @param mayEvict false for queues: an eviction loses jobs
- * @throws the error of Redis
- */
+/** @param mayEvict false for queues: an eviction loses jobs @throws the error of Redis */
 export async function redisMisfit(
   redis: RedisClient,
   setting: string,
@@ -42,7 +34,7 @@ export async function redisMisfit(
   return undefined;
 }
 
-/** Returns what does not fit, by the `INFO` of one server. @param asCluster true if it is used as a node of a cluster */
+/** @param asCluster true if the server is used as a node of a cluster */
 export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): Misfit | undefined {
   const { redis_version: version, valkey_version: valkey } = info;
   if (version !== undefined && valkey === undefined && !isAtLeast(version, OLDEST_REDIS))
@@ -65,7 +57,6 @@ export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): 
   return undefined;
 }
 
-/** Returns the problem of a server that may evict jobs; undefined if its policy is unknown. */
 export function evictionOf({ maxmemory_policy: policy }: RedisInfo): Misfit | undefined {
   if (policy === undefined || policy === 'noeviction') return undefined;
   return {

@@ -16,8 +16,7 @@ export type RedisClient = Redis | Cluster;
  * - `producer`: at once while the queue's Redis is away.
  * - `worker`: never. BullMQ requires it for blocking commands.
  *
- * A socket with command timeouts has a longer timeout itself. Without it the kernel gives up a connection whose other end
- * vanished only after a quarter of an hour.
+ * `socketTimeout` detects a vanished server, which the kernel does only after a quarter of an hour.
  */
 export type RedisUse = 'reader' | 'subscriber' | 'publisher' | 'producer' | 'worker';
 
@@ -26,9 +25,8 @@ type Options = Omit<RedisOptions, 'replyMapping'>;
 const reconnect = (times: number): number => Math.min(50 * times, 1000);
 
 /**
- * A server that became a replica answers on its open connections, and refuses writes. A new connection leads to the new
- * master, behind a name, a proxy or a virtual address. Older servers wrap the error of a script. UNBLOCKED ends a command
- * that waited for data.
+ * A server that became a replica refuses writes on its open connections. A new connection leads to the new master, behind a
+ * name, a proxy or a virtual address. Older servers wrap the error of a script. UNBLOCKED ends a command that waited for data.
  */
 const refusesWrites = ({ message }: Error): boolean => /READONLY You can|^UNBLOCKED /.test(message);
 
@@ -98,21 +96,15 @@ const REDIRECTIONS: Record<Exclude<RedisUse, 'subscriber'>, [most: number, delay
   producer: [16, 100],
   worker: [100, 200],
 };
-/** Milliseconds between two refreshes of the cluster's slots. A redirection refreshes them at once. */
 const REFRESH_SLOTS_MS = 2000;
 const SENTINEL_TIMEOUT_MS = 1000;
 
-/** The setting of a connection, and its last failure. */
 interface Origin extends ServerSetting {
   failure: Error | undefined;
 }
 const origins = new WeakMap<RedisClient, Origin>();
 
-/**
- * Opens a connection in the background. ioredis reconnects by itself.
- * @param onError receives every failure
- * @param setting the environment variable with the URL
- */
+/** Opens a connection in the background. @param setting the environment variable with the URL */
 export function openRedis(
   url: string,
   use: 'subscriber',
@@ -237,7 +229,6 @@ async function notReady(redis: RedisClient, timeoutMs: number): Promise<string> 
   return `Redis at ${hostOf(origin.url)} did not answer within ${timeoutMs} ms: start it, or correct ${origin.setting}`;
 }
 
-/** Returns the problem of a cluster's node, or of a Sentinel, that takes no connection. */
 async function hostProblem({ setting, url }: Origin): Promise<string | undefined> {
   const address = redisAddress(url);
   if (address.kind === 'server') return undefined;

@@ -12,7 +12,6 @@ export interface EncodedBody {
   readonly hash: string;
   /** True until `compress` has made `gzip` and `br`. Only a plain answer may be sent before. */
   readonly isPlainOnly?: boolean;
-  /** Makes the missing codings. */
   compress?(): Promise<void>;
 }
 
@@ -39,13 +38,10 @@ export interface Answer {
 
 /** A cached answer is valid until one of its documents is invalidated. */
 export interface Validity {
-  /** Ids of the answer's documents. */
   readonly documents: readonly string[];
-  /** Returns the latest `asOf` of the answer. */
   asOf(): string | undefined;
 }
 
-/** Receives the invalidations of documents in memory. */
 export interface InvalidationListener {
   /** Memory evicted this document, or a newer version was published. */
   onInvalidate(documentId: string): void;
@@ -71,24 +67,21 @@ export interface CatalogueReader {
   providers(): MaybePromise<Answer>;
   /** An unknown provider or region, or a region of another provider, has an empty list. */
   machines(providerId: number, regionId: number): MaybePromise<Answer>;
-  /** Undefined for a machine that is not published. */
   machine(id: number): MaybePromise<Answer | undefined>;
   /** Newest first; undefined for a machine that is not published. */
   machinePrices(id: number): MaybePromise<Answer | undefined>;
 }
 
-/** Reads an organization's clusters. Answers and errors are those of `CatalogueReader`. */
+/** Answers and errors are those of `CatalogueReader`. */
 export interface ClusterReader {
   clusters(organizationId: number): MaybePromise<Answer>;
-  /** Undefined if this organization has no such cluster. */
   cluster(organizationId: number, slug: string): MaybePromise<Answer | undefined>;
 }
 
 export interface TokenReader {
   /**
    * Returns the grant of a token; undefined for a malformed, unknown, expired or revoked one, without any distinction.
-   * Rejects with `Unavailable` if no tier can answer.
-   * @param address returns the caller's address; called for unknown tokens, whose lookups are limited
+   * Rejects with `Unavailable`. @param address called for unknown tokens, whose lookups are limited
    */
   verify(token: string, address?: () => string): MaybePromise<Grant | undefined>;
 }

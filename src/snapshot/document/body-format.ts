@@ -1,4 +1,3 @@
-/** Detects a release that builds other bodies than the one before it. */
 import { CLUSTER_JSON } from '../../db/shown-rows.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { hashOf } from './body.ts';
@@ -18,8 +17,8 @@ function exampleColumns() {
 }
 
 /**
- * Digest of example bodies, and of the SQL that builds bodies. A changed field changes it. The publisher then raises all
- * versions, so that every document is published again.
+ * Digest of example bodies, and of the SQL that builds bodies. After a change, the publisher raises all versions, so that every
+ * document is published again.
  */
 export const BODY_FORMAT = hashOf(
   Buffer.concat([

@@ -27,7 +27,6 @@ export class Body implements EncodedBody {
     this.isPlainOnly = codings === undefined && identity.length >= SMALL;
   }
 
-  /** Replaces all buffers by copies of the same bytes. */
   move(moved: (part: Buffer) => Buffer): void {
     this.identity = moved(this.identity);
     this.gzip &&= moved(this.gzip);
@@ -64,7 +63,6 @@ export function hashOf(body: Buffer): string {
   return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
-/** Encodes a body once for all answers. */
 export async function encodeBody(identity: Buffer): Promise<EncodedBody> {
   const body = new Body(identity, hashOf(identity), undefined);
   await body.compress();

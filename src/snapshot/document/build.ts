@@ -5,7 +5,7 @@ import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 
-function listContent(
+export function listContent(
   name: DocumentName,
   version: number,
   elements: Iterable<Element>,
@@ -42,7 +42,6 @@ export interface MachineRow {
   readonly ramUnit: MachineDocument['ram_unit'];
 }
 
-/** An element of a list as JSON, with its key in the index. */
 export type Element = readonly [key: string, json: string];
 
 /** Returns a function that builds a machine's element; the key is the machine's id. */
@@ -51,7 +50,6 @@ export function machineElements(region: RegionHead): (row: MachineRow) => Elemen
     provider: { id: region.provider.id, name: region.provider.name },
     region: { id: region.id, name: region.name, code: region.code },
   };
-  // Provider and region are encoded once for all machines.
   const end = `,${JSON.stringify(where).slice(1)}`;
   return ({ id, name, ram, cpu, price, ramUnit }) => {
     const own: Omit<MachineDocument, keyof typeof where> = { id, name, ram, cpu, price, ram_unit: ramUnit };
@@ -59,25 +57,16 @@ export function machineElements(region: RegionHead): (row: MachineRow) => Elemen
   };
 }
 
-/** Builds a region's document from rows. */
 export function regionContent(
   region: RegionHead,
   rows: Iterable<MachineRow>,
   provenance: Provenance,
 ): DocumentContent {
-  return regionList(region, Iterator.from(rows).map(machineElements(region)), provenance);
-}
-
-/** Builds a region's document from elements. */
-export function regionList(
-  region: RegionHead,
-  machines: Iterable<Element>,
-  provenance: Provenance,
-): DocumentContent {
+  const machines = Iterator.from(rows).map(machineElements(region));
   return listContent({ kind: 'region', regionId: region.id }, region.version, machines, provenance);
 }
 
-/** Builds the document of an organization's clusters; the keys are slugs. */
+/** The keys are slugs. */
 export function clustersContent(
   organizationId: number,
   version: number,
@@ -98,10 +87,7 @@ export interface ProviderListing {
   readonly regions: readonly { readonly id: number; readonly name: string; readonly code: string }[];
 }
 
-/**
- * Builds the document of all providers. The keys are `<provider id>/<region id>`, so that a reader can check a region of a
- * provider without further I/O.
- */
+/** The keys are `<provider id>/<region id>`, so that a reader can check a region of a provider without further I/O. */
 export function providersContent(
   version: number,
   providers: readonly ProviderListing[],
@@ -121,7 +107,7 @@ export function providersContent(
   return { ...content, index };
 }
 
-/** Returns the key of a region in the index of the providers document. */
+/** The key of a region in the document of providers. */
 export function regionKey(providerId: number, regionId: number): string {
   return `${providerId}/${regionId}`;
 }

@@ -29,7 +29,6 @@ export interface RegionColumns extends Place {
   /** Per minute, ascending in each of the two parts. */
   readonly prices: Float64Array;
   readonly ids: Uint32Array;
-  /** Indexes of `kinds`. */
   readonly kindOf: Uint32Array;
   readonly kinds: readonly MachineKind[];
   readonly names: readonly string[];
@@ -39,7 +38,6 @@ export const MAGIC = 'FBC1';
 export const HEADER_LENGTH = 12;
 export const BYTES_PER_ROW = 8 + 4 + 4;
 
-/** A kind in the head. */
 export type KindTuple = [
   cpu: number,
   ram: number,
@@ -48,7 +46,6 @@ export type KindTuple = [
   ...facts: MachineFacts[keyof MachineFacts][],
 ];
 
-/** A sold-out machine in the head. */
 export type SoldOutRow = readonly [price: number, id: number, kind: number, name: string];
 
 interface Head extends Place {

@@ -9,7 +9,6 @@ export interface Provenance {
   readonly currency?: string | undefined;
 }
 
-/** A decoded document. */
 export class Document {
   readonly version: number;
   readonly body: Body;
@@ -64,7 +63,6 @@ export class Document {
     return this.#initialSize + this.body.addedBytes + (this.#keys?.size ?? 0) * BYTES_PER_KEY;
   }
 
-  /** Sets the listener that is called after the size has grown. */
   onGrowth(listener: () => void): void {
     this.#onGrowth = listener;
   }
@@ -99,10 +97,7 @@ export class Document {
     return { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
   }
 
-  /**
-   * Returns the position of an element. A text search of the index takes a hundredth of the time of parsing it. An entry
-   * starts with `["`, which cannot occur within a JSON string.
-   */
+  /** A text search takes a hundredth of the time of parsing. An entry starts with `["`, which no JSON string contains. */
   #placeOf(key: string): readonly [start: number, end: number] | undefined {
     const entry = Buffer.from(`[${JSON.stringify(key)},[`);
     const at = this.index.indexOf(entry);

@@ -19,15 +19,12 @@ export const FORMAT = 'FB1';
 const VERSION_DIGITS = 16;
 const LENGTH_DIGITS = 8;
 const CRC_DIGITS = 8;
-/** Where in the first line its parts begin. */
 const VERSION_AT = FORMAT.length + 1;
 const LENGTH_AT = VERSION_AT + VERSION_DIGITS + 1;
 const CRC_AT = LENGTH_AT + LENGTH_DIGITS + 1;
-/** Bytes of the first line. */
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
 const FIRST_LINE = /^FB1 \d{16} \d{8} [0-9a-f]{8}\n$/;
 
-/** A document's content before it is encoded. */
 export interface DocumentContent extends Provenance {
   readonly name: DocumentName;
   readonly version: number;
@@ -52,7 +49,6 @@ export interface Encoding {
   value(): Promise<Buffer>;
 }
 
-/** Encodes a content. The document is usable at once. */
 export function encoding({
   name,
   version,
@@ -118,7 +114,6 @@ interface Header {
   readonly crc: number;
 }
 
-/** Parses the first line; undefined for an unknown format. */
 export function parseHeader(value: Buffer): Header | undefined {
   if (value.length < HEADER_LENGTH) return undefined;
   const line = value.toString('latin1', 0, HEADER_LENGTH);

@@ -38,7 +38,6 @@ export const LANE_TAGS = [
   110, 118, 132, 22, 0, 8, 172, 62, 71, 79, 53, 143, 48, 40,
 ];
 
-/** Returns the number of lanes of a cache. */
 export const lanesOf = (redis: RedisClient): number => (isCluster(redis) ? LANE_TAGS.length : 1);
 
 /** FNV-1a, 32 bits. It must never change: every release puts a document into the same lane. */
@@ -49,15 +48,14 @@ function hashOf(text: string): number {
 }
 
 /**
- * Redis keys of one lineage. One script changes a document and the revision of its lane, so both have one hash tag. A single
- * server has one lane. A Redis Cluster has many lanes, each with its tag and revision.
+ * Redis keys of one lineage. One script changes a document and the revision of its lane, so both have one hash tag. A Redis
+ * Cluster has many lanes, a single server has one.
  */
 export class CacheKeys {
   readonly lineage: string;
   readonly lanes: number;
   readonly #prefixes: readonly string[];
 
-  /** @param lanes see `lanesOf` */
   constructor(lineage: string, lanes: number) {
     this.lineage = lineage;
     this.lanes = lanes;
@@ -65,7 +63,6 @@ export class CacheKeys {
       lanes === 1 ? [`fb:{${lineage}}:`] : LANE_TAGS.slice(0, lanes).map((tag) => `fb:{${tag}}:${lineage}:`);
   }
 
-  /** Pattern of all keys of the lineage. */
   get all(): string {
     return this.lanes === 1 ? `${this.#prefix(0)}*` : `fb:{*}:${this.lineage}:*`;
   }
@@ -100,7 +97,6 @@ export class CacheKeys {
     return `${this.#prefix(0)}pulses`;
   }
 
-  /** Hash of freshness, see `loadFreshness`. */
   get verified(): string {
     return `${this.#prefix(0)}verified`;
   }
@@ -110,7 +106,6 @@ export class CacheKeys {
     return `${this.#prefix(0)}history`;
   }
 
-  /** The `BODY_FORMAT` of the last publisher. */
   get bodyFormat(): string {
     return `${this.#prefix(0)}body-format`;
   }

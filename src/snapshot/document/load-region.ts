@@ -4,7 +4,7 @@ import { selectedFacts } from '../../db/machine-facts.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
-import { type Element, machineElements, type RegionHead, regionList } from './build.ts';
+import { type Element, listContent, machineElements, type RegionHead } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
@@ -83,10 +83,10 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
   if (failure !== undefined) throw failure;
   if (!head || !columns) return undefined;
   const provenance = provenanceOf(head.sources, head.currency);
-  return { region: regionList(head, machines, provenance), columns: columns.content(provenance) };
+  const region = listContent({ kind: 'region', regionId: head.id }, head.version, machines, provenance);
+  return { region, columns: columns.content(provenance) };
 }
 
-/** Returns the versions of all listed regions by id. */
 export async function loadRegionVersions(sql: Sql): Promise<Map<number, number>> {
   const rows = await sql<{ id: number; version: string }[]>`
     select r.id, r.version from regions r join providers p on p.id = r.provider_id

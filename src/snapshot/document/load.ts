@@ -7,7 +7,13 @@ import type { Sql } from '../../db/connection/connect.ts';
 import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { RowName } from '../../domain/document-name.ts';
-import { clustersContent, type ProviderListing, providersContent, tokenContent } from './build.ts';
+import {
+  clustersContent,
+  type ProviderListing,
+  providersContent,
+  type TokenRecord,
+  tokenContent,
+} from './build.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 import { IS_LISTED, loadRegion, provenanceOf } from './load-region.ts';
@@ -22,7 +28,6 @@ export async function loadContents(sql: Sql, name: RowName): Promise<DocumentCon
   return content ? [content] : [];
 }
 
-/** Reads a document; undefined if its region, organization or token does not exist. */
 export async function loadContent(sql: Sql, name: DocumentName): Promise<DocumentContent | undefined> {
   switch (name.kind) {
     case 'providers':
@@ -38,32 +43,28 @@ export async function loadContent(sql: Sql, name: DocumentName): Promise<Documen
   }
 }
 
-/** Reads only the version of a document. */
 export async function loadVersion(sql: Sql, name: DocumentName): Promise<number | undefined> {
+  const [row] = await versionRows(sql, name);
+  return numberOf(row?.version);
+}
+
+async function versionRows(sql: Sql, name: DocumentName): Promise<readonly { version: string }[]> {
   switch (name.kind) {
-    case 'providers': {
-      const rows = await sql<{ version: string }[]>`select providers_version as version from lineage`;
-      return numberOf(rows[0]?.version);
-    }
+    case 'providers':
+      return sql`select providers_version as version from lineage`;
     case 'region':
-    case 'columns': {
-      const rows = await sql<{ version: string }[]>`
-        select version from regions where id = ${name.regionId} and organization_id is null`;
-      return numberOf(rows[0]?.version);
-    }
+    case 'columns':
+      return sql`select version from regions where id = ${name.regionId} and organization_id is null`;
     case 'clusters': {
       const [, rows] = await sql.begin('read only', (tx) => [
         tx`select set_config('app.org_id', ${String(name.organizationId)}, true)`,
         tx<{ version: string }[]>`
           select clusters_version as version from organizations where id = ${name.organizationId}`,
       ]);
-      return numberOf(rows[0]?.version);
+      return rows;
     }
-    case 'token': {
-      const rows = await sql<{ version: string }[]>`
-        select version from authenticate_token(${Buffer.from(name.hash, 'hex')})`;
-      return numberOf(rows[0]?.version);
-    }
+    case 'token':
+      return sql`select version from authenticate_token(${Buffer.from(name.hash, 'hex')})`;
   }
 }
 
@@ -78,7 +79,6 @@ export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Pr
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
-/** A provider `p` with its listed regions, as JSON. */
 export const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
   select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
                            order by r.code collate "C"), '[]')
@@ -147,34 +147,18 @@ function checkKey<T>(found: T, requested: T): void {
 }
 
 async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {
-  const rows = await sql<
-    {
-      id: number;
-      organizationId: number;
-      scopes: string[];
-      expiresAt: number | null;
-      revoked: boolean;
-      version: string;
-      hash: string;
-    }[]
-  >`
+  const rows = await sql<(TokenRecord & { version: string; hash: string })[]>`
     select id, organization_id as "organizationId", scopes,
       floor(extract(epoch from expires_at) * 1000)::float8 as "expiresAt", revoked, version,
       encode(requested.hash, 'hex') as hash
     from (select ${Buffer.from(hash, 'hex')}::bytea as hash) requested, authenticate_token(requested.hash)`;
   const [row] = rows;
   if (!row) return undefined;
-  checkKey(row.hash, hash);
-  return tokenContent(hash, Number(row.version), {
-    id: row.id,
-    organizationId: row.organizationId,
-    scopes: row.scopes,
-    expiresAt: row.expiresAt,
-    revoked: row.revoked,
-  });
+  const { version, hash: found, ...record } = row;
+  checkKey(found, hash);
+  return tokenContent(hash, Number(version), record);
 }
 
-/** Returns the region of a machine; undefined for an unknown id. */
 export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<number | undefined> {
   const rows = await sql<{ regionId: number }[]>`
     select m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
@@ -187,7 +171,7 @@ export async function loadMachineBuckets(
   sql: Sql,
   size: number,
 ): Promise<{ bucket: number; machines: number }[]> {
-  return sql<{ bucket: number; machines: number }[]>`
+  return sql`
     select m.id / ${size}::integer as bucket, count(*)::integer as machines
     from machines m join regions r on r.id = m.region_id
     where r.organization_id is null and ${sql.unsafe(IS_PUBLISHED)}
@@ -227,7 +211,6 @@ function timeText(sql: Sql) {
 export interface MachinePrices {
   /** Version of the region's document, which rises with each price; undefined for an unknown machine. */
   readonly version: number | undefined;
-  /** In the form of the contract, newest first. */
   readonly rows: readonly { readonly price: number; readonly from: string; readonly to: string | null }[];
   readonly currency: string | undefined;
 }

@@ -8,7 +8,6 @@ import { loadMachineBuckets, loadMachinesOfBucket } from './load.ts';
 /** Buckets in one round trip. */
 const BUCKETS_AT_ONCE = 500;
 
-/** Writes the regions of machines. It is idempotent. */
 export async function indexMachines(
   redis: RedisClient,
   keys: CacheKeys,

@@ -12,10 +12,8 @@ import type { DocumentName } from './keys.ts';
 const byte = (character: string): number => character.charCodeAt(0);
 const [LIST, LIST_END, OBJECT, OBJECT_END, COMMA] = [byte('['), byte(']'), byte('{'), byte('}'), byte(',')];
 const [QUOTE, BACKSLASH, SPACE, ZERO] = [byte('"'), byte('\\'), byte(' '), byte('0')];
-/** The index of a list without elements. */
 const NO_PLACES = Buffer.from('[]');
 
-/** Parses JSON; undefined for invalid JSON. */
 export function parsed(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString());
@@ -24,7 +22,6 @@ export function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** Returns true if body and index are valid for a document of this kind. */
 export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer): boolean {
   if (kind === 'token') return isTokenRecord(parsed(identity)) && index.equals(NO_PLACES);
   if (kind === 'columns') return index.equals(NO_PLACES) && readColumns(identity) !== undefined;
@@ -115,7 +112,6 @@ const isTokenRecord = (value: unknown): boolean =>
   (value.expiresAt === null || typeof value.expiresAt === 'number') &&
   typeof value.revoked === 'boolean';
 
-/** Returns true if the codings decode to the identity body. */
 export async function hasValidCodings({ identity, gzip, br }: EncodedBody): Promise<boolean> {
   const same = async (unpack: Promise<Buffer>) =>
     (await unpack.catch(() => undefined))?.equals(identity) ?? false;

@@ -1,4 +1,3 @@
-/** Largest number of tracked documents. */
 const TRACKED_AT_MOST = 200;
 
 /** Tracks since when the cache lacks versions of Postgres, from the view of one publisher. */
@@ -30,7 +29,6 @@ export class CacheLag {
     return true;
   }
 
-  /** Records that the cache has the document. */
   end(id: string): void {
     const since = this.#since.get(id);
     if (since === undefined) return;
@@ -38,7 +36,6 @@ export class CacheLag {
     this.#onCaughtUp((this.#now() - since) / 1000);
   }
 
-  /** Removes documents that no longer exist. */
   forget(ids: Iterable<string>): void {
     for (const id of ids) this.#since.delete(id);
   }

@@ -16,7 +16,6 @@ import {
 
 /** Durations in seconds, instants in seconds since the epoch. */
 export interface ComparisonObserver {
-  /** A document was compared. */
   compared(verdict: Verdict): void;
   /** The cache has a document again that it lacked for this time. */
   caughtUp(seconds: number): void;
@@ -35,13 +34,11 @@ export interface ComparisonOptions {
 
 /** Rows that are compared at once. It limits the memory of a round. */
 const PAGE = 500;
-/** Documents of each page that are compared byte for byte. */
 const SAMPLE = 1;
 /** Logged documents of a round. */
 const LOGGED_AT_MOST = 20;
 
 interface ComparedPage {
-  /** Rows with documents to publish again. */
   readonly lost: ReadonlySet<StoredVersion>;
   readonly ahead: DocumentName | undefined;
 }
@@ -70,7 +67,6 @@ export class Comparison {
   /**
    * Runs one round. It ends early if Postgres or the cache is down, or if the cache has a version that Postgres lacks.
    * @param isNew true if nothing was published under this lineage
-   * @param publish publishes the documents of rows
    */
   async round(
     route: Route,
@@ -118,7 +114,6 @@ export class Comparison {
     return { lost, ahead: undefined };
   }
 
-  /** Handles a verdict. Returns true if the document has to be published again. */
   async #isLost(route: Route, document: Document, found: Compared): Promise<boolean> {
     const { id, name, version } = document;
     switch (found.verdict) {
@@ -175,7 +170,6 @@ export class Comparison {
   }
 }
 
-/** Returns random elements: at most `size`, fewer if one is drawn twice. */
 function sample<T>(all: readonly T[], size: number): ReadonlySet<T> {
   if (size >= all.length) return new Set(all);
   const chosen = Array.from({ length: size }, () => all[Math.floor(Math.random() * all.length)]);

@@ -54,8 +54,6 @@ return redis.call('DEL', KEYS[1])
 /**
  * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. For equal times the greater text
  * wins, so that a retired source stays retired.
- *
- * Returns the number of moved stamps.
  */
 const VERIFY_IF_LATER = `
 local function time(stamp) return string.match(stamp, ' (.*)$') or '' end
@@ -95,7 +93,6 @@ declare module 'ioredis' {
   }
 }
 
-/** Adds the scripts to a client. */
 export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
   redis.defineCommand('fleetbookAnnounce', { numberOfKeys: 1, lua: ANNOUNCE });
@@ -130,10 +127,7 @@ export async function setIfNewer(
   return set === 1;
 }
 
-/**
- * Announces a version that the cache rejected, e.g. because its memory is full. Readers then read it from Postgres. Later
- * readers receive the announcement of the publisher's next attempt.
- */
+/** Announces a version that the cache rejected, e.g. because its memory is full. Readers then read it from Postgres. */
 export async function announce(
   redis: RedisClient,
   keys: CacheKeys,
@@ -155,10 +149,8 @@ export async function dropValue(redis: RedisClient, key: string, value: Buffer |
   await redis.fleetbookDropIfSame(key, value?.subarray(0, FIRST_BYTES) ?? Buffer.alloc(0));
 }
 
-/** Stamps of one script. Each region of each source has one. */
 const STAMPS_AT_ONCE = 500;
 
-/** Moves freshness stamps forward in time. @param stamps see `loadFreshness` */
 export async function moveStamps(
   redis: RedisClient,
   keys: CacheKeys,

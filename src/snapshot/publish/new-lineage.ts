@@ -1,5 +1,3 @@
-/** Starts a new lineage for a restored database, and revokes tokens that the cache knows as revoked. */
-
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import type { Loss } from '../../db/connection/history.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
@@ -9,7 +7,6 @@ import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, lanesOf } from '../document/keys.ts';
 
-/** Reasons for a new lineage. */
 export const LOSSES: Record<Loss, string> = {
   'another database': 'this database is a restored backup, a copy of another one, or a promoted standby',
   'earlier state': 'this database has returned to an earlier state',
@@ -23,21 +20,17 @@ export interface NewLineage {
   readonly forgotten: readonly number[];
 }
 
-/** Called after the start of a new lineage, with its reason. */
 export type LineageObserver = (begun: NewLineage, why: string) => void;
 
 /** Seconds to keep the old lineage's documents, for readers that cannot reach PostgreSQL. */
 const OLD_DOCUMENTS_S = 3600;
-/** Keys that Redis scans in one step. */
 const SCANNED = 1000;
 const TOKEN = documentId({ kind: 'token', hash: '' });
 
 /**
  * Starts a new lineage. First it revokes every token that is revoked in the old lineage's documents, because it is valid in a
- * backup from before the revocation. The old documents expire.
- * @param decider the operator who reports the restore, for the audit log
+ * backup from before the revocation. The old documents expire. The call can be repeated.
  * @returns undefined if `old` is no longer the current lineage
- * @throws the error of Postgres or Redis; the call can be repeated
  */
 export async function takeNewLineage(
   db: ClientDatabase,

@@ -1,4 +1,3 @@
-/** Copies documents from Postgres to the cache. */
 import { ReplyError } from 'ioredis';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { isLostConnection, postgresError } from '../../db/connection/errors.ts';
@@ -23,13 +22,12 @@ export interface Route {
 }
 
 export interface Outcome {
-  /** Rows whose documents are in the cache. */
   readonly done: readonly VersionedDocument[];
   /** The first failure. Its documents stay dirty. */
   readonly failure: unknown;
   /** True if Postgres or the cache is down, so that the next rows would fail as well. */
   readonly isOutage: boolean;
-  /** A document of which the cache has a version that Postgres lacks. */
+  /** A document with a newer version in the cache than in Postgres. */
   readonly ahead: DocumentName | undefined;
 }
 
@@ -49,7 +47,7 @@ export async function publishDocuments(route: Route, rows: readonly VersionedDoc
         else ahead = result;
       } catch (error) {
         failure ??= error;
-        isOutage ||= !isRefusal(error);
+        isOutage ||= !isRejection(error);
       }
     }
   };
@@ -59,24 +57,24 @@ export async function publishDocuments(route: Route, rows: readonly VersionedDoc
   return { done, failure, isOutage, ahead };
 }
 
-/** Returns the published version, or a document of which the cache has a version that Postgres lacks. */
+/** Returns the published version, or the name of a document with a newer version in the cache than in Postgres. */
 async function publishRow(
   route: Route,
   { name, version }: VersionedDocument,
 ): Promise<number | DocumentName> {
   const attributes = { 'db.system.name': 'postgresql', 'fleetbook.document': name.kind };
   const contents = await traced('postgres read', attributes, () => loadContents(route.db.$client, name));
-  let refusal: unknown;
+  let rejection: unknown;
   for (const content of contents) {
     try {
       if (!(await publishOne(route, content))) return content.name;
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isRejection(error)) throw error;
       // The loop continues, because readers receive a message about each rejected document.
-      refusal ??= error;
+      rejection ??= error;
     }
   }
-  if (refusal !== undefined) throw refusal;
+  if (rejection !== undefined) throw rejection;
   const own = contents.at(-1);
   // The row was deleted, and no reader needs its documents.
   if (!own) return version;
@@ -91,7 +89,6 @@ async function publishRow(
   return own.version;
 }
 
-/** Returns false if the cache has a version that Postgres lacks. */
 async function publishOne(route: Route, content: DocumentContent): Promise<boolean> {
   const { name, version } = content;
   const value = await encodeDocument(content);
@@ -104,7 +101,6 @@ async function publishOne(route: Route, content: DocumentContent): Promise<boole
   return true;
 }
 
-/** Sets a document, and announces it if the cache rejects it. */
 async function set(
   { redis, keys }: Route,
   name: DocumentName,
@@ -115,7 +111,7 @@ async function set(
   try {
     return await traced('cache write', attributes, () => setIfNewer(redis, keys, name, version, value));
   } catch (error) {
-    if (isRefusal(error)) await announce(redis, keys, name, version);
+    if (isRejection(error)) await announce(redis, keys, name, version);
     throw error;
   }
 }
@@ -133,7 +129,7 @@ async function isAhead({ db, redis, keys }: Route, name: DocumentName): Promise<
 }
 
 /** Returns true if Postgres or Redis works but rejects this document. */
-export function isRefusal(error: unknown): boolean {
+export function isRejection(error: unknown): boolean {
   if (error instanceof ReplyError) return true;
   return postgresError(error) !== undefined && !isLostConnection(error);
 }

@@ -14,9 +14,8 @@ import { repairMachineIndex } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
 import { moveStamps } from './fence.ts';
 import { type LineageObserver, LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
-import { isRefusal, type Outcome, publishDocuments, type Route } from './publish-documents.ts';
+import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
-/** Called after each round with its outcome, the number of documents, and the seconds it took. */
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
 
 /**
@@ -38,13 +37,10 @@ interface PublisherOptions {
 }
 
 export interface PublishResult {
-  /** Number of documents that were sent to the cache. */
   readonly published: number;
 }
 
-/** Dirty documents that are read at once. */
 const DOCUMENTS_AT_ONCE = 200;
-/** See `loadFreshness`. */
 type Stamps = ReadonlyMap<string, string>;
 
 /**
@@ -65,9 +61,8 @@ export class Publisher {
   readonly #history = new KnownHistory();
   /** The lineage of the last round; undefined before the first round. */
   #lineage: string | undefined;
-  /** Lineages whose `BODY_FORMAT` this publisher has checked. */
   readonly #checked = new Set<string>();
-  /** Identifies its pulses. */
+  /** Identifies this publisher's pulses. */
   readonly #id = randomUUID();
   /** Start of the last pulse that the cache answered, by `performance.now()`. */
   #pulsedAt = performance.now();
@@ -80,18 +75,12 @@ export class Publisher {
     this.#comparison = new Comparison(options.comparison ?? {});
   }
 
-  /**
-   * Publishes all dirty documents, then the freshness.
-   * @throws the first failure, after all other documents were published. Failed documents stay dirty.
-   */
+  /** @throws the first failure, after all other documents were published. Failed documents stay dirty. */
   publishDirty(): Promise<PublishResult> {
     return this.#round(() => this.#publishDirty());
   }
 
-  /**
-   * Compares the cache with Postgres and publishes different documents, see `Comparison`.
-   * @throws the first failure, after all documents were compared
-   */
+  /** See `Comparison`. @throws the first failure, after all documents were compared */
   compare(): Promise<PublishResult> {
     return this.#round(() => this.#compare());
   }
@@ -123,13 +112,12 @@ export class Publisher {
       await this.publishDirty();
       return true;
     } catch (error) {
-      return isRefusal(error);
+      return isRejection(error);
     }
   }
 
   /**
    * Starts a new lineage for a restored database, and publishes every document under it.
-   * @param decider the operator who reports the restore, for the audit log
    * @returns no lineage if another publisher has just started one
    */
   async restored(
@@ -162,9 +150,9 @@ export class Publisher {
   async #round(round: () => Promise<PublishResult>): Promise<PublishResult> {
     const { observe, followers = [] } = this.#options;
     const started = performance.now();
-    const seconds = () => (performance.now() - started) / 1000;
-    const follow = async (which: 'published' | 'all') => {
-      for (const follower of followers) await follower(which);
+    const end = async (outcome: 'published' | 'failed', documents: number) => {
+      observe?.(outcome, documents, (performance.now() - started) / 1000);
+      for (const follower of followers) await follower(outcome === 'failed' ? 'all' : outcome);
     };
     let result: PublishResult;
     try {
@@ -174,12 +162,10 @@ export class Publisher {
         return done;
       });
     } catch (error) {
-      observe?.('failed', 0, seconds());
-      await follow('all').catch(() => {});
+      await end('failed', 0).catch(() => {});
       throw error;
     }
-    observe?.('published', result.published, seconds());
-    await follow('published');
+    await end('published', result.published);
     return result;
   }
 
@@ -188,7 +174,6 @@ export class Publisher {
     return this.#compareUnder(keys, isNew);
   }
 
-  /** Compares under a new lineage, because the cache has a version of this document that Postgres lacks. */
   async #compareUnderNewLineage(keys: CacheKeys, ahead: DocumentName): Promise<PublishResult> {
     await this.#newLineage(
       keys.lineage,
@@ -199,29 +184,22 @@ export class Publisher {
 
   async #compareUnder(keys: CacheKeys, isNew: boolean): Promise<PublishResult> {
     const stamps = await loadFreshness(this.#db.$client);
-    const { done, failure, ahead } = await this.#comparison.round(this.#route(keys), isNew, (rows) =>
-      this.#publish(keys, rows),
-    );
+    const route = { db: this.#db, redis: this.#redis, keys };
+    const publish = (rows: readonly VersionedDocument[]) => this.#publish(keys, rows);
+    const { done, failure, ahead } = await this.#comparison.round(route, isNew, publish);
     if (ahead) return this.#compareUnderNewLineage(keys, ahead);
     if (failure !== undefined) throw failure;
     await repairMachineIndex(this.#redis, keys, this.#db.$client);
     return this.#ended(keys, stamps, done.length);
   }
 
-  #route(keys: CacheKeys): Route {
-    return { db: this.#db, redis: this.#redis, keys };
-  }
-
   async #publish(keys: CacheKeys, rows: readonly VersionedDocument[]): Promise<Outcome> {
-    const outcome = await publishDocuments(this.#route(keys), rows);
+    const outcome = await publishDocuments({ db: this.#db, redis: this.#redis, keys }, rows);
     for (const id of outcome.done.flatMap(idsOf)) this.#comparison.lag.end(id);
     return outcome;
   }
 
-  /**
-   * Ends a round: publishes the stamps, and the state of the database.
-   * @param stamps read before the round read dirty documents, so the cache has every document that they cover
-   */
+  /** @param stamps read before the round read dirty documents, so the cache has every document that they cover */
   async #ended(keys: CacheKeys, stamps: Stamps, published: number): Promise<PublishResult> {
     await moveStamps(this.#redis, keys, stamps);
     if (published > 0 && (await this.#readHistory()).loss === undefined) await this.#mark(keys);
@@ -235,15 +213,15 @@ export class Publisher {
    * `isNew`: the cache had another lineage, so nothing was published under this one.
    */
   async #keys(): Promise<{ keys: CacheKeys; mayBeEmpty: boolean; isNew: boolean }> {
-    const seen = await this.#readHistory();
-    if (seen.loss) await this.#newLineage(seen.lineage, LOSSES[seen.loss]);
-    const { lineage } = seen.loss ? await this.#readHistory() : seen;
+    const found = await this.#readHistory();
+    if (found.loss) await this.#newLineage(found.lineage, LOSSES[found.loss]);
+    const { lineage } = found.loss ? await this.#readHistory() : found;
     this.#lineage = lineage;
     const keys = this.#keysOf(lineage);
     const [named] = await Promise.all([
       // A server that rejects writes usually has the lineage already.
       this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
-        if (!isRefusal(error)) throw error;
+        if (!isRejection(error)) throw error;
         return this.#redis.get(LINEAGE_KEY);
       }),
       this.#mark(keys),
@@ -251,7 +229,7 @@ export class Publisher {
     await this.#checkBodyFormat(keys);
     return {
       keys,
-      mayBeEmpty: seen.loss !== undefined || named === null,
+      mayBeEmpty: found.loss !== undefined || named === null,
       isNew: named !== null && named !== lineage,
     };
   }
@@ -265,7 +243,6 @@ export class Publisher {
     this.#checked.add(lineage);
   }
 
-  /** Reads whether the database is still in its history. */
   #readHistory(): Promise<CheckedHistory> {
     return this.#history.check(
       () => ownHistory(this.#db),
@@ -279,10 +256,9 @@ export class Publisher {
     if (mark?.lineage === keys.lineage) await this.#set(keys.history, markText(mark));
   }
 
-  /** Sets a key unless the server rejects writes. */
   async #set(key: string, value: string): Promise<void> {
     await this.#redis.set(key, value).catch((error: unknown) => {
-      if (!isRefusal(error)) throw error;
+      if (!isRejection(error)) throw error;
     });
   }
 

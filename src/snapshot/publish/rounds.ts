@@ -1,14 +1,12 @@
-/** Runs a worker's rounds of publishing and comparing. */
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
-import { isRefusal } from './publish-documents.ts';
+import { isRejection } from './publish-documents.ts';
 import type { Publisher } from './publisher.ts';
 
 /** Milliseconds between two checks for dirty documents, e.g. of a command that could not reach the cache. */
 const DIRTY_CHECK_MS = 2000;
 /** The same during an outage, after which the database may be in an earlier state. */
 const OUTAGE_CHECK_MS = 200;
-/** Milliseconds between two comparisons of the cache with PostgreSQL. */
 const COMPARE_EVERY_MS = 5000;
 /** Ratio of the pause to the preceding comparison: comparisons take at most a twentieth of the time. */
 const PAUSE_FACTOR = 19;
@@ -54,7 +52,7 @@ export function startRounds(options: RoundsOptions): AsyncDisposable {
           hasFailed = false;
         },
         (error: unknown) => {
-          isOutage = !isRefusal(error);
+          isOutage = !isRejection(error);
           mayDiffer ||= isOutage;
           logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; the worker retries it');
           hasFailed = true;

@@ -1,4 +1,3 @@
-/** Compares one document in the cache with Postgres. */
 import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { Document } from '../document/document.ts';
@@ -46,18 +45,10 @@ export interface Expected {
 export async function compareHead(
   redis: RedisClient,
   keys: CacheKeys,
-  { name, version, publishedVersion }: Expected,
+  expected: Expected,
 ): Promise<Compared> {
-  const key = keys.document(name);
-  const head = await stringAt(() => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
-  const lost = publishedVersion < version ? 'pending' : undefined;
-  if (head === 'no string') return { verdict: 'damaged', cached: 0 };
-  if (head.length === 0) return { verdict: lost ?? 'missing', cached: 0 };
-  if (isForeignFormat(head)) return { verdict: 'unknown', cached: 0 };
-  const cached = parseHeader(head)?.version;
-  if (cached === undefined) return { verdict: 'damaged', cached: 0 };
-  if (cached < version) return { verdict: lost ?? 'behind', cached };
-  return { verdict: cached > version ? 'ahead' : 'same', cached };
+  const key = keys.document(expected.name);
+  return compareVersion(await stringAt(() => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1)), expected);
 }
 
 /**
@@ -68,29 +59,38 @@ export async function compareDocument(
   sql: Sql,
   redis: RedisClient,
   keys: CacheKeys,
-  { name, version, publishedVersion }: Expected,
+  expected: Expected,
 ): Promise<Compared> {
+  const { name, version } = expected;
   const value = await stringAt(() => redis.getBuffer(keys.document(name)));
   const content = await loadContent(sql, name);
-  const header = value instanceof Buffer ? parseHeader(value) : undefined;
-  const cached = header?.version ?? 0;
+  const { verdict, cached } = compareVersion(value, expected);
   if (content?.version !== version) return { verdict: 'moved', cached };
-  const lost = publishedVersion < version ? 'pending' : undefined;
-  if (value === null) return { verdict: lost ?? 'missing', cached };
-  if (value === 'no string') return { verdict: 'damaged', cached };
-  if (isForeignFormat(value)) return { verdict: 'unknown', cached };
+  if (cached === 0 || !(value instanceof Buffer)) return { verdict, cached };
   const stored = decodeDocument(name, value);
   if (!stored) return { verdict: 'damaged', cached };
-  if (cached < version) return { verdict: lost ?? 'behind', cached };
-  if (cached > version) return { verdict: 'ahead', cached };
+  if (verdict !== 'same') return { verdict, cached };
   return { verdict: (await isSame(stored, value, content)) ? 'same' : 'different', cached };
 }
 
-async function stringAt<T>(read: () => Promise<T>): Promise<T | 'no string'> {
+/** @param value undefined for a key of another type, null or empty for a missing one */
+function compareVersion(value: Buffer | null | undefined, { version, publishedVersion }: Expected): Compared {
+  const lost = publishedVersion < version ? 'pending' : undefined;
+  if (value === undefined) return { verdict: 'damaged', cached: 0 };
+  if (value === null || value.length === 0) return { verdict: lost ?? 'missing', cached: 0 };
+  if (isForeignFormat(value)) return { verdict: 'unknown', cached: 0 };
+  const cached = parseHeader(value)?.version;
+  if (cached === undefined) return { verdict: 'damaged', cached: 0 };
+  if (cached < version) return { verdict: lost ?? 'behind', cached };
+  return { verdict: cached > version ? 'ahead' : 'same', cached };
+}
+
+/** Returns undefined for a key of another type. */
+async function stringAt<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return 'no string';
+    if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return undefined;
     throw error;
   }
 }
@@ -108,7 +108,5 @@ async function isSame(stored: Document, value: Buffer, content: DocumentContent)
 export async function dropDamaged(redis: RedisClient, keys: CacheKeys, name: DocumentName): Promise<void> {
   const key = keys.document(name);
   const value = await stringAt(() => redis.getBuffer(key));
-  if (value === null) return;
-  if (value === 'no string') await dropValue(redis, key, undefined);
-  else if (!decodeDocument(name, value)) await dropValue(redis, key, value);
+  if (value === undefined || (value && !decodeDocument(name, value))) await dropValue(redis, key, value);
 }

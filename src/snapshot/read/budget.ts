@@ -6,9 +6,7 @@ export interface MemoryBudget {
   readonly responses: number;
   readonly machineRegions: number;
   readonly acceptedTokens: number;
-  /** Tokens that PostgreSQL does not know. */
   readonly unknownTokens: number;
-  /** Price histories. */
   readonly prices: number;
 }
 
@@ -18,7 +16,6 @@ export interface MemoryBudget {
  */
 const STORED = 1 / 2;
 
-/** Relative sizes of the stored parts. */
 const PARTS: Omit<MemoryBudget, 'search'> = {
   documents: 20,
   responses: 6,
@@ -31,7 +28,6 @@ const PARTS: Omit<MemoryBudget, 'search'> = {
 /** The share of the bytes of documents. */
 const SEARCH_OF_DOCUMENTS = 3 / 4;
 
-/** @param limit bytes */
 export function memoryBudget(limit: number): MemoryBudget {
   const part = (limit * STORED) / Object.values(PARTS).reduce((sum, each) => sum + each, 0);
   const share = (name: keyof typeof PARTS) => PARTS[name] * part;

@@ -59,7 +59,6 @@ export class CacheCommands {
   }
 }
 
-/** Reads the stamps, the lineage, and the revision of each lane. */
 export async function readState(redis: RedisClient, keys: CacheKeys) {
   // First: the revisions then include everything published until these times.
   const verified = await redis.hgetall(keys.verified);

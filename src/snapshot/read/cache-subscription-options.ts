@@ -7,7 +7,6 @@ export interface CacheSubscriptionEvents {
   onPublished(id: string, version: number): void;
   /** Messages may be lost: memory is compared before its next use. */
   onGap(): void;
-  /** Messages no longer arrive. */
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
@@ -22,7 +21,6 @@ export interface CacheSubscriptionOptions {
   readonly subscriber: Redis;
   readonly logger: Logger;
   readonly now?: () => number;
-  /** Milliseconds between two polls of the revision. */
   readonly pollMs?: number;
   /** See `Pulses`. */
   readonly silentAfterMs?: number;

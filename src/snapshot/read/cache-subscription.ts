@@ -12,7 +12,6 @@ import { Revisions } from './revisions.ts';
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
-/** Milliseconds between two checks of the last pulse. */
 const CHECK_PULSES_MS = 100;
 /** Largest delay of a message behind its revision within a cluster (ms). */
 const BETWEEN_NODES_MS = 100;
@@ -79,12 +78,10 @@ export class CacheSubscription implements AsyncDisposable {
     ];
   }
 
-  /** The number of lanes of the cache. */
   get lanes(): number {
     return lanesOf(this.#redis);
   }
 
-  /** Starts to follow one lineage. */
   follow(keys: CacheKeys, events: CacheSubscriptionEvents): void {
     this.#hasLeft = false;
     this.#keys = keys;
@@ -132,7 +129,6 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#confirmedAt.get(epoch) ?? 0;
   }
 
-  /** The keys of the current lineage; undefined until it is known. */
   get keys(): CacheKeys | undefined {
     return this.#keys;
   }

@@ -45,7 +45,6 @@ export class Consistency {
     return { epoch: this.#options.subscription.epoch, at: this.#options.now() };
   }
 
-  /** Returns the result of a read since `began`, with its epoch and time. */
   served({ document, knownAt, asOf }: TieredResult, began: ReadAt, isOvertaken: boolean): Served {
     // No message covers what was published before the link, and an unconfirmed result may lack it.
     const isUnsure = knownAt !== undefined && this.#options.subscription.linked;

@@ -42,7 +42,6 @@ export class CurrentLineage {
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
   #refreshing: Promise<void> | undefined;
-  /** Whether Postgres answered the last check. */
   #hasAnswered = true;
 
   constructor(options: CurrentLineageOptions) {

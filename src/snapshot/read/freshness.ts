@@ -15,7 +15,6 @@ const EPOCHS_REMEMBERED = 100;
 /** Stamps by source, and by source and region, see `loadFreshness`. Never changed. */
 export type Stamps = ReadonlyMap<string, string>;
 
-/** The stamps that are known at one moment. */
 export interface KnownStamps {
   /** Named by the cache: its documents have the changes of these runs. */
   readonly cache: Stamps;
@@ -40,7 +39,6 @@ export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: Reads;
   readonly now: () => number;
-  /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
 
@@ -201,7 +199,6 @@ export function boundedBy(knownAt: number | undefined, asOf: string | undefined)
   return new Date(knownAt).toISOString();
 }
 
-/** Returns the later of two times. */
 export function later(a: string | undefined, b: string | undefined): string | undefined {
   return a === undefined || (b !== undefined && b > a) ? b : a;
 }

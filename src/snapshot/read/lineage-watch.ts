@@ -1,4 +1,3 @@
-/** Milliseconds between two checks. */
 const EVERY_MS = 1000;
 /** The same while PostgreSQL is away, or has left its lineage: the reader notices its return soon. */
 const SOON_MS = 200;

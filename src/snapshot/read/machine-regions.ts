@@ -9,7 +9,6 @@ import type { Reads } from './postgres/postgres-reads.ts';
 import { fromEither } from './tiers/either.ts';
 import type { DurableCopy } from './tiers/tier.ts';
 
-/** Bytes of a page of regions. */
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
 /** How long a machine counts as unknown (ms) while no messages arrive. */
 const UNLINKED_UNKNOWN_MS = 1000;

@@ -1,4 +1,3 @@
-/** Answers the reads of the API from documents. */
 import { LRUCache } from 'lru-cache';
 import {
   type Answer,
@@ -53,7 +52,6 @@ function answerer(documents: Documents) {
 
 export interface CatalogueReaderOptions {
   readonly now?: () => number;
-  /** Bytes of price histories. */
   readonly pricesLimit: number;
   /** Milliseconds for which a history answers when Postgres does not. */
   readonly staleLimitMs: number;

@@ -2,7 +2,6 @@
 export class Revisions {
   #known: readonly number[] = [];
 
-  /** By lane; without an entry for an unknown lane. */
   get known(): readonly number[] {
     return this.#known;
   }

@@ -10,7 +10,6 @@ import { POSTGRES_DEADLINE_MS, WAITING } from './postgres/postgres-reads.ts';
 import { Semaphore } from './postgres/semaphore.ts';
 import { type UnknownTokenLimits, UnknownTokens } from './unknown-tokens.ts';
 
-/** An accepted token with its document. */
 interface AcceptedToken {
   readonly name: DocumentName;
   readonly id: string;
@@ -26,7 +25,6 @@ export interface TokenVerifierOptions {
   readonly now?: () => number;
   /** Called with the token of each accepted request; it must be cheap. */
   readonly used?: (tokenId: number) => void;
-  /** Bytes for accepted tokens. */
   readonly memoryLimit: number;
   readonly unknownTokens?: UnknownTokenLimits;
   /** Reads from Postgres at once. A quarter of them may look up tokens. */

@@ -5,7 +5,6 @@ import { Unavailable } from '../document/answer.ts';
 export interface UnknownTokenLimits {
   /** Each second, by all callers of the process together. */
   readonly perSecond: number;
-  /** Each second, by one address. */
   readonly perSecondAndAddress: number;
 }
 
@@ -14,7 +13,6 @@ const BURST_SECONDS = 10;
 /** Addresses with a count. The limit of the process covers the rest. */
 const ADDRESSES = 10_000;
 
-/** A token bucket of lookups. */
 class Allowance {
   readonly #perSecond: number;
   #left: number;
@@ -56,8 +54,7 @@ export class UnknownTokens {
   }
 
   /**
-   * Returns the caller's allowances.
-   * @param address undefined: only the limit of all callers holds
+   * Returns the caller's allowances. Without an address, only the limit of all callers holds.
    * @throws Unavailable at a limit, with the pause until the next lookup
    */
   check(address: string | undefined): readonly Allowance[] {
@@ -68,11 +65,7 @@ export class UnknownTokens {
     return allowances;
   }
 
-  /**
-   * Runs a lookup within the limits. Lookups under way are counted.
-   * @param lookup returns undefined for an unknown token
-   * @throws Unavailable as `check`
-   */
+  /** Runs a lookup within the limits. It returns undefined for an unknown token. Lookups under way are counted. */
   async run<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
     const allowances = this.check(address);
     for (const allowance of allowances) allowance.take(1);

@@ -22,8 +22,7 @@ export class Semaphore {
   /**
    * Runs `call` in its turn. The deadline covers waiting and running. A call that outlives it stays counted until it ends, so
    * that a hung Postgres does not get more and more reads.
-   * @throws SemaphoreFull if too many wait
-   * @throws Unavailable after the deadline
+   * @throws SemaphoreFull, Unavailable after the deadline
    */
   async run<T>(call: () => Promise<T>): Promise<T> {
     const { promise: expired, reject } = Promise.withResolvers<never>();

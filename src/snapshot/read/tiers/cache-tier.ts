@@ -18,7 +18,6 @@ export class CacheTier {
   readonly #batcher: MgetBatcher;
   readonly #onUnusable: (name: DocumentName) => void;
 
-  /** @param onUnusable called for each value that cannot be used */
   constructor(subscription: CacheSubscription, onUnusable: (name: DocumentName) => void) {
     this.#subscription = subscription;
     this.#onUnusable = onUnusable;

@@ -24,7 +24,6 @@ interface Entry {
 export interface DocumentMemoryOptions {
   readonly rules: Consistency;
   readonly freshness: Pick<Freshness, 'timeOf'>;
-  /** Bytes of documents. */
   readonly memoryLimit: number;
   /** Bytes for unknown tokens. With separate bytes, guesses evict no document. */
   readonly unknownTokensLimit: number;
@@ -32,7 +31,6 @@ export interface DocumentMemoryOptions {
   readonly onInvalidate: (id: string) => void;
 }
 
-/** The documents in this process' memory. */
 export class DocumentMemory implements DocumentListener {
   readonly #options: DocumentMemoryOptions;
   #documents: LRUCache<string, Entry>;
@@ -72,7 +70,6 @@ export class DocumentMemory implements DocumentListener {
     for (const [id, entry] of [...before.entries()].reverse()) this.#documents.set(id, entry);
   }
 
-  /** Counted bytes of the documents. */
   get size(): number {
     return this.#documents.calculatedSize;
   }
@@ -106,7 +103,6 @@ export class DocumentMemory implements DocumentListener {
       entry.at = Math.max(at, entry.at);
   }
 
-  /** Returns the document of any age. */
   getAny(id: string): Document | undefined {
     return this.#documents.peek(id)?.document;
   }
@@ -149,7 +145,6 @@ export class DocumentMemory implements DocumentListener {
       if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at, asOf };
   }
 
-  /** Stores a document that another tier has recalled. */
   onRecalled({ id, name }: Wanted, { document, tier, knownAt = 0, asOf }: TieredResult): void {
     if (name.kind !== 'columns' && document)
       this.#store(id, { document, epoch: RECALLED, at: knownAt, asOf, recalledFrom: tier });

@@ -10,7 +10,6 @@ export class PostgresTier implements DocumentTier {
   readonly #postgres: Pick<Reads, 'run'>;
   readonly #writeBack: CacheSubscription['writeBack'];
 
-  /** @param writeBack writes documents to the cache */
   constructor(postgres: Pick<Reads, 'run'>, writeBack: CacheSubscription['writeBack']) {
     this.#postgres = postgres;
     this.#writeBack = writeBack;

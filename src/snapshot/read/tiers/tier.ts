@@ -1,4 +1,4 @@
-/** What the tiers have in common: memory, cache, disk copy, Postgres. */
+/** The common part of the tiers: memory, cache, disk copy, Postgres. */
 import type { Tier } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import type { CacheKeys, DocumentName } from '../../document/keys.ts';
@@ -31,25 +31,21 @@ export interface Wanted {
   readonly cached: Document | undefined;
   /** The oldest version that may be served. */
   readonly atLeast: number;
-  /** The stamps that were known before the read. */
   readonly stamps: KnownStamps;
   readonly lookUp: LookUp | undefined;
 }
 
-/** The result that a read is about to serve. */
 export interface Served extends ReadAt {
   readonly document: Document | undefined;
 }
 
 /** Follows the documents of a reader. */
 export interface DocumentListener {
-  /** A version was announced. */
   onPublished?(id: string, version: number): void;
   onServed?(wanted: Wanted, served: Served): void;
   onLineage?(lineage: string): void;
 }
 
-/** The tier of Postgres. */
 export interface DocumentTier extends DocumentListener {
   /** Returns the current document. @throws Unavailable */
   read(wanted: Wanted): Promise<TieredResult>;
