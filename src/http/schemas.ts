@@ -32,6 +32,11 @@ const memoryUnit = documented(z.enum(['Binary', 'Decimal']), {
   description: 'Binary: GiB and TiB; Decimal: GB and TB',
 });
 const provider = object<MachineDocument['provider']>({ id: id('Provider id'), name: text('Provider name') });
+const region = object<MachineDocument['region']>({
+  id: id('Region id, stable'),
+  name: text('Region name'),
+  code: text('Region code of the provider'),
+});
 const ram = count('Memory, a whole number of GiB (`Binary`) or GB (`Decimal`), see `ram_unit`');
 
 const contractMachine: Shape<MachineDocument> = {
@@ -42,11 +47,7 @@ const contractMachine: Shape<MachineDocument> = {
   price: pricePerMinute,
   ram_unit: memoryUnit,
   provider,
-  region: object<MachineDocument['region']>({
-    id: id('Region id, stable'),
-    name: text('Region name'),
-    code: text('Region code of the provider'),
-  }),
+  region,
 };
 export const machineSchema = named('Machine', object<MachineDocument>(contractMachine));
 
@@ -103,13 +104,7 @@ export const providerSchema = named(
   object<ProviderListing>({
     id: id('Provider id, stable'),
     name: text('Provider name'),
-    regions: z.array(
-      object<ProviderListing['regions'][number]>({
-        id: id('Region id, stable'),
-        name: text('Region name'),
-        code: text('Region code of the provider'),
-      }),
-    ),
+    regions: z.array(region),
   }),
 );
 

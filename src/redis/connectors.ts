@@ -2,6 +2,7 @@
  * Sockets for ioredis. Its own connectors listen only to the first error of a socket. TLS can cause a second one: after an
  * untrusted certificate the server answers the aborted handshake with an alert. An error without a listener ends the process.
  */
+import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import {
@@ -110,16 +111,42 @@ export async function hostWithoutConnection(
   tls: boolean,
 ): Promise<(RedisHost & { readonly error: Error }) | undefined> {
   for (const host of hosts) {
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    const socket = connectTo(host, tls);
-    socket.once(tls ? 'secureConnect' : 'connect', () => resolve(undefined));
-    socket.on('error', resolve);
-    socket.setTimeout(TEST_TIMEOUT_MS, () =>
-      resolve(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })),
+    const socket = connectTo(host, tls).on('error', () => {});
+    const signal = AbortSignal.timeout(TEST_TIMEOUT_MS);
+    const error = await once(socket, tls ? 'secureConnect' : 'connect', { signal }).then(
+      () => undefined,
+      (cause: Error) => (signal.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : cause),
     );
-    const error = await promise;
     socket.destroy();
     if (error) return { ...host, error };
   }
   return undefined;
+}
+
+const AGAIN_AFTER_MS = 50;
+
+/**
+ * Reconnects a client behind Sentinels until it is closed, and its copies too. ioredis 6.0.0 gives up for good if a failover
+ * or a refused write disconnects the client while it asks the Sentinels for the master.
+ */
+export function keepConnecting(redis: Redis): Redis {
+  let isClosed = false;
+  const { disconnect, quit, duplicate } = redis;
+  redis.disconnect = (reconnects = false) => {
+    isClosed ||= !reconnects;
+    disconnect.call(redis, reconnects);
+  };
+  redis.quit = (...callback) => {
+    isClosed = true;
+    return quit.apply(redis, callback);
+  };
+  redis.duplicate = ((...options: Parameters<Redis['duplicate']>) =>
+    keepConnecting(duplicate.apply(redis, options))) as Redis['duplicate'];
+  redis.on('end', () => {
+    if (isClosed) return;
+    setTimeout(() => {
+      if (!isClosed && redis.status === 'end') redis.connect().catch(() => {});
+    }, AGAIN_AFTER_MS).unref();
+  });
+  return redis;
 }

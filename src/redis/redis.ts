@@ -1,8 +1,13 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { hostOf, redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { type RedisAddress, redisAddress } from '../domain/servers/redis-address.ts';
-import { hostWithoutConnection, MasterConnector, nextHost, ServerConnector } from './connectors.ts';
-import { keepConnecting } from './keep-connecting.ts';
+import {
+  hostWithoutConnection,
+  keepConnecting,
+  MasterConnector,
+  nextHost,
+  ServerConnector,
+} from './connectors.ts';
 
 /** One server, also the master behind Sentinels, or a Redis Cluster. */
 export type RedisClient = Redis | Cluster;

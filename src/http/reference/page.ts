@@ -25,6 +25,33 @@ const CONFIGURATION = {
 
 const SCRIPT = `Scalar.createApiReference('#reference', ${JSON.stringify(CONFIGURATION)});`;
 
+/** The colours of the operators' console, in light and dark. */
+const COLOURS = {
+  'background-1': ['#ffffff', '#14171c'],
+  'background-2': ['#f6f7f9', '#1c2027'],
+  'background-3': ['#e8ebf0', '#2a303b'],
+  'background-accent': ['#1f57b814', '#8db8ff1f'],
+  'border-color': ['#dde1e8', '#323946'],
+  'color-1': ['#1b1f27', '#e6e9ef'],
+  'color-2': ['#3f4856', '#c3cad6'],
+  'color-3': ['#566072', '#a2abba'],
+  'color-accent': ['#1f57b8', '#8db8ff'],
+  'color-green': ['#16703a', '#66cf8f'],
+  'color-red': ['#b3261e', '#ff9d94'],
+  'color-yellow': ['#8a5200', '#f2b65c'],
+  'color-blue': ['#1f57b8', '#8db8ff'],
+  'color-orange': ['#a8480a', '#ffab66'],
+  'color-purple': ['#8b1e5a', '#f29ac8'],
+  'button-1': ['#1f57b8', '#8db8ff'],
+  'button-1-hover': ['#19479a', '#a9c9ff'],
+  'button-1-color': ['#ffffff', '#14171c'],
+} as const;
+
+const coloursOf = (mode: 0 | 1) =>
+  Object.entries(COLOURS)
+    .map(([name, values]) => `  --scalar-${name}: ${values[mode]};`)
+    .join('\n');
+
 const STYLE = `
 :root { color-scheme: light dark; }
 body { margin: 0; font-family: system-ui, sans-serif; background: light-dark(#f6f7f9, #14171c); }
@@ -35,44 +62,10 @@ noscript { display: block; max-width: 40rem; margin: 4rem auto; padding: 0 1rem;
   --scalar-radius: 6px;
 }
 .light-mode {
-  --scalar-background-1: #ffffff;
-  --scalar-background-2: #f6f7f9;
-  --scalar-background-3: #e8ebf0;
-  --scalar-background-accent: #1f57b814;
-  --scalar-border-color: #dde1e8;
-  --scalar-color-1: #1b1f27;
-  --scalar-color-2: #3f4856;
-  --scalar-color-3: #566072;
-  --scalar-color-accent: #1f57b8;
-  --scalar-color-green: #16703a;
-  --scalar-color-red: #b3261e;
-  --scalar-color-yellow: #8a5200;
-  --scalar-color-blue: #1f57b8;
-  --scalar-color-orange: #a8480a;
-  --scalar-color-purple: #8b1e5a;
-  --scalar-button-1: #1f57b8;
-  --scalar-button-1-hover: #19479a;
-  --scalar-button-1-color: #ffffff;
+${coloursOf(0)}
 }
 .dark-mode {
-  --scalar-background-1: #14171c;
-  --scalar-background-2: #1c2027;
-  --scalar-background-3: #2a303b;
-  --scalar-background-accent: #8db8ff1f;
-  --scalar-border-color: #323946;
-  --scalar-color-1: #e6e9ef;
-  --scalar-color-2: #c3cad6;
-  --scalar-color-3: #a2abba;
-  --scalar-color-accent: #8db8ff;
-  --scalar-color-green: #66cf8f;
-  --scalar-color-red: #ff9d94;
-  --scalar-color-yellow: #f2b65c;
-  --scalar-color-blue: #8db8ff;
-  --scalar-color-orange: #ffab66;
-  --scalar-color-purple: #f29ac8;
-  --scalar-button-1: #8db8ff;
-  --scalar-button-1-hover: #a9c9ff;
-  --scalar-button-1-color: #14171c;
+${coloursOf(1)}
 }`;
 
 /** @param program name of the page's program below `docs/`; undefined if it is not built */

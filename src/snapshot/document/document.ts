@@ -14,7 +14,8 @@ export class Document {
   readonly body: Body;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
-  #index: Buffer;
+  /** JSON: the position of each element in the body. */
+  index: Buffer;
   /** The encoded value with body and index, while it is a part of a Redis reply. */
   #value: Buffer | undefined;
   readonly #initialSize: number;
@@ -27,14 +28,9 @@ export class Document {
     this.body = body;
     this.sources = sources;
     this.currency = currency;
-    this.#index = index;
+    this.index = index;
     this.#initialSize = size;
     if (body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
-  }
-
-  /** JSON: the position of each element in the body. */
-  get index(): Buffer {
-    return this.#index;
   }
 
   /** Sets the encoded value, which may be a part of a larger Redis reply. */
@@ -54,7 +50,7 @@ export class Document {
       const start = byteOffset - value.byteOffset;
       return copy.subarray(start, start + length);
     };
-    this.#index = moved(this.#index);
+    this.index = moved(this.index);
     this.body.move(moved);
   }
 

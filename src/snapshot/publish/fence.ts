@@ -93,6 +93,7 @@ declare module 'ioredis' {
   }
 }
 
+/** Adds the scripts to a client. */
 export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
   redis.defineCommand('fleetbookAnnounce', { numberOfKeys: 1, lua: ANNOUNCE });

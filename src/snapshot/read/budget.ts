@@ -1,22 +1,11 @@
-/** The parts of MEMORY_LIMIT, in bytes. */
-export interface MemoryBudget {
-  readonly documents: number;
-  /** The largest index for searches. Its bytes are taken from those of documents. */
-  readonly search: number;
-  readonly responses: number;
-  readonly machineRegions: number;
-  readonly acceptedTokens: number;
-  readonly unknownTokens: number;
-  readonly prices: number;
-}
-
 /**
- * The share of the limit that is stored. Evicted bytes stay in the process until V8 collects them, and malloc keeps gaps:
+ * The share of MEMORY_LIMIT that is stored. Evicted bytes stay in the process until V8 collects them, and malloc keeps gaps:
  * together about as many bytes as are stored (docs/performance.md).
  */
 const STORED = 1 / 2;
 
-const PARTS: Omit<MemoryBudget, 'search'> = {
+/** Relative sizes of the stored parts. `prices` are price histories, `unknownTokens` are unknown to PostgreSQL. */
+const PARTS = {
   documents: 20,
   responses: 6,
   machineRegions: 3,
@@ -24,20 +13,17 @@ const PARTS: Omit<MemoryBudget, 'search'> = {
   unknownTokens: 1,
   prices: 1,
 };
+const TOTAL = Object.values(PARTS).reduce((sum, part) => sum + part);
 
-/** The share of the bytes of documents. */
+/** The largest index for searches. Its bytes are taken from those of documents. */
 const SEARCH_OF_DOCUMENTS = 3 / 4;
 
+/** The parts in bytes. */
+export type MemoryBudget = Readonly<Record<keyof typeof PARTS | 'search', number>>;
+
+/** @param limit bytes */
 export function memoryBudget(limit: number): MemoryBudget {
-  const part = (limit * STORED) / Object.values(PARTS).reduce((sum, each) => sum + each, 0);
-  const share = (name: keyof typeof PARTS) => PARTS[name] * part;
-  return {
-    documents: share('documents'),
-    search: share('documents') * SEARCH_OF_DOCUMENTS,
-    responses: share('responses'),
-    machineRegions: share('machineRegions'),
-    acceptedTokens: share('acceptedTokens'),
-    unknownTokens: share('unknownTokens'),
-    prices: share('prices'),
-  };
+  const shares = Object.entries(PARTS).map(([name, part]) => [name, (limit * STORED * part) / TOTAL]);
+  const parts = Object.fromEntries(shares) as Record<keyof typeof PARTS, number>;
+  return { ...parts, search: parts.documents * SEARCH_OF_DOCUMENTS };
 }

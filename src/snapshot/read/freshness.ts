@@ -50,10 +50,7 @@ export interface FreshnessOptions {
  * of Postgres states the stamps of all servers, and a document of the cache states only those of the cache.
  */
 export class Freshness {
-  readonly #subscription: CacheSubscription;
-  readonly #postgres: Reads;
-  readonly #now: () => number;
-  readonly #onChange: () => void;
+  readonly #options: FreshnessOptions;
   #known = NOTHING_KNOWN;
   /** Epoch → the newest stamps of the cache at a poll after which every message before them had arrived. */
   readonly #confirmed = new Map<number, Stamps>();
@@ -63,10 +60,7 @@ export class Freshness {
   #firstStamp = Promise.withResolvers<void>();
 
   constructor(options: FreshnessOptions) {
-    this.#subscription = options.subscription;
-    this.#postgres = options.postgres;
-    this.#now = options.now;
-    this.#onChange = options.onChange;
+    this.#options = options;
   }
 
   get known(): KnownStamps {
@@ -83,7 +77,7 @@ export class Freshness {
    * @param isLinked every message of a change before these stamps has arrived
    */
   update(stamps: Iterable<readonly [id: string, stamp: string]>, isLinked: boolean): void {
-    const { epoch } = this.#subscription;
+    const { epoch } = this.#options.subscription;
     const valid = [...stamps].filter(([, stamp]) => STAMP.test(stamp));
     const isSameEpoch = isLinked && this.#confirmed.has(epoch);
     const cache = merged(isSameEpoch ? this.#known.cache : NO_STAMPS, valid);
@@ -100,7 +94,7 @@ export class Freshness {
     const postgres = merged(before.postgres, stamps);
     this.#known = { cache, postgres };
     if (postgres.size > 0) this.#firstStamp.resolve();
-    if (cache !== before.cache || postgres !== before.postgres) this.#onChange();
+    if (cache !== before.cache || postgres !== before.postgres) this.#options.onChange();
   }
 
   clear(): void {
@@ -108,13 +102,13 @@ export class Freshness {
     this.#confirmed.clear();
     this.#firstStamp = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
-    this.#onChange();
+    this.#options.onChange();
   }
 
   /** Returns the stamps for a read that begins now. It waits for the first ones of cache and Postgres. */
   begin(): MaybePromise<KnownStamps> {
     const hasStamps = this.#known.postgres.size > 0;
-    const reading = this.#subscription.linked && hasStamps ? undefined : this.#readNowAndThen();
+    const reading = this.#options.subscription.linked && hasStamps ? undefined : this.#readNowAndThen();
     return hasStamps && this.#known.cache.size > 0 ? this.#known : this.#firstStamps(reading);
   }
 
@@ -133,8 +127,8 @@ export class Freshness {
 
   /** Reads the stamps of Postgres at most once a second. It never fails. */
   async #readNowAndThen(): Promise<void> {
-    if (this.#now() - this.#readAt > READ_AGAIN_MS) {
-      this.#readAt = this.#now();
+    if (this.#options.now() - this.#readAt > READ_AGAIN_MS) {
+      this.#readAt = this.#options.now();
       this.#reading = this.#readPostgres();
     }
     await this.#reading;
@@ -142,16 +136,16 @@ export class Freshness {
 
   async #readPostgres(): Promise<void> {
     const lineage = this.#firstStamp;
-    const stored = await this.#postgres.run(loadFreshness).catch(() => undefined);
+    const stored = await this.#options.postgres.run(loadFreshness).catch(() => undefined);
     if (stored && lineage === this.#firstStamp) this.#store(this.#known.cache, stored);
   }
 
   /** Without publishers the cache's documents are not used, and so not its stamps. */
   async #readCache(): Promise<void> {
-    const { keys, publisher } = this.#subscription;
+    const { keys, publisher } = this.#options.subscription;
     if (!keys || publisher === 'silent') return;
-    const stamps = await this.#subscription.run((redis) => redis.hgetall(keys.verified));
-    if (stamps && keys === this.#subscription.keys) this.update(Object.entries(stamps), false);
+    const stamps = await this.#options.subscription.run((redis) => redis.hgetall(keys.verified));
+    if (stamps && keys === this.#options.subscription.keys) this.update(Object.entries(stamps), false);
   }
 }
 
