@@ -115,7 +115,8 @@ export async function hostWithoutConnection(
     const signal = AbortSignal.timeout(TEST_TIMEOUT_MS);
     const error = await once(socket, tls ? 'secureConnect' : 'connect', { signal }).then(
       () => undefined,
-      (cause: Error) => (signal.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : cause),
+      (cause: Error) =>
+        signal.aborted ? Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }) : cause,
     );
     socket.destroy();
     if (error) return { ...host, error };
