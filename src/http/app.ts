@@ -55,13 +55,11 @@ export interface ApiDeps {
   readonly logger: Logger | false;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustProxy?: readonly string[] | undefined;
-  /** The release, for `/openapi.json`. */
   readonly version: string;
   /** The prefix of all paths inside another application; empty by default. */
   readonly basePath?: string;
   /** Whether `/docs` and `/llms.txt` are served; false by default. */
   readonly docs?: boolean;
-  /** Receives the outcome of every request, also of malformed ones. */
   observe?(facts: RequestOutcome): void;
   readonly limits?: Partial<HttpLimits>;
   /** The logged share of successful answers, from 0 to 1 (default). All other answers are logged. */

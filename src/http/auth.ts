@@ -75,7 +75,6 @@ export function guard(
   };
 }
 
-/** Returns the guard as a hook. */
 export function guardHook(check: Guard): onRequestHookHandler {
   return (request, reply, done) => {
     const answer = (problem: Problem | undefined) => {

@@ -19,7 +19,6 @@ export interface HotPathDeps {
   readonly responses: ResponseCache;
   readonly tokens: TokenReader;
   readonly addressOf: AddressOf;
-  /** Receives the connection of each request with an accepted token. */
   admit(socket: Socket): void;
   /** True while the server closes: only Fastify's routes answer then. */
   isClosing(): boolean;

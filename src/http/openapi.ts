@@ -124,7 +124,6 @@ function describeParameter(name: string, where: 'query' | 'path', parameter: z.Z
   return { name, in: where, required: !parameter.isOptional(), ...form, description, schema, example };
 }
 
-/** A path that needs no token. */
 interface OpenPath {
   readonly path: string;
   readonly id: string;

@@ -48,7 +48,6 @@ export interface OperationBase<P extends Parameters = Parameters> {
   readonly path: string;
   readonly scope: Scope;
   readonly parameters: P;
-  /** True rejects unknown query parameters; otherwise they are ignored. */
   readonly isStrict?: boolean;
   readonly doc: OperationDoc;
 }
@@ -74,7 +73,6 @@ export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   readonly sendAnswer: SendAnswer;
   readonly pressure: onRequestHookHandler;
-  /** Receives answers that may be repeated. */
   readonly responses: ResponseCache | undefined;
 }
 

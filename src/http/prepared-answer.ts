@@ -18,7 +18,6 @@ export class PreparedAnswer {
     return this.#answer;
   }
 
-  /** Bytes of the texts of all codings. */
   get maxTextBytes(): number {
     const { identity, gzip, br, isPlainOnly } = this.#answer.body;
     const text = (body: Buffer | undefined) => (body && body.length <= MAX_TEXT_BYTES ? body.length : 0);

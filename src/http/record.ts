@@ -32,7 +32,6 @@ export interface Recorder {
   answered(route: string, request: RecordedRequest, status: number, ms: number): void;
   /** Records the answer to a malformed request, which the framework has not seen. */
   refused(method: string, status: number, requestId: string, code: string | undefined): void;
-  /** Logs an unexpected error. The client gets only the request's id. */
   failed(error: unknown, request: Pick<RecordedRequest, 'id'>): void;
   unavailable(error: Error, request: Pick<RecordedRequest, 'id'>): void;
 }

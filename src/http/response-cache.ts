@@ -9,14 +9,12 @@ export const SHARED = 0;
 /** Characters of a target. Responses with a longer target are not cached. */
 const MAX_TARGET_LENGTH = 200;
 
-/** An answer of an ordinary route. */
 export interface CachedResponse {
   readonly target: string;
   /** The organization, or `SHARED`. */
   readonly owner: number;
   /** The route's pattern, for metrics and log. */
   readonly route: string;
-  /** The scope that a token needs. */
   readonly scope: Scope;
   readonly prepared: PreparedAnswer;
 }
@@ -28,7 +26,6 @@ interface Entry extends CachedResponse {
   freshness: number;
 }
 
-/** A shared response, or the responses of organizations. */
 type Entries = Entry | Map<number, Entry>;
 
 /**
@@ -59,12 +56,10 @@ export class ResponseCache {
     });
   }
 
-  /** Number of cached responses. */
   get count(): number {
     return this.#count;
   }
 
-  /** Counted bytes of the responses. */
   get size(): number {
     return this.#size;
   }

@@ -34,7 +34,6 @@ export function answerSender(idleTimeoutMs: number, closeLater: Drain['closeLate
   };
 }
 
-/** Sends a public body. Shared caches may store it, and must revalidate it. */
 export function sendPublic(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -31,7 +31,6 @@ export interface StreamRequest {
   readonly headers: IncomingHttpHeaders;
   /** Aborts when the answer ends, or its client disconnects. */
   readonly life: AbortSignal;
-  /** True for HEAD: no body is sent. */
   readonly isHead: boolean;
 }
 

@@ -29,7 +29,6 @@ export class TokenCheck {
     this.#onUnwatched = onUnwatched;
   }
 
-  /** Adds a listener. Returns the function that removes it. */
   watch(onInvalid: OnInvalid): () => void {
     this.#watchers.add(onInvalid);
     return () => {
@@ -73,7 +72,6 @@ export class TokenCheck {
   }
 }
 
-/** One check for each token. */
 export class TokenChecks {
   readonly #tokens: TokenReader;
   readonly #checks = new Map<string, TokenCheck>();

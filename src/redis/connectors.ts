@@ -16,7 +16,6 @@ import {
 } from 'ioredis';
 import type { RedisHost } from '../domain/servers/redis-address.ts';
 
-/** Default milliseconds until a closing socket is destroyed. */
 const CLOSE_WITHIN_MS = 250;
 const TEST_TIMEOUT_MS = 1000;
 

@@ -94,7 +94,6 @@ const OPTIONS: Record<RedisUse, Options> = {
   worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
 };
 
-/** How long a cluster's client follows redirections. For a reader a moving key is a miss. A subscriber is no cluster client. */
 const REDIRECTIONS: Record<Exclude<RedisUse, 'subscriber'>, [most: number, delayMs: number]> = {
   reader: [4, 0],
   publisher: [16, 100],
@@ -141,7 +140,6 @@ export function openRedis(
   return redis;
 }
 
-/** Returns why a cluster is down: ioredis does not report it, because its nodes answer. */
 async function clusterDown(redis: Cluster): Promise<Error | undefined> {
   const info = await redis.cluster('INFO').then(String, () => '');
   const [, state] = /^cluster_state:(\w+)/m.exec(info) ?? [];

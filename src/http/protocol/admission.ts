@@ -14,7 +14,6 @@ const LOG_EVERY_MS = 10_000;
 export interface ConnectionLimits {
   /** Concurrent connections. 0: no limit, and no rules for connections without an accepted token. */
   readonly max: number;
-  /** Milliseconds for which a connection without an accepted token may be idle. */
   readonly idleMs: number;
   readonly checkEveryMs: number;
   /** Whether an address is a trusted proxy: its connections carry the requests of many clients. */

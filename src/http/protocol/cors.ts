@@ -8,7 +8,7 @@ import { type AddressOf, hasBadHost, requestIdOf } from './request.ts';
 
 export type CorsOrigins = '*' | readonly string[];
 
-/** Response fields that a page may read besides the safelisted ones. */
+/** Response fields, in addition to the safelisted ones. */
 const EXPOSED = [
   'ETag',
   'Fleetbook-As-Of',
@@ -28,7 +28,7 @@ const EXPOSED = [
   'Content-Disposition',
 ].join(', ');
 
-/** Request fields that a page may send besides the safelisted ones. */
+/** Request fields, in addition to the safelisted ones. */
 const ALLOWED = [
   'Authorization',
   'If-None-Match',

@@ -1,6 +1,5 @@
 import { Unavailable } from '../../snapshot/document/answer.ts';
 
-/** Returns the result of a promise; rejects with `Unavailable` after the deadline. */
 export type WithDeadline = <T>(work: Promise<T>) => Promise<T>;
 
 type Reject = (error: Unavailable) => void;

@@ -55,7 +55,6 @@ export function chooseCoding(allowed: readonly Coding[], body: EncodedBody): Cod
   return 'identity';
 }
 
-/** Returns the strong entity tag of a body in one coding. */
 export function entityTag(hash: string, coding: Coding): string {
   return coding === 'identity' ? `"${hash}"` : `"${hash}-${coding}"`;
 }

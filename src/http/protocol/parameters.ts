@@ -188,7 +188,6 @@ export function unknownParameter(name: string, known: readonly string[]): Proble
   });
 }
 
-/** Characters of a value that an error repeats. */
 const SHOWN = 40;
 
 /** Quotes a text of the request, shortened and escaped. Does not repeat a text that may contain a token. */

@@ -11,7 +11,6 @@ type ProblemType = 'about:blank' | `urn:fleetbook:problem:${string}`;
 
 export interface ProblemOptions {
   readonly type?: ProblemType;
-  /** Only for a URN; by default the phrase of the status. */
   readonly title?: string;
   /** Contains nothing of the request except a parameter, see parameters.ts. */
   readonly detail: string;

@@ -1,4 +1,3 @@
-/** The reference page and `/llms.txt`. Like `/openapi.json`, they need no token. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { DescribedOperation } from '../operation.ts';

@@ -30,7 +30,6 @@ export interface Answer {
   readonly tier: Tier;
   /** When the data was last verified against its source, RFC 3339; undefined before the first good run. */
   readonly asOf: string | undefined;
-  /** ISO 4217; undefined before the first run. */
   readonly currency: string | undefined;
   /** Present if the answer may be cached: memory gave it and receives every change. */
   readonly validity?: Validity | undefined;
@@ -68,7 +67,6 @@ export interface CatalogueReader {
   /** An unknown provider or region, or a region of another provider, has an empty list. */
   machines(providerId: number, regionId: number): MaybePromise<Answer>;
   machine(id: number): MaybePromise<Answer | undefined>;
-  /** Newest first; undefined for a machine that is not published. */
   machinePrices(id: number): MaybePromise<Answer | undefined>;
 }
 

@@ -13,7 +13,6 @@ export class Body implements EncodedBody {
   gzip: Buffer | undefined;
   br: Buffer | undefined;
   isPlainOnly: boolean;
-  /** Bytes of codings that `compress` made. */
   addedBytes = 0;
   onCompressed: (() => void) | undefined;
   #compressing: Promise<void> | undefined;

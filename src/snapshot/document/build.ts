@@ -66,7 +66,6 @@ export function regionContent(
   return listContent({ kind: 'region', regionId: region.id }, region.version, machines, provenance);
 }
 
-/** The keys are slugs. */
 export function clustersContent(
   organizationId: number,
   version: number,
@@ -117,7 +116,6 @@ export interface TokenRecord {
   readonly id: number;
   readonly organizationId: number;
   readonly scopes: readonly string[];
-  /** Milliseconds since the epoch; null for a token that does not expire. */
   readonly expiresAt: number | null;
   readonly revoked: boolean;
 }

@@ -51,7 +51,6 @@ export type SoldOutRow = readonly [price: number, id: number, kind: number, name
 interface Head extends Place {
   readonly kinds: readonly KindTuple[];
   readonly names: readonly string[];
-  /** Sorted by price, then id; absent if no machine is sold out. */
   readonly soldOut?: readonly SoldOutRow[];
 }
 

@@ -5,7 +5,6 @@ import { BYTES_PER_KEY } from './memory-costs.ts';
 export interface Provenance {
   /** Sources, and regions of sources, that determine the document's freshness. */
   readonly sources: readonly string[];
-  /** Currency of the prices; undefined before the first run, and for documents without prices. */
   readonly currency?: string | undefined;
 }
 
@@ -22,7 +21,6 @@ export class Document {
   #keys: Set<string> | undefined;
   #onGrowth: (() => void) | undefined;
 
-  /** @param size bytes without the codings that `compress` makes */
   constructor(version: number, body: Body, { sources, currency }: Provenance, index: Buffer, size: number) {
     this.version = version;
     this.body = body;

@@ -45,7 +45,6 @@ interface Head {
 /** A document, and its value for Redis on demand. */
 export interface Encoding {
   readonly document: Document;
-  /** Returns the value that decodes to the document, after it has made the codings. */
   value(): Promise<Buffer>;
 }
 
@@ -77,7 +76,6 @@ export function encoding({
   };
 }
 
-/** Returns the value that decodes to this document, with the present codings. */
 export function encodeLoaded(id: string, { version, body, sources, currency, index }: Document): Buffer {
   const empty = Buffer.alloc(0);
   const parts = [index, body.identity, body.gzip ?? empty, body.br ?? empty] as const;

@@ -72,7 +72,6 @@ export class CacheKeys {
     return this.#prefix(this.laneOf(id)) + id;
   }
 
-  /** Returns a key without its prefix: the id of a document. */
   idOf(key: string): string {
     const prefix = this.#prefixes.find((each) => key.startsWith(each)) ?? '';
     return key.slice(prefix.length);

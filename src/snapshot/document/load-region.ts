@@ -1,4 +1,3 @@
-/** Reads the machines of a region from Postgres in one statement, and builds the region's documents. */
 import type { Sql } from '../../db/connection/connect.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';

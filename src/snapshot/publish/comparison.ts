@@ -16,7 +16,6 @@ import {
 /** Durations in seconds, instants in seconds since the epoch. */
 export interface ComparisonObserver {
   compared(verdict: Verdict): void;
-  /** The cache has a document again that it lacked for this time. */
   caughtUp(seconds: number): void;
   /** A round ended. `stalestSeconds` is the longest time for which the cache lacks a document; 0 if it lacks none. */
   round(at: number, stalestSeconds: number): void;
@@ -25,7 +24,6 @@ export interface ComparisonObserver {
 export interface ComparisonOptions {
   readonly logger?: Pick<Logger, 'warn' | 'error'> | undefined;
   readonly observe?: ComparisonObserver | undefined;
-  /** Milliseconds. */
   readonly now?: () => number;
   /** Documents of each page that are compared byte for byte; one by default. */
   readonly sample?: number;
@@ -174,7 +172,6 @@ export class Comparison {
 class CacheLag {
   readonly #now: () => number;
   readonly #onCaughtUp: (seconds: number) => void;
-  /** Document id → since when the cache lacks it, in milliseconds. */
   readonly #since = new Map<string, number>();
 
   constructor(now: () => number, onCaughtUp: (seconds: number) => void) {

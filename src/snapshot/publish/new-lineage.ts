@@ -68,7 +68,6 @@ interface OldToken {
   readonly record: TokenRecord;
 }
 
-/** Yields the tokens in the cache, and sets an expiry for every key of the lineage. */
 async function* oldTokens(redis: RedisClient, keys: CacheKeys): AsyncGenerator<OldToken[]> {
   for (const server of mastersOf(redis)) {
     let cursor = '0';

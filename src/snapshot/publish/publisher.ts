@@ -44,8 +44,8 @@ const DOCUMENTS_AT_ONCE = 200;
 type Stamps = ReadonlyMap<string, string>;
 
 /**
- * Longest time (ms) between the starts of two pulses. After a longer gap readers may not trust the cache, see read/pulses.ts.
- * Their limit is 500 ms longer, because a hanging pulse started up to 500 ms after the one before.
+ * Longest time (ms) between the starts of two pulses, see read/pulses.ts. The limit of readers is 500 ms longer, because a
+ * hanging pulse started up to 500 ms after the one before.
  */
 const PULSE_GAP_MS = 1000;
 
@@ -59,7 +59,6 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #comparison: Comparison;
   readonly #history = new KnownHistory();
-  /** The lineage of the last round; undefined before the first round. */
   #lineage: string | undefined;
   readonly #checked = new Set<string>();
   /** Identifies this publisher's pulses. */
@@ -87,8 +86,7 @@ export class Publisher {
 
   /**
    * Announces in each lane that a publisher reaches the cache. It writes nothing, so it passes a full cache. After a gap it
-   * publishes dirty documents first, because readers trust the cache again from this pulse on. Before the first round it uses
-   * the cache's own lineage. It never rejects.
+   * publishes dirty documents first, because readers trust the cache from this pulse on. It never rejects.
    */
   async pulse(): Promise<void> {
     if (this.#redis.status !== 'ready') return;

@@ -14,7 +14,6 @@ const PAUSE_FACTOR = 19;
 export interface RoundsOptions {
   readonly publisher: Pick<Publisher, 'publishDirty' | 'compare'>;
   readonly cache: Pick<RedisClient, 'status' | 'on' | 'off'>;
-  /** Adds a listener for lost connections to Postgres. */
   readonly onLost: (listener: () => void) => void;
   readonly logger: Logger;
   readonly compareEveryMs?: number;

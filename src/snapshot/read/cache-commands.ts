@@ -10,7 +10,6 @@ const WRITE_BACKS_AT_MOST = 64;
 /** Seconds until a write-back expires, unless the publisher makes it permanent. */
 const WRITE_BACK_SECONDS = 60;
 
-/** Sends commands to the cache. No answer is a cache miss. */
 export class CacheCommands {
   readonly #redis: RedisClient;
   readonly #logger: Logger;

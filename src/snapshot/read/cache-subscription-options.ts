@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
 
 export interface CacheSubscriptionEvents {
-  /** A newer version of one document was published. */
   onPublished(id: string, version: number): void;
   /** Messages may be lost: memory is compared before its next use. */
   onGap(): void;
@@ -22,6 +21,5 @@ export interface CacheSubscriptionOptions {
   readonly logger: Logger;
   readonly now?: () => number;
   readonly pollMs?: number;
-  /** See `Pulses`. */
   readonly silentAfterMs?: number;
 }

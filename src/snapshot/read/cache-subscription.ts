@@ -26,10 +26,9 @@ const EPOCHS_REMEMBERED = 10_000;
  *       ▲                                                        │
  *       └── connection lost, no answer to a poll, or no pulse ◀──┘
  *
- * Pulses prove that publishers reach the cache, and that their messages reach this reader (`Publisher.pulse`). While
- * linked, every publication arrives as a message. Each message carries the revision of its lane, so the next poll detects a
- * lost one. The subscription answers a ping after all messages before it; in a cluster messages of other nodes may be a
- * moment late. A document of an earlier epoch is compared before its next use.
+ * Pulses prove that publishers reach the cache, and their messages this reader. While linked, every publication arrives as a
+ * message with the revision of its lane, so the next poll detects a lost one. A ping is answered after all earlier messages;
+ * in a cluster those of other nodes may be a moment late. A document of an earlier epoch is compared before its next use.
  */
 export class CacheSubscription implements AsyncDisposable {
   readonly #redis: RedisClient;
@@ -133,17 +132,14 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#keys;
   }
 
-  /** See `CacheCommands`. */
   run<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     return this.#hasLeft ? Promise.resolve(undefined) : this.#commands.run(command);
   }
 
-  /** See `CacheCommands`. */
   writeBack(...written: Parameters<CacheCommands['writeBack']>): void {
     if (!this.#hasLeft) this.#commands.writeBack(...written);
   }
 
-  /** Compares the revision now. The timer does it every second. */
   poll(): Promise<void> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;

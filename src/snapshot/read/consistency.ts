@@ -11,7 +11,7 @@ export const OUTDATED = 0;
 /** The epoch of a document that was not confirmed since the start of the process. */
 export const RECALLED = -1;
 
-/** While no messages arrive, an older document (ms) is compared with Postgres before it is served. */
+/** Without messages, an older document (ms) is compared with Postgres before it is served. */
 export const UNLINKED_MAX_AGE_MS = 1000;
 /** The same for a token. The comparison of all tokens in use confirms most of them each second. */
 const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
@@ -21,7 +21,6 @@ const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 export interface ConsistencyOptions {
   readonly subscription: Pick<CacheSubscription, 'linked' | 'epoch' | 'confirmedAt'>;
   readonly now: () => number;
-  /** Milliseconds for which an unconfirmed document may be served. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
 }

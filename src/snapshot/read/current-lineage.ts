@@ -13,10 +13,7 @@ export interface CurrentLineageOptions {
   readonly subscription: Pick<CacheSubscription, 'run' | 'lanes'>;
   readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;
-  /**
-   * Called when another lineage begins: documents of the former one must not be served.
-   * @param isLost the database has left its lineage and has no new one yet: the cache has no current document
-   */
+  /** @param isLost the database has left its lineage and has no new one yet: the cache has no current document */
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
 }
 
@@ -35,7 +32,6 @@ export class CurrentLineage {
   readonly #options: CurrentLineageOptions;
   readonly #history = new KnownHistory();
   #keys: CacheKeys | undefined;
-  /** False while only the cache, or a standby, has named the lineage. */
   #isSure = false;
   #isOfDisk = false;
   /** The lineage that the database has left. */
@@ -48,7 +44,6 @@ export class CurrentLineage {
     this.#options = options;
   }
 
-  /** The keys of the current lineage; undefined while it is unknown. Each lineage has another object. */
   get keys(): CacheKeys | undefined {
     return this.#keys;
   }
@@ -106,10 +101,7 @@ export class CurrentLineage {
     return this.#refreshing;
   }
 
-  /**
-   * Confirms a lineage that only the disk has named. The database may have another one, with other versions.
-   * @param isAnswering whether it waits for Postgres; else the check runs in the background
-   */
+  /** Confirms a lineage that only the disk has named. @param isAnswering false checks in the background */
   async confirm(isAnswering = this.#hasAnswered): Promise<void> {
     if (!this.#isOfDisk) return;
     const refreshed = this.refresh();
@@ -117,8 +109,7 @@ export class CurrentLineage {
   }
 
   /**
-   * Checks whether the database is still in the lineage.
-   * @returns false after it has left its lineage, until it has a new one
+   * Returns false after the database has left its lineage, until it has a new one.
    * @throws Unavailable if Postgres does not answer
    */
   async check(): Promise<boolean> {

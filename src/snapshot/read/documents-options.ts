@@ -24,7 +24,6 @@ export interface DocumentsOptions {
   readonly logger: Logger;
   readonly now?: () => number;
   readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
-  /** Receives the kind of each document whose value in the cache cannot be used. */
   readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
   /** Milliseconds for which memory answers while neither cache nor Postgres does. */
   readonly staleLimitMs: number;

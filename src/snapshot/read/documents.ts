@@ -108,16 +108,12 @@ export class Documents {
     return this.#fly(id, 0, (flight) => this.#withoutDelay(this.#read(name, id, flight, lookUp), name, id));
   }
 
-  /**
-   * Reads a document for a caller that stores it in another form. Memory does not store it.
-   * @param announced the newest version that was announced to the caller; 0 for none
-   */
+  /** Reads a document that memory does not store. @param announced the newest version announced to the caller; 0 for none */
   readApart(name: DocumentName & { kind: 'columns' }, announced: number): Promise<TieredResult> {
     const id = documentId(name);
     return this.#fly(id, announced, (flight) => this.#read(name, id, flight));
   }
 
-  /** Returns the result of the read under way, or of a new one. */
   #fly(id: string, announced: number, read: (flight: Flight) => Promise<TieredResult>) {
     const running = this.#flights.get(id);
     if (running?.result !== undefined) {
@@ -130,7 +126,6 @@ export class Documents {
     return flight.result;
   }
 
-  /** Returns the region of a machine; undefined for an unknown id. Rejects with `Unavailable`. */
   regionOfMachine(machineId: number): MaybePromise<number | undefined> {
     const { keys } = this.#lineage;
     if (keys) return this.#machineRegions.get(machineId, keys);
@@ -171,7 +166,6 @@ export class Documents {
     this.#publicationListeners.push(listener);
   }
 
-  /** Takes bytes from the limit of documents, for another use. */
   reserve(bytes: number): void {
     this.#memory.resize(this.#options.memory.documents - bytes);
   }
@@ -194,7 +188,6 @@ export class Documents {
     return this.#reads.run(read, check);
   }
 
-  /** Counted bytes of the documents in memory. */
   get memorySize(): number {
     return this.#memory.size;
   }

@@ -26,9 +26,7 @@ export interface KnownStamps {
 export interface ReadAt {
   /** The subscription's epoch before the read, or an epoch that no subscription has, see `OUTDATED`. */
   readonly epoch: number;
-  /** Milliseconds. */
   readonly at: number;
-  /** See `TieredResult.asOf`. */
   readonly asOf?: string | undefined;
 }
 
@@ -88,7 +86,6 @@ export class Freshness {
     this.#store(cache, valid);
   }
 
-  /** @param stamps of committed runs */
   #store(cache: Stamps, stamps: Iterable<readonly [id: string, stamp: string]>): void {
     const before = this.#known;
     const postgres = merged(before.postgres, stamps);
@@ -162,8 +159,8 @@ export function merged(before: Stamps, others: Iterable<readonly [id: string, st
 }
 
 /**
- * Returns when the oldest of these sources was read, RFC 3339; undefined while one was never read. An empty list means every
- * source of the document's kind. Tokens have no source.
+ * Returns when the oldest of these sources was read; undefined while one was never read, and for tokens. An empty list means
+ * every source of the document's kind.
  */
 export function timeBy(stamps: Stamps, documentId: string, sources: readonly string[]): string | undefined {
   if (documentId.startsWith('token:')) return undefined;
@@ -183,11 +180,7 @@ export function timeBy(stamps: Stamps, documentId: string, sources: readonly str
   return oldest === undefined ? undefined : time(oldest);
 }
 
-/**
- * Returns the time that an answer states. An unconfirmed document may have changed since it was last current, so its time is
- * no later than that.
- * @param knownAt milliseconds; undefined for a current document
- */
+/** Limits the time of an unconfirmed document, which may have changed since it was last current. @param knownAt ms */
 export function boundedBy(knownAt: number | undefined, asOf: string | undefined): string | undefined {
   if (asOf === undefined || knownAt === undefined || Date.parse(asOf) <= knownAt) return asOf;
   return new Date(knownAt).toISOString();

@@ -7,10 +7,6 @@ export interface LineageWatch extends Disposable {
   checkNow(): void;
 }
 
-/**
- * Checks the lineage again and again.
- * @param check false after the database has left its lineage; it throws if PostgreSQL does not answer
- */
 export function watchLineage(check: () => Promise<boolean>): LineageWatch {
   let timer: NodeJS.Timeout | undefined;
   let isChecking = false;

@@ -47,7 +47,6 @@ export class MachineRegions {
     this.#unknown = lruOf(options.memoryLimit * 0.25, BYTES_PER_ENTRY);
   }
 
-  /** Returns the region, without a promise if memory has it; undefined for an unknown id. */
   get(machineId: number, keys: CacheKeys): MaybePromise<number | undefined> {
     const region = this.#knownRegion(machineId);
     if (region) return region;
@@ -109,7 +108,6 @@ export class MachineRegions {
     return cached === null ? fromPostgres() : fromEither(this.#options.subscription, fromCache, fromPostgres);
   }
 
-  /** Returns null if the cache has no region, undefined if it does not answer. */
   async #readCache(key: string, machineId: number): Promise<number | null | undefined> {
     const cached = await this.#options.subscription.run((redis) => redis.hget(key, String(machineId)));
     // Any other text is damaged. The region of Postgres replaces it.

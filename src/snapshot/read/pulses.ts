@@ -1,4 +1,3 @@
-/** Milliseconds without a pulse after which a reader stops trusting the cache. */
 const SILENT_AFTER_MS = 1500;
 
 /**
@@ -22,7 +21,6 @@ export class Pulses {
     this.#silentAfterMs = silentAfterMs;
   }
 
-  /** Forgets every pulse, e.g. of another lineage. */
   restart(lanes: number): void {
     this.#recent.clear();
     this.#receivedAt = Array.from({ length: lanes });

@@ -82,7 +82,6 @@ export function catalogueReader(
     return found;
   }
 
-  /** Single flight. */
   function freshPrices(id: number, asOf: string | undefined): Promise<Prices> {
     const reading = priceReads.get(id) ?? readPrices(id, asOf).finally(() => priceReads.delete(id));
     priceReads.set(id, reading);

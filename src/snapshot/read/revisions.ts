@@ -6,7 +6,6 @@ export class Revisions {
     return this.#known;
   }
 
-  /** @param revisions of a cache that restarted its count */
   restart(revisions: readonly number[]): void {
     this.#known = revisions;
   }

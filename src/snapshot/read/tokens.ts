@@ -18,7 +18,6 @@ interface AcceptedToken {
   readonly grant: Grant;
 }
 
-/** Guesses leave PostgreSQL free for others. */
 const UNKNOWN_TOKENS: UnknownTokenLimits = { perSecond: 100, perSecondAndAddress: 10 };
 
 export interface TokenVerifierOptions {
@@ -27,7 +26,6 @@ export interface TokenVerifierOptions {
   readonly used?: (tokenId: number) => void;
   readonly memoryLimit: number;
   readonly unknownTokens?: UnknownTokenLimits;
-  /** Reads from Postgres at once. A quarter of them may look up tokens. */
   readonly postgresReads: number;
   /** Milliseconds for a lookup, the wait for its turn included. */
   readonly postgresDeadlineMs?: number | undefined;

@@ -3,7 +3,6 @@ import { Unavailable } from '../document/answer.ts';
 
 /** Limits of lookups of unknown tokens in PostgreSQL. */
 export interface UnknownTokenLimits {
-  /** Each second, by all callers of the process together. */
   readonly perSecond: number;
   readonly perSecondAndAddress: number;
 }

@@ -20,7 +20,6 @@ export interface Reads {
 
 export interface PrimaryReads {
   run<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
-  /** As `PostgresReads.check`. */
   check<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
 }
 
@@ -48,7 +47,6 @@ export const WAITING = 128;
 
 /** Milliseconds for which a request waits for the probe of Postgres. */
 const PROBE_MS = 250;
-/** Milliseconds for a check of the process itself. */
 const CHECK_DEADLINE_MS = 1000;
 /** Consecutive reads without an answer in time that count as a hang. */
 const UNANSWERED_TO_HANG = 3;
@@ -72,18 +70,13 @@ export class PostgresReads implements Reads {
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now });
   }
 
-  /** @throws Unavailable for any failure */
   async run<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     if (!this.#breaker.isClosed && !(await this.#isBack()))
       throw new Unavailable('PostgreSQL does not answer');
     return this.#read(read, this.#gate);
   }
 
-  /**
-   * Runs a check of the process itself: in any state of the circuit breaker, apart from the reads of requests, and without a
-   * warning. It detects the return of Postgres.
-   * @throws Unavailable for any failure
-   */
+  /** Runs a check of the process itself, in any state of the circuit breaker, apart from the reads of requests. */
   check<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#read(read, this.#checks);
   }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Milliseconds between two retries of the cache. */
 const RETRY_MS = 50;
 /** The cache is retried at least this long (ms), also after PostgreSQL has failed. */
 const RETRY_AT_LEAST_MS = 1000;

@@ -10,7 +10,6 @@ import type { DocumentListener, Served, TieredResult, Wanted } from './tier.ts';
 type Kind = DocumentName['kind'];
 
 interface Entry {
-  /** Undefined: there is no such document. */
   readonly document: Document | undefined;
   epoch: number;
   at: number;
@@ -39,7 +38,6 @@ export class DocumentMemory implements DocumentListener {
   readonly #formerTokens = new Set<string>();
   /** Tokens that requests used since `takeUsedTokens`. */
   #usedTokens = new Set<string>();
-  /** True while an entry is replaced because of its new size. */
   #isResizing = false;
 
   constructor(options: DocumentMemoryOptions) {
@@ -117,7 +115,6 @@ export class DocumentMemory implements DocumentListener {
     return this.#options.freshness.timeOf(id, entry, entry.document?.sources ?? []);
   }
 
-  /** Returns the newest announced version, if it is newer than the document; else 0. */
   announcedOf(id: string): number {
     return this.#documents.peek(id)?.announced ?? 0;
   }

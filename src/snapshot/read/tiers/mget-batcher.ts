@@ -3,7 +3,6 @@ import type { CacheSubscription } from '../cache-subscription.ts';
 /** Documents in one command. With more, the first waits long for the last. */
 const AT_ONCE = 16;
 
-/** Undefined if the cache did not answer, null if it has no value. */
 type Value = Buffer | null | undefined;
 
 interface Command {
@@ -23,7 +22,6 @@ export class MgetBatcher {
     this.#subscription = subscription;
   }
 
-  /** Returns the value. It never fails. */
   read(key: string): Promise<Value> {
     return new Promise((resolve) => {
       const command = this.#open ?? this.#begin();

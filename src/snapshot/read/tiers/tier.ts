@@ -39,7 +39,6 @@ export interface Served extends ReadAt {
   readonly document: Document | undefined;
 }
 
-/** Follows the documents of a reader. */
 export interface DocumentListener {
   onPublished?(id: string, version: number): void;
   onServed?(wanted: Wanted, served: Served): void;
@@ -54,10 +53,8 @@ export interface DocumentTier extends DocumentListener {
 /** A copy of a reader's documents that outlives its process. It never throws. */
 export interface DurableCopy extends DocumentListener {
   feedFrom(feed: CopyFeed): void;
-  /** Begins a lineage. @param isSure Postgres has named it */
   follow(lineage: string, isSure: boolean): void;
   lineage(): Promise<string | undefined>;
-  /** Returns the document if it is young enough, and this process knows no newer version. */
   read(name: DocumentName): Promise<TieredResult | undefined>;
   /** Returns the newest version of the copy, if it may be newer than `version`; else 0. */
   newest(id: string, version: number): Promise<number>;

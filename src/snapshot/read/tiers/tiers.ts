@@ -13,7 +13,6 @@ export class Tiers {
   readonly #cache: CacheTier;
   readonly #postgres: DocumentTier;
   readonly #copy: DurableCopy | undefined;
-  /** All that follow documents. */
   readonly #listeners: readonly DocumentListener[];
 
   constructor(
@@ -32,9 +31,8 @@ export class Tiers {
   }
 
   /**
-   * Reads the current document from the cache, or from Postgres. A cache that does not answer is retried during the read from
-   * Postgres. If both fail, a cache that may be behind answers.
-   * @throws Unavailable
+   * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres. If both fail, a cache
+   * that may be behind answers. @throws Unavailable
    */
   async read(wanted: Wanted): Promise<TieredResult> {
     try {
