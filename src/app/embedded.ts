@@ -39,6 +39,7 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
   const settings = settingsOf(options);
   const logger = options.logger ? (options.logger as unknown as Logger) : pino({ level: 'silent' });
   const opening = composeReader({ settings }, logger);
+  opening.catch((error: unknown) => logger.error({ err: error }, 'the reader could not be opened'));
   let closed: Promise<void> | undefined;
   let isRegistered = false;
 

@@ -124,15 +124,10 @@ function describeParameter(name: string, where: 'query' | 'path', parameter: z.Z
   return { name, in: where, required: !parameter.isOptional(), ...form, description, schema, example };
 }
 
-interface OpenPath {
+type OpenPath = Pick<OperationDoc, 'id' | 'summary' | 'description' | 'answers' | 'otherResponses'> & {
   readonly path: string;
-  readonly id: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly answers: z.ZodType;
   readonly example?: unknown;
-  readonly otherResponses?: Schema;
-}
+};
 
 function describeOpen(open: OpenPath, write: Write): Schema {
   const { id, summary, description, answers, example, otherResponses } = open;

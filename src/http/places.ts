@@ -20,13 +20,14 @@ export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): A
   return life.signal;
 }
 
-export type Full = 'process' | 'organization' | 'token';
-
 export interface PlaceLimits {
   readonly process: number;
   readonly organization: number;
   readonly token: number;
 }
+
+/** The limit that is reached. */
+export type Full = keyof PlaceLimits;
 
 /** Counts lasting answers. A place is free again when the signal of its answer aborts. */
 export class Places {

@@ -105,13 +105,8 @@ export function aboutOf(schema: z.ZodType): About {
   return about;
 }
 
-export interface RequestSchemas {
-  readonly params: z.ZodObject;
-  readonly querystring: z.ZodObject;
-}
-
 /** @param isStrict true rejects unknown query parameters, false ignores them */
-export function requestSchemas(path: string, parameters: Parameters, isStrict = false): RequestSchemas {
+export function requestSchemas(path: string, parameters: Parameters, isStrict = false) {
   const inQuery = queryNames(path, parameters);
   const shape = (isQuery: boolean) =>
     Object.fromEntries(Object.entries(parameters).filter(([name]) => inQuery.includes(name) === isQuery));

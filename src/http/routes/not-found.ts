@@ -5,14 +5,12 @@ import type { OperationDeps } from '../operation.ts';
 import { METHOD_NOT_ALLOWED, METHODS, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
 import { NO_ROUTE } from '../record.ts';
 
-export interface KnownPath {
-  /** In OpenAPI's format. */
-  readonly path: string;
-  readonly open: boolean;
-}
-
 /** Uses an ordinary route, because the framework's not-found handler would parse a body before the token is verified. */
-export function addNotFound(app: FastifyInstance, known: readonly KnownPath[], deps: OperationDeps): void {
+export function addNotFound(
+  app: FastifyInstance,
+  known: readonly { path: string; open: boolean }[],
+  deps: OperationDeps,
+): void {
   const { pressure, recorder } = deps;
   const patterns = known.map((each) => ({ ...each, pattern: pathPattern(each.path) }));
   const find = (request: FastifyRequest) => {

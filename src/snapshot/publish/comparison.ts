@@ -51,7 +51,7 @@ interface Document extends Expected {
  * documents again, which repairs a flush, an eviction, a failover that lost writes, and damage.
  */
 export class Comparison {
-  readonly lag: CacheLag;
+  readonly lag: ReturnType<typeof cacheLag>;
   readonly #options: ComparisonOptions;
   readonly #now: () => number;
   #logged = 0;
@@ -59,7 +59,7 @@ export class Comparison {
   constructor(options: ComparisonOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.lag = new CacheLag(this.#now, (seconds) => options.observe?.caughtUp(seconds));
+    this.lag = cacheLag(this.#now, (seconds) => options.observe?.caughtUp(seconds));
   }
 
   /**
@@ -74,7 +74,7 @@ export class Comparison {
     const done: Outcome['done'][number][] = [];
     let failure: unknown;
     this.#logged = 0;
-    const unseen = new Set(this.lag.ids);
+    const unseen = new Set(this.lag.ids());
     for await (const page of allVersions(route.db, PAGE)) {
       const rows = isNew ? page.map((row) => ({ ...row, publishedVersion: 0 })) : page;
       const { lost, ahead } = await this.#compare(route, rows, unseen);
@@ -86,7 +86,7 @@ export class Comparison {
       if (outcome.isOutage || outcome.ahead) return { ...outcome, done, failure };
     }
     this.lag.forget(unseen);
-    this.#options.observe?.round(this.#now() / 1000, this.lag.seconds);
+    this.#options.observe?.round(this.#now() / 1000, this.lag.seconds());
     return { done, failure, isOutage: false, ahead: undefined };
   }
 
@@ -169,43 +169,36 @@ export class Comparison {
 }
 
 /** Tracks since when the cache lacks versions of Postgres, from the view of one publisher. */
-class CacheLag {
-  readonly #now: () => number;
-  readonly #onCaughtUp: (seconds: number) => void;
-  readonly #since = new Map<string, number>();
+function cacheLag(now: () => number, onCaughtUp: (seconds: number) => void) {
+  /** Document id → milliseconds. */
+  const since = new Map<string, number>();
+  return {
+    ids: () => since.keys(),
 
-  constructor(now: () => number, onCaughtUp: (seconds: number) => void) {
-    this.#now = now;
-    this.#onCaughtUp = onCaughtUp;
-  }
+    /** Longest time for which the cache lacks a document; 0 if it lacks none. */
+    seconds(): number {
+      const at = now();
+      return (at - Math.min(at, ...since.values())) / 1000;
+    },
 
-  get ids(): IterableIterator<string> {
-    return this.#since.keys();
-  }
+    /** Records that the cache lacks the document. Returns false if this is already recorded. */
+    begin(id: string): boolean {
+      if (since.has(id)) return false;
+      if (since.size < TRACKED_AT_MOST) since.set(id, now());
+      return true;
+    },
 
-  /** Longest time for which the cache lacks a document; 0 if it lacks none. */
-  get seconds(): number {
-    const now = this.#now();
-    return (now - Math.min(now, ...this.#since.values())) / 1000;
-  }
+    end(id: string): void {
+      const began = since.get(id);
+      if (began === undefined) return;
+      since.delete(id);
+      onCaughtUp((now() - began) / 1000);
+    },
 
-  /** Records that the cache lacks the document. Returns false if this is already recorded. */
-  begin(id: string): boolean {
-    if (this.#since.has(id)) return false;
-    if (this.#since.size < TRACKED_AT_MOST) this.#since.set(id, this.#now());
-    return true;
-  }
-
-  end(id: string): void {
-    const since = this.#since.get(id);
-    if (since === undefined) return;
-    this.#since.delete(id);
-    this.#onCaughtUp((this.#now() - since) / 1000);
-  }
-
-  forget(ids: Iterable<string>): void {
-    for (const id of ids) this.#since.delete(id);
-  }
+    forget(ids: Iterable<string>): void {
+      for (const id of ids) since.delete(id);
+    },
+  };
 }
 
 function sample<T>(all: readonly T[], size: number): ReadonlySet<T> {

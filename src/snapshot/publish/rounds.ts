@@ -35,41 +35,42 @@ export function startRounds(options: RoundsOptions): AsyncDisposable {
   let timer: NodeJS.Timeout;
   const next = (ms: number) => {
     clearTimeout(timer);
-    if (!isOver) timer = setTimeout(round, ms);
+    if (!isOver) timer = setTimeout(start, ms);
   };
-  const round = () => {
-    // The end of the running round, or the cache's next connection, starts another one.
-    if (running || cache.status !== 'ready') return next(checkEveryMs);
+  /** Returns the milliseconds until the next round. */
+  const round = async (): Promise<number> => {
     const began = performance.now();
     const compares = mayDiffer || began >= compareAt;
     mayDiffer = false;
     again = false;
     let isOutage = false;
-    running = (compares ? publisher.compare() : publisher.publishDirty())
-      .then(
-        () => {
-          hasFailed = false;
-        },
-        (error: unknown) => {
-          isOutage = !isRejection(error);
-          mayDiffer ||= isOutage;
-          logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; the worker retries it');
-          hasFailed = true;
-        },
-      )
-      .finally(() => {
-        running = undefined;
-        const tookMs = performance.now() - began;
-        if (compares) compareAt = performance.now() + Math.max(compareEveryMs, tookMs * PAUSE_FACTOR);
-        // A slow failure is followed by an equally long pause.
-        const soon = Math.min(checkEveryMs, Math.max(OUTAGE_CHECK_MS, tookMs));
-        next(again || isOutage ? soon : checkEveryMs);
-      });
+    try {
+      await (compares ? publisher.compare() : publisher.publishDirty());
+      hasFailed = false;
+    } catch (error) {
+      isOutage = !isRejection(error);
+      mayDiffer ||= isOutage;
+      logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; the worker retries it');
+      hasFailed = true;
+    }
+    const tookMs = performance.now() - began;
+    if (compares) compareAt = performance.now() + Math.max(compareEveryMs, tookMs * PAUSE_FACTOR);
+    // A slow failure is followed by an equally long pause.
+    const soon = Math.min(checkEveryMs, Math.max(OUTAGE_CHECK_MS, tookMs));
+    return again || isOutage ? soon : checkEveryMs;
+  };
+  const start = () => {
+    // The end of the running round, or the cache's next connection, starts another one.
+    if (running || cache.status !== 'ready') return next(checkEveryMs);
+    running = round().then((ms) => {
+      running = undefined;
+      next(ms);
+    });
   };
   const now = () => {
     mayDiffer = true;
     again = true;
-    if (!running) round();
+    if (!running) start();
   };
   next(checkEveryMs);
   cache.on('ready', now);

@@ -12,28 +12,26 @@ const BURST_SECONDS = 10;
 /** Addresses with a count. The limit of the process covers the rest. */
 const ADDRESSES = 10_000;
 
-class Allowance {
-  readonly #perSecond: number;
-  #left: number;
-  #at: number;
+/** A token bucket of lookups. */
+interface Allowance {
+  readonly perSecond: number;
+  left: number;
+  at: number;
+}
 
-  constructor(perSecond: number, now: number) {
-    this.#perSecond = perSecond;
-    this.#left = perSecond * BURST_SECONDS;
-    this.#at = now;
-  }
+const allowance = (perSecond: number, at: number): Allowance => ({
+  perSecond,
+  left: perSecond * BURST_SECONDS,
+  at,
+});
 
-  /** Returns the seconds until a lookup is allowed; 0 for now. */
-  wait(now: number): number {
-    const most = this.#perSecond * BURST_SECONDS;
-    this.#left = Math.min(most, this.#left + (Math.max(0, now - this.#at) / 1000) * this.#perSecond);
-    this.#at = now;
-    return this.#left >= 1 ? 0 : (1 - this.#left) / this.#perSecond;
-  }
-
-  take(count: 1 | -1): void {
-    this.#left -= count;
-  }
+/** Returns the seconds until a lookup is allowed; 0 for now. */
+function waitOf(bucket: Allowance, now: number): number {
+  const { perSecond, at } = bucket;
+  const added = (Math.max(0, now - at) / 1000) * perSecond;
+  bucket.left = Math.min(perSecond * BURST_SECONDS, bucket.left + added);
+  bucket.at = now;
+  return bucket.left >= 1 ? 0 : (1 - bucket.left) / perSecond;
 }
 
 /**
@@ -49,7 +47,7 @@ export class UnknownTokens {
   constructor(limits: UnknownTokenLimits, now: () => number) {
     this.#limits = limits;
     this.#now = now;
-    this.#all = new Allowance(limits.perSecond, now());
+    this.#all = allowance(limits.perSecond, now());
   }
 
   /**
@@ -59,7 +57,7 @@ export class UnknownTokens {
   check(address: string | undefined): readonly Allowance[] {
     const now = this.#now();
     const allowances = address === undefined ? [this.#all] : [this.#all, this.#of(address, now)];
-    const wait = Math.max(...allowances.map((allowance) => allowance.wait(now)));
+    const wait = Math.max(...allowances.map((each) => waitOf(each, now)));
     if (wait > 0) throw new Unavailable('too many unknown tokens are being tried', wait);
     return allowances;
   }
@@ -67,23 +65,20 @@ export class UnknownTokens {
   /** Runs a lookup within the limits. It returns undefined for an unknown token. Lookups under way are counted. */
   async run<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
     const allowances = this.check(address);
-    for (const allowance of allowances) allowance.take(1);
+    for (const each of allowances) each.left -= 1;
     let isUnknown = false;
     try {
       const found = await lookup();
       isUnknown = found === undefined;
       return found;
     } finally {
-      if (!isUnknown) for (const allowance of allowances) allowance.take(-1);
+      if (!isUnknown) for (const each of allowances) each.left += 1;
     }
   }
 
   #of(address: string, now: number): Allowance {
-    let allowance = this.#byAddress.get(address);
-    if (!allowance) {
-      allowance = new Allowance(this.#limits.perSecondAndAddress, now);
-      this.#byAddress.set(address, allowance);
-    }
-    return allowance;
+    const found = this.#byAddress.get(address) ?? allowance(this.#limits.perSecondAndAddress, now);
+    this.#byAddress.set(address, found);
+    return found;
   }
 }

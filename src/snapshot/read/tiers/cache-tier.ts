@@ -6,7 +6,7 @@ import type { DocumentName } from '../../document/keys.ts';
 import { dropValue } from '../../publish/fence.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import { timeBy } from '../freshness.ts';
-import { MgetBatcher } from './mget-batcher.ts';
+import { mgetBatcher } from './mget-batcher.ts';
 import type { TieredResult, Wanted } from './tier.ts';
 
 /** Null: the cache has no current document. Undefined: it does not answer yet. */
@@ -15,13 +15,13 @@ type Found = TieredResult | null | undefined;
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
   readonly #subscription: CacheSubscription;
-  readonly #batcher: MgetBatcher;
+  readonly #get: ReturnType<typeof mgetBatcher>;
   readonly #onUnusable: (name: DocumentName) => void;
 
   constructor(subscription: CacheSubscription, onUnusable: (name: DocumentName) => void) {
     this.#subscription = subscription;
     this.#onUnusable = onUnusable;
-    this.#batcher = new MgetBatcher(subscription);
+    this.#get = mgetBatcher(subscription);
   }
 
   get isConnected(): boolean {
@@ -61,7 +61,7 @@ export class CacheTier {
     const key = keys.document(name);
     // One command may read documents of several requests, so each document has a span.
     const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
-    const value = await traced('cache read', attributes, () => this.#batcher.read(key));
+    const value = await traced('cache read', attributes, () => this.#get(key));
     if (!value) return value;
     const document = decodeDocument(name, value);
     if (document) {

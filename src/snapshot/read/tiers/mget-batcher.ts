@@ -3,6 +3,7 @@ import type { CacheSubscription } from '../cache-subscription.ts';
 /** Documents in one command. With more, the first waits long for the last. */
 const AT_ONCE = 16;
 
+/** Undefined if the cache did not answer, null if it has no value. */
 type Value = Buffer | null | undefined;
 
 interface Command {
@@ -11,44 +12,37 @@ interface Command {
 }
 
 /**
- * Reads values from the cache. All reads of one turn of the event loop are one command: under load the client's work for a
- * command is a large part of a miss.
+ * Returns a function that reads values from the cache, and never fails. All reads of one turn of the event loop are one
+ * command: under load the client's work for a command is a large part of a miss.
  */
-export class MgetBatcher {
-  readonly #subscription: CacheSubscription;
-  #open: Command | undefined;
+export function mgetBatcher(subscription: CacheSubscription): (key: string) => Promise<Value> {
+  let open: Command | undefined;
 
-  constructor(subscription: CacheSubscription) {
-    this.#subscription = subscription;
-  }
-
-  read(key: string): Promise<Value> {
-    return new Promise((resolve) => {
-      const command = this.#open ?? this.#begin();
-      command.keys.push(key);
-      command.resolvers.push(resolve);
-      if (command.keys.length === AT_ONCE) void this.#send(command);
-    });
-  }
-
-  #begin(): Command {
+  function begin(): Command {
     const command: Command = { keys: [], resolvers: [] };
-    this.#open = command;
     setImmediate(() => {
-      if (this.#open === command) void this.#send(command);
+      if (open === command) void send(command);
     });
     return command;
   }
 
-  async #send({ keys, resolvers }: Command): Promise<void> {
-    this.#open = undefined;
+  async function send({ keys, resolvers }: Command): Promise<void> {
+    open = undefined;
     // In a cluster a command has keys of one slot. The client sends all commands for one node in one write.
-    if (this.#subscription.lanes > 1) {
+    if (subscription.lanes > 1) {
       for (const [i, key] of keys.entries())
-        void this.#subscription.run((redis) => redis.getBuffer(key)).then(resolvers[i]);
+        void subscription.run((redis) => redis.getBuffer(key)).then(resolvers[i]);
       return;
     }
-    const values = await this.#subscription.run((redis) => redis.mgetBuffer(keys));
+    const values = await subscription.run((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }
+
+  return (key) =>
+    new Promise((resolve) => {
+      open ??= begin();
+      open.keys.push(key);
+      open.resolvers.push(resolve);
+      if (open.keys.length === AT_ONCE) void send(open);
+    });
 }
