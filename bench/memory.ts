@@ -132,7 +132,10 @@ async function unknownTokens() {
   for (let i = 0; i < COUNT; i++) {
     const hash = hashToken(String(i));
     const read = { epoch: 1, at: Date.now() };
-    entries.onServed({ id: `token:${hash}`, name: { kind: 'token', hash } }, { document: undefined, ...read });
+    entries.onServed(
+      { id: `token:${hash}`, name: { kind: 'token', hash } },
+      { document: undefined, ...read },
+    );
   }
   return { entries, held: 0 };
 }

@@ -169,9 +169,7 @@ function openReader({
     now,
   });
   const documents = new Documents({
-    postgres: replica
-      ? replicaOf(replica)
-      : { reads: reads(options.sql ?? store.sql, postgresReads) },
+    postgres: replica ? replicaOf(replica) : { reads: reads(options.sql ?? store.sql, postgresReads) },
     subscription: link,
     logger: silent,
     now,
