@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
-import type { CacheKeys } from '../document/keys.ts';
-import { lanesOf } from '../document/keys.ts';
+import { type CacheKeys, lanesOf } from '../document/keys.ts';
 import { CacheCommands, readState } from './cache-commands.ts';
 import type { CacheSubscriptionEvents, CacheSubscriptionOptions } from './cache-subscription-options.ts';
 import { type PublisherState, Pulses } from './pulses.ts';
@@ -73,7 +72,9 @@ export class CacheSubscription implements AsyncDisposable {
     this.#subscriber.on('close', () => this.#unlink('the subscription was cut'));
     this.#timers = [
       setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
-      setInterval(() => this.#checkPulses(), CHECK_PULSES_MS).unref(),
+      setInterval(() => {
+        if (this.#linked && this.publisher !== 'reachable') void this.poll();
+      }, CHECK_PULSES_MS).unref(),
     ];
   }
 
@@ -170,12 +171,9 @@ export class CacheSubscription implements AsyncDisposable {
     this.#missedPolls = 0;
     const { verified, lineage, revisions } = answer;
     if (lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
-    if (!this.#isSubscribed(keys)) {
-      this.#events?.onVerified(verified, false);
-      return;
-    }
-    if (this.publisher !== 'reachable') {
-      await this.#awaitPulses(keys);
+    const isSubscribed = this.#isSubscribed(keys);
+    if (!isSubscribed || this.publisher !== 'reachable') {
+      if (isSubscribed) await this.#awaitPulses(keys);
       this.#events?.onVerified(verified, false);
       return;
     }
@@ -214,10 +212,6 @@ export class CacheSubscription implements AsyncDisposable {
     } catch (error) {
       this.#resubscribe('the cache refused the subscription', error);
     }
-  }
-
-  #checkPulses(): void {
-    if (this.#linked && this.publisher !== 'reachable') void this.poll();
   }
 
   /** A busy process has not read its messages: they arrive before the answer to the ping. Without a pulse it unlinks. */
