@@ -48,25 +48,14 @@ export interface Encoding {
   value(): Promise<Buffer>;
 }
 
-export function encoding({
-  name,
-  version,
-  body: identity,
-  index: places,
-  sources,
-  currency,
-}: DocumentContent): Encoding {
+export function encoding(content: DocumentContent): Encoding {
+  const { name, version, body: identity } = content;
   // Columns are never sent to clients, so they have no codings.
   const codings = name.kind === 'columns' ? { gzip: undefined, br: undefined } : undefined;
   const body = new Body(identity, hashOf(identity), codings);
-  const index = Buffer.from(JSON.stringify([...places]));
-  const document = new Document(
-    version,
-    body,
-    { sources, currency },
-    index,
-    HEADER_LENGTH + index.length + identity.length,
-  );
+  const index = Buffer.from(JSON.stringify([...content.index]));
+  const size = HEADER_LENGTH + index.length + identity.length;
+  const document = new Document(version, body, content, index, size);
   return {
     document,
     async value() {
