@@ -1,6 +1,6 @@
 import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
-import { amount, factColumns, instant, minutePrice } from './shared-columns.ts';
+import { amount, factColumns, instant, minutePrice, reference, statedPrice } from './shared-columns.ts';
 
 export const providers = pgTable('providers', (c) => ({
   id: c.integer('id').primaryKey().generatedByDefaultAsIdentity({ startWith: 1000 }),
@@ -14,10 +14,7 @@ export const regions = pgTable(
   'regions',
   (c) => ({
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    providerId: c
-      .integer('provider_id')
-      .notNull()
-      .references(() => providers.id),
+    providerId: reference('provider_id', () => providers.id),
     code: c.text('code').notNull(),
     name: c.text('name').notNull(),
     /** Null for a region of a catalogue; otherwise the organization whose clusters are the only ones to name it. */
@@ -101,9 +98,7 @@ export const machinePrices = pgTable(
     validFrom: instant('valid_from').notNull(),
     validTo: instant('valid_to'),
     price: minutePrice('price'),
-    sourceAmount: amount('source_amount').notNull(),
-    sourcePer: c.text('source_per', { enum: ['minute', 'hour', 'month'] }).notNull(),
-    sourceCurrency: c.text('source_currency').notNull(),
+    ...statedPrice,
   }),
   // BRIN is cheap for a sync: rows arrive in the order of their times.
   (t) => [

@@ -1,28 +1,20 @@
 import { foreignKey, index, pgTable, primaryKey, sql, unique, uniqueIndex } from '../connection/drizzle.ts';
 import { machines, regions } from './catalogue.ts';
 import { organizations, users } from './organizations.ts';
-import { amount, bytes, instant, minutePrice } from './shared-columns.ts';
-import { sources } from './sources.ts';
+import { bytes, instant, minutePrice, reference, statedPrice } from './shared-columns.ts';
+import { ofSource } from './sources.ts';
 
 /** A disk type of one organization in one region. Another price is another row. */
 export const diskTypes = pgTable(
   'disk_types',
   (c) => ({
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    organizationId: c
-      .integer('organization_id')
-      .notNull()
-      .references(() => organizations.id),
-    regionId: c
-      .integer('region_id')
-      .notNull()
-      .references(() => regions.id),
+    organizationId: reference('organization_id', () => organizations.id),
+    regionId: reference('region_id', () => regions.id),
     name: c.text('name').notNull(),
     unit: c.text('unit', { enum: ['Binary', 'Decimal'] }).notNull(),
     price: minutePrice('price').notNull(),
-    sourceAmount: amount('source_amount').notNull(),
-    sourcePer: c.text('source_per', { enum: ['minute', 'hour', 'month'] }).notNull(),
-    sourceCurrency: c.text('source_currency').notNull(),
+    ...statedPrice,
   }),
   (t) => [
     unique('disk_types_natural_key').on(
@@ -42,28 +34,16 @@ export const clusters = pgTable(
   'clusters',
   (c) => ({
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    organizationId: c
-      .integer('organization_id')
-      .notNull()
-      .references(() => organizations.id),
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
+    organizationId: reference('organization_id', () => organizations.id),
+    sourceId: ofSource(),
     /** The cluster's id at its source. */
     sourceKey: c.text('source_key').notNull(),
     /** SHA-256 of the reported cluster. A run skips a cluster with the same hash. Empty: do not skip. */
     sourceHash: bytes('source_hash').notNull(),
     slug: c.text('slug').notNull(),
     name: c.text('name').notNull(),
-    regionId: c
-      .integer('region_id')
-      .notNull()
-      .references(() => regions.id),
-    machineId: c
-      .integer('machine_id')
-      .notNull()
-      .references(() => machines.id),
+    regionId: reference('region_id', () => regions.id),
+    machineId: reference('machine_id', () => machines.id),
     userId: c.integer('user_id').notNull(),
     status: c.text('status').notNull(),
     shards: c.integer('shards').notNull(),

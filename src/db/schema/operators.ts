@@ -1,6 +1,6 @@
 import { ROLES, WAYS } from '../../domain/operator.ts';
 import { check, index, pgTable, sql, uniqueIndex } from '../connection/drizzle.ts';
-import { bytes, instant } from './shared-columns.ts';
+import { bytes, instant, reference } from './shared-columns.ts';
 
 const oneOf = (values: readonly string[]) =>
   sql.join(
@@ -36,10 +36,7 @@ export const operatorTokens = pgTable(
   'operator_tokens',
   (c) => ({
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    operatorId: c
-      .integer('operator_id')
-      .notNull()
-      .references(() => operators.id),
+    operatorId: reference('operator_id', () => operators.id),
     name: c.text('name'),
     hash: bytes('hash').notNull().unique(),
     createdAt: instant('created_at').notNull().defaultNow(),

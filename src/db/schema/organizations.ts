@@ -1,5 +1,5 @@
 import { check, foreignKey, index, pgTable, sql, unique } from '../connection/drizzle.ts';
-import { bytes, instant } from './shared-columns.ts';
+import { bytes, instant, reference } from './shared-columns.ts';
 
 export const organizations = pgTable(
   'organizations',
@@ -30,10 +30,7 @@ export const users = pgTable(
   'users',
   (c) => ({
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    organizationId: c
-      .integer('organization_id')
-      .notNull()
-      .references(() => organizations.id),
+    organizationId: reference('organization_id', () => organizations.id),
     firstName: c.text('first_name').notNull(),
     lastName: c.text('last_name').notNull(),
     replacedBy: c.integer('replaced_by'),
@@ -52,10 +49,7 @@ export const tokens = pgTable(
   'tokens',
   (c) => ({
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    organizationId: c
-      .integer('organization_id')
-      .notNull()
-      .references(() => organizations.id),
+    organizationId: reference('organization_id', () => organizations.id),
     name: c.text('name'),
     hash: bytes('hash').notNull().unique(),
     scopes: c.text('scopes').array().notNull(),

@@ -1,5 +1,5 @@
 import { CPU_KINDS } from '../../domain/machine-facts.ts';
-import { customType, integer, numeric, text, timestamp } from '../connection/drizzle.ts';
+import { customType, integer, numeric, type PgColumn, text, timestamp } from '../connection/drizzle.ts';
 
 export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 /** Read as text: a JavaScript Date would drop the microseconds. */
@@ -9,6 +9,13 @@ export const instant = (name: string) =>
 export const amount = (name: string) => numeric(name);
 /** Per minute, in the published currency. */
 export const minutePrice = (name: string) => numeric(name, { precision: 38, scale: 18 });
+const PERIODS = ['minute', 'hour', 'month'] as const;
+export const statedPrice = {
+  sourceAmount: amount('source_amount').notNull(),
+  sourcePer: text('source_per', { enum: PERIODS }).notNull(),
+  sourceCurrency: text('source_currency').notNull(),
+};
+export const reference = (name: string, to: () => PgColumn) => integer(name).notNull().references(to);
 /** See domain/machine-facts.ts; null is unknown. */
 export const factColumns = {
   architecture: text('architecture'),

@@ -1,7 +1,7 @@
 import { RUN_CAUSES } from '../../domain/run.ts';
-import { index, pgTable, primaryKey, sql, uniqueIndex } from '../connection/drizzle.ts';
+import { index, pgTable, primaryKey, sql, text, uniqueIndex } from '../connection/drizzle.ts';
 import { regions } from './catalogue.ts';
-import { amount, instant } from './shared-columns.ts';
+import { amount, instant, reference } from './shared-columns.ts';
 
 /** A configured upstream. Each start of a run raises `fence`; only the run with the current fence may write. */
 export const sources = pgTable('sources', (c) => ({
@@ -20,23 +20,23 @@ export const sources = pgTable('sources', (c) => ({
   disabledReason: c.text('disabled_reason'),
 }));
 
+/** The column `source_id`. */
+export const ofSource = () =>
+  text('source_id')
+    .notNull()
+    .references(() => sources.id);
+
 /**
  * Freshness of a catalogue's regions: the start of the last good run that read the region. Readers see it as
  * `Fleetbook-As-Of`. A region that no source ever read has no row, and the API does not list it.
  */
 export const regionFreshness = pgTable(
   'region_freshness',
-  (c) => ({
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
-    regionId: c
-      .integer('region_id')
-      .notNull()
-      .references(() => regions.id),
+  {
+    sourceId: ofSource(),
+    regionId: reference('region_id', () => regions.id),
     verifiedAt: instant('verified_at').notNull(),
-  }),
+  },
   (t) => [
     primaryKey({ columns: [t.sourceId, t.regionId] }),
     index('region_freshness_by_region').on(t.regionId),
@@ -50,10 +50,7 @@ export const regionFreshness = pgTable(
 export const sourceValidators = pgTable(
   'source_validators',
   (c) => ({
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
+    sourceId: ofSource(),
     url: c.text('url').notNull(),
     etag: c.text('etag'),
     lastModified: c.text('last_modified'),
@@ -66,10 +63,7 @@ export const syncRuns = pgTable(
   'sync_runs',
   (c) => ({
     id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
+    sourceId: ofSource(),
     fence: c.bigint('fence', { mode: 'number' }).notNull(),
     slot: instant('slot'),
     cause: c.text('cause', { enum: RUN_CAUSES }),
@@ -123,10 +117,7 @@ export const heldBatches = pgTable(
   'held_batches',
   (c) => ({
     id: c.integer('id').primaryKey().generatedAlwaysAsIdentity(),
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
+    sourceId: ofSource(),
     runId: c
       .bigint('run_id', { mode: 'number' })
       .notNull()
@@ -175,10 +166,7 @@ export const heldItems = pgTable(
 export const quarantinedRows = pgTable(
   'quarantined_rows',
   (c) => ({
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
+    sourceId: ofSource(),
     rowKey: c.text('row_key').notNull(),
     reason: c.text('reason').notNull(),
     /** One of `REJECTION_CODES` in domain/rejected-rows.ts. */
@@ -199,10 +187,7 @@ export const quarantinedRows = pgTable(
 export const acceptedPrices = pgTable(
   'accepted_prices',
   (c) => ({
-    sourceId: c
-      .text('source_id')
-      .notNull()
-      .references(() => sources.id),
+    sourceId: ofSource(),
     regionCode: c.text('region_code').notNull(),
     name: c.text('name').notNull(),
     amount: amount('amount').notNull(),

@@ -2,7 +2,7 @@ import type { ConnectionDatabase } from '../connection/connect.ts';
 import { copyLines } from '../connection/copy.ts';
 import { integer, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
 import { createTemporary } from '../connection/statements.ts';
-import { bytes, factColumns, minutePrice } from '../schema/shared-columns.ts';
+import { bytes, factColumns, minutePrice, statedPrice } from '../schema/shared-columns.ts';
 
 export const offerColumns = {
   regionCode: text('region_code').notNull(),
@@ -10,9 +10,7 @@ export const offerColumns = {
   cpu: integer('cpu').notNull(),
   ram: numeric('ram').notNull(),
   ramUnit: text('ram_unit').notNull(),
-  sourceAmount: numeric('source_amount').notNull(),
-  sourcePer: text('source_per').notNull(),
-  sourceCurrency: text('source_currency').notNull(),
+  ...statedPrice,
   price: minutePrice('price'),
   excludedReason: text('excluded_reason'),
   ...factColumns,
