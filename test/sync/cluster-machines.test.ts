@@ -129,7 +129,7 @@ describe('the machine of a cluster', () => {
       );
     };
     const itemsFor = (provider: string, code: string, name = 'm') => [
-      `machine "${name}" of ${provider} in region ${code} is in no catalogue; read the provider's, or say its shape or its name there in machines`,
+      `machine "${name}" of ${provider} in region ${code} is in no catalogue; add the provider's catalogue, or give the machine's shape or catalogue name in machines`,
     ];
     expect(await quarantined({ machine: { name: 'm' }, region: { code: 'b', name: 'B' } })).toEqual(
       itemsFor('Acme', 'b'),

@@ -189,7 +189,7 @@ describe('prices', () => {
     expect(await scene.sql`select row_key, reason from quarantined_rows order by 1`).toEqual([
       {
         row_key: 'dear@a',
-        reason: expect.stringMatching(/^price 999999999 USD per hour is beyond every machine's/),
+        reason: expect.stringMatching(/^price 999999999 USD per hour is above the limit maxHourlyPrice/),
       },
       { row_key: 'more@a', reason: expect.stringContaining(`price ${hundredthMore} USD per hour`) },
     ]);

@@ -155,7 +155,7 @@ describe('unusable rows', () => {
     const result = await scene.catalogue([region('a'), offer('a', 'x'), offer('nowhere', 'x')]);
     expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 2, added: 1, rejected: 1 } });
     expect(await quarantine()).toMatchObject([
-      { key: 'x@nowhere', reason: "its region nowhere is none of the provider's regions" },
+      { key: 'x@nowhere', reason: "its region nowhere is not in the provider's list of regions" },
     ]);
     // A region is known if an earlier batch listed it.
     expect(await scene.catalogue([offer('a', 'x'), offer('a', 'y')])).toMatchObject({

@@ -4,17 +4,11 @@ import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { type SQL, sql } from '../../connection/drizzle.ts';
 import { array } from '../../connection/statements.ts';
 import { regions } from '../../schema.ts';
-import { stagedOffers } from '../staged.ts';
+import { stagedOffers as o } from '../staged.ts';
 
 export interface Bounds {
   readonly regions: readonly string[];
   readonly maxPrice: string;
-}
-
-export interface Unusable {
-  /** Limited to about `REJECTED_KEPT` of each kind. */
-  readonly rejected: readonly RejectedKey[];
-  readonly repeated: readonly Repeated[];
 }
 
 export interface Repeated {
@@ -23,48 +17,35 @@ export interface Repeated {
   readonly rejected: RejectedKey;
 }
 
-const o = stagedOffers;
-
 export async function rejectUnusable(
   db: ConnectionDatabase,
   providerId: number,
   { regions: own, maxPrice }: Bounds,
-): Promise<Unusable> {
+) {
   // Duplicates first: of two prices, the one out of range need not be the wrong one.
-  const repeated = await remove(
+  const repeated = await reject(
     db,
+    'duplicate',
     sql`(${o.regionCode}, ${o.name}) in (
       select ${o.regionCode}, ${o.name} from ${o} group by 1, 2 having count(*) > 1)`,
+    ({ rows }) => `reported ${rows} times in one batch; Fleetbook cannot tell which row is right`,
   );
-  const unknownRegion = await remove(
+  const elsewhere = await reject(
     db,
+    'unknown_region',
     sql`not ${o.regionCode} = any(${array(own, 'text')}) and not exists (
       select from ${regions} where ${regions.providerId} = ${providerId} and ${regions.code} = ${o.regionCode}
         and ${regions.organizationId} is null)`,
+    ({ regionCode }) => `its region ${regionCode} is not in the provider's list of regions`,
   );
-  const outOfRange = await remove(db, sql`${o.price} > ${maxPrice}`);
-  const duplicates = repeated.map((row): Repeated => {
-    const reason = `reported ${row.rows} times in one batch; which one holds cannot be told`;
-    return { name: row.name, rows: row.rows, rejected: rejectedMachine(row, 'duplicate', reason) };
-  });
-  const rejected = [
-    ...duplicates.map((each) => each.rejected),
-    ...unknownRegion.map((row) =>
-      rejectedMachine(
-        row,
-        'unknown_region',
-        `its region ${row.regionCode} is none of the provider's regions`,
-      ),
-    ),
-    ...outOfRange.map((row) =>
-      rejectedMachine(
-        row,
-        'price_limit',
-        `price ${row.amount} ${row.currency} per ${row.per} is beyond every machine's; a unit may have changed`,
-      ),
-    ),
-  ];
-  return { rejected, repeated: duplicates };
+  const outOfRange = await reject(
+    db,
+    'price_limit',
+    sql`${o.price} > ${maxPrice}`,
+    ({ amount, currency, per }) =>
+      `price ${amount} ${currency} per ${per} is above the limit maxHourlyPrice; a unit may have changed`,
+  );
+  return { rejected: [...repeated, ...elsewhere, ...outOfRange].map((each) => each.rejected), repeated };
 }
 
 type Removed = {
@@ -78,15 +59,21 @@ type Removed = {
 };
 
 /** Removes rows and returns their machines, at most one more than `REJECTED_KEPT`. */
-async function remove(db: ConnectionDatabase, condition: SQL): Promise<Removed[]> {
-  return await db.execute<Removed>(sql`
+async function reject(
+  db: ConnectionDatabase,
+  code: RejectionCode,
+  condition: SQL,
+  reasonOf: (row: Removed) => string,
+): Promise<Repeated[]> {
+  const removed = await db.execute<Removed>(sql`
     with gone as ${db.delete(o).where(condition).returning()}
     select region_code as "regionCode", name, count(*)::int as rows,
       min(source_amount) as amount, min(source_per) as per, min(source_currency) as currency
     from gone group by region_code, name
     order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`);
-}
-
-function rejectedMachine({ regionCode, name }: Removed, code: RejectionCode, reason: string): RejectedKey {
-  return { key: `${name}@${regionCode}`, regionCode, name, reason, code };
+  return removed.map((row) => {
+    const { regionCode, name, rows } = row;
+    const rejected = { key: `${name}@${regionCode}`, regionCode, name, reason: reasonOf(row), code };
+    return { name, rows, rejected };
+  });
 }

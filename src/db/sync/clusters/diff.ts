@@ -1,4 +1,3 @@
-/** Computes what staged clusters would change. It writes to temporary tables only. */
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { not, pgTable, type SQL, sql } from '../../connection/drizzle.ts';
@@ -7,18 +6,7 @@ import { bytes } from '../../schema/shared-columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../../schema.ts';
 import { stagedClusters as staged } from '../staged.ts';
 
-export interface RejectedStaged {
-  /** Limited to about `REJECTED_KEPT` of each kind. */
-  readonly rejected: readonly RejectedKey[];
-  /** Number of rejected rows that an operator has to act on. */
-  readonly waiting: number;
-  readonly usable: number;
-}
-
-/**
- * New and changed clusters, and those whose machine or region was in no catalogue, until the end of the transaction.
- * `resolveReferences` sets the ids.
- */
+/** New and changed clusters, and those whose machine or region no catalogue has. `resolveReferences` sets the ids. */
 export const clusterDiff = pgTable('cluster_diff', (c) => ({
   organizationId: c.integer('organization_id').notNull(),
   sourceKey: c.text('source_key').notNull(),
@@ -47,7 +35,6 @@ export const clusterDiff = pgTable('cluster_diff', (c) => ({
   slug: c.text('slug'),
 }));
 
-/** Unreported clusters, until the end of the transaction. */
 export const clusterMissing = pgTable('cluster_missing', (c) => ({
   clusterId: c.integer('cluster_id').notNull(),
   organizationId: c.integer('organization_id').notNull(),
@@ -63,15 +50,8 @@ type Removed = {
   readonly all: number;
 };
 
-/**
- * Removes unusable clusters from the staging table: of unknown organizations, duplicates, and those with a machine name that is in
- * no catalogue.
- * @param namesMachines true if some machines have a name and no shape
- */
-export async function rejectStagedClusters(
-  db: ConnectionDatabase,
-  namesMachines: boolean,
-): Promise<RejectedStaged> {
+/** Removes unusable staged clusters. @param namesMachines true if some machines have a name and no shape */
+export async function rejectStagedClusters(db: ConnectionDatabase, namesMachines: boolean) {
   const orphans = await db.execute<Removed & { deleted: boolean }>(sql`
     with gone as (
       delete from ${staged}
@@ -99,20 +79,20 @@ export async function rejectStagedClusters(
       organization,
       code: deleted ? ('deleted_organization' as const) : ('unknown_organization' as const),
       reason: deleted
-        ? `organization "${organization}" was deleted and its slug stays taken; to show the cluster again, make another one with: fleetbook org create <slug>, and name that in its place in the source's organization or organizations`
+        ? `organization "${organization}" was deleted and its slug stays taken; to show the cluster again, create another one with: fleetbook org create <slug>, and name it instead in the source's organization or organizations`
         : `organization "${organization}" does not exist; create it with: fleetbook org create ${organization}`,
     })),
     ...twice.map(({ organization, key }) => ({
       key,
       organization,
       code: 'duplicate' as const,
-      reason: 'reported more than once in one batch; which one holds cannot be told',
+      reason: 'reported more than once in one batch; Fleetbook cannot tell which row is right',
     })),
     ...unknown.map(({ organization, key, provider, region, machine }) => ({
       key,
       organization,
       code: 'unknown_machine' as const,
-      reason: `machine "${machine}" of ${provider} in region ${region} is in no catalogue; read the provider's, or say its shape or its name there in machines`,
+      reason: `machine "${machine}" of ${provider} in region ${region} is in no catalogue; add the provider's catalogue, or give the machine's shape or catalogue name in machines`,
     })),
   ];
   const waiting = (orphans[0]?.all ?? 0) + (unknown[0]?.all ?? 0);
@@ -153,7 +133,6 @@ export interface ClusterDiff {
   readonly missing: number;
 }
 
-/** Fills `clusterDiff` and `clusterMissing`. */
 export async function computeClusterDiff(
   db: ConnectionDatabase,
   sourceId: string,
@@ -215,7 +194,6 @@ async function fillClusterDiff(db: ConnectionDatabase, sourceId: string): Promis
   await db.execute(sql`analyze ${clusterDiff}`);
 }
 
-/** @param known condition on clusters of the source that are not retired */
 async function fillClusterMissing(db: ConnectionDatabase, known: SQL): Promise<void> {
   await db.execute(sql`
     create temporary table ${clusterMissing} on commit drop as
@@ -269,7 +247,6 @@ export async function setRemovalAside(
   return countChanges(db);
 }
 
-/** Deletes the missing clusters, so that none is retired. */
 async function tolerateMissing(db: ConnectionDatabase): Promise<void> {
   await db.delete(clusterMissing).where(not(clusterMissing.tolerated));
 }
