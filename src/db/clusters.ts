@@ -4,22 +4,28 @@ import type { DiskSizeUnit } from '../domain/cluster.ts';
 import type { MemoryUnit } from '../domain/machine.ts';
 import type { Sql } from './connection/client.ts';
 import { instant } from './connection/statements.ts';
+import { inOrder, type Page, type PageSearch } from './pages.ts';
 import type { clusters } from './schema.ts';
 
-export const CLUSTER_SORTS = ['name', 'organization', 'provider', 'status', 'created'] as const;
-export type ClusterSort = (typeof CLUSTER_SORTS)[number];
+const BY_NAME = 'lower(c.name) collate "C" %, c.id %';
 
-export interface ClusterSearch {
+const ORDERS = {
+  name: BY_NAME,
+  organization: `o.slug collate "C" %, ${BY_NAME}`,
+  provider: `p.name collate "C" %, r.code collate "C" %, ${BY_NAME}`,
+  status: `c.status collate "C" %, ${BY_NAME}`,
+  created: `c.created_at %, ${BY_NAME}`,
+};
+export type ClusterSort = keyof typeof ORDERS;
+export const CLUSTER_SORTS = Object.keys(ORDERS) as ClusterSort[];
+
+export interface ClusterSearch extends PageSearch<ClusterSort> {
   /** Part of the name or slug of the cluster or its organization, in upper or lower case. */
   readonly text?: string | undefined;
   readonly organization?: string | undefined;
   readonly providerId?: number | undefined;
   readonly status?: string | undefined;
   readonly retired: 'no' | 'yes' | 'all';
-  readonly sort: ClusterSort;
-  readonly descending: boolean;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 type Stored = Pick<
@@ -31,7 +37,6 @@ type Stored = Pick<
 export interface FoundCluster extends Readonly<Stored> {
   readonly organization: { readonly slug: string; readonly name: string };
   readonly provider: { readonly id: number; readonly name: string };
-  /** The region's code. */
   readonly region: string;
   readonly machine: {
     readonly id: number;
@@ -44,22 +49,20 @@ export interface FoundCluster extends Readonly<Stored> {
   readonly changedAt: string | null;
 }
 
-export interface FoundClusters {
-  readonly rows: readonly FoundCluster[];
-  readonly total: number;
-}
+export type FoundClusters = Page<FoundCluster>;
 
 export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<FoundClusters> {
-  const { limit, offset } = search;
+  const { sort, descending, limit, offset } = search;
+  const order = inOrder(sql, ORDERS[sort], descending);
   const [rows, [counted]] = await Promise.all([
     // The inner statement finds the page by the columns of its order. The outer one reads the rest for its rows only.
     sql<FoundCluster[]>`
       with f as (
         select c.id from clusters c ${joinOfOrder(sql, search)} where ${conditions(sql, search)}
-        order by ${order(sql, search)} limit ${limit} offset ${offset}
+        order by ${order} limit ${limit} offset ${offset}
       )
       select ${fields(sql)} from f join clusters c on c.id = f.id ${places(sql)} ${machineAndChange(sql)}
-      order by ${order(sql, search)}`,
+      order by ${order}`,
     sql<{ total: number }[]>`select count(*)::int as total from clusters c where ${conditions(sql, search)}`,
   ]);
   return { rows, total: counted?.total ?? 0 };
@@ -70,7 +73,6 @@ export interface ClusterDisk {
   readonly size: number;
   readonly unit: DiskSizeUnit;
   readonly autoscaling: boolean;
-  /** Exactly as the source states it. */
   readonly sourceAmount: string;
   readonly sourcePer: 'minute' | 'hour' | 'month';
   readonly sourceCurrency: string;
@@ -81,16 +83,13 @@ export interface ClusterDetails extends FoundCluster {
   /** The cluster's id at its source. */
   readonly key: string;
   readonly regionName: string;
-  /** The creator's name, or empty. */
   readonly user: string;
   readonly disks: readonly ClusterDisk[];
-  /** Consecutive good runs that did not report it. */
   readonly missedRuns: number;
   /** Freshness of its source; null without a good run. */
   readonly verifiedAt: string | null;
 }
 
-/** Returns a cluster, retired or not. */
 export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetails | undefined> {
   const [row] = await sql<ClusterDetails[]>`
     select ${fields(sql)}, c.source_id as source, c.source_key as key, r.name as "regionName",
@@ -128,7 +127,6 @@ export async function clusterTerms(sql: Sql): Promise<ClusterTerms> {
   return { providers, statuses: statuses.map(({ status }) => status) };
 }
 
-/** Joins the organization `o`, the region `r` and the provider `p` of clusters `c`. */
 const places = (sql: Sql) => sql`
   join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id
   join providers p on p.id = r.provider_id`;
@@ -153,28 +151,10 @@ function fields(sql: Sql) {
     ${instant(sql, 'h.changed_at')} as "changedAt", ${instant(sql, 'c.retired_at')} as "retiredAt"`;
 }
 
-/** Joins the tables that the order of clusters `c` needs. */
 function joinOfOrder(sql: Sql, { sort }: ClusterSearch) {
   if (sort === 'organization') return sql`join organizations o on o.id = c.organization_id`;
   if (sort !== 'provider') return sql``;
   return sql`join regions r on r.id = c.region_id join providers p on p.id = r.provider_id`;
-}
-
-function order(sql: Sql, { sort, descending }: ClusterSearch) {
-  const direction = descending ? sql`desc` : sql`asc`;
-  const last = sql`lower(c.name) collate "C" ${direction}, c.id ${direction}`;
-  switch (sort) {
-    case 'name':
-      return last;
-    case 'organization':
-      return sql`o.slug collate "C" ${direction}, ${last}`;
-    case 'provider':
-      return sql`p.name collate "C" ${direction}, r.code collate "C" ${direction}, ${last}`;
-    case 'status':
-      return sql`c.status collate "C" ${direction}, ${last}`;
-    case 'created':
-      return sql`c.created_at ${direction}, ${last}`;
-  }
 }
 
 /** Conditions on clusters `c`. Subqueries find the organizations and regions first, since they are fewer. */

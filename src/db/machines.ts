@@ -4,27 +4,34 @@ import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { Sql } from './connection/client.ts';
 import { instant } from './connection/statements.ts';
 import { factPairs } from './machine-facts.ts';
+import { inOrder, type Page, type PageSearch } from './pages.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 import { type MachineChange, machineHistory } from './runs/machine-changes.ts';
 
-export const MACHINE_SORTS = ['price', 'price_per_cpu', 'price_per_gb', 'cpu', 'ram', 'region'] as const;
-export type MachineSort = (typeof MACHINE_SORTS)[number];
+const GIGABYTES = `(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
+const BY_PRICE = 'm.price % nulls last, m.id %';
 
-export interface MachineSearch {
-  /** Part of the name, in upper or lower case. */
+/** Machines without a price come last in both directions. */
+const ORDERS = {
+  price: BY_PRICE,
+  price_per_cpu: 'm.price / m.cpu % nulls last, m.id %',
+  price_per_gb: `m.price / ${GIGABYTES} % nulls last, m.id %`,
+  cpu: `m.cpu %, ${BY_PRICE}`,
+  ram: `${GIGABYTES} %, ${BY_PRICE}`,
+  region: 'p.name %, r.code %, m.name %, m.id %',
+};
+export type MachineSort = keyof typeof ORDERS;
+export const MACHINE_SORTS = Object.keys(ORDERS) as MachineSort[];
+
+export interface MachineSearch extends PageSearch<MachineSort> {
   readonly text?: string | undefined;
   readonly providerId?: number | undefined;
   readonly region?: string | undefined;
   readonly minCpu?: number | undefined;
   readonly maxCpu?: number | undefined;
-  /** In the machine's unit, GB or GiB. */
   readonly minRam?: number | undefined;
   readonly maxRam?: number | undefined;
   readonly published: 'yes' | 'no' | 'all';
-  readonly sort: MachineSort;
-  readonly descending: boolean;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 export interface FoundMachine {
@@ -41,14 +48,11 @@ export interface FoundMachine {
   readonly pricePerCpu: number | null;
   /** Per 10^9 bytes of memory. */
   readonly pricePerGb: number | null;
-  /** Null for a published machine; see domain/exclusion.ts. */
   readonly excludedReason: string | null;
 }
 
-export interface FoundMachines {
-  readonly rows: readonly FoundMachine[];
-  /** At most `MACHINES_COUNTED`. */
-  readonly total: number;
+/** `total` is at most `MACHINES_COUNTED`. */
+export interface FoundMachines extends Page<FoundMachine> {
   readonly isMore: boolean;
 }
 
@@ -56,20 +60,19 @@ export interface FoundMachines {
 export const MACHINES_COUNTED = 10_000;
 type Part = postgres.PendingQuery<postgres.Row[]>;
 
-/** Returns one page of machines that are not retired. */
 export async function searchMachines(sql: Sql, search: MachineSearch): Promise<FoundMachines> {
-  const { limit, offset } = search;
-  const order = orderOf(sql, search);
+  const { sort, descending, limit, offset } = search;
+  const order = inOrder(sql, ORDERS[sort], descending);
   const places = sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id`;
   // The outer statement reads the other columns for the rows of the page only.
   const reading = sql<FoundMachine[]>`
     with page as (
-      select m.id from machines m ${search.sort === 'region' ? places : sql``}
+      select m.id from machines m ${sort === 'region' ? places : sql``}
       where ${fits(sql, search)} order by ${order} limit ${limit} offset ${offset}
     )
     select m.id, m.name, p.name as provider, p.id as "providerId", r.code as region, m.cpu, m.ram::float as ram,
       m.ram_unit as "ramUnit", m.price::float as price, (m.price / m.cpu)::float as "pricePerCpu",
-      (m.price / ${gigabytes(sql)})::float as "pricePerGb", m.excluded_reason as "excludedReason"
+      (m.price / ${sql.unsafe(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason"
     from page join machines m using (id) ${places}
     order by ${order}`;
   const [rows, total] = await Promise.all([reading, countMachines(sql, search)]);
@@ -112,35 +115,12 @@ function contains(sql: Sql, text: string): Part {
   return sql`strpos(lower(m.name ${isAscii ? sql`collate "C"` : sql``}), ${text.toLowerCase()}) > 0`;
 }
 
-const gigabytes = (sql: Sql) => sql`(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
-
-/** Machines without a price come last in both directions. */
-function orderOf(sql: Sql, { sort, descending }: MachineSearch): Part {
-  const direction = descending ? sql`desc` : sql`asc`;
-  const price = sql`m.price ${direction} nulls last, m.id ${direction}`;
-  switch (sort) {
-    case 'price':
-      return price;
-    case 'price_per_cpu':
-      return sql`m.price / m.cpu ${direction} nulls last, m.id ${direction}`;
-    case 'price_per_gb':
-      return sql`m.price / ${gigabytes(sql)} ${direction} nulls last, m.id ${direction}`;
-    case 'cpu':
-      return sql`m.cpu ${direction}, ${price}`;
-    case 'ram':
-      return sql`${gigabytes(sql)} ${direction}, ${price}`;
-    case 'region':
-      return sql`p.name ${direction}, r.code ${direction}, m.name ${direction}, m.id ${direction}`;
-  }
-}
-
 export interface CataloguePlace {
   readonly id: number;
   readonly name: string;
   readonly regions: readonly string[];
 }
 
-/** Returns the providers with a catalogue by name, for the filters. */
 export async function cataloguePlaces(sql: Sql): Promise<CataloguePlace[]> {
   return sql<CataloguePlace[]>`
     select p.id, p.name, array_agg(r.code order by r.code collate "C") as regions
@@ -161,7 +141,6 @@ export interface MachineDetail extends PriceHistory, Shape {
   readonly createdAt: string;
   readonly addedBy: number | null;
   readonly retiredAt: string | null;
-  /** Consecutive good runs that did not report it. */
   readonly missedRuns: number;
   readonly changes: readonly MachineChange[];
 }
@@ -205,7 +184,6 @@ export async function machinePlace(
 
 export interface MachinePoint
   extends Omit<FoundMachine, 'providerId' | 'price' | 'pricePerCpu' | 'pricePerGb' | 'excludedReason'> {
-  /** Per minute, in the published currency. */
   readonly price: number;
 }
 

@@ -2,6 +2,7 @@ import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase, Database } from './connection/database.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { increment, instant, inTransaction } from './connection/statements.ts';
+import { inOrder, type Page, type PageSearch } from './pages.ts';
 import { clusters, organizations, tokens } from './schema.ts';
 import { recordRetired } from './sync/clusters/cluster-change-log.ts';
 
@@ -14,7 +15,6 @@ export interface Organization {
 /** Times are RFC 3339, to the second. */
 export interface OrganizationSummary extends Organization {
   readonly clusters: number;
-  /** Tokens that are neither revoked nor expired. */
   readonly tokens: number;
   readonly createdAt: string;
   readonly deletedAt: string | null;
@@ -23,14 +23,12 @@ export interface OrganizationSummary extends Organization {
 const COLUMNS = { id: organizations.id, slug: organizations.slug, name: organizations.name };
 const isLive = (slug: string) => and(eq(organizations.slug, slug), isNull(organizations.deletedAt));
 
-/** Returns an organization; undefined if it does not exist or was deleted. */
 export async function findOrganization(sql: Sql, slug: string): Promise<Organization | undefined> {
   const [row] = await sql<Organization[]>`
     select id, slug, name from organizations where slug = ${slug} and deleted_at is null`;
   return row;
 }
 
-/** Returns the oldest organization; undefined in a new database. */
 export async function firstOrganization(db: Database): Promise<Organization | undefined> {
   const live = db.select(COLUMNS).from(organizations).where(isNull(organizations.deletedAt));
   const [row] = await live.orderBy(organizations.id).limit(1);
@@ -109,32 +107,36 @@ export async function listOrganizations(sql: Sql, deletedToo: boolean): Promise<
     where o.deleted_at is null or ${deletedToo} order by o.slug collate "C"`;
 }
 
-export const ORGANIZATION_SORTS = ['slug', 'name', 'clusters', 'tokens', 'used', 'created'] as const;
-export type OrganizationSort = (typeof ORGANIZATION_SORTS)[number];
+const BY_SLUG = 'o.slug collate "C" %';
 
-export interface OrganizationSearch {
-  /** Part of the slug or the name, in upper or lower case. */
+/** The orders of organizations `o`. `k.n` is the count or the time of each. */
+const ORDERS = {
+  slug: BY_SLUG,
+  name: `lower(o.name) collate "C" %, ${BY_SLUG}`,
+  clusters: `coalesce(k.n, 0) %, ${BY_SLUG}`,
+  tokens: `coalesce(k.n, 0) %, ${BY_SLUG}`,
+  // Unused ones come last in descending order.
+  used: `k.n is not null %, k.n %, ${BY_SLUG}`,
+  created: `o.created_at %, ${BY_SLUG}`,
+};
+export type OrganizationSort = keyof typeof ORDERS;
+export const ORGANIZATION_SORTS = Object.keys(ORDERS) as OrganizationSort[];
+
+export interface OrganizationSearch extends PageSearch<OrganizationSort> {
   readonly text?: string | undefined;
   readonly deleted: 'no' | 'yes' | 'all';
-  readonly sort: OrganizationSort;
-  readonly descending: boolean;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 export interface FoundOrganization extends OrganizationSummary {
   readonly lastUsedAt: string | null;
 }
 
-export interface FoundOrganizations {
-  readonly rows: readonly FoundOrganization[];
-  /** Organizations on all pages. */
-  readonly total: number;
-}
+export type FoundOrganizations = Page<FoundOrganization>;
 
 /** Returns one page. It finds the page first and then counts for its rows only, unless the order needs all counts. */
 export async function searchOrganizations(sql: Sql, search: OrganizationSearch): Promise<FoundOrganizations> {
-  const { sort, limit, offset } = search;
+  const { sort, descending, limit, offset } = search;
+  const order = inOrder(sql, ORDERS[sort], descending);
   const matching = conditions(sql, search);
   const counted = {
     clusters: sql`select organization_id, count(*) as n from clusters where retired_at is null group by 1`,
@@ -149,11 +151,11 @@ export async function searchOrganizations(sql: Sql, search: OrganizationSearch):
     sql<FoundOrganization[]>`
       with f as (
         select o.id ${isCounted ? sql`, k.n` : sql``} from organizations o ${join} where ${matching}
-        order by ${order(sql, search, 'k')} limit ${limit} offset ${offset}
+        order by ${order} limit ${limit} offset ${offset}
       )
       select ${summary(sql)}, ${instant(sql, 't.used_at')} as "lastUsedAt"
-      from f join organizations o on o.id = f.id ${counts(sql)}
-      order by ${order(sql, search, 'f')}`,
+      from f k join organizations o on o.id = k.id ${counts(sql)}
+      order by ${order}`,
     sql<{ total: number }[]>`select count(*)::int as total from organizations o where ${matching}`,
   ]);
   return { rows, total: all?.total ?? 0 };
@@ -166,27 +168,6 @@ export async function foundOrganization(sql: Sql, slug: string): Promise<FoundOr
   return row;
 }
 
-/** Orders organizations `o`. @param counted the relation whose `n` is the count of each */
-function order(sql: Sql, { sort, descending }: OrganizationSearch, counted: 'k' | 'f') {
-  const direction = descending ? sql`desc` : sql`asc`;
-  const bySlug = sql`o.slug collate "C" ${direction}`;
-  const n = sql(`${counted}.n`);
-  switch (sort) {
-    case 'slug':
-      return bySlug;
-    case 'name':
-      return sql`lower(o.name) collate "C" ${direction}, ${bySlug}`;
-    case 'clusters':
-    case 'tokens':
-      return sql`coalesce(${n}, 0) ${direction}, ${bySlug}`;
-    case 'used':
-      return sql`${n} ${descending ? sql`desc nulls last` : sql`asc nulls first`}, ${bySlug}`;
-    case 'created':
-      return sql`o.created_at ${direction}, ${bySlug}`;
-  }
-}
-
-/** The columns of an `OrganizationSummary`, of organizations `o` with their `counts`. */
 const summary = (sql: Sql) => sql`o.id, o.slug, o.name, c.count as clusters, t.count as tokens,
   ${instant(sql, 'o.created_at')} as "createdAt", ${instant(sql, 'o.deleted_at')} as "deletedAt"`;
 
