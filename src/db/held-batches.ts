@@ -5,13 +5,12 @@ import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase, Database } from './connection/database.ts';
-import { and, eq, inArray, type SQL, sql } from './connection/drizzle.ts';
+import { and, eq, inArray, type PgUpdateSetSource, type SQL, sql } from './connection/drizzle.ts';
 import { instant } from './connection/statements.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';
 
 type Stored = Omit<typeof heldBatches.$inferSelect, 'runId' | 'broken' | 'worst' | 'verifiedBefore'>;
 
-/** A held batch with its decision. Times are RFC 3339. */
 export interface BatchRecord extends Readonly<Stored> {
   readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
   /** Null for a batch of an earlier release. */
@@ -34,7 +33,6 @@ export async function batchRecord(sql: Sql, batchId: number): Promise<BatchRecor
   return record;
 }
 
-/** Selects `BatchRecord`s of batches `b`. */
 const records = (sql: Sql) => sql`
   select b.id, b.source_id as "sourceId", b.broken, b.worst, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
     b.undone_by as "undoneBy", b.undone_reason as "undoneReason", ${instant(sql, 'b.created_at')} as "createdAt",
@@ -59,7 +57,6 @@ export interface BatchTrail {
   readonly undoneBy: number | null;
   /** The run that superseded it, with its outcome. */
   readonly replacedBy: { readonly id: number; readonly outcome: string } | null;
-  /** The source's pending batch, if it is newer. */
   readonly successor: number | null;
 }
 
@@ -82,7 +79,6 @@ export async function batchTrail(sql: Sql, batchId: number): Promise<BatchTrail>
 
 const ITEMS_PER_READ = 1000;
 
-/** Yields the items of a held batch, as the adapter yielded them. */
 export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unknown> {
   for (let after: number | undefined = -1; after !== undefined; ) {
     const rows: { position: number; item: unknown }[] = await sql`
@@ -125,9 +121,10 @@ export async function decide(
   status: 'approved' | 'rejected',
   decider: Decider,
 ): Promise<boolean> {
-  const decided = db
-    .update(heldBatches)
-    .set({
+  return change(db, batchId, decider, {
+    action: status === 'approved' ? 'hold.approve' : 'hold.reject',
+    condition: eq(heldBatches.status, 'pending'),
+    set: {
       status,
       decidedAt: sql`now()`,
       decidedBy: decider.by,
@@ -137,52 +134,61 @@ export async function decide(
       undoneAt: null,
       undoneBy: null,
       undoneReason: null,
-    })
-    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'pending')))
-    .returning(DECIDED);
-  const deleted = db
-    .delete(storedItems)
-    .where(inArray(storedItems.batchId, sql`(select id from decided where not reversible)`))
-    .returning({ batchId: storedItems.batchId });
-  const row = decisionRow(status === 'approved' ? 'hold.approve' : 'hold.reject', batchId, decider);
-  const found = await db.execute(sql`
-    with decided as ${decided}, deleted as ${deleted}, audited as (${row} from decided) select id from decided`);
-  return found.length > 0;
+    },
+  });
 }
 
 /** Makes a rejected batch pending again. Returns false if the rejection cannot be undone. */
 export async function undoRejection(db: Database, batchId: number, decider: Decider): Promise<boolean> {
-  const decided = db
-    .update(heldBatches)
-    .set({
+  return change(db, batchId, decider, {
+    action: 'hold.undo-rejection',
+    condition: and(eq(heldBatches.status, 'rejected'), heldBatches.reversible),
+    set: {
       status: 'pending',
       reversible: false,
       undoneAt: sql`now()`,
       undoneBy: decider.by,
       undoneReason: decider.reason ?? null,
-    })
-    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'rejected'), heldBatches.reversible))
-    .returning(DECIDED);
-  const row = decisionRow('hold.undo-rejection', batchId, decider);
-  const found = await db.execute(
-    sql`with decided as ${decided}, audited as (${row} from decided) select id from decided`,
-  );
-  return found.length > 0;
+    },
+  });
 }
 
-const DECIDED = {
-  id: heldBatches.id,
-  sourceId: heldBatches.sourceId,
-  reversible: heldBatches.reversible,
-  broken: heldBatches.broken,
-};
+interface Change {
+  readonly action: string;
+  readonly condition: SQL | undefined;
+  readonly set: PgUpdateSetSource<typeof heldBatches>;
+}
 
-/** Returns the insert of the audit row, without `from` a relation with the columns `DECIDED`. */
-function decisionRow(action: string, batchId: number, decider: Decider): SQL {
+/** Changes a batch and deletes the items of a decision that nothing can undo. */
+async function change(
+  db: Database,
+  batchId: number,
+  decider: Decider,
+  { action, condition, set }: Change,
+): Promise<boolean> {
+  const { id, sourceId, status, reversible, broken } = heldBatches;
+  const changed = db
+    .update(heldBatches)
+    .set(set)
+    .where(and(eq(id, batchId), condition))
+    .returning({ id, sourceId, status, reversible, broken });
+  const deleted = db
+    .delete(storedItems)
+    .where(
+      inArray(
+        storedItems.batchId,
+        sql`(select id from changed where status = 'approved' and not reversible)`,
+      ),
+    )
+    .returning({ batchId: storedItems.batchId });
   const guards = sql`(select coalesce(jsonb_agg(distinct g ->> 'guard'), '[]') from jsonb_array_elements(broken) g)`;
-  return auditRow(decider, {
+  const entry = {
     action,
     subject: { kind: 'batch', id: batchId },
     details: sql`jsonb_build_object('source', source_id, 'guards', ${guards})`,
-  });
+  };
+  const found = await db.execute(sql`
+    with changed as ${changed}, deleted as ${deleted}, audited as (${auditRow(decider, entry)} from changed)
+    select id from changed`);
+  return found.length > 0;
 }
