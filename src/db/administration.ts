@@ -10,55 +10,55 @@ import {
   renameOrganization,
 } from './organizations.ts';
 import { createToken, revokeToken, rotateToken } from './tokens.ts';
-import { deleteUser, renameUser, type UserName } from './users.ts';
+import { deleteUser, type ReplacedUser, renameUser, type UserName } from './users.ts';
 
 export type Administration = ReturnType<typeof administration>;
 
+interface NewToken {
+  readonly name?: string | undefined;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt?: Date | undefined;
+}
+
 /** Returns the changes, as made by one operator. A change that finds nothing to do leaves no audit row. */
 export function administration(db: Database, decider: Decider) {
-  const recorded = <T>(change: (tx: Database) => Promise<T>, entryOf: (done: T) => AuditEntry | undefined) =>
+  const recorded = <T>(
+    action: string,
+    change: (tx: Database) => Promise<T>,
+    entryOf: (done: Extract<T, object>) => Omit<AuditEntry, 'action'>,
+  ) =>
     db.transaction(async (tx) => {
       const done = await change(tx);
-      const entry = entryOf(done);
-      if (entry) await audit(tx, decider, entry);
+      if (isDone(done)) await audit(tx, decider, { action, ...entryOf(done) });
       return done;
     });
   return {
     createOrganization: (slug: string, name: string) =>
       recorded(
+        'organization.create',
         (tx) => createOrganization(tx, slug, name),
-        (made) => made && { action: 'organization.create', subject: organizationOf(slug), details: { name } },
+        () => ({ subject: organizationOf(slug), details: { name } }),
       ),
     renameOrganization: (slug: string, name: string) =>
       recorded(
+        'organization.rename',
         (tx) => renameOrganization(tx, slug, name),
-        (made) => made && { action: 'organization.rename', subject: organizationOf(slug), details: { name } },
+        () => ({ subject: organizationOf(slug), details: { name } }),
       ),
     deleteOrganization: (slug: string) =>
       recorded(
+        'organization.delete',
         (tx) => deleteOrganization(tx, slug),
-        (deleted) => {
-          if (!deleted) return undefined;
-          const { name, clusters, tokens } = deleted;
-          return {
-            action: 'organization.delete',
-            subject: organizationOf(slug),
-            details: { name, clusters, tokens },
-          };
-        },
+        ({ name, clusters, tokens }) => ({
+          subject: organizationOf(slug),
+          details: { name, clusters, tokens },
+        }),
       ),
-    createToken: (
-      { id: organizationId, slug }: Organization,
-      {
-        name,
-        scopes,
-        expiresAt,
-      }: { name?: string | undefined; scopes: readonly Scope[]; expiresAt?: Date | undefined },
-    ) =>
+    createToken: ({ id: organizationId, slug }: Organization, { name, scopes, expiresAt }: NewToken) =>
       recorded(
+        'token.create',
         (tx) => createToken(tx, { organizationId, name, scopes, expiresAt }),
         ({ id }) => ({
-          action: 'token.create',
           subject: tokenOf(id),
           details: {
             organization: slug,
@@ -69,45 +69,37 @@ export function administration(db: Database, decider: Decider) {
         }),
       ),
     revokeToken: (id: number) =>
-      recorded(
-        (tx) => revokeToken(tx, id),
-        (outcome) => (outcome === 'revoked' ? { action: 'token.revoke', subject: tokenOf(id) } : undefined),
-      ),
+      db.transaction(async (tx) => {
+        const outcome = await revokeToken(tx, id);
+        if (outcome === 'revoked') await audit(tx, decider, { action: 'token.revoke', subject: tokenOf(id) });
+        return outcome;
+      }),
     rotateToken: (id: number, graceMs: number) =>
       recorded(
+        'token.rotate',
         (tx) => rotateToken(tx, id, graceMs),
-        (rotated) => {
-          if (typeof rotated === 'string') return undefined;
-          const { id: successor, organization, name, oldExpiresAt } = rotated;
-          return {
-            action: 'token.rotate',
-            subject: tokenOf(id),
-            details: { successor, organization, name, oldExpiresAt },
-          };
-        },
+        ({ id: successor, organization, name, oldExpiresAt }) => ({
+          subject: tokenOf(id),
+          details: { successor, organization, name, oldExpiresAt },
+        }),
       ),
     renameUser: (organization: Organization, id: number, name: UserName) =>
-      recorded(
-        (tx) => renameUser(tx, organization.id, id, name),
-        (renamed) => renamed && userEntry('user.rename', organization, id, renamed),
-      ),
+      recorded('user.rename', (tx) => renameUser(tx, organization.id, id, name), userEntry(organization, id)),
     deleteUser: (organization: Organization, id: number) =>
-      recorded(
-        (tx) => deleteUser(tx, organization.id, id),
-        (deleted) => deleted && userEntry('user.delete', organization, id, deleted),
-      ),
+      recorded('user.delete', (tx) => deleteUser(tx, organization.id, id), userEntry(organization, id)),
   };
 }
+
+/** A change that found nothing to do returns undefined or the cause. */
+const isDone = <T>(done: T): done is Extract<T, object> => typeof done === 'object' && done !== null;
 
 const organizationOf = (slug: string) => ({ kind: 'organization', id: slug });
 const tokenOf = (id: number) => ({ kind: 'token', id });
 
-/** Returns an entry without the user's names: the audit log keeps its rows, and a deleted user's names must go. */
-function userEntry(
-  action: string,
-  { slug }: Organization,
-  id: number,
-  { id: shownAs, clusters }: { readonly id: number; readonly clusters: number },
-): AuditEntry {
-  return { action, subject: { kind: 'user', id }, details: { organization: slug, shownAs, clusters } };
-}
+/** Leaves out the user's names: the audit log keeps its rows, and a deleted user's names must go. */
+const userEntry =
+  ({ slug }: Organization, id: number) =>
+  ({ id: shownAs, clusters }: ReplacedUser) => ({
+    subject: { kind: 'user', id },
+    details: { organization: slug, shownAs, clusters },
+  });

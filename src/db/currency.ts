@@ -3,21 +3,13 @@
  * an earlier release until all prices are computed again.
  */
 
-import type { ReferenceRates } from '../domain/exchange-rates.ts';
-import { isRateNeeded, type PricedSource } from '../domain/exchange-rates.ts';
-import type { RateChange } from '../domain/run.ts';
+import { isRateNeeded, type PricedSource, type ReferenceRates } from '../domain/exchange-rates.ts';
+import type { SourcePrice } from '../domain/price.ts';
 import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase, Database } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
-import { alias, and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
-import {
-  array,
-  createTemporary,
-  increment,
-  insertInto,
-  nameOf,
-  type RowOf,
-} from './connection/statements.ts';
+import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
+import { createTemporary, increment, type RowOf } from './connection/statements.ts';
 import { lockOrganizations } from './organizations.ts';
 import { minutePrice } from './schema/shared-columns.ts';
 import {
@@ -32,7 +24,6 @@ import {
 import type { SourceStatus } from './sources.ts';
 import { RAISE } from './versions.ts';
 
-/** Returns the published currency; undefined while unknown. */
 export async function storedCurrency(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
   return row?.currency ?? undefined;
@@ -41,10 +32,7 @@ export async function storedCurrency(sql: Sql): Promise<string | undefined> {
 const isFailingRates = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean =>
   kind === 'rates' && (verifiedAt === null || ['failed', 'interrupted'].includes(lastEnded?.outcome ?? ''));
 
-/**
- * Returns false if a source of exchange rates fails and no price needs its rates.
- * @param statuses all stored sources
- */
+/** Returns false if a source of exchange rates fails and no price needs its rates. @param statuses all stored sources */
 export async function areRatesNeeded(
   sql: Sql,
   configured: readonly PricedSource[],
@@ -56,19 +44,11 @@ export async function areRatesNeeded(
   return isRateNeeded(configured, { published, stated, wellRead });
 }
 
-/** Returns the currencies of all stated prices. It reads every machine. */
 async function statedCurrencies(sql: Sql): Promise<string[]> {
   const rows = await sql<{ currency: string }[]>`
     select distinct source_currency as currency from machines where retired_at is null and source_currency is not null
     union select source_currency from disk_types`;
   return rows.map(({ currency }) => currency);
-}
-
-/** A price exactly as its source states it. */
-export interface StatedPrice {
-  readonly amount: string;
-  readonly per: 'minute' | 'hour' | 'month';
-  readonly currency: string;
 }
 
 /** Each stated price, converted to the new currency; null without a rate. */
@@ -102,7 +82,7 @@ export type CurrencyChange =
 export async function changeCurrency(
   db: ConnectionDatabase,
   currency: string,
-  priceOf: (stated: StatedPrice) => string | undefined,
+  priceOf: (stated: SourcePrice) => string | undefined,
 ): Promise<CurrencyChange> {
   const restated = restatedPrices;
   await db.execute(createTemporary(restated, 'connection'));
@@ -135,8 +115,8 @@ export async function changeCurrency(
   return { outcome: 'changed', from: before?.currency ?? undefined, prices: stated.length };
 }
 
-async function statedPrices(db: Database): Promise<StatedPrice[]> {
-  return await db.execute<RowOf<StatedPrice>>(sql`
+async function statedPrices(db: Database): Promise<SourcePrice[]> {
+  return await db.execute<RowOf<SourcePrice>>(sql`
     select source_amount::text as amount, source_per as per, source_currency as currency from (
       ${sql.join(
         [machines, machinePrices, diskTypes].map(
@@ -149,8 +129,8 @@ async function statedPrices(db: Database): Promise<StatedPrice[]> {
 }
 
 async function* lines(
-  stated: readonly StatedPrice[],
-  priceOf: (stated: StatedPrice) => string | undefined,
+  stated: readonly SourcePrice[],
+  priceOf: (stated: SourcePrice) => string | undefined,
 ): AsyncGenerator<string> {
   for (const each of stated) {
     const price = priceOf(each) ?? COPY_NULL;
@@ -158,55 +138,44 @@ async function* lines(
   }
 }
 
-/** Joins a converted price to a row with the stated price. */
 function isRestated(t: Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>): SQL {
   const { amount, per, currency } = restatedPrices;
   return sql`(${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency}) = (${amount}, ${per}, ${currency})`;
 }
 
-const { currency, perEuro, asOf } = exchangeRates;
-const given = alias(exchangeRates, 'excluded');
-
-/** Returns the latest reference rates; undefined before the first. */
 export async function storedRates(db: Database): Promise<ReferenceRates | undefined> {
   const rows = await db
     .select()
     .from(exchangeRates)
-    .where(eq(asOf, sql`(select max(${asOf}) from ${exchangeRates})`));
+    .where(eq(exchangeRates.asOf, sql`(select max(${exchangeRates.asOf}) from ${exchangeRates})`));
   const [first] = rows;
   if (!first) return undefined;
   return { asOf: first.asOf, perEuro: Object.fromEntries(rows.map((row) => [row.currency, row.perEuro])) };
 }
 
-export interface RatesWritten {
-  readonly added: number;
-  readonly changed: number;
-  /** Rates with another value, not those with only another date. */
-  readonly rates: readonly RateChange[];
-}
-
 /** Stores the rates of a day, unless later ones are stored: a stale mirror must not restore old rates. */
-export async function writeRates(db: Database, rates: ReferenceRates): Promise<RatesWritten> {
-  const currencies = Object.keys(rates.perEuro);
-  const units = Object.values(rates.perEuro);
-  const before = await ratesByCurrency(db);
-  const rows = await db.execute<{ isNew: boolean; currency: string; perEuro: string }>(sql`
-    ${insertInto(exchangeRates, { currency: sql`w.currency`, perEuro: sql`w.per_euro`, asOf: rates.asOf })}
-    from unnest(${array(currencies, 'text')}, ${array(units, 'numeric')}) w (currency, per_euro)
-    where not exists (select from ${exchangeRates} where ${asOf} > ${rates.asOf})
-    on conflict (${nameOf(currency)}) do update
-    set ${nameOf(perEuro)} = ${given.perEuro}, ${nameOf(asOf)} = ${given.asOf}
-    where (${perEuro}, ${asOf}) is distinct from (${given.perEuro}, ${given.asOf})
-    returning xmax = 0 as "isNew", ${currency}, ${perEuro}::text as "perEuro"`);
-  const added = rows.filter((row) => row.isNew).length;
-  const changes = rows
-    .map((row) => ({ currency: row.currency, before: before.get(row.currency) ?? null, after: row.perEuro }))
-    .filter((change) => change.before === null || Number(change.before) !== Number(change.after))
-    .toSorted((one, other) => (one.currency < other.currency ? -1 : 1));
-  return { added, changed: rows.length - added, rates: changes };
-}
-
-async function ratesByCurrency(db: Database): Promise<Map<string, string>> {
-  const rows = await db.select({ currency, perEuro }).from(exchangeRates);
-  return new Map(rows.map((row) => [row.currency, row.perEuro]));
+export async function writeRates(db: Database, rates: ReferenceRates) {
+  const stored = await db.select().from(exchangeRates);
+  if (stored.some((row) => row.asOf > rates.asOf)) return { added: 0, changed: 0, rates: [] };
+  const before = new Map(stored.map((row) => [row.currency, row]));
+  const isSame = (currency: string, perEuro: string) =>
+    Number(before.get(currency)?.perEuro) === Number(perEuro);
+  const given = Object.entries(rates.perEuro).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const written = given.filter(
+    ([currency, perEuro]) => !isSame(currency, perEuro) || before.get(currency)?.asOf !== rates.asOf,
+  );
+  if (written.length > 0) {
+    await db
+      .insert(exchangeRates)
+      .values(written.map(([currency, perEuro]) => ({ currency, perEuro, asOf: rates.asOf })))
+      .onConflictDoUpdate({
+        target: exchangeRates.currency,
+        set: { perEuro: sql`excluded.per_euro`, asOf: rates.asOf },
+      });
+  }
+  const added = written.filter(([currency]) => !before.has(currency)).length;
+  const changes = written
+    .filter(([currency, perEuro]) => !isSame(currency, perEuro))
+    .map(([currency, after]) => ({ currency, before: before.get(currency)?.perEuro ?? null, after }));
+  return { added, changed: written.length - added, rates: changes };
 }
