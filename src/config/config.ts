@@ -21,13 +21,11 @@ export type { Environment, SourceConfig } from './source-config.ts';
 export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
-  /** Features' sections of the file. */
   readonly sections: FileSections;
   /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
   readonly content: 'sample' | 'live';
 }
 
-/** The configuration of all features. */
 export interface FeatureConfig {
   readonly settings: SettingDefinitions;
   readonly sections: readonly FileSection[];
@@ -39,22 +37,16 @@ export type WithSections = Pick<Config, 'settings' | 'sections'>;
 
 export const NO_FEATURES: FeatureConfig = { settings: {}, sections: [], problems: () => [] };
 
-/**
- * Reads the environment and the file of FLEETBOOK_CONFIG.
- * @param features their configuration is checked as well
- * @throws BadSetting with one line for each problem and its remedy
- */
+/** Reads the environment and FLEETBOOK_CONFIG. @throws BadSetting with one line for each problem and its remedy */
 export function readConfig(env: Environment, features?: FeatureConfig): Config {
   const { problems, named: _, ...config } = inspectConfig(env, features);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return Object.freeze(config);
 }
 
-/** The readable part of a configuration. */
 export interface InspectedConfig extends Config {
   /** All configured sources, including those that cannot be opened. */
   readonly named: readonly NamedSource[];
-  /** One line for each problem with its remedy, without secrets. */
   readonly problems: readonly string[];
 }
 

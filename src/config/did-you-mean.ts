@@ -8,7 +8,6 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
   return best === undefined ? '' : `; did you mean "${best.candidate}"?`;
 }
 
-/** Returns the Levenshtein distance. */
 function editsBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...from].entries()) {

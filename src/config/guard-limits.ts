@@ -32,7 +32,8 @@ export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   },
   priceRatio: {
     unit: 'factor, from 1',
-    describe: 'factor by which a published price may rise or fall; few prices beyond it are quarantined',
+    describe:
+      'largest factor of a change of a published price, up or down; few larger changes are quarantined',
     shape: z.number().min(1),
   },
   reshapedShare: {
@@ -69,7 +70,6 @@ export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
 
 type LimitShapes = { readonly [K in keyof GuardLimits]: z.ZodOptional<z.ZodNumber> };
 
-/** The field `limits` of a source in the file. */
 export const limitsShape = z.strictObject(
   Object.fromEntries(
     Object.entries(LIMITS).map(([name, { unit, describe, shape }]) => [

@@ -1,5 +1,3 @@
-/** Masks secrets in values of the configuration. */
-
 export const MASK = '***';
 
 /** Masks user, password and the values of the query of an address. Returns any other text unchanged. */
@@ -14,7 +12,6 @@ export function maskedAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${path}${query && `?${query}`}`;
 }
 
-/** Masks the arguments of a command. */
 export function maskedCommand(words: readonly string[]): string {
   const [program = ''] = words;
   return words.length > 1 ? `${program} ${MASK}` : program;

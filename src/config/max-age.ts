@@ -1,4 +1,3 @@
-/** The default of the largest accepted age of a source's data. */
 import { CronExpressionParser } from 'cron-parser';
 
 /** Intervals of the schedule after which the data is too old. */
@@ -6,7 +5,7 @@ const INTERVALS = 3;
 const DAY_S = 86_400;
 /** The largest setting: ten years in seconds. */
 export const LONGEST_MAX_AGE = 3660 * DAY_S;
-/** Start of the year in which the days of a schedule are compared. Any year is suitable. */
+/** Start of a year: the days of a schedule are compared within one year. Any year is suitable. */
 const FROM = new Date('2026-01-01T00:00:00Z');
 
 /** Returns the default of `maxAge` in seconds. @param schedule five valid cron fields */
@@ -31,7 +30,6 @@ export function longestInterval(schedule: string): number {
   return longest;
 }
 
-/** Returns the largest number of days between two days of the schedule. */
 function longestDayGap(schedule: string): number {
   const days = schedule.trim().split(/\s+/).slice(2);
   if (days.every((field) => field === '*')) return 1;

@@ -1,4 +1,3 @@
-/** The sources that the environment and the file of FLEETBOOK_CONFIG configure. */
 import { CronExpressionParser } from 'cron-parser';
 import { adapter as ecb } from '../sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
@@ -20,7 +19,6 @@ import {
 
 interface Named {
   readonly id: string;
-  /** Five cron fields, UTC. */
   readonly schedule: string;
   /** Largest accepted age of the data in seconds: by default three of the longest intervals. */
   readonly maxAge: number;
@@ -51,11 +49,6 @@ export function namesASource(env: Environment): boolean {
   return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
 }
 
-/**
- * Reads all sources without their credentials.
- * @param sections features' sections of the file, which are checked as well
- * @throws BadSetting with one line for each problem and its remedy
- */
 export function readNamedSources(
   env: Environment,
   sections: readonly FileSection[],
@@ -82,7 +75,8 @@ export function namedSources(
     ...sourcesOfEnvironment(env, file, problems),
     ...sourcesOfFile(file, settings.FLEETBOOK_CONFIG, problems),
   ];
-  if (needsRates(env, settings, found)) found.push(ratesSource(env, problems));
+  if (needsRates(env, settings, found))
+    found.push({ kind: 'rates', ...inEnvironment(RATES_SOURCE, ecb, env, problems) });
   const ids = new Set<string>();
   for (const { id, schedule } of found) {
     if (ids.has(id)) problems.push(`source "${id}" is configured twice; give one of them another id`);
@@ -94,7 +88,6 @@ export function namedSources(
   return found;
 }
 
-/** Returns the sources of the environment without those that an entry of the file replaces. */
 function sourcesOfEnvironment(env: Environment, file: SourcesFile, problems: string[]): NamedSource[] {
   const entries = entriesOf(file);
   const replaced = new Set(entries.filter((each) => isDefault(each.kind, each.entry)).map(idOf));
@@ -106,28 +99,26 @@ function sourcesOfEnvironment(env: Environment, file: SourcesFile, problems: str
     const given = (name: string) => env[environmentKey(id, name)] || undefined;
     if (replaced.has(id) || !CREATING.some((name) => given(name) && !named.has(environmentKey(id, name))))
       continue;
-    const schedule = given('schedule') ?? adapter.schedule;
-    found.push({
-      kind: 'catalogue',
-      id,
-      adapter,
-      schedule,
-      maxAge: maxAgeIn(env, environmentKey(id, 'maxAge'), schedule, problems),
-      limits: DEFAULT_GUARD_LIMITS,
-      options: { provider: given('provider') },
-    });
+    const options = { provider: given('provider') };
+    found.push({ kind: 'catalogue', ...inEnvironment(id, adapter, env, problems), options });
   }
   const adapter = byId(clusterAdapters, CLUSTERS_SOURCE.adapter);
-  if (adapter && env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
-    const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
-    const maxAge = maxAgeIn(env, 'CLUSTERS_MAX_AGE', schedule, problems);
-    const { id } = CLUSTERS_SOURCE;
-    found.push({ kind: 'clusters', id, adapter, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS });
-  }
+  if (adapter && env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id))
+    found.push({ kind: 'clusters', ...inEnvironment(CLUSTERS_SOURCE.id, adapter, env, problems) });
   return found;
 }
 
-/** @param path of the file, for problems */
+function inEnvironment<Adapter extends { readonly schedule: string }>(
+  id: string,
+  adapter: Adapter,
+  env: Environment,
+  problems: string[],
+) {
+  const schedule = env[environmentKey(id, 'schedule')] || adapter.schedule;
+  const maxAge = maxAgeIn(env, environmentKey(id, 'maxAge'), schedule, problems);
+  return { id, adapter, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS };
+}
+
 function sourcesOfFile(file: SourcesFile, path: string | undefined, problems: string[]): NamedSource[] {
   const found: NamedSource[] = [];
   for (const { kind, entry, adapter } of entriesOf(file)) {
@@ -151,12 +142,6 @@ function sourcesOfFile(file: SourcesFile, path: string | undefined, problems: st
   return found;
 }
 
-function ratesSource(env: Environment, problems: string[]): NamedSource {
-  const schedule = env.EXCHANGE_RATES_SCHEDULE || ecb.schedule;
-  const maxAge = maxAgeIn(env, 'EXCHANGE_RATES_MAX_AGE', schedule, problems);
-  return { kind: 'rates', id: RATES_SOURCE, adapter: ecb, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS };
-}
-
 const entriesOf = (file: SourcesFile) => [
   ...file.catalogues.map(
     (entry) => ({ kind: 'catalogue', entry, adapter: byId(catalogueAdapters, entry.adapter) }) as const,
@@ -177,7 +162,6 @@ export function isDefault(kind: 'catalogue' | 'clusters', { id, adapter }: Sourc
   return id === adapter && catalogueAdapters.some((each) => each.id === id);
 }
 
-/** Returns the variables that an entry names. */
 export function variablesOf({ tokenEnv, apiKeyEnv, credentials }: SourceEntry): string[] {
   const secret = credentials && 'clientSecretEnv' in credentials ? credentials.clientSecretEnv : undefined;
   return [tokenEnv, apiKeyEnv, secret].filter((name) => name !== undefined);
@@ -226,7 +210,7 @@ function maxAgeIn(env: Environment, key: string, schedule: string, problems: str
   return maxAgeBy(schedule);
 }
 
-/** Returns three intervals; 0 for an invalid schedule, which is a problem of its own. */
+/** Returns three intervals; 0 for an invalid schedule, which is reported separately. */
 const maxAgeBy = (schedule: string): number =>
   scheduleProblem(schedule) === undefined ? defaultMaxAge(schedule) : 0;
 

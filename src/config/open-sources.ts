@@ -1,4 +1,3 @@
-/** Opens configured sources: reads their options and credentials. */
 import { type ClusterRules, contradictionIn, NO_RULES } from '../sources/cluster-rules.ts';
 import { credentialsInEnvironment, openCredentials } from '../sources/credentials/open.ts';
 import { NO_CREDENTIALS } from '../sources/credentials/provider.ts';
@@ -49,7 +48,6 @@ export function openSources(
   });
 }
 
-/** Returns the common part of machine and cluster sources; undefined without an address. */
 function open(
   source: FromFileOrEnvironment,
   settings: Settings,
@@ -100,7 +98,6 @@ function open(
   };
 }
 
-/** Returns the entry's credentials, else those of the environment if the source uses its variables. */
 function credentialsOf({ kind, id, entry }: FromFileOrEnvironment, env: Environment, problems: string[]) {
   if (entry && (hasCredentials(entry) || !isDefault(kind, entry))) return entry;
   return { ...credentialsInEnvironment(id, env, (problem) => problems.push(problem)), prefix: id };

@@ -25,7 +25,6 @@ export function ownScript(path: string): string {
   return import.meta.url.endsWith('.ts') ? inPackage(`${path}.ts`) : inPackage('dist', `${path}.js`);
 }
 
-/** Returns the path of the running program. */
 export const programScript = (): string => process.argv[1] ?? ownScript('src/cli');
 
 const MANIFEST = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
@@ -33,7 +32,6 @@ const MANIFEST = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as 
   readonly engines: { readonly node: string };
 };
 
-/** The release. */
 export const VERSION = MANIFEST.version;
 
 /** Supported releases of Node.js: `>=22.22`. */

@@ -3,7 +3,6 @@ import type { NamedSource } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { SourceConfig } from './source-config.ts';
 
-/** Returns the configured currencies of a source. */
 export function pricedSource(
   { id, kind, adapter }: SourceConfig | NamedSource,
   { CATALOGUE_RATES }: Settings,

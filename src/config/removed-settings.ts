@@ -16,14 +16,12 @@ const REMOVED: Readonly<Record<string, string>> = {
   UNKNOWN_TOKENS_PER_ADDRESS: 'each process looks up 10 unknown tokens a second of one address',
 };
 
-/** Returns a line for each removed setting in the environment, with its replacement. */
 export function removedSettings(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(REMOVED)
     .filter(([name]) => env[name])
     .map(([name, instead]) => `${name} is no longer a setting: ${instead}`);
 }
 
-/** Logs each removed setting in the environment. */
 export function warnOfRemovedSettings(
   env: Readonly<Record<string, string | undefined>>,
   logger: Pick<Logger, 'warn'>,

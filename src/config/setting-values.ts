@@ -1,10 +1,9 @@
 /** Parsers of setting values. Each throws BadSetting for an invalid value. */
 import { availableParallelism } from 'node:os';
 import { messageOf, PlainFailure } from '../domain/errors.ts';
-import { type PostgresAddress, postgresAddress } from '../domain/servers/postgres-address.ts';
+import { postgresAddress } from '../domain/servers/postgres-address.ts';
 import { redisAddress } from '../domain/servers/redis-address.ts';
 
-/** An invalid setting. The message says what is accepted. */
 export class BadSetting extends PlainFailure {}
 
 /** Returns a parser of whole numbers. @param what the unit in the message, e.g. "seconds" */
@@ -26,14 +25,9 @@ export const port = integer(0, 65_535, 'a port');
 
 export const isHttpUrl = (value: string): boolean => /^https?:$/.test(URL.parse(value)?.protocol ?? '');
 
-export function url(...protocols: string[]) {
-  return (value: string): string => {
-    const parsed = URL.canParse(value) ? new URL(value) : undefined;
-    if (!parsed || !protocols.includes(parsed.protocol.slice(0, -1))) {
-      throw new BadSetting(`must be a URL that starts with ${protocols.map((p) => `${p}://`).join(' or ')}`);
-    }
-    return value;
-  };
+export function httpUrl(value: string): string {
+  if (!isHttpUrl(value)) throw new BadSetting('must be a URL that starts with http:// or https://');
+  return value;
 }
 
 export function oneOf<const T extends string>(...values: readonly T[]) {
@@ -103,7 +97,7 @@ export function cidrs(value: string): readonly string[] {
 
 /** Accepts a server for writes. */
 export function postgresUrl(value: string): string {
-  const { hosts, target } = addressOf(value);
+  const { hosts, target } = parsed(postgresAddress, value);
   const takesWrites =
     target === 'read-write' || target === 'primary' || (target === 'any' && hosts.length < 2);
   if (takesWrites) return value;
@@ -114,30 +108,26 @@ export function postgresUrl(value: string): string {
 
 /** Accepts a server, but no pooler. */
 export function directPostgresUrl(value: string): string {
-  if (addressOf(value).isPooled)
+  if (parsed(postgresAddress, value).isPooled)
     throw new BadSetting('must name the server itself, not a pooler: leave pool_mode out');
   return postgresUrl(value);
 }
 
 /** Accepts a server for reads, which may be a replica. */
 export function readerPostgresUrl(value: string): string {
-  addressOf(value);
+  parsed(postgresAddress, value);
   return value;
-}
-
-function addressOf(value: string): PostgresAddress {
-  try {
-    return postgresAddress(value);
-  } catch (error) {
-    throw new BadSetting(messageOf(error));
-  }
 }
 
 export function redisUrl(value: string): string {
+  parsed(redisAddress, value);
+  return value;
+}
+
+function parsed<T>(parse: (value: string) => T, value: string): T {
   try {
-    redisAddress(value);
+    return parse(value);
   } catch (error) {
     throw new BadSetting(messageOf(error));
   }
-  return value;
 }

@@ -26,11 +26,9 @@ export interface Setting<T> {
   /** The default as text; undefined if there is none. */
   readonly fallback: string | undefined;
   readonly secret?: boolean;
-  /** Other settings that must be given with this one. */
   readonly needs?: readonly string[];
   /** This setting has no effect without the other one. */
   readonly uselessWithout?: string;
-  /** The value is a path, relative to the folder of the process. */
   readonly isPath?: boolean;
   readonly read: (text: string) => T;
 }
@@ -166,7 +164,6 @@ type ValuesOf<D extends SettingDefinitions> = {
   readonly [K in keyof D]: ReturnType<D[K]['read']> | (D[K]['fallback'] extends string ? never : undefined);
 };
 
-/** The values of the core's settings. */
 export type Settings = ValuesOf<typeof SETTINGS> & {
   /** All variables. A feature reads its own settings from it, see `settingsOf`. */
   readonly environment: Environment;
@@ -174,11 +171,7 @@ export type Settings = ValuesOf<typeof SETTINGS> & {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reads every setting.
- * @param more settings of features, which are checked as well
- * @throws BadSetting with one line for each problem: the variable, its value (unless it is secret) and the accepted form
- */
+/** Reads every setting. @throws BadSetting with one line for each problem, without the values of secrets */
 export function readSettings(env: Environment, more: SettingDefinitions = {}): Settings {
   const problems: string[] = [];
   const settings = inspectSettings(env, problems);
@@ -187,7 +180,6 @@ export function readSettings(env: Environment, more: SettingDefinitions = {}): S
   return settings;
 }
 
-/** Reads every setting. A wrong one gets its default and a line in `problems`. */
 export function inspectSettings(environment: Environment, problems: string[]): Settings {
   return Object.freeze({ ...valuesOf(SETTINGS, environment, problems), environment });
 }
@@ -234,7 +226,6 @@ export interface Configured {
   readonly settings: Settings;
 }
 
-/** @throws BadSetting if there is none */
 export function databaseUrl({ settings }: Configured): string {
   if (settings.DATABASE_URL) return settings.DATABASE_URL;
   throw new BadSetting(
@@ -242,10 +233,7 @@ export function databaseUrl({ settings }: Configured): string {
   );
 }
 
-/**
- * Returns the address and the direct address, which is not a pooler in transaction mode.
- * @throws BadSetting if only such a pooler is configured
- */
+/** Returns the address and the direct address. @throws BadSetting if only a pooler in transaction mode is configured */
 export function databaseUrls(config: Configured): { readonly url: string; readonly directUrl: string } {
   const url = databaseUrl(config);
   const { DIRECT_DATABASE_URL: directUrl } = config.settings;

@@ -1,4 +1,3 @@
-/** The configuration of one source. */
 import type { ClusterRules } from '../sources/cluster-rules.ts';
 import type { CredentialProvider } from '../sources/credentials/provider.ts';
 import type { adapter as ecb } from '../sources/rates/ecb.ts';
@@ -13,13 +12,10 @@ export interface SourceBase {
   readonly id: string;
   readonly url: string;
   readonly credentials: CredentialProvider;
-  /** Further origins to which requests without credentials may be redirected. */
   readonly redirectsTo?: readonly string[];
   /** For adapters that use a key in addition to credentials. */
   readonly apiKey?: string;
-  /** Five cron fields, UTC. */
   readonly schedule: string;
-  /** Largest accepted age of its data in seconds. */
   readonly maxAge: number;
   readonly limits: GuardLimits;
 }

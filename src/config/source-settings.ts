@@ -20,7 +20,6 @@ export const CREDENTIAL_FIELDS = [
   'account',
 ] as const;
 
-/** Further fields of a cluster source in the file. */
 const RULES = [
   'organization',
   'organizations',
@@ -34,69 +33,45 @@ const RULES = [
 
 const SECRETS: ReadonlySet<string> = new Set(['token', 'clientSecret', 'apiKey']);
 
-/** Returns every setting of a source, safe to show. */
 export function sourceSettings(source: NamedSource, settings: Settings, env: Environment): SourceSetting[] {
-  if (source.kind === 'rates') return settingsOfRates(source, env);
-  const { entry } = source;
-  return entry === undefined
-    ? settingsOfEnvironment(source, env)
-    : settingsOfEntry(source, entry, settings.FLEETBOOK_CONFIG ?? '', env);
-}
-
-function settingsOfRates({ id, adapter, maxAge }: NamedSource, env: Environment): SourceSetting[] {
+  const { id, kind, adapter, maxAge } = source;
+  const entry = kind === 'rates' ? undefined : source.entry;
+  const file = settings.FLEETBOOK_CONFIG ?? '';
+  const given = (name: string, value: unknown, fallback: string | null | undefined, field = name) =>
+    (entry ? inFile(field, value, file) : inEnvironment(field, environmentKey(id, name), env)) ??
+    byDefault(field, fallback);
   return [
-    inEnvironment('url', environmentKey(id, 'url'), env) ??
-      byDefault('url', 'baseUrl' in adapter ? adapter.baseUrl : undefined),
-    inEnvironment('schedule', environmentKey(id, 'schedule'), env) ?? byDefault('schedule', adapter.schedule),
-    inEnvironment('maxAge', environmentKey(id, 'maxAge'), env) ?? byDefault('maxAge', String(maxAge)),
-  ];
-}
-
-function settingsOfEnvironment({ id, adapter, maxAge }: NamedSource, env: Environment): SourceSetting[] {
-  const given = (name: string, field = name) => inEnvironment(field, environmentKey(id, name), env);
-  return [
-    given('url') ?? byDefault('url', 'baseUrl' in adapter ? adapter.baseUrl : undefined),
-    ...credentialsInEnvironment(id, adapter, env),
-    ...('apiKey' in adapter && adapter.apiKey ? [given('apiKey') ?? byDefault('apiKey', undefined)] : []),
-    given('schedule') ?? byDefault('schedule', adapter.schedule),
-    given('maxAge') ?? byDefault('maxAge', String(maxAge)),
-    ...Object.entries(optionDefaults(adapter)).map(
-      ([name, fallback]) => given(name, `options.${name}`) ?? byDefault(`options.${name}`, fallback),
+    given('url', entry?.url, 'baseUrl' in adapter ? adapter.baseUrl : undefined),
+    ...(kind === 'rates' ? [] : secrets(source, file, env)),
+    given('schedule', entry?.schedule, adapter.schedule),
+    given('maxAge', entry?.maxAge, String(maxAge)),
+    ...Object.entries(optionDefaults(adapter)).map(([name, fallback]) =>
+      given(name, entry?.options?.[name], fallback, `options.${name}`),
     ),
-    ...limits(undefined, ''),
+    ...RULES.flatMap(
+      (name) => inFile(name, (entry as Partial<ClusterEntry> | undefined)?.[name], file) ?? [],
+    ),
+    ...(kind === 'rates' ? [] : limits(entry?.limits, file)),
   ];
 }
 
-function settingsOfEntry(
-  source: Exclude<NamedSource, { kind: 'rates' }>,
-  entry: SourceEntry | ClusterEntry,
+/** Returns the credentials and the API key. An entry without credentials that replaces a default source uses its variables. */
+function secrets(
+  { id, kind, adapter, entry }: Exclude<NamedSource, { kind: 'rates' }>,
   file: string,
   env: Environment,
 ): SourceSetting[] {
-  const { id, kind, adapter, maxAge } = source;
-  const given = (name: string, value: unknown) => inFile(name, value, file);
-  // An entry without credentials that replaces a default source uses the credentials of the environment.
-  const hasVariables = isDefault(kind, entry);
-  const key = hasVariables ? inEnvironment('apiKey', environmentKey(id, 'apiKey'), env) : undefined;
-  return [
-    given('url', entry.url) ?? byDefault('url', 'baseUrl' in adapter ? adapter.baseUrl : undefined),
-    ...(credentialsInEntry(entry, file, env) ??
-      (hasVariables ? credentialsInEnvironment(id, adapter, env) : [byDefault('token', undefined)])),
-    ...('apiKey' in adapter && adapter.apiKey
-      ? [namedVariable('apiKey', entry.apiKeyEnv, env) ?? key ?? byDefault('apiKey', null)]
-      : []),
-    given('schedule', entry.schedule) ?? byDefault('schedule', adapter.schedule),
-    given('maxAge', entry.maxAge) ?? byDefault('maxAge', String(maxAge)),
-    ...Object.entries(optionDefaults(adapter)).map(
-      ([name, fallback]) =>
-        given(`options.${name}`, entry.options?.[name]) ?? byDefault(`options.${name}`, fallback),
-    ),
-    ...RULES.flatMap((name) => given(name, (entry as Partial<ClusterEntry>)[name]) ?? []),
-    ...limits(entry.limits, file),
-  ];
+  const hasVariables = entry === undefined || isDefault(kind, entry);
+  const credentials =
+    (entry && credentialsInEntry(entry, file, env)) ??
+    (hasVariables ? credentialsInEnvironment(id, adapter, env) : [byDefault('token', undefined)]);
+  if (!('apiKey' in adapter && adapter.apiKey)) return credentials;
+  const key =
+    namedVariable('apiKey', entry?.apiKeyEnv, env) ??
+    (hasVariables ? inEnvironment('apiKey', environmentKey(id, 'apiKey'), env) : undefined);
+  return [...credentials, key ?? byDefault('apiKey', undefined)];
 }
 
-/** Returns the settings of a source's credentials, which are of one kind. */
 function credentialsInEnvironment(
   id: string,
   { credentials }: NamedSource['adapter'],
@@ -113,7 +88,6 @@ function credentialsInEnvironment(
   return credentials === 'none' ? [] : [byDefault('token', undefined)];
 }
 
-/** Returns undefined for an entry without credentials. */
 function credentialsInEntry(
   { tokenEnv, tokenCommand, credentials }: SourceEntry,
   file: string,

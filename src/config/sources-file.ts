@@ -39,7 +39,7 @@ const sourceShape = z.strictObject({
         }),
     )
     .optional()
-    .describe('further origins to which requests without credentials may be redirected; none by default'),
+    .describe('further origins that may receive redirected requests, without credentials; none by default'),
   schedule: z.string().optional().describe("five cron fields, UTC; by default the adapter's own"),
   maxAge: z
     .int()
@@ -65,14 +65,11 @@ export const coreShape = z.strictObject({
   clusters: z.array(clusterShape).default([]).describe('sources of clusters'),
 });
 
-/** A section that a feature adds to the file. */
 export interface FileSection {
   readonly name: string;
-  /** Accepts a file without the section as well. */
   readonly shape: z.ZodType;
 }
 
-/** The shape of the whole file. */
 export function fileShape(sections: readonly FileSection[]) {
   return coreShape.extend(Object.fromEntries(sections.map(({ name, shape }) => [name, shape])));
 }
@@ -80,7 +77,6 @@ export function fileShape(sections: readonly FileSection[]) {
 export type SourceEntry = z.infer<typeof sourceShape>;
 export type ClusterEntry = z.infer<typeof clusterShape>;
 export interface SourcesFile extends Omit<z.infer<typeof coreShape>, '$schema'> {
-  /** Features' sections by name. */
   readonly sections: FileSections;
 }
 export type FileSections = Readonly<Record<string, unknown>>;

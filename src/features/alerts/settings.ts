@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { FeatureSection } from '../../app/feature.ts';
 import type { Environment, WithSections } from '../../config/config.ts';
-import { isHttpUrl, oneOf, text, url } from '../../config/setting-values.ts';
+import { httpUrl, isHttpUrl, oneOf, text } from '../../config/setting-values.ts';
 import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
 import { variable } from '../../config/variable-name.ts';
 import { ALERT_KINDS, type AlertRules, NO_ALERTS, type Webhook } from './rules.ts';
 
 export const ALERT_SETTINGS = {
   ALERT_WEBHOOK_URL: secret(
-    setting('webhook that receives alerts, see docs/alerts.md; unset: none', url('http', 'https')),
+    setting('webhook that receives alerts, see docs/alerts.md; unset: none', httpUrl),
   ),
   ALERT_WEBHOOK_SECRET: secret(
     setting(
