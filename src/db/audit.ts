@@ -7,7 +7,6 @@ import { insertInto, instant } from './connection/statements.ts';
 import { auditLog } from './schema.ts';
 
 export interface AuditEntry {
-  /** E.g. `token.revoke`. */
   readonly action: string;
   readonly subject: { readonly kind: string; readonly id: number | string };
   /** What the action changed, without secrets; SQL if only the statement itself knows it. */
@@ -50,11 +49,9 @@ export interface AuditQuery {
   readonly action?: string | undefined;
   /** Only rows before this id: the last one of the previous page. */
   readonly before?: number | undefined;
-  /** undefined for all */
   readonly limit?: number | undefined;
 }
 
-/** Returns one page of actions, the newest first, and the number of actions on all pages. */
 export async function auditRecords(
   sql: Sql,
   query: AuditQuery,
@@ -66,7 +63,6 @@ export async function auditRecords(
   return { total: counted?.total ?? 0, rows };
 }
 
-/** Returns one page of actions, the newest first, without a count. */
 export async function auditPage(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
   const { before, limit } = query;
   return sql<AuditRecord[]>`
@@ -83,7 +79,6 @@ function matching(sql: Sql, { since, subject, by, action }: AuditQuery) {
     ${by === undefined ? sql`` : sql`and by = ${by}`} ${action === undefined ? sql`` : sql`and action = ${action}`}`;
 }
 
-/** Values of the filters, sorted. */
 export interface AuditTerms {
   readonly people: readonly string[];
   readonly actions: readonly string[];

@@ -27,7 +27,6 @@ export interface FoundDifferences {
   readonly first: readonly (typeof cacheDifferences.$inferSelect)[];
 }
 
-/** Returns the differences of the last hour. */
 export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
   const [found] = await sql<FoundDifferences[]>`
     select count(*)::int as count, coalesce(json_agg(json_build_object('document', document, 'verdict', verdict,

@@ -1,4 +1,3 @@
-/** The lineage of the database, and how a new one begins. */
 import type { Decider } from '../domain/operator.ts';
 import { audit } from './audit.ts';
 import type { Sql } from './connection/client.ts';
@@ -13,7 +12,6 @@ export async function readLineage(sql: Sql): Promise<string> {
   return present(row).id;
 }
 
-/** Reads the lineage and the state of the database, in one statement. */
 export async function readHistory(sql: Sql): Promise<HistoryState> {
   const [row] = await sql<(Omit<HistoryState, 'written'> & { written: string | null })[]>`
     select l.id as lineage, l.database_identity as began, h.identity, h.written
@@ -76,7 +74,6 @@ export interface NamedToken {
   readonly organization: string;
 }
 
-/** Revokes the tokens with these digests (SHA-256, hexadecimal) that are not revoked. */
 export async function revokeAgain(db: Database, hashes: readonly string[]): Promise<NamedToken[]> {
   if (hashes.length === 0) return [];
   return db
@@ -93,7 +90,6 @@ export async function revokeAgain(db: Database, hashes: readonly string[]): Prom
     .returning({ id: tokens.id, organization: organizations.slug });
 }
 
-/** Returns the digests (SHA-256, hexadecimal) of unknown tokens. */
 export async function unknownTokens(db: Database, hashes: readonly string[]): Promise<string[]> {
   if (hashes.length === 0) return [];
   const rows = await db.execute<{ hash: string }>(sql`

@@ -26,7 +26,6 @@ function listOf(of: FactColumns<Column>): SQL {
   );
 }
 
-/** Returns the arguments of `json_build_object` for the facts of a machine. @param machine its alias */
 export function factPairs(machine: string, names: 'fields' | 'columns'): string {
   return FACT_FIELDS.map((field) => {
     const { column } = MACHINE_FACTS[field];
@@ -34,7 +33,6 @@ export function factPairs(machine: string, names: 'fields' | 'columns'): string 
   }).join(', ');
 }
 
-/** Returns the facts of a machine as selected columns. @param machine its alias */
 export function selectedFacts(machine: string): string {
   return FACT_FIELDS.map((field) => {
     const { column, type } = MACHINE_FACTS[field];

@@ -1,5 +1,3 @@
-/** Price histories, and prices that operators accept. */
-
 import type { ExclusionReason } from '../domain/exclusion.ts';
 import type { Decider } from '../domain/operator.ts';
 import type { SourcePrice } from '../domain/price.ts';
@@ -17,7 +15,6 @@ export interface PriceHistory {
   readonly provider: string;
   readonly excludedReason: string | null;
   readonly prices: readonly {
-    /** Per minute, in the published currency; null without an exchange rate. */
     readonly price: number | null;
     /** Why readers did not see the machine at this price; null if they did. */
     readonly withdrawn: Extract<ExclusionReason, 'zero_price' | 'no_exchange_rate'> | null;
@@ -29,7 +26,6 @@ export interface PriceHistory {
   }[];
 }
 
-/** Returns the machines of a name in regions of a code: at most one per provider. */
 export async function machinesNamed(
   sql: Sql,
   name: string,
@@ -41,7 +37,6 @@ export async function machinesNamed(
     where r.code = ${region} and m.name = ${name} and r.organization_id is null order by m.id`;
 }
 
-/** Returns the prices of a machine, published or not; undefined for an unknown id. */
 export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHistory | undefined> {
   const [row] = await sql<PriceHistory[]>`
     select m.id, m.name, r.code as region, p.name as provider, m.excluded_reason as "excludedReason",

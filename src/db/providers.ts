@@ -15,10 +15,7 @@ export interface KnownProvider {
   readonly name: string;
 }
 
-/**
- * Gives the providers of adapters their fixed ids. A provider that a cluster named before, under another id, moves to the fixed
- * id, and its organizations get a new version.
- */
+/** Gives providers of adapters their fixed ids. A provider with another id moves, and its organizations get a new version. */
 export async function seedProviders(db: Database, known: readonly KnownProvider[]): Promise<void> {
   const ids = known.map(({ id }) => id);
   const names = known.map(({ name }) => name);
@@ -44,7 +41,6 @@ export async function seedProviders(db: Database, known: readonly KnownProvider[
   });
 }
 
-/** Moves regions to another provider, and gives the organizations that show them a new version. */
 async function moveRegions(db: Database, { id, wanted }: { id: number; wanted: number }): Promise<void> {
   await db.execute(sql`${RAISE.clusters} where ${organizations.id} in (
       select ${clusters.organizationId} from ${clusters} join ${regions} on ${regions.id} = ${clusters.regionId}

@@ -1,4 +1,3 @@
-/** Quarantined rows and excluded machines of sources. */
 import {
   quarantineKey,
   type RejectedKey,
@@ -12,7 +11,6 @@ import { array, insertInto, instant, nameOf } from './connection/statements.ts';
 import { quarantinedRows as stored } from './schema.ts';
 
 export interface QuarantinedRow extends RejectedKey {
-  /** Since when the row is unusable, RFC 3339. */
   readonly since: string;
 }
 
@@ -64,10 +62,7 @@ export async function approvedRows(
   return new Set(rejected.filter(isApproved));
 }
 
-/**
- * Replaces the quarantine of a source.
- * @param approvedAt when an operator approved the rows, RFC 3339
- */
+/** Replaces the quarantine of a source. @param approvedAt when an operator approved the rows, RFC 3339 */
 export async function writeQuarantine(
   db: ConnectionDatabase,
   sourceId: string,
@@ -131,7 +126,6 @@ export interface ExcludedMachines {
   readonly rows: readonly ExcludedMachine[];
 }
 
-/** Returns the excluded machines of a source by reason. @param limit undefined for all */
 export async function excludedMachines(
   sql: Sql,
   sourceId: string,
@@ -152,9 +146,7 @@ export async function excludedMachines(
 
 export interface SourceReasons {
   readonly id: string;
-  /** Rows by `RejectionCode`. */
   readonly quarantined: Readonly<Record<string, number>>;
-  /** Machines by `ExclusionReason`. */
   readonly excluded: Readonly<Record<string, number>>;
 }
 
@@ -186,7 +178,6 @@ export async function missingRates(sql: Sql): Promise<ReadonlyMap<string, readon
   return new Map(rows.map(({ id, currencies }) => [id, currencies]));
 }
 
-/** Counts quarantined rows and excluded machines of every source by reason. */
 export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
   return sql<SourceReasons[]>`
     select s.id,

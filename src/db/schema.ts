@@ -1,7 +1,4 @@
-/**
- * The tables. Roles, grants, row-level security and functions are in `drizzle/0001_roles_and_row_security.sql`, since
- * drizzle-kit emits neither FORCE nor grants.
- */
+/** The tables. drizzle-kit emits neither FORCE nor grants, so roles and row-level security are in `drizzle/0001_*.sql`. */
 export * from './schema/alerts.ts';
 export * from './schema/catalogue.ts';
 export * from './schema/clusters.ts';

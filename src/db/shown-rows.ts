@@ -1,7 +1,4 @@
-/**
- * SQL for machines and clusters as readers see them, in lists and in the changes feed. The feed compares hashes of it, so that it
- * finds every visible change.
- */
+/** SQL for machines and clusters as readers see them. The feed compares hashes of it, and so finds every visible change. */
 import { factPairs } from './machine-facts.ts';
 
 /** A published machine `m` in the region `r` of the provider `p`, as JSON. */
@@ -11,7 +8,6 @@ export const MACHINE_JSON = `json_build_object(
   'region', json_build_object('id', r.id, 'name', r.name, 'code', r.code),
   ${factPairs('m', 'columns')})`;
 
-/** Machines `m` in the lists. */
 export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';
 
 /** Machines `m` in the lists with `available=all`. */

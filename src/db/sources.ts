@@ -13,12 +13,10 @@ type Row = Pick<
   'id' | 'kind' | 'adapter' | 'registeredAt' | 'verifiedAt' | 'retiredAt'
 >;
 
-/** Times are RFC 3339. */
 export interface StoredSource extends Readonly<Row> {
   readonly disabled: Disabling | null;
 }
 
-/** Returns all sources by id, configured or not. */
 export async function storedSources(sql: Sql): Promise<StoredSource[]> {
   return sql<StoredSource[]>`
     select s.id, s.kind, s.adapter, ${stateColumns(sql)} from sources s order by s.id collate "C"`;
@@ -30,7 +28,6 @@ const stateColumns = (sql: Sql) => sql`
   case when s.disabled_at is not null then json_build_object(
     'at', ${instant(sql, 's.disabled_at')}, 'by', s.disabled_by, 'reason', s.disabled_reason) end as disabled`;
 
-/** A region of a catalogue. Times are RFC 3339. */
 export interface RegionStatus {
   readonly code: string;
   /** Its freshness; null if no run ever read it. Readers do not see such a region. */
@@ -83,7 +80,6 @@ export interface SourceStatus extends Omit<StoredSource, 'adapter'> {
   readonly lastRun: RunStatus | null;
   /** The last finished run, without superseded and cancelled ones. */
   readonly lastEnded: RunStatus | null;
-  /** Regions of a catalogue, by code. */
   readonly regions: readonly RegionStatus[];
   /** Machines or clusters that are not retired, or currencies. */
   readonly known: number;
@@ -118,7 +114,6 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
     order by s.id collate "C"`;
 }
 
-/** A `RunStatus` of a run `r` as JSON. */
 const runStatus = (sql: Sql) => sql`json_build_object(
   'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
   'outcome', ${runOutcome(sql)}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
@@ -128,11 +123,9 @@ export interface SourceTrouble {
   readonly id: string;
   /** Failed and interrupted runs since the last good one. */
   readonly failedRuns: number;
-  /** Since when a batch is held (RFC 3339); null if none is. */
   readonly heldSince: string | null;
 }
 
-/** Returns failed runs and held batches of all sources. */
 export async function sourceTroubles(sql: Sql): Promise<SourceTrouble[]> {
   return sql<SourceTrouble[]>`
     select s.id,
@@ -146,13 +139,11 @@ export async function sourceTroubles(sql: Sql): Promise<SourceTrouble[]> {
     from sources s order by s.id collate "C"`;
 }
 
-/** Returns the kind of a source; undefined if it never ran. */
 export async function sourceKind(sql: Sql, sourceId: string): Promise<SourceStatus['kind'] | undefined> {
   const [row] = await sql<Pick<SourceStatus, 'kind'>[]>`select kind from sources where id = ${sourceId}`;
   return row?.kind;
 }
 
-/** Returns how many rows the last good run of a source read. */
 export async function lastSeen(sql: Sql, sourceId: string): Promise<number | undefined> {
   const [row] = await sql<{ seen: number | null }[]>`
     select seen from sync_runs where source_id = ${sourceId} and outcome in ('changed', 'unchanged')
@@ -160,7 +151,6 @@ export async function lastSeen(sql: Sql, sourceId: string): Promise<number | und
   return row?.seen ?? undefined;
 }
 
-/** Returns the region with the most published machines. */
 export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId: number } | undefined> {
   const [row] = await sql<{ id: number; providerId: number }[]>`
     select r.id, r.provider_id as "providerId" from regions r join machines m on m.region_id = r.id
@@ -171,10 +161,7 @@ export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId:
 
 export type Content = 'sample' | 'live';
 
-/**
- * Reserves the database for the sample or for live data. The first use decides.
- * @throws Error if the database contains the other kind
- */
+/** Reserves the database for the sample or for live data; the first use decides. @throws Error for the other kind */
 export async function claimContent(db: Database, content: Content): Promise<void> {
   await db.update(lineage).set({ content }).where(isNull(lineage.content));
   const [row] = await db.select({ content: lineage.content }).from(lineage);

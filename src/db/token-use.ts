@@ -15,10 +15,7 @@ const MINUTE_MS = 60_000;
 /** Longest wait for the last write when the process ends (ms). */
 const LAST_WRITE_MS = 3000;
 
-/**
- * Stores when tokens were last used. It collects uses in memory and writes them once a minute and on disposal. If PostgreSQL
- * is away, it keeps them and tries again.
- */
+/** Stores when tokens were last used: once a minute, and on disposal. After a failure it tries again. */
 export class TokenUse implements AsyncDisposable {
   readonly #sql: Sql;
   readonly #logger: Logger;
@@ -73,7 +70,6 @@ export class TokenUse implements AsyncDisposable {
     }
   }
 
-  /** Writes the rest, but does not wait longer than a few seconds. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     const last = async () => {

@@ -17,7 +17,6 @@ export interface TokenSummary extends Readonly<Stored> {
   readonly state: 'good' | 'expired' | 'revoked';
 }
 
-/** Returns the tokens of one organization, or all tokens, by id. */
 export async function listTokens(sql: Sql, organizationId: number | undefined): Promise<TokenSummary[]> {
   return sql<TokenSummary[]>`
     ${summaries(sql)} where t.organization_id = ${organizationId ?? null} or ${organizationId === undefined}
@@ -49,7 +48,6 @@ export async function tokenPage(
   return { rows, total: counted?.total ?? 0, good: counted?.good ?? 0 };
 }
 
-/** Selects `TokenSummary`s of tokens `t` of organizations `o`. */
 const summaries = (sql: Sql) => sql`
   select t.id, o.slug as organization, t.name, t.scopes,
     case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
@@ -101,7 +99,6 @@ export const replacedToken = (expiresAt: Column, graceMs: number) =>
     ? { expiresAt: sql`least(${expiresAt}, now() + ${graceMs} * interval '1 ms')` }
     : { revokedAt: sql`now()` };
 
-/** Creates a token and returns it. Only its SHA-256 is stored. */
 export async function createToken(
   db: Database,
   options: {

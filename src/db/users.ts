@@ -31,17 +31,13 @@ export async function listUsers(sql: Sql, organizationId: number): Promise<User[
 }
 
 export interface ReplacedUser {
-  /** The name until now. */
   readonly was: UserName;
   /** The id of the user that clusters show from now on. */
   readonly id: number;
   readonly clusters: number;
 }
 
-/**
- * Renames a user. Clusters show the new name, also if a control plane reports the old one again. If another user of the
- * organization has the new name, both become one. Returns undefined if the user does not exist.
- */
+/** Renames a user for all later reports too. If the new name exists, both users become one. Undefined: no such user. */
 export async function renameUser(
   db: Database,
   organizationId: number,

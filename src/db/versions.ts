@@ -12,13 +12,11 @@ export interface VersionedDocument {
 }
 
 export interface StoredVersion extends VersionedDocument {
-  /** The latest version in the cache. */
   readonly publishedVersion: number;
 }
 
 export type ManyKind = Exclude<RowName['kind'], 'providers'>;
 
-/** Tables and columns of the versions, by kind. */
 const DOCUMENTS = {
   token: {
     table: tokens,
@@ -62,7 +60,6 @@ export const RAISE = {
   providers: raise(lineage.providersVersion),
 };
 
-/** In the order of publication. */
 const KINDS = ['token', 'clusters', 'region'] as const satisfies readonly ManyKind[];
 
 export type DocumentRow = {
@@ -80,11 +77,9 @@ function documentRows(kind: ManyKind, condition: SQL): SQL {
     ${published} as published from ${table} where ${isDocument} and ${condition}`;
 }
 
-/** Selects the list of providers as a `DocumentRow`. */
 const PROVIDERS_ROW = sql`select 'providers' as kind, 0 as id, null as hash,
   ${lineage.providersVersion} as version, ${lineage.providersPublishedVersion} as published from ${lineage}`;
 
-/** Returns the value of the kind's `key` column, as text. */
 function keyOf(name: Exclude<RowName, { kind: 'providers' }>): string {
   if (name.kind === 'token') return `\\x${name.hash}`;
   return String(name.kind === 'clusters' ? name.organizationId : name.regionId);
@@ -183,7 +178,6 @@ function documentOf({ kind, id, hash, version, published }: DocumentRow): Stored
   return { name: names[kind], version: Number(version), publishedVersion: Number(published) };
 }
 
-/** Returns the current versions of documents, without deleted ones. */
 export async function documentVersions(
   db: Database,
   documents: readonly DocumentName[],

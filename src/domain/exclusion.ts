@@ -16,10 +16,7 @@ export const EXCLUSION_REASONS = [
 
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
 
-/**
- * Returns true for the reasons that concern the stock and not the machine. Every other reason takes precedence.
- * A published machine that becomes `unavailable` is stored as `sold_out` (db/sync/catalogue).
- */
+/** Returns true for reasons of stock; all others take precedence. A published `unavailable` machine is stored as `sold_out`. */
 export function isStock(reason: ExclusionReason | undefined): boolean {
   return reason === 'sold_out' || reason === 'unavailable';
 }

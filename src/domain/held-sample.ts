@@ -1,34 +1,26 @@
 /** The few rows of a held batch that an operator sees first, in alerts, commands and the console. */
 
 export interface HeldSampleRow {
-  /** What the batch would do to the row: `gone`, `excluded`, `price`, `shape`, `facts`, `published`, `changed` or `new`. */
+  /** The change of the row by the batch: `gone`, `excluded`, `price`, `shape`, `facts`, `published`, `changed` or `new`. */
   readonly change: string;
   readonly name: string;
   /** A machine's region code, or the slug of a cluster's organization. */
   readonly place: string;
-  /** Text for operators; null for a new row. */
   readonly before: string | null;
-  /** Null for a row that would go. */
   readonly after: string | null;
 }
 
 export interface HeldSample {
   /** At most `SAMPLE_ROWS`: for each kind of change, the rows that change most. */
   readonly rows: readonly HeldSampleRow[];
-  /** Number of rows that the batch would change for readers. */
   readonly total: number;
 }
 
 export const SAMPLE_ROWS = 10;
 
-/** Characters of a name or a value. */
 const LONGEST = 160;
 
-/**
- * Takes the first row of each kind, then the second, and so on. A thousand removed rows then do not hide the one row
- * whose price rises a hundredfold.
- * @param rows sorted by kind, the largest change of each kind first
- */
+/** Takes the first row of each kind, then the second, and so on: many removed rows must not hide one price jump. */
 export function sampleOf(rows: readonly HeldSampleRow[], total: number): HeldSample {
   const kinds = [...Map.groupBy(rows, ({ change }) => change).values()];
   const turns = Array.from({ length: SAMPLE_ROWS }, (_, turn) => kinds.flatMap((kind) => kind[turn] ?? []));

@@ -19,12 +19,10 @@ interface Fact {
   /** Its column in the database, and its field in the API. */
   readonly column: string;
   readonly type: 'text' | 'number';
-  /** All values, if they are few. */
   readonly values?: readonly string[];
   readonly name: string;
   /** A known fact as text; % is its value. */
   readonly inWords: string;
-  /** For the description of the API. */
   readonly describe: string;
   readonly example: string | number | null;
 }
@@ -76,7 +74,6 @@ export const MACHINE_FACTS = {
 
 export const FACT_FIELDS = Object.keys(MACHINE_FACTS) as (keyof MachineFacts)[];
 
-/** The facts of a machine in the API. */
 export type FactsDocument = {
   -readonly [Field in keyof MachineFacts as (typeof MACHINE_FACTS)[Field]['column']]: MachineFacts[Field];
 };

@@ -5,7 +5,6 @@ import type { SourcePrice } from './price.ts';
 /** `Binary` counts GiB (2^30 bytes), `Decimal` counts GB (10^9 bytes). */
 export type MemoryUnit = 'Binary' | 'Decimal';
 
-/** One machine type in one region with its price, as a provider adapter reports it. */
 export interface Offer {
   /** The provider's own code. */
   readonly regionCode: string;
@@ -34,16 +33,12 @@ export interface MachineDocument {
   region: { id: number; name: string; code: string };
 }
 
-/** A machine of the HTTP contract with its facts. */
 export interface MachineFactsDocument extends MachineDocument, FactsDocument {
   /** False for a sold-out machine; absent for all others. */
   available?: false;
 }
 
-/**
- * The unit of a source's memory figures. A bare "MB" in a provider's API is ambiguous: Linode's 1024 "MB" is one GiB.
- * Each adapter therefore names the unit.
- */
+/** Units of memory in sources. A bare "MB" is ambiguous (Linode's 1024 "MB" is one GiB), so each adapter names the unit. */
 export type SourceMemoryUnit = 'GB' | 'GiB' | 'MiB' | 'bytes';
 
 const PER_GIB = { GiB: 1, MiB: 1024, bytes: 1024 ** 3 } as const;

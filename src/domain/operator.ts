@@ -1,5 +1,3 @@
-/** Operators: their roles, and how the audit log names them. */
-
 /** Each role includes those before it. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -18,7 +16,6 @@ export function includesRole(has: Role, needed: Role): boolean {
 export const WAYS = ['cli', 'console', 'token', 'oidc'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** The person or program that acts. */
 export interface Actor {
   /** An operator's name, or the `--by` of a command, e.g. `ada@desk`. */
   readonly by: string;
@@ -29,13 +26,10 @@ export interface Actor {
   readonly tokenId?: number | undefined;
 }
 
-/** An actor with the reason for a decision. */
 export interface Decider extends Actor {
-  /** One line. */
   readonly reason: string | undefined;
 }
 
-/** Characters of a reason. */
 export const LONGEST_REASON = 500;
 
 export const OPERATOR_NAME = /^[a-z0-9](?:[a-z0-9._@-]{0,62}[a-z0-9])?$/;
@@ -45,7 +39,6 @@ export interface OperatorSummary {
   readonly name: string;
   readonly role: Role;
   readonly signsInBy: 'token' | 'oidc';
-  /** Number of valid tokens. */
   readonly tokens: number;
   /** The address that the OpenID Connect issuer has verified. */
   readonly verifiedAddress: string | null;

@@ -13,10 +13,8 @@ Exact.PE = 40;
 /** A month has 730 hours, the figure that providers themselves use. */
 const MINUTES = { minute: 1n, hour: 60n, month: 730n * 60n } as const;
 
-/** The time that one amount pays for. */
 export type BillingPeriod = keyof typeof MINUTES;
 
-/** A price exactly as its source states it. */
 export interface SourcePrice {
   /** A plain decimal, e.g. `"0.0052"`. */
   readonly amount: string;
@@ -28,10 +26,7 @@ export interface SourcePrice {
 /** Units of the published currency for one unit of the other, as decimal strings: `{EUR: "1.08"}`. */
 export type ExchangeRates = Readonly<Record<string, string>>;
 
-/**
- * Returns the shortest plain decimal string (`"0.0052000000"` → `"0.0052"`, `1e-7` → `"0.0000001"`), or undefined for a
- * value that is not a finite decimal number.
- */
+/** Returns the shortest plain decimal (`"0.0052000000"` → `"0.0052"`, `1e-7` → `"0.0000001"`); undefined for anything else. */
 export function decimal(value: string | number): string | undefined {
   if (typeof value === 'string' && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(value))
     return undefined;
@@ -40,7 +35,6 @@ export function decimal(value: string | number): string | undefined {
   return new Exact(typeof value === 'string' ? value.replace(/^\+/, '') : value).toFixed();
 }
 
-/** Returns the exact product of two decimal strings, e.g. of a price in cents and `"0.01"`. */
 export function product(amount: string, factor: string): string {
   return new Exact(amount).times(factor).toFixed();
 }
@@ -50,7 +44,6 @@ export function quotient(amount: string, divisor: string): string {
   return new Exact(amount).div(divisor).toFixed();
 }
 
-/** Returns true if the decimal string is greater than zero. */
 export function isPositive(amount: string): boolean {
   return new Exact(amount).gt(0);
 }

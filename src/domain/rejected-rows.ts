@@ -34,7 +34,6 @@ export interface RejectedKey {
   /** Adapters set none, see `rejectionCode`. */
   readonly code?: RejectionCode | undefined;
   readonly waits?: true | undefined;
-  /** The rejected price, if an operator may accept it. */
   readonly price?: SourcePrice | undefined;
 }
 
@@ -62,20 +61,17 @@ export function rejectionCode({ code, waits }: RejectedKey): RejectionCode {
   return code ?? (waits ? 'incomplete' : 'invalid');
 }
 
-/** Quarantined rows, or excluded machines, with one reason. */
 export interface ReasonGroup {
   /** A `RejectionCode` or an `ExclusionReason`. */
   readonly code: string;
   /** Text for operators, without the values of single rows. */
   readonly reason: string;
   readonly count: number;
-  /** Keys of the first few rows. */
   readonly examples: readonly string[];
 }
 
 const EXAMPLES = 3;
 
-/** Groups rows by reason, the most frequent first. */
 export function groupReasons(rejected: readonly RejectedKey[]): ReasonGroup[] {
   const groups = Map.groupBy(rejected, (row) => `${rejectionCode(row)} ${sharedReason(row)}`);
   return [...groups.values()]

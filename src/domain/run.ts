@@ -14,7 +14,6 @@ export const RUN_CAUSES = ['slot', 'first', 'retry', 'hand', 'watch', 'follow', 
 export type RunCause = (typeof RUN_CAUSES)[number];
 
 export interface Caused {
-  /** Null for some runs of earlier releases. */
   readonly cause: RunCause | null;
   /** The person who started the run; null for a run without one. */
   readonly askedBy: string | null;
@@ -49,14 +48,11 @@ export interface RunRequest {
   readonly n: number;
   /** Origin, path and page numbers, without the rest of the query; see sources/http/request-log.ts. */
   readonly address: string;
-  /** Status of the last answer; null without one. */
   readonly status: number | null;
-  /** Length of the last answer's body, decompressed. */
   readonly bytes: number;
   /** Milliseconds from the first attempt to the last byte, pauses included. */
   readonly ms: number;
   readonly attempts: number;
-  /** The failure; null for a success. */
   readonly error: string | null;
 }
 
@@ -101,7 +97,6 @@ export const MACHINE_CHANGES = [
 
 export type MachineChangeKind = (typeof MACHINE_CHANGES)[number];
 
-/** Kinds of changes of a cluster, in the order of every display. */
 export const CLUSTER_CHANGES = ['retired', 'changed', 'returned', 'added'] as const;
 
 export type ClusterChangeKind = (typeof CLUSTER_CHANGES)[number];
@@ -116,7 +111,6 @@ export interface Naming {
 /** A changed exchange rate: units of the currency for one euro, exact. */
 export interface RateChange {
   readonly currency: string;
-  /** Null for a new currency. */
   readonly before: string | null;
   readonly after: string;
 }

@@ -8,12 +8,10 @@ export function latestSlot(expression: string, now: Date): string {
   return slotText(CronExpressionParser.parse(expression, { currentDate: after, tz: 'UTC' }).prev().toDate());
 }
 
-/** Returns the first slot after `now`, RFC 3339. */
 export function nextSlot(expression: string, now: Date): string {
   return slotText(CronExpressionParser.parse(expression, { currentDate: now, tz: 'UTC' }).next().toDate());
 }
 
-/** Returns the next slots after `now` in order, RFC 3339. */
 export function nextSlots(expression: string, now: Date, count: number): string[] {
   return CronExpressionParser.parse(expression, { currentDate: now, tz: 'UTC' })
     .take(count)
@@ -138,7 +136,6 @@ function numbersIn(field: string, from: number, to: number): number[] | undefine
 const clock = (hour: number, minute: number): string =>
   `${String(hour).padStart(2, '0')}:${String(minute).padStart(2, '0')}`;
 
-/** Joins words: `a`, `a and b`, `a, b and c`. */
 function and(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }

@@ -1,6 +1,5 @@
 import { PlainFailure } from './errors.ts';
 
-/** A setting of one source, and where its value comes from. */
 type Origin =
   | { readonly from: 'environment'; readonly variable: string }
   | { readonly from: 'file'; readonly file: string }
@@ -27,11 +26,8 @@ export function originInWords(setting: SourceSetting): string {
   }
 }
 
-/** Why a source is disabled. */
 export interface Disabling {
-  /** RFC 3339. */
   readonly at: string;
-  /** The operator, e.g. `ada@desk`. */
   readonly by: string;
   readonly reason: string | null;
 }

@@ -25,7 +25,7 @@ export function isWellFormedToken(text: string, kind: TokenKind = 'api'): boolea
   return text.slice(-CHECKSUM_LENGTH) === checksum(body);
 }
 
-/** Returns the SHA-256 in lower-case hexadecimal: the only form in which a token is stored or searched for. */
+/** Returns the SHA-256 in lower-case hexadecimal: tokens are stored and searched for in this form only. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }

@@ -5,7 +5,6 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 /** Adds attributes to the current span. */
 export type Note = (attributes: SpanAttributes) => void;
 
-/** Runs the work and records its start, its end and its failure. */
 export type Tracer = <T>(name: string, attributes: SpanAttributes, work: (note: Note) => T) => T;
 
 let tracer: Tracer | undefined;

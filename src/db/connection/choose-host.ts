@@ -24,7 +24,6 @@ export class NoHost extends Error {
   override readonly name = 'NoHost';
   readonly code = 'NO_HOST';
   readonly target: ServerTarget;
-  /** The state or the error of each host, in the order of the URL. */
   readonly found: readonly Found[];
 
   constructor(target: ServerTarget, found: readonly Found[]) {
@@ -49,7 +48,6 @@ const OTHERS_TIMEOUT_MS = 300;
 const RETRY_AFTER_MS = 200;
 const CHECK_EVERY_MS = 5000;
 
-/** The choice of one client. It chooses when the client first connects. */
 export class HostChoice implements Disposable {
   readonly #address: PostgresAddress;
   readonly #patienceMs: number;
@@ -67,7 +65,6 @@ export class HostChoice implements Disposable {
     this.#onUnfit = onUnfit;
   }
 
-  /** The driver's option `socket`. */
   async socket(): Promise<Socket> {
     try {
       this.#chosen ??= this.#choose();
@@ -94,7 +91,6 @@ export class HostChoice implements Disposable {
     }
   }
 
-  /** @throws AbortError when the client closes */
   async #watch(chosen: PostgresHost): Promise<void> {
     const { signal } = this.#closing;
     for (let best = chosen; best === chosen; ) {
@@ -144,10 +140,7 @@ export async function chooseHost(address: PostgresAddress, present?: PostgresHos
   throw new NoHost(address.target, found);
 }
 
-/**
- * Returns 0 for an unsuitable server. Of several primaries the last promoted one ranks highest: the others returned after a
- * failover ("a former primary that comes back").
- */
+/** Returns 0 for an unsuitable server. The last promoted primary ranks highest ("a former primary that comes back"). */
 function rank(target: ServerTarget, state: ServerState | Error): number {
   if (state instanceof Error) return 0;
   const { isStandby, isReadOnly, timeline } = state;
@@ -167,7 +160,6 @@ function rank(target: ServerTarget, state: ServerState | Error): number {
   }
 }
 
-/** @throws the error of the driver or the server */
 async function readState(address: PostgresAddress, { host, port }: PostgresHost): Promise<ServerState> {
   const client = postgres(address.url, {
     host,

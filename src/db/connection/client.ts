@@ -1,7 +1,4 @@
-/**
- * Clients of PostgreSQL: postgres.js 3.4.9 and what it lacks. Each part names the test that fails without it. Decision 0079 has
- * the trials.
- */
+/** Clients of PostgreSQL: postgres.js 3.4.9 and what it lacks. Each part names the test that fails without it (decision 0079). */
 import postgres from 'postgres';
 import { type PostgresAddress, postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { connectTo, HostChoice } from './choose-host.ts';
@@ -56,7 +53,6 @@ export class Pool implements AsyncDisposable {
     this.#onLost.push(listener);
   }
 
-  /** Replaces all connections, e.g. after a failover that closed none. */
   renew(): void {
     this.#replace(this.#client);
   }
@@ -115,7 +111,6 @@ function open(
     max_lifetime: null,
     // The driver ignores a failure of this query (client.test.ts, "a server that dies while a connection opens").
     fetch_types: false,
-    // Missing in the driver's types.
     socket: choice
       ? () => choice.socket()
       : ({ host: [host = ''], port: [port = 5432], path }: Server) => connectTo(path || { host, port }),
@@ -268,7 +263,6 @@ function arrayOf(types: [number, ...number[]], parse: (text: string) => string |
   return { to: types[0], from: types, serialize: textOf, parse: (text: string) => parseArray(text, parse) };
 }
 
-/** A brace, a quoted element or a plain one. */
 const TOKEN = /[{}]|"((?:[^"\\]|\\.)*)"|[^{},"]+/gs;
 
 /** Parses `{a,"b,c",NULL}` by way of JSON. Unusual bounds precede it: `[0:1]={a,b}`. */

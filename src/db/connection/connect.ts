@@ -14,7 +14,6 @@ const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
   reader: 'fleetbook_reader',
 };
 
-/** Connections in one role. `await using` closes them. */
 export type Store = ReturnType<typeof openStore>;
 
 export interface StoreOptions {
@@ -22,7 +21,6 @@ export interface StoreOptions {
   /** For `connection`, if `url` is a pooler. */
   readonly directUrl?: string | undefined;
   readonly role: StoreRole;
-  /** Largest number of connections in the pool; 4 by default. */
   readonly connections?: number;
   readonly statementTimeoutMs?: number;
   /** `idle_in_transaction_session_timeout` (ms): a frozen process must not hold its locks. */
@@ -68,9 +66,7 @@ export function openStore(options: StoreOptions) {
     liveRuns,
     /** Opens a connection for temporary tables. It connects with the first statement. */
     connection,
-    /** Replaces all connections, e.g. after a failover that closed none. */
     renew: () => pool.renew(),
-    /** Adds a listener. It runs after a loss: new connections may lead to another server. */
     onLost: (listener: () => void) => pool.onLost(listener),
     async [Symbol.asyncDispose]() {
       await Promise.all([liveRuns[Symbol.asyncDispose](), pool[Symbol.asyncDispose]()]);

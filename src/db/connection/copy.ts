@@ -44,7 +44,6 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<string, u
   return undefined;
 }
 
-/** Counts line feeds. Fields contain them escaped only. */
 function countRows(lines: string): number {
   let rows = 0;
   for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) rows += 1;

@@ -7,7 +7,6 @@ export function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
 }
 
-/** Returns the error that PostgreSQL sent; undefined for other errors. */
 export function postgresError(error: unknown): postgres.PostgresError | undefined {
   const cause = driverError(error);
   return cause instanceof postgres.PostgresError ? cause : undefined;

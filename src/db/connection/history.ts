@@ -33,7 +33,6 @@ export interface CheckedHistory extends HistoryState {
 /** Returns the mark of a lineage that other processes stored, e.g. in the cache. It never rejects. */
 export type SharedMark = (lineage: string) => Promise<HistoryMark | undefined>;
 
-/** The history as one process has seen it. */
 export class KnownHistory {
   #mark: HistoryMark | undefined;
   #lineage: string | undefined;
@@ -47,11 +46,7 @@ export class KnownHistory {
     return this.#mark;
   }
 
-  /**
-   * Checks the current state. It takes the known mark before it reads the state: PostgreSQL has at least that much, unless it
-   * went back.
-   * @throws errors of `read`
-   */
+  /** Checks the state. It takes the known mark first: PostgreSQL has at least that much, unless it went back. */
   async check(read: () => Promise<HistoryState>, sharedMark: SharedMark): Promise<CheckedHistory> {
     let known = this.#mark && farther(this.#mark, await sharedMark(this.#mark.lineage));
     let state = await read();
@@ -104,7 +99,6 @@ export function markText({ written, identity }: HistoryMark): string {
   return `${written} ${identity}`;
 }
 
-/** Parses a serialized mark; undefined for any other text. */
 export function readMark(lineage: string, text: string | null | undefined): HistoryMark | undefined {
   const [, written, identity] = /^(\d{1,15}) (\S+(?: \S+)*)$/.exec(text ?? '') ?? [];
   return written && identity ? { lineage, identity, written: Number(written) } : undefined;

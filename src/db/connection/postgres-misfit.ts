@@ -9,12 +9,10 @@ export interface PostgresFacts {
   readonly version: string;
   readonly role: string;
   readonly isStandby: boolean;
-  /** True for a standby, and for a server that is set to read only. */
   readonly isReadOnly: boolean;
   readonly isPooler: boolean;
 }
 
-/** Reads what the checks need. @throws errors of PostgreSQL */
 export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
   const rows = await sql<(Omit<PostgresFacts, 'isPooler'> & { pid: number })[]>`
     select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role, pg_is_in_recovery() as "isStandby", pg_backend_pid() as pid,
@@ -26,7 +24,6 @@ export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
   return { ...facts, isPooler: (rows as unknown as { state?: { pid: number } }).state?.pid !== pid };
 }
 
-/** Checks any server. @param setting its setting */
 export function versionMisfit(
   { version }: Pick<PostgresFacts, 'version'>,
   setting: string,
@@ -38,7 +35,6 @@ export function versionMisfit(
   };
 }
 
-/** Checks the workers' server. */
 export function writerMisfit(facts: PostgresFacts, server: ServerSetting): Misfit | undefined {
   const { setting } = server;
   const old = versionMisfit(facts, setting);

@@ -4,7 +4,6 @@ import { describeState, type NoHost } from './choose-host.ts';
 import { codeOf } from './errors.ts';
 
 export interface ServerSetting {
-  /** The environment variable, e.g. `DATABASE_URL`. */
   readonly setting: string;
   readonly url: string;
 }
@@ -14,7 +13,6 @@ interface Problem {
   readonly remedy: string;
 }
 
-/** Returns e.g. `db.example:5432`, or several hosts separated by commas. */
 export function hostOf(url: string): string {
   const [, hosts = ''] = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url) ?? [];
   const port = portOf(url);
@@ -29,7 +27,6 @@ function portOf(url: string): number {
   return /^rediss?(?:\+cluster)?:/i.test(url) ? 6379 : 5432;
 }
 
-/** Returns e.g. `database fleetbook at db.example:5432`. */
 export function describeDatabase(url: string): string {
   const [, name = ''] = /^[a-z]+:\/\/[^/?#]*\/([^?#]*)/i.exec(url) ?? [];
   return `database ${decodeURIComponent(name) || 'of the user’s name'} at ${hostOf(url)}`;

@@ -5,15 +5,11 @@ export class StatementTimeout extends Error {
   override readonly name = 'StatementTimeout';
 }
 
-/** SQLSTATE `query_canceled`. The time limit is one of its causes. */
 const CANCELED = '57014';
 const BY_ITS_LIMIT = /statement timeout/;
 const SHOWN = 60;
 
-/**
- * Returns the error for operators; undefined for other errors. It quotes the start of the statement, which has no values.
- * @param seconds the limit, as WRITE_STATEMENT_TIMEOUT sets it
- */
+/** Returns the error with the start of the statement; undefined for other errors. @param seconds WRITE_STATEMENT_TIMEOUT */
 export function statementTimeout(error: unknown, seconds: number): StatementTimeout | undefined {
   const answer = postgresError(error);
   if (answer?.code !== CANCELED || !BY_ITS_LIMIT.test(answer.message)) return undefined;

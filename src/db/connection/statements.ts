@@ -1,7 +1,4 @@
-/**
- * Parts of statements that refer to columns of the schema, so that a renamed column is a type error. Drizzle's query builder lacks
- * an insert of some columns from a select, and `create table as`.
- */
+/** Parts of statements that Drizzle lacks. They refer to columns of the schema, so that a renamed column is a type error. */
 import type { Sql } from './client.ts';
 import type { Database } from './database.ts';
 import {
@@ -36,7 +33,6 @@ export function insertInto<Table extends PgTable>(
   return sql`insert into ${table} (${sql.join(names, sql`, `)}) select ${sql.join(expressions, sql`, `)}`;
 }
 
-/** Returns `select expression as column, …` for every column of a table, e.g. for `create table as`. */
 export function selectAs<Table extends PgTable>(
   table: Table,
   values: { readonly [Key in keyof ColumnsOf<Table>]: Expression },
@@ -48,7 +44,6 @@ export function selectAs<Table extends PgTable>(
   )}`;
 }
 
-/** Returns `create temporary table` for a declared table. @param ends when PostgreSQL drops it */
 export function createTemporary(table: PgTable, ends: 'connection' | 'transaction'): SQL {
   const { columns } = getTableConfig(table);
   const definitions = columns.map(
@@ -89,7 +84,6 @@ export function increment(column: Column): SQL {
   return sql`${column} + 1`;
 }
 
-/** Counts rows that meet a condition, next to other aggregates. */
 export function countIf(condition: SQLWrapper): SQL<number> {
   return sql<number>`(count(*) filter (where ${sql`${condition}`}))::int`;
 }

@@ -6,14 +6,12 @@ import { messageOf, PlainFailure } from '../../domain/errors.ts';
 import { codeOf } from '../connection/errors.ts';
 
 export interface Migration extends MigrationMeta {
-  /** As in the journal, e.g. `0013_changes`. */
   readonly tag: string;
 }
 
 export interface LockPatience {
   /** `lock_timeout` (ms). Later statements on the table wait behind the migration. */
   readonly lockTimeoutMs: number;
-  /** Time after which a migration without its locks fails (ms). */
   readonly giveUpAfterMs: number;
 }
 
@@ -41,12 +39,7 @@ class MigrationFailed extends PlainFailure {
   }
 }
 
-/**
- * Applies one migration in one transaction. It waits for a lock only briefly and repeats, since other statements on the table
- * wait behind it.
- * @param notify called once, with the transactions that the migration waits for
- * @throws MigrationFailed
- */
+/** Applies a migration in one transaction. It waits briefly for locks and repeats. @param notify called once @throws MigrationFailed */
 export async function applyMigration(
   client: postgres.Sql,
   migration: Migration,

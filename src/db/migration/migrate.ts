@@ -13,20 +13,11 @@ import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from
 // Advisory locks belong to one database. No other program may use the number.
 const MIGRATION_LOCK = 7_155_237;
 
-export interface Migrated {
-  /** Names of the migrations that this call applied, in order. */
-  readonly applied: readonly string[];
-  /** A later release has migrated the database. */
-  readonly isLater: boolean;
-}
-
 export interface MigrateOptions {
   /** Written into the audit log after the migrations, since they may create the log. */
   readonly decider?: Decider | undefined;
-  /** Called with a line about each reason to wait. */
   readonly notify?: (line: string) => void;
   readonly patience?: LockPatience;
-  /** Folder of the migrations; this release's by default. */
   readonly folder?: string;
 }
 
@@ -35,7 +26,7 @@ export interface MigrateOptions {
  * the earlier ones stay, and the next call continues with the failed one. Concurrent processes take turns.
  * @throws MigrationFailed, and errors of the connection
  */
-export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
+export async function migrate(url: string, options: MigrateOptions = {}) {
   const { decider, notify = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
   const client = openClient(url, { onnotice: () => {}, connect_timeout: 10, patienceMs: 10_000 });
   try {
@@ -99,7 +90,6 @@ function journalOf(folder: string): readonly { readonly tag: string; readonly wh
   return (JSON.parse(journal) as { entries: { tag: string; when: number }[] }).entries;
 }
 
-/** Returns the migrations in order. */
 function migrationsIn(folder: string): Migration[] {
   const tags = new Map(journalOf(folder).map(({ when, tag }) => [when, tag]));
   return readMigrationFiles({ migrationsFolder: folder }).map((migration) => ({

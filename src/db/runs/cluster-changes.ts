@@ -23,20 +23,15 @@ export interface ClusterChange {
   readonly change: ClusterChangeKind;
   /** Null if an operator retired the source or deleted the organization. */
   readonly runId: number | null;
-  /** RFC 3339. */
   readonly changedAt: string;
   readonly source: string;
-  /** The organization's slug. */
   readonly organization: string;
   readonly clusterId: number;
-  /** The current slug and name. */
   readonly slug: string;
   readonly name: string;
-  /** The cluster's id at its source. */
   readonly key: string;
   /** The fields that differ, or all fields of a retired or returned cluster; null for an added one. */
   readonly before: ClusterState | null;
-  /** Null for a retired cluster. */
   readonly after: ClusterState | null;
 }
 
@@ -121,7 +116,6 @@ function changesIn(sql: Sql, scope: ChangeScope) {
     and ${holdsText(sql, scope, 'c.name', 'c.slug', 'c.source_key', 'o.slug', 'r.code', 'p.name')}`;
 }
 
-/** Returns the current names of the creators by id. */
 async function userNames(
   sql: Sql,
   rows: readonly Pick<ClusterChange, 'before' | 'after'>[],
@@ -139,7 +133,6 @@ function named(state: ClusterState | null, names: ReadonlyMap<string, string>): 
   return { ...state, user: names.get(state.user) ?? null };
 }
 
-/** SQL for the fields of a cluster `c` with `JOIN_OF_STATE`. */
 const FIELDS: Readonly<Record<ClusterField, string>> = {
   name: 'c.name',
   slug: 'c.slug',

@@ -14,17 +14,13 @@ import {
   syncRuns,
 } from '../schema.ts';
 
-/** A machine after a run. */
 export interface MachineState {
   readonly cpu: number;
-  /** In GiB (`Binary`) or GB (`Decimal`). */
   readonly ram: number;
   readonly ramUnit: 'Binary' | 'Decimal';
-  /** Exactly as the source states it; null without a price. */
   readonly amount: string | null;
   readonly per: 'minute' | 'hour' | 'month' | null;
   readonly currency: string | null;
-  /** Null for a published machine; see domain/exclusion.ts. */
   readonly excluded: string | null;
   readonly facts: Partial<MachineFacts> | null;
 }
@@ -33,7 +29,6 @@ export interface MachineChange {
   readonly change: MachineChangeKind;
   /** Null if an operator retired the source. */
   readonly runId: number | null;
-  /** RFC 3339. */
   readonly changedAt: string;
   readonly source: string;
   readonly provider: string;
@@ -42,7 +37,6 @@ export interface MachineChange {
   readonly name: string;
   /** Null for an added machine; the state at retirement for a returned one. */
   readonly before: MachineState | null;
-  /** Null for a retired machine. */
   readonly after: MachineState | null;
   /** New price divided by old price, per minute; null without two prices in the same currency. */
   readonly factor: number | null;
@@ -55,7 +49,6 @@ export type ChangeScope = {
 } & (
   | { readonly runId: number }
   | {
-      /** RFC 3339. */
       readonly since: string;
       /** A provider's name, in upper or lower case, or its id. */
       readonly provider?: string | undefined;
@@ -63,7 +56,6 @@ export type ChangeScope = {
 );
 
 export interface ChangePage {
-  /** undefined for all */
   readonly limit: number | undefined;
   readonly offset?: number;
   /** `kind` by default. `biggest`: the largest price changes of all kinds first. */
@@ -109,7 +101,6 @@ export async function machineChanges(
   };
 }
 
-/** Returns the counts of all kinds. */
 export function totalsOf<Kind extends string>(
   kinds: readonly Kind[],
   counts: readonly { readonly change: Kind; readonly count: number }[],
@@ -118,7 +109,6 @@ export function totalsOf<Kind extends string>(
   return Object.fromEntries(kinds.map((kind) => [kind, found.get(kind) ?? 0])) as Record<Kind, number>;
 }
 
-/** Columns of a change `c` of a machine `m` in the region `r` of the provider `p`. */
 const columns = (sql: Sql) => sql`
   c.change, c.run_id::float as "runId", ${instant(sql, 'c.changed_at')} as "changedAt", c.source_id as source,
   p.name as provider, r.code as "regionCode", m.id as "machineId", m.name`;
@@ -167,7 +157,6 @@ export async function changesKeptSince(sql: Sql): Promise<string> {
   return row.since;
 }
 
-/** Recorded changes `c` of machines `m`. */
 function recordedIn(sql: Sql, scope: ChangeScope) {
   return sql`(
     select * from machine_changes c where ${isInScope(sql, scope)}
@@ -181,14 +170,12 @@ function addedIn(sql: Sql, scope: ChangeScope) {
   ) n cross join sources s join machines m on m.source_id = s.id and m.added_by = n.id ${placed(sql, scope)}`;
 }
 
-/** The region `r` and the provider `p` of machines `m`. */
 function placed(sql: Sql, scope: ChangeScope) {
   return sql`join regions r on r.id = m.region_id
     join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}
       and ${holdsText(sql, scope, 'm.name', 'r.code', 'p.name')}`;
 }
 
-/** Condition on a provider `p`. */
 export function isOfProvider(sql: Sql, scope: ChangeScope) {
   if ('runId' in scope || scope.provider === undefined) return sql`true`;
   const { provider } = scope;
@@ -201,7 +188,6 @@ export function holdsText(sql: Sql, { text }: ChangeScope, ...columns: string[])
   return sql`strpos(lower(concat_ws(' ', ${sql.unsafe(columns.join(', '))})), lower(${text})) > 0`;
 }
 
-/** Condition on a recorded change `c`. */
 export function isInScope(sql: Sql, scope: ChangeScope) {
   if (!('runId' in scope)) return sql`c.changed_at >= ${scope.since}`;
   // The time has an index, the run has none.
@@ -209,7 +195,6 @@ export function isInScope(sql: Sql, scope: ChangeScope) {
   return sql`c.run_id = ${runId} and c.changed_at = (select changed_at from sync_runs where id = ${runId})`;
 }
 
-/** Condition on a run `n`. */
 export function isRunInScope(sql: Sql, scope: ChangeScope) {
   return 'runId' in scope
     ? sql`n.id = ${scope.runId} and n.changed_at is not null`
@@ -218,7 +203,6 @@ export function isRunInScope(sql: Sql, scope: ChangeScope) {
 
 /** As in domain/price.ts. `FACTOR` multiplies crosswise, since a quotient would be rounded. */
 const minutes = (per: string) => `case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
-/** SQL for `MachineChange.factor` of a change `c`. */
 const FACTOR = `case when c.old_currency = c.source_currency
     and c.old_amount > 0 and c.source_amount > 0
   then (c.source_amount * ${minutes('c.old_per')}) / (c.old_amount * ${minutes('c.source_per')}) end`;
@@ -228,7 +212,6 @@ const stateOf = (of: string, price: string, facts = `${of}facts`) =>
   `json_build_object('cpu', ${of}cpu, 'ram', ${of}ram, 'ramUnit', ${of}ram_unit, 'amount', ${price}amount::text,
     'per', ${price}per, 'currency', ${price}currency, 'excluded', ${of}excluded_reason, 'facts', ${facts})`;
 
-/** The states before and after a change `c`, and of a stored machine `a`. */
 const STATES = {
   old: stateOf('c.old_', 'c.old_'),
   new: stateOf('c.', 'c.source_'),

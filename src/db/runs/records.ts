@@ -1,5 +1,3 @@
-/** Runs of sources, for operators. */
-
 import type { ReasonGroup } from '../../domain/rejected-rows.ts';
 import type { Caused, Naming, RateChange, RunRequests } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
@@ -16,7 +14,6 @@ export const IS_LIVE = `exists (
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and (l.classid::bigint << 32 | l.objid::bigint) = ${lockKeyOf('r.id')})`;
 
-/** The error of a run whose process died. */
 export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 const isInterrupted = (sql: Sql) => sql`(r.outcome = 'running' and not ${sql.unsafe(IS_LIVE)})`;
@@ -50,14 +47,10 @@ export interface RunRecord extends RunStatus, Caused, Readonly<Pick<Stored, 'id'
   readonly outcome: Stored['outcome'];
   /** When its changes took effect; null for a run without changes, and once its changes are deleted. */
   readonly changedAt: string | null;
-  /** Changed names of regions and of the provider. */
   readonly namings: readonly Naming[];
   readonly rates: readonly RateChange[];
-  /** Reasons of unusable rows, the most frequent first. */
   readonly reasons: readonly ReasonGroup[];
-  /** The batch that it held, or read again. */
   readonly heldBatch: number | null;
-  /** The operator's decision that it carried out. */
   readonly decision: {
     readonly kind: 'approve' | 'undo';
     readonly batch: number;
@@ -66,7 +59,6 @@ export interface RunRecord extends RunStatus, Caused, Readonly<Pick<Stored, 'id'
   } | null;
 }
 
-/** Ids of the previous and the next run of the same source. */
 export interface RunNeighbours {
   readonly previous: number | null;
   readonly next: number | null;
@@ -79,11 +71,7 @@ export async function runNeighbours(sql: Sql, { id, sourceId }: RunRecord): Prom
   return row;
 }
 
-/**
- * Returns runs of one source, the newest first, and the number of all its runs.
- * @param limit undefined for all
- * @param before only runs before this id
- */
+/** Returns runs of one source, the newest first, and the number of all its runs. @param before an id */
 export async function sourceRuns(
   sql: Sql,
   sourceId: string,
@@ -97,20 +85,17 @@ export async function sourceRuns(
   return { total: counted.total, rows };
 }
 
-/** Returns undefined for an unknown or deleted run. */
 export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | undefined> {
   const [record] = await sql<RunRecord[]>`${records(sql)} where r.id = ${runId}`;
   return record;
 }
 
-/** Returns the HTTP requests of a finished run; null for a run without requests. */
 export async function runRequests(sql: Sql, runId: number): Promise<RunRequests | null> {
   const [row] = await sql<{ requests: RunRequests | null }[]>`
     select requests from sync_runs where id = ${runId}`;
   return row?.requests ?? null;
 }
 
-/** Selects `RunRecord`s of runs `r`. */
 const records = (sql: Sql) => sql`
   select r.id::float as id, r.source_id as "sourceId", s.kind, ${instant(sql, 'r.slot')} as slot,
     ${sql.unsafe(CAUSE)} as cause, r.asked_by as "askedBy",
@@ -125,7 +110,6 @@ const records = (sql: Sql) => sql`
       'reason', case r.decision when 'undo' then b.undone_reason else b.reason end) end as decision
   from sync_runs r join sources s on s.id = r.source_id left join held_batches b on b.id = r.decided_batch`;
 
-/** Equal steps of time. */
 export interface Steps {
   /** Start of the first step, seconds since 1970. */
   readonly from: number;
@@ -134,15 +118,11 @@ export interface Steps {
   readonly steps: number;
 }
 
-/** The runs that ended in one step. */
 export interface RunStep {
-  /** From 0. */
   readonly index: number;
-  /** Runs by outcome. */
   readonly changed: number;
   readonly unchanged: number;
   readonly held: number;
-  /** Failed and interrupted runs. */
   readonly failed: number;
   /** Duration of good runs in seconds; null if there were none. */
   readonly median: number | null;
@@ -181,7 +161,6 @@ export type StripRun = Pick<RunStatus, 'startedAt' | 'outcome'> & { readonly id:
 
 export interface SourceStrip {
   readonly id: string;
-  /** Its last runs, the oldest first. */
   readonly runs: readonly StripRun[];
   /** Start of the last run that stored a change; null if there is none. */
   readonly changedAt: string | null;

@@ -16,7 +16,6 @@ export interface TimelineBatch extends Pick<BatchRecord, 'id' | 'status' | 'reas
   readonly by: string | null;
 }
 
-/** An operator's action on the source, from the audit log. */
 export interface TimelineAction {
   readonly action: 'source.disable' | 'source.enable' | 'source.retire' | 'price.accept';
   readonly by: string;
@@ -41,7 +40,6 @@ const ACTIONS: readonly TimelineAction['action'][] = [
 ];
 
 export interface TimelinePage {
-  /** Only entries before this time, as in `TimelineEntry.at`. */
   readonly before: string | undefined;
   readonly limit: number;
 }
@@ -90,7 +88,6 @@ export async function sourceTimeline(
   });
 }
 
-/** Changes by kind. `RunRecord.rates` has those of exchange rates. */
 export type RunDiff =
   | ({ readonly of: 'machines' } & MachineChanges)
   | ({ readonly of: 'clusters' } & ClusterChanges)
@@ -101,13 +98,9 @@ export function isKept({ changedAt, added, changed, retired }: RunRecord): boole
   return changedAt !== null || (added ?? 0) + (changed ?? 0) + (retired ?? 0) === 0;
 }
 
-/** Kinds that a run counts as changed. */
 const CHANGED = MACHINE_CHANGES.filter((kind) => !['added', 'returned', 'retired'].includes(kind));
 
-/**
- * Returns how many changed rows the diff does not show: only their converted price changed.
- * @param diff the whole run's diff, without a search
- */
+/** Returns how many changed rows the whole diff does not show: only their converted price changed. */
 export function unshown(run: RunRecord, diff: RunDiff): number {
   if (diff.of === 'rates' || run.changedAt === null) return 0;
   const shown =

@@ -9,7 +9,6 @@ export const alerts = pgTable(
     /** Kind and subject: `stale_region:hetzner/fsn1`. */
     key: c.text('key').notNull(),
     kind: c.text('kind').notNull(),
-    /** E.g. the id of a source. */
     subject: c.text('subject').notNull(),
     summary: c.text('summary').notNull(),
     details: c.jsonb('details').notNull(),

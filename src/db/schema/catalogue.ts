@@ -49,10 +49,8 @@ export const machines = pgTable(
     sourceAmount: amount('source_amount'),
     sourcePer: c.text('source_per', { enum: ['minute', 'hour', 'month'] }),
     sourceCurrency: c.text('source_currency'),
-    /** Null for a published machine; see domain/exclusion.ts. */
     excludedReason: c.text('excluded_reason'),
     sourceId: c.text('source_id'),
-    /** Consecutive good runs that did not report it. */
     missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
     createdAt: instant('created_at').notNull().defaultNow(),

@@ -36,7 +36,6 @@ export const clusters = pgTable(
     id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
     organizationId: reference('organization_id', () => organizations.id),
     sourceId: ofSource(),
-    /** The cluster's id at its source. */
     sourceKey: c.text('source_key').notNull(),
     /** SHA-256 of the reported cluster. A run skips a cluster with the same hash. Empty: do not skip. */
     sourceHash: bytes('source_hash').notNull(),
@@ -61,7 +60,6 @@ export const clusters = pgTable(
     index('clusters_by_machine').on(t.machineId),
     index('clusters_by_region').on(t.regionId),
     index('clusters_by_run').on(t.addedBy),
-    // The creator belongs to the same organization.
     foreignKey({ columns: [t.organizationId, t.userId], foreignColumns: [users.organizationId, users.id] }),
   ],
 );
@@ -71,7 +69,6 @@ export const disks = pgTable(
   (c) => ({
     organizationId: c.integer('organization_id').notNull(),
     clusterId: c.integer('cluster_id').notNull(),
-    /** Order inside the cluster, from 0. */
     position: c.smallint('position').notNull(),
     diskTypeId: c.integer('disk_type_id').notNull(),
     size: c.doublePrecision('size').notNull(),

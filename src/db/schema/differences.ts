@@ -5,7 +5,6 @@ import { instant } from './shared-columns.ts';
 export const cacheDifferences = pgTable(
   'cache_differences',
   (c) => ({
-    /** E.g. `region:7`. */
     document: c.text('document').primaryKey(),
     verdict: c.text('verdict').notNull(),
     /** The versions in PostgreSQL and in the cache; 0 if the cached one is unreadable. */

@@ -8,16 +8,13 @@ export const exports = pgTable(
   (c) => ({
     id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     version: c.text('version').notNull(),
-    /** E.g. `machines.parquet`. */
     file: c.text('file').notNull(),
     coding: c.text('coding', { enum: ['identity', 'gzip'] }).notNull(),
     bytes: c.bigint('bytes', { mode: 'number' }).notNull(),
-    /** Machines or prices. */
     rows: c.bigint('rows', { mode: 'number' }).notNull(),
     /** SHA-256 of the coded file in base64url; the ETag. */
     hash: c.text('hash').notNull(),
     chunkBytes: c.integer('chunk_bytes').notNull(),
-    /** Currency of the prices; null if no price was ever published. */
     currency: c.text('currency'),
     createdAt: instant('created_at').notNull(),
   }),
@@ -32,7 +29,6 @@ export const exportChunks = pgTable(
       .bigint('export_id', { mode: 'number' })
       .notNull()
       .references(() => exports.id, { onDelete: 'cascade' }),
-    /** From 0. */
     position: c.integer('position').notNull(),
     data: bytes('data').notNull(),
   }),

@@ -1,7 +1,4 @@
-/**
- * The changes feed: changes of published lists in one order, and the last state of each list that it covered. See decision
- * 0051. There are no foreign keys, since one transaction writes changes of a whole catalogue.
- */
+/** The changes feed, and the last state of each list that it covered (decision 0051). No foreign keys: they would check each row. */
 import { check, index, pgTable, primaryKey, sql } from '../connection/drizzle.ts';
 import { instant } from './shared-columns.ts';
 
@@ -11,7 +8,6 @@ export const feedHead = pgTable(
   (c) => ({
     singleton: c.boolean('singleton').primaryKey().default(true),
     position: c.bigint('position', { mode: 'number' }).notNull().default(0),
-    /** Changes up to this position are deleted. */
     pruned: c.bigint('pruned', { mode: 'number' }).notNull().default(0),
     currency: c.text('currency'),
     /** Encrypts cursors. Readers have it, clients do not. */
@@ -20,10 +16,7 @@ export const feedHead = pgTable(
   (t) => [check('feed_head_has_one_row', sql`${t.singleton}`)],
 );
 
-/**
- * Consecutive changes of one region's machines or of one organization's clusters, as parallel arrays: `kinds` and the ids or
- * slugs. `last` is the position of the last one. Readers take the rest from the tables of machines and clusters.
- */
+/** Consecutive changes of one region or organization, as parallel arrays. `last` is the position of the last one. */
 export const feedChanges = pgTable(
   'feed_changes',
   (c) => ({
@@ -55,7 +48,6 @@ export const toldRegions = pgTable('told_regions', (c) => ({
   prices: c.numeric('prices').array().notNull(),
 }));
 
-/** The state of an organization's clusters that the feed last covered, by slug. */
 export const toldClusters = pgTable('told_clusters', (c) => ({
   organizationId: c.integer('organization_id').primaryKey(),
   slugs: c.text('slugs').array().notNull(),

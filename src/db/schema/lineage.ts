@@ -1,10 +1,7 @@
 import { check, pgTable, sql } from '../connection/drizzle.ts';
 import { instant } from './shared-columns.ts';
 
-/**
- * The identity of this database's history. It is part of every cache key, so that documents of an old Redis never replace
- * those of a new or restored database. `providers_version` is the version of the list of providers.
- */
+/** The identity of this database. It is part of every cache key: old documents never replace those of a restored database. */
 export const lineage = pgTable(
   'lineage',
   (c) => ({
@@ -15,7 +12,6 @@ export const lineage = pgTable(
     databaseIdentity: c.text('database_identity'),
     /** Set by the first use. A database of the sample rejects live data, and the other way round. */
     content: c.text('content', { enum: ['sample', 'live'] }),
-    /** Since when the changes of runs are complete; see run-changes.ts. */
     changesSince: instant('changes_since').notNull().defaultNow(),
     /** Currency of all stored prices per minute; null while unknown. See currency.ts in src/db. */
     currency: c.text('currency'),

@@ -42,7 +42,6 @@ export const operatorTokens = pgTable(
     createdAt: instant('created_at').notNull().defaultNow(),
     expiresAt: instant('expires_at'),
     revokedAt: instant('revoked_at'),
-    /** To the minute. */
     lastUsedAt: instant('last_used_at'),
   }),
   (t) => [index('operator_tokens_by_operator').on(t.operatorId)],
@@ -50,12 +49,10 @@ export const operatorTokens = pgTable(
 
 /** Sessions. A sign-out deletes the row; the end of the token or the operator ends the session too. */
 export const operatorSessions = pgTable('operator_sessions', (c) => ({
-  /** SHA-256 of the cookie. */
   digest: bytes('digest').primaryKey(),
   operatorId: c.integer('operator_id').references(() => operators.id),
   tokenId: c.integer('token_id').references(() => operatorTokens.id),
   beganAt: instant('began_at').notNull(),
-  /** To the minute. */
   seenAt: instant('seen_at').notNull(),
 }));
 
@@ -68,11 +65,8 @@ export const auditLog = pgTable(
     /** An operator's name, or the name given to a command. No foreign key: commands need no account. */
     by: c.text('by').notNull(),
     how: c.text('how', { enum: WAYS }).notNull(),
-    /** The operator token of the request, or of its session; null without one. */
     tokenId: c.integer('token_id'),
-    /** The remote address, or `user@host` of a command's process. */
     address: c.text('address'),
-    /** E.g. `hold.approve`. */
     action: c.text('action').notNull(),
     subjectKind: c.text('subject_kind').notNull(),
     subjectId: c.text('subject_id').notNull(),

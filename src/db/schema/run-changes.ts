@@ -37,7 +37,6 @@ export const machineChanges = pgTable(
     sourcePer: c.text('source_per'),
     sourceCurrency: c.text('source_currency'),
     excludedReason: c.text('excluded_reason'),
-    /** `Partial<MachineFacts>`; null if none is known. */
     oldFacts: c.jsonb('old_facts'),
     facts: c.jsonb('facts'),
   }),
@@ -47,10 +46,7 @@ export const machineChanges = pgTable(
   ],
 );
 
-/**
- * One changed cluster. `before` and `after` are fields as text: all of a retired or returned cluster, otherwise those that
- * differ. The creator is a user id, since an operator can delete the name later.
- */
+/** A changed cluster. `before` and `after` have the differing fields as text; all for a retired or returned one. `user` is an id. */
 export const clusterChanges = pgTable(
   'cluster_changes',
   (c) => ({

@@ -20,16 +20,12 @@ export const sources = pgTable('sources', (c) => ({
   disabledReason: c.text('disabled_reason'),
 }));
 
-/** The column `source_id`. */
 export const ofSource = () =>
   text('source_id')
     .notNull()
     .references(() => sources.id);
 
-/**
- * Freshness of a catalogue's regions: the start of the last good run that read the region. Readers see it as
- * `Fleetbook-As-Of`. A region that no source ever read has no row, and the API does not list it.
- */
+/** Freshness of regions, `Fleetbook-As-Of`: the start of the last good run that read it. Without a row the API omits the region. */
 export const regionFreshness = pgTable(
   'region_freshness',
   {
@@ -43,10 +39,7 @@ export const regionFreshness = pgTable(
   ],
 );
 
-/**
- * Validators of the payloads that a source's stored rows come from. The transaction that stores the rows writes them. They
- * count only for the same parse fingerprint, a hash of the code and settings that turn a payload into rows.
- */
+/** Validators of the payloads of the stored rows. They count only for the same parse fingerprint, a hash of code and settings. */
 export const sourceValidators = pgTable(
   'source_validators',
   (c) => ({
@@ -80,7 +73,6 @@ export const syncRuns = pgTable(
     changed: c.integer('changed'),
     retired: c.integer('retired'),
     rejected: c.integer('rejected'),
-    /** Published machines that the run excluded. */
     withdrawn: c.integer('withdrawn'),
     outcome: c
       .text('outcome', {
@@ -95,9 +87,7 @@ export const syncRuns = pgTable(
     requests: c.jsonb('requests'),
     /** When its changes took effect; null for a run without changes, and once its changes are deleted. */
     changedAt: instant('changed_at'),
-    /** Changed names of regions and of the provider: `[{region, before, after}]`. */
     namings: c.jsonb('namings'),
-    /** Changed exchange rates: `[{currency, before, after}]`. */
     rates: c.jsonb('rates'),
     /** The batch that it stored or undid. No foreign key: batches are deleted before their runs. */
     decidedBatch: c.integer('decided_batch'),
@@ -109,10 +99,7 @@ export const syncRuns = pgTable(
   ],
 );
 
-/**
- * A batch that broke a guard and waits for an operator's decision. A source has at most one pending batch. `undone`: an
- * operator approved it and undid the approval. A batch whose rejection is undone is pending again.
- */
+/** A batch that a guard stopped; a source has at most one pending. `undone`: an operator undid the approval. */
 export const heldBatches = pgTable(
   'held_batches',
   (c) => ({
@@ -122,7 +109,6 @@ export const heldBatches = pgTable(
       .bigint('run_id', { mode: 'number' })
       .notNull()
       .references(() => syncRuns.id),
-    /** Broken guards: `[{guard, limit, found, detail}]`. */
     broken: c.jsonb('broken').notNull(),
     /** A `HeldSample` of domain/held-sample.ts; null for a batch of an earlier release. */
     worst: c.jsonb('worst'),
@@ -169,7 +155,6 @@ export const quarantinedRows = pgTable(
     sourceId: ofSource(),
     rowKey: c.text('row_key').notNull(),
     reason: c.text('reason').notNull(),
-    /** One of `REJECTION_CODES` in domain/rejected-rows.ts. */
     code: c.text('code').notNull().default('invalid'),
     regionCode: c.text('region_code'),
     name: c.text('name'),
@@ -205,10 +190,7 @@ export const acceptedPrices = pgTable(
   ],
 );
 
-/**
- * Slots of schedules that a worker claimed. Workers enqueue a slot again if it has no `enqueued_at`, or if it is overdue, since
- * the queue may have lost its job.
- */
+/** Claimed slots. Workers enqueue overdue ones again, and those without `enqueued_at`: the queue may have lost the job. */
 export const scheduleSlots = pgTable(
   'schedule_slots',
   (c) => ({

@@ -17,7 +17,6 @@ const DISABLING = {
 
 export type Disabled =
   | { readonly outcome: 'disabled'; readonly disabling: Disabling }
-  /** It was disabled before, by another decision. */
   | { readonly outcome: 'already'; readonly disabling: Disabling }
   | { readonly outcome: 'unknown' };
 
@@ -44,7 +43,6 @@ export async function disableSource(db: Database, sourceId: string, decider: Dec
   });
 }
 
-/** Records live runs of a source as superseded. The caller raises the fence. */
 export async function supersedeRuns(db: Database, sourceId: string): Promise<void> {
   await db
     .update(syncRuns)
@@ -89,14 +87,8 @@ const RUNS_READ = 10;
 
 const r = alias(syncRuns, 'r');
 
-export interface InterruptedRuns {
-  readonly any: boolean;
-  /** Ids of those that were alone in their worker, the newest first. Each of them is the cause of its end. */
-  readonly alone: readonly number[];
-}
-
 /** Finds the interrupted runs of a source since its last finished run. */
-export async function interruptedRuns(db: Database, sourceId: string): Promise<InterruptedRuns> {
+export async function interruptedRuns(db: Database, sourceId: string) {
   const isLive = sql<boolean>`${sql.raw(IS_LIVE)}`;
   const newest = await db
     .select({ id: r.id, outcome: r.outcome, alone: r.alone, isLive })
@@ -114,7 +106,6 @@ export async function interruptedRuns(db: Database, sourceId: string): Promise<I
   };
 }
 
-/** Records that these runs were live in the same worker. */
 export async function notAlone(db: Database, runIds: readonly number[]): Promise<void> {
   await db
     .update(syncRuns)

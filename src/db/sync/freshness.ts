@@ -1,7 +1,4 @@
-/**
- * Freshness of regions. Times only move forward. They are separate from versions, so that a new read without changes causes no new
- * document.
- */
+/** Freshness of regions. Times only move forward, and they change no version: a read without changes makes no new document. */
 
 import { OTHERS, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../connection/connect.ts';
@@ -14,11 +11,9 @@ import type { CatalogueSource } from './catalogue/write.ts';
 import { stagedOffers } from './staged.ts';
 
 export interface ReadRegions {
-  /** Code → when the region was read, RFC 3339. */
   readonly times: ReadonlyMap<string, string>;
   /** Codes of regions that the run could not read. They keep their freshness. */
   readonly unread: Iterable<string>;
-  /** When the source was read, RFC 3339. */
   readonly at: string;
 }
 
@@ -79,10 +74,7 @@ export async function stampEveryRegion(db: ConnectionDatabase, sourceId: string,
     .where(eq(regionFreshness.sourceId, sourceId));
 }
 
-/**
- * Returns the codes of known regions whose staged rows are all unusable: their state is unknown. Call it after the comparison with
- * the stored rows.
- */
+/** Returns known regions whose staged rows are all unusable. Call it after the comparison. */
 export async function regionsOfUnusableRows(
   db: ConnectionDatabase,
   { provider }: CatalogueSource,

@@ -8,17 +8,13 @@ import { heldBatches, heldItems } from '../schema.ts';
 import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 
-/** The parts of a held batch besides its staged rows. */
 export interface HeldParts {
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
   readonly worst: HeldSample;
 }
 
-/**
- * Stores the staged offers as a held batch; see `storeBatch`.
- * @param asOf see `StagedCatalogue` in sync/catalogue/stage.ts; the time of the whole source is part of `readAt`
- */
+/** Stores the staged offers as a held batch. @param asOf times of regions; the whole source's time is in `readAt` */
 export async function holdStaged(
   db: ConnectionDatabase,
   run: Run,
@@ -63,7 +59,6 @@ export function offerItem(
     'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded})))`;
 }
 
-/** Returns a price exactly as the source states it. */
 export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedColumns): SQL {
   return sql`jsonb_build_object(
     'amount', ${sourceAmount}::text, 'per', ${sourcePer}, 'currency', ${sourceCurrency})`;
@@ -84,16 +79,12 @@ export async function holdStagedClusters(
 
 interface BatchContent extends Pick<HeldParts, 'readAt' | 'worst'> {
   readonly others: readonly object[];
-  /** Selects the items of the staged rows, and their positions. */
   readonly staged: SQL;
   /** Items that differ with every read of the same content. */
   readonly times: readonly object[];
 }
 
-/**
- * Stores a batch. If the source's pending batch has the same content, it keeps its number and gets the new times, so that an
- * operator can still decide about it. Otherwise the new batch replaces it.
- */
+/** Stores a batch. A pending batch with the same content keeps its number and gets the new times; otherwise it is replaced. */
 async function storeBatch(
   db: ConnectionDatabase,
   run: Run,

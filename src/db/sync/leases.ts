@@ -20,10 +20,7 @@ export class Leases implements AsyncDisposable {
     this.#idleTimeoutMs = idleTimeoutMs;
   }
 
-  /**
-   * Confirms the held leases and takes free ones. Returns the names of all held leases.
-   * @throws if the connection is lost, and with it every lease; the next call opens another one
-   */
+  /** Confirms the held leases and takes free ones. Returns all held ones. @throws if the connection and all leases are lost */
   async claim(names: readonly string[]): Promise<ReadonlySet<string>> {
     const isNew = this.#connection === undefined;
     const connection = this.#connection ?? this.#open();

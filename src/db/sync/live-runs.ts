@@ -16,7 +16,6 @@ const HEARTBEAT_MS = 3000;
 /** `idle_session_timeout` (ms): a process that hangs loses its locks. */
 const IDLE_TIMEOUT_MS = 10_000;
 
-/** A live run. Disposing it releases its lock. */
 export interface LiveRun extends AsyncDisposable {
   readonly run: Run;
   /** Aborts within seconds after an operator cancelled the run. */
@@ -162,7 +161,6 @@ const r = alias(syncRuns, 'r');
 
 export type Cancelled =
   | { readonly outcome: 'cancelled'; readonly run: number }
-  /** No run of the source is live, or not the given one. */
   | { readonly outcome: 'idle' }
   | { readonly outcome: 'unknown' };
 
@@ -217,7 +215,6 @@ export async function cancelledRuns(db: Database, ids: readonly number[]): Promi
   return rows.map(({ id }) => id);
 }
 
-/** Returns true if the last run of a source began after `since` and was cancelled. */
 export async function wasCancelledSince(db: Database, sourceId: string, since: Date): Promise<boolean> {
   const [last] = await db
     .select({

@@ -26,18 +26,14 @@ import { supersedeRuns } from './disabled.ts';
 import { supersedeHeld } from './hold-batch.ts';
 
 export interface RetiredPlace {
-  /** Provider and region, or the organization's slug. */
   readonly place: string;
-  /** Machines or clusters that are not retired. */
   readonly known: number;
-  /** Of those, the ones that readers see. */
   readonly published: number;
 }
 
 export interface Retirement {
   readonly id: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';
-  /** Start of its last good run, RFC 3339. */
   readonly verifiedAt: string | null;
   /** Start of its last run. After a recent one, the source may still be configured. */
   readonly lastRunAt: string | null;
@@ -85,7 +81,6 @@ export async function previewRetirement(db: Database, sourceId: string): Promise
   return { ...source, rates, places: places.toSorted((one, other) => (one.place < other.place ? -1 : 1)) };
 }
 
-/** Returns true if no other source of exchange rates may have stored the current rates. */
 async function isOnlyOfRates(db: Database, sourceId: string): Promise<boolean> {
   const others = sql`${sources.kind} = 'rates' and ${sources.id} <> ${sourceId}
     and ${sources.verifiedAt} is not null and ${sources.retiredAt} is null`;
@@ -139,10 +134,7 @@ export async function retireSource(
   return gone;
 }
 
-/**
- * Deletes validators of the source and of other sources of its providers, so that they read their payloads again: of a machine that
- * both list, the other source may have had nothing to store.
- */
+/** Deletes validators of the source and of others of its providers: a machine that both list must be read again. */
 async function forgetValidators(db: ConnectionDatabase, sourceId: string): Promise<void> {
   const { sourceId: of } = sourceValidators;
   await db.delete(sourceValidators).where(sql`${of} = ${sourceId} or ${of} in (

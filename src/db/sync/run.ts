@@ -34,10 +34,8 @@ export interface Run {
 }
 
 export interface ChangedBy {
-  /** Null if an operator changed the rows without a run. */
   readonly runId: number | null;
   readonly sourceId: string;
-  /** When all of them take effect, RFC 3339. */
   readonly now: string;
 }
 
@@ -176,7 +174,6 @@ export async function finishRun(
 
 const MOST_REASONS = 20;
 
-/** Records the reasons of unusable rows. @param reasons the most frequent first */
 export async function recordReasons(db: Database, run: Run, reasons: readonly ReasonGroup[]): Promise<void> {
   if (reasons.length === 0) return;
   await db
@@ -186,14 +183,12 @@ export async function recordReasons(db: Database, run: Run, reasons: readonly Re
 }
 
 export interface RunEffect {
-  /** When its changes took effect, RFC 3339; undefined without changes. */
   readonly changedAt: string | undefined;
   readonly namings: readonly Naming[];
   readonly rates: readonly RateChange[];
   readonly decision: { readonly kind: 'approve' | 'undo'; readonly batchId: number } | undefined;
 }
 
-/** Records the effect of a run. Call it in the transaction that changes the rows. */
 export async function recordEffect(
   db: Database,
   run: Run,

@@ -12,18 +12,13 @@ export interface Slot {
 
 const later = alias(slots, 'later');
 const claimed = alias(slots, 'claimed');
-/** A later slot of the same schedule is claimed. */
 const IS_COVERED = sql`exists (
   select from ${slots} ${later} where ${later.schedule} = ${slots.schedule} and ${later.slot} > ${slots.slot})`;
-/** The schedule belongs to a disabled source. */
 const isDisabled = (schedule: SQLWrapper) => sql`exists (
   select from ${sources} where ${sources.id} = ${schedule} and ${sources.disabledAt} is not null)`;
 const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
 
-/**
- * Claims a slot for this worker. Returns false if another worker has it, or if the source is disabled: when an operator enables it,
- * a worker claims the latest slot.
- */
+/** Claims a slot. Returns false if another worker has it, or if the source is disabled. */
 export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise<boolean> {
   const claimed = await db.execute(sql`
     ${insertInto(slots, { schedule, slot: sql`${slot}::timestamptz`, dueAt: sql`now()` })}
@@ -41,7 +36,6 @@ export async function lastWorkerSign(sql: Sql): Promise<string | undefined> {
   return row?.at ?? undefined;
 }
 
-/** Returns the time of the database, which is the same for all workers. */
 export async function databaseNow(db: Database): Promise<Date> {
   const [row] = await db.execute<{ ms: number }>(
     sql`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`,
@@ -71,7 +65,6 @@ export async function setSlotDue(db: Database, slot: Slot, due: Date | undefined
     .where(due === undefined ? is(slot) : and(is(slot), not(isSettled(slot))));
 }
 
-/** A run since the claim succeeded, was held or was cancelled. */
 const isSettled = (slot: Slot) => sql`exists (
   select from ${syncRuns} join ${slots} ${claimed}
     on ${claimed.schedule} = ${syncRuns.sourceId} and ${claimed.slot} = ${syncRuns.slot}
@@ -84,17 +77,10 @@ export async function isSlotRead(db: Database, slot: Slot): Promise<boolean> {
   return row?.read ?? false;
 }
 
-/** Returns true if a later slot of the schedule is claimed, which replaces this one. */
 export async function isSlotCovered(db: Database, { schedule, slot }: Slot): Promise<boolean> {
-  const covering = await db
-    .select({ slot: slots.slot })
-    .from(slots)
-    .where(and(eq(slots.schedule, schedule), gt(slots.slot, slot)))
-    .limit(1);
-  return covering.length > 0;
+  return (await db.$count(slots, and(eq(slots.schedule, schedule), gt(slots.slot, slot)))) > 0;
 }
 
-/** Returns true if the latest slot of a schedule is not finished. */
 export async function isLatestSlotOpen(db: Database, schedule: string): Promise<boolean> {
   const [latest] = await db
     .select({ dueAt: slots.dueAt })

@@ -16,7 +16,6 @@ export const offerColumns = {
   ...factColumns,
 };
 
-/** The offers of a batch. The table is temporary. */
 export const stagedOffers = pgTable('staged_offers', offerColumns);
 
 export async function createStagedOffers(db: ConnectionDatabase): Promise<void> {
@@ -29,7 +28,6 @@ export async function createStagedOffers(db: ConnectionDatabase): Promise<void> 
 export const copyStagedOffers = (db: ConnectionDatabase, lines: AsyncIterable<string>) =>
   copyLines(db, 'staged_offers', lines);
 
-/** The clusters of a batch. The table is temporary. */
 export const stagedClusters = pgTable('staged_clusters', (c) => ({
   organization: c.text('organization').notNull(),
   sourceKey: c.text('source_key').notNull(),
@@ -42,6 +40,5 @@ export async function createStagedClusters(db: ConnectionDatabase): Promise<void
   await db.execute(createTemporary(stagedClusters, 'connection'));
 }
 
-/** @param lines rows in COPY's text format, in the order of the table's columns */
 export const copyStagedClusters = (db: ConnectionDatabase, lines: AsyncIterable<string>) =>
   copyLines(db, 'staged_clusters', lines);

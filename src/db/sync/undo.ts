@@ -110,7 +110,6 @@ async function saveItems(
     .where(and(eq(heldBatches.id, batchId), eq(sources.id, heldBatches.sourceId)));
 }
 
-/** Restores the source's quarantine and the freshness of its regions. */
 export async function restoreBefore(
   db: ConnectionDatabase,
   { batchId }: BatchDecision,

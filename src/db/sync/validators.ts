@@ -43,10 +43,7 @@ export async function storedValidators(
   );
 }
 
-/**
- * Replaces the validators of a source. An unused validator must be deleted: its payload may return when the stored rows come from
- * another one.
- */
+/** Replaces the validators of a source. An unused one must go: its payload may return when the stored rows have another. */
 export async function writeValidators(
   db: ConnectionDatabase,
   sourceId: string,

@@ -4,10 +4,7 @@ const IPV6 = /^(?=.*:)[0-9a-f:.]{2,45}(?:%.*)?$/i;
 /** Leading 16-bit groups of an IPv6 address: the /64 of a network. Its subscriber chooses the other groups freely. */
 const NETWORK_GROUPS = 4;
 
-/**
- * Returns the key that identifies a caller: the /64 of an IPv6 address (every customer has at least one), the IPv4
- * address of a mapped one, any other text unchanged.
- */
+/** Returns the key of a caller: the /64 of an IPv6 address, the IPv4 address of a mapped one, any other text unchanged. */
 export function addressKey(address: string): string {
   if (!IPV6.test(address)) return address;
   const [bare = ''] = address.toLowerCase().split('%');

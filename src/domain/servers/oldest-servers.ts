@@ -5,7 +5,6 @@ export const OLDEST_POSTGRES = 15;
 /** Every Valkey is newer. */
 export const OLDEST_REDIS = '7.0';
 
-/** Compares major and minor of versions such as `7.0.15`. */
 export function isAtLeast(version: string, oldest: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);

@@ -1,11 +1,10 @@
-/** The URL of PostgreSQL: one server, or several of which the client chooses one by its role. */
+/** The URL of PostgreSQL: one server, or several; the client chooses one by its role. */
 
 export interface PostgresHost {
   readonly host: string;
   readonly port: number;
 }
 
-/** The wanted role of the server, as in libpq. */
 export const SERVER_TARGETS = [
   'any',
   'read-write',
@@ -22,7 +21,6 @@ export interface PostgresAddress {
   readonly target: ServerTarget;
   /** True for several servers, or for one server with a wanted role. */
   readonly isChosen: boolean;
-  /** True for a pooler in transaction mode (`pool_mode=transaction`). */
   readonly isPooled: boolean;
   /** For the driver: the first host only, without the options of this module. */
   readonly url: string;

@@ -1,7 +1,4 @@
-/**
- * Escapes control characters and those that change the direction of text. Foreign text, such as an upstream's names,
- * can then not move the cursor of a terminal, change its colours or hide other text.
- */
+/** Escapes control characters and those that change the direction of text: foreign text must not control a terminal. */
 
 /** Returns one line. Each run of white space becomes one space. */
 export function harmless(text: string): string {

@@ -1,5 +1,3 @@
-/** Quantities as text. */
-
 /** Returns `machine` or `machines`, `batch` or `batches`, for the number. */
 export function noun(n: number, singular: string): string {
   if (n === 1) return singular;
@@ -13,13 +11,11 @@ export function hourly(perMinute: number): string {
 
 const UNITS = ['B', 'kB', 'MB', 'GB'] as const;
 
-/** Returns bytes as text: `512 B`, `1.4 MB`. */
 export function bytesInWords(bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
   const value = bytes / 1000 ** power;
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
 }
 
-/** Returns milliseconds as text: `85 ms`, `1.4 s`. */
 export const msInWords = (ms: number): string =>
   ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;

@@ -1,5 +1,3 @@
-/** Spans of time: as text, and as operators type them. */
-
 /** Returns a span as text: `45 s`, `12 min`, `3 h` or `4 d`. */
 export function span(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;
@@ -36,7 +34,6 @@ function readInstant(text: string): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** Accepted forms of `sinceOf`, for error messages. */
 export const SINCE_FORMS = '24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z';
 
 /** Parses a time that is not in the future; otherwise returns the problem. */

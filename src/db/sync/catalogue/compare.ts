@@ -8,10 +8,8 @@ import { amount, minutePrice } from '../../schema/shared-columns.ts';
 import { machines, regions } from '../../schema.ts';
 import { offerColumns, stagedOffers } from '../staged.ts';
 
-/** New and changed machines, with their old and new state. */
 export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
   ...offerColumns,
-  /** Null for a region that is not stored yet. */
   regionId: c.integer('region_id'),
   /** Null for a new machine, like all old columns. */
   machineId: c.integer('machine_id'),
@@ -144,10 +142,7 @@ export async function compare(
       else ${m.sourceId} = ${source.id} and not (${wasRetired}) end`);
 }
 
-/**
- * Moves unreported machines from `catalogue_diff` to `catalogue_missing`. A rejected row tolerates each machine that it may mean. A
- * row without name and region may mean any machine: then none counts as missing.
- */
+/** Moves unreported machines to `catalogue_missing`. A rejected row tolerates each machine that it may mean. */
 export async function moveMissing(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   const gone = alias(catalogueDiff, 'gone');
   const d = catalogueDiff;

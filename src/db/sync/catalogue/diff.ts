@@ -1,5 +1,3 @@
-/** Computes what a staged catalogue would change. It writes to temporary tables only. */
-
 import type { MemoryUnit } from '../../../domain/machine.ts';
 import { factsChange, type MachineFacts } from '../../../domain/machine-facts.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
@@ -21,18 +19,15 @@ export interface CatalogueDiff {
   readonly changed: number;
   /** Machines with another amount, period or currency, without those that are sold out now. */
   readonly repriced: number;
-  /** Neither reported nor tolerated. */
   readonly missing: number;
   /** The largest factor of a published price change, up or down; 1 without any. See price-jumps.ts. */
   readonly priceRatio: number;
   /** Machines whose factor exceeds the batch's `maxRatio`, and the number of their types. */
   readonly jumps: number;
   readonly jumpTypes: number;
-  /** Published before and excluded now, but not sold out. */
   readonly withdrawn: number;
   readonly soldOut: number;
   readonly reshaped: number;
-  /** The most frequent factor between their new and old memory; 1 without any. */
   readonly memoryFactor: number;
 }
 
@@ -46,7 +41,6 @@ export interface StagedBatch extends Bounds {
 
 export interface StagedDiff {
   readonly diff: CatalogueDiff;
-  /** All unusable rows, at most one more than are stored. */
   readonly rejected: readonly RejectedKey[];
   readonly usable: number;
   readonly repeated: readonly Repeated[];
@@ -127,7 +121,6 @@ export async function countChanges(db: ConnectionDatabase, sourceId: string): Pr
   return row;
 }
 
-/** Returns why the diff excludes published machines, the most frequent reason first. */
 export async function withdrawnMachines(db: ConnectionDatabase): Promise<ReasonGroup[]> {
   const reason = sql<string>`${d.excludedReason}`;
   return db
@@ -153,7 +146,6 @@ export interface PreviewRow {
   readonly name: string;
   readonly oldPrice: number | null;
   readonly newPrice: number | null;
-  /** Null if readers would not see the machine. */
   readonly shape: { readonly cpu: number; readonly ram: number; readonly ramUnit: MemoryUnit } | null;
   /** E.g. `8 GiB → 8192 GiB`, or the reason of an exclusion. */
   readonly detail: string;

@@ -1,4 +1,3 @@
-/** Records changes of machines, in the transaction of the run. */
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto, nameOf } from '../../connection/statements.ts';
@@ -42,17 +41,13 @@ export async function recordChanges(
     order by ${d.regionCode} collate "C", ${d.name} collate "C"`);
 }
 
-/** Machines that `retiring` retires. */
 const retired = alias(machines, 'retired');
 
 /** Selects the regions of published and sold-out machines that `retiring` retires. */
 export const REGIONS_OF_RETIRED = sql`
   select ${retired.regionId} from retired where coalesce(${retired.excludedReason}, 'sold_out') = 'sold_out'`;
 
-/**
- * Returns common table expressions that retire machines, end their prices and record the changes.
- * @param condition on `machines`, with the tables of `from`
- */
+/** Returns expressions that retire machines, end their prices and record the changes. @param condition on `machines` and `from` */
 export function retiring({ runId, sourceId, now }: ChangedBy, condition: SQL, from = sql``): SQL {
   const record = insertInto(machineChanges, {
     runId,

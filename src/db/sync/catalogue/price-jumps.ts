@@ -1,26 +1,17 @@
 /** Price jumps: published prices that a batch changes by more than a factor. */
 
 import type { SourcePrice } from '../../../domain/price.ts';
-import { REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
+import { REJECTED_KEPT } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, sql } from '../../connection/drizzle.ts';
 import { insertInto, type RowOf } from '../../connection/statements.ts';
 import { acceptedPrices } from '../../schema.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
 
-export interface SetAside {
-  readonly count: number;
-  /** At most one more than `REJECTED_KEPT`. */
-  readonly rejected: readonly RejectedKey[];
-}
-
 const d = catalogueDiff;
 const a = acceptedPrices;
 
-/**
- * Sets `ratio` and `jumps` of `catalogue_diff`, except for accepted prices. The ratio compares the source's amounts, so that exchange
- * rates do not count, unless the source changed the currency.
- */
+/** Sets `ratio` and `jumps`, except for accepted prices. It compares amounts, or prices if the source changed the currency. */
 export async function markJumps(
   db: ConnectionDatabase,
   sourceId: string,
@@ -70,7 +61,7 @@ type Jump = SourcePrice & {
 };
 
 /** Removes jumping rows from the diff. Their machines count as seen and keep their last good state. */
-export async function setJumpsAside(db: ConnectionDatabase, sourceId: string): Promise<SetAside> {
+export async function setJumpsAside(db: ConnectionDatabase, sourceId: string) {
   const gone = alias(d, 'gone');
   const rows = await db.execute<RowOf<Jump>>(sql`
     with gone as ${db.delete(d).where(sql`${d.jumps}`).returning()}, moved as (

@@ -1,5 +1,3 @@
-/** Writes a computed diff in the caller's transaction. */
-
 import type { Naming } from '../../../domain/run.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import {
@@ -41,7 +39,6 @@ export async function lockProvider(db: ConnectionDatabase, { provider }: Catalog
 }
 
 export interface Renamed {
-  /** True if any column of the provider or its regions changed. */
   readonly changed: boolean;
   /** Regions whose documents show another name now, and whose clusters do: all regions of a renamed provider. */
   readonly regionIds: readonly number[];
@@ -94,7 +91,6 @@ export async function writeRegions(
   };
 }
 
-/** Returns the names of the provider's regions by code, and the provider's name by null. */
 async function namesOf(db: ConnectionDatabase, providerId: number): Promise<Map<string | null, string>> {
   const { code, name, organizationId } = regions;
   const rows = await unionAll(
@@ -161,7 +157,6 @@ async function raiseOrganizations(db: ConnectionDatabase, { regionIds }: Renamed
     .where(sql`${d.machineId} = ${clusters.machineId} and ${d.reshaped} and ${clusters.sourceHash} <> ''`);
 }
 
-/** Inserts new machines with their prices. ON CONFLICT with known machines would use up ids. */
 async function addMachines(
   db: ConnectionDatabase,
   source: CatalogueSource,
@@ -216,7 +211,6 @@ async function changeMachines(db: ConnectionDatabase, source: CatalogueSource, n
     .where(eq(machines.id, d.machineId));
 }
 
-/** Counts missed runs and retires machines that missed too many. Returns the number of retired machines. */
 async function retireMissing(
   db: ConnectionDatabase,
   source: CatalogueSource,

@@ -1,5 +1,3 @@
-/** Records changes of clusters, in the transaction of the run. */
-
 import type { ConnectionDatabase, Database } from '../../connection/connect.ts';
 import { pgTable, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto } from '../../connection/statements.ts';

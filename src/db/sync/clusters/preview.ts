@@ -1,4 +1,3 @@
-/** Computes what a diff of clusters would change, for operators. */
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, desc, eq, pgTable, sql } from '../../connection/drizzle.ts';
 import { countIf, type RowOf, selectAs } from '../../connection/statements.ts';
@@ -118,7 +117,6 @@ const BEFORE = sql`(
 
 const sameName = alias(providers, 'same_name');
 
-/** The cluster as its source reports it now. */
 const AFTER = sql`jsonb_build_object(
   'name', ${d.item} ->> 'name', 'slug', coalesce(${d.item} ->> 'slug', ${d.oldSlug}),
   'provider', coalesce((

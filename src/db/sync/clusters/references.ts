@@ -8,7 +8,6 @@ import { clusters, machines, organizations, providers, regions, users } from '..
 import { RAISE } from '../../versions.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 
-/** The distinct places of the clusters, until the end of the transaction. */
 const places = pgTable('cluster_places', (c) => ({
   organizationId: c.integer('organization_id').notNull(),
   provider: c.text('provider').notNull(),
@@ -111,10 +110,7 @@ async function resolveRegions(db: ConnectionDatabase): Promise<void> {
     ${RAISE.clusters} where ${organizations.id} in (select ${nameOf(regions.organizationId)} from renamed)`);
 }
 
-/**
- * Finds each cluster's machine: the type that the source names; or the previous machine, if it still has the shape; or the cheapest
- * available machine of the shape in the region; or a new unlisted machine.
- */
+/** Finds each cluster's machine: the named type, the previous one, the cheapest available one of the shape, or a new unlisted one. */
 async function resolveMachines(db: ConnectionDatabase): Promise<void> {
   await findMachines(db);
   // It takes the given name if that is free, so that its id stays when a catalogue lists it later.
@@ -144,7 +140,6 @@ async function resolveMachines(db: ConnectionDatabase): Promise<void> {
 const NAME_OF_SHAPE = sql`'unlisted ' || ${d.cpu} || ' cpu ' || (${d.item} #>> '{machine,ram}') ||
   case ${d.ramUnit} when 'Binary' then ' GiB' else ' GB' end`;
 
-/** Sets the machine of every cluster without one, if it exists. */
 async function findMachines(db: ConnectionDatabase): Promise<void> {
   const fits = sql`(${machines.cpu}, ${machines.ram}, ${machines.ramUnit}) = (${d.cpu}, ${d.ram}, ${d.ramUnit})`;
   const isListed = sql`${machines.excludedReason} is distinct from 'unlisted'`;

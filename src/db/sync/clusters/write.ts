@@ -1,5 +1,3 @@
-/** Writes a computed diff of clusters in the caller's transaction. */
-
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, eq, ne, sql } from '../../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
@@ -22,7 +20,6 @@ const STATED = {
   createdAt: sql`(${d.item} ->> 'createdAt')::timestamp`,
 } as const;
 
-/** The disks `k` of the diff's clusters. */
 const DISKS = sql`${d} cross join lateral (
   select ordinality - 1 as position, disk #>> '{type,name}' as name, disk #>> '{type,unit}' as unit,
     (disk #>> '{type,pricePerMinute}')::numeric as price,
@@ -32,7 +29,6 @@ const DISKS = sql`${d} cross join lateral (
     (disk ->> 'autoscaling')::boolean as autoscaling
   from jsonb_array_elements(${d.item} -> 'disks') with ordinality e (disk, ordinality)) k`;
 
-/** Joins the type of a disk `k`. */
 const IS_TYPE_OF_DISK = sql`${diskTypes.organizationId} = ${d.organizationId} and ${diskTypes.regionId} = ${d.regionId}
   and ${diskTypes.name} = k.name and ${diskTypes.unit} = k.unit and ${diskTypes.sourceAmount} = k.amount
   and ${diskTypes.sourcePer} = k.per and ${diskTypes.sourceCurrency} = k.currency`;
@@ -142,7 +138,6 @@ export interface SlugRow {
   readonly old: string | null;
 }
 
-/** Limits the memory for slugs. */
 const ORGANIZATIONS_PER_READ = 2000;
 
 export interface SlugBatch {
