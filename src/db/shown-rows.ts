@@ -10,9 +10,11 @@ export const MACHINE_JSON = `json_build_object(
 
 export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';
 
+/** Machines `m` that nothing but their stock excludes. */
+export const HAS_NO_OTHER_REASON = `coalesce(m.excluded_reason, 'sold_out') = 'sold_out'`;
+
 /** Machines `m` in the lists with `available=all`. */
-export const IS_PUBLISHED_OR_SOLD_OUT = `coalesce(m.excluded_reason, 'sold_out') = 'sold_out' and m.price > 0
-  and m.retired_at is null`;
+export const IS_PUBLISHED_OR_SOLD_OUT = `${HAS_NO_OTHER_REASON} and m.price > 0 and m.retired_at is null`;
 
 /** A cluster `c` with `JOIN_OF_CLUSTER`, as JSON. */
 export const CLUSTER_JSON = `json_build_object(

@@ -3,6 +3,7 @@ import { alias, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto, nameOf } from '../../connection/statements.ts';
 import { factsJson } from '../../machine-facts.ts';
 import { machineChanges, machinePrices, machines } from '../../schema.ts';
+import { HAS_NO_OTHER_REASON } from '../../shown-rows.ts';
 import type { ChangedBy } from '../run.ts';
 import { catalogueDiff as d } from './compare.ts';
 
@@ -45,7 +46,7 @@ const retired = alias(machines, 'retired');
 
 /** Selects the regions of published and sold-out machines that `retiring` retires. */
 export const REGIONS_OF_RETIRED = sql`
-  select ${retired.regionId} from retired where coalesce(${retired.excludedReason}, 'sold_out') = 'sold_out'`;
+  select m.region_id from retired m where ${sql.raw(HAS_NO_OTHER_REASON)}`;
 
 /** Returns expressions that retire machines, end their prices and record the changes. @param condition on `machines` and `from` */
 export function retiring({ runId, sourceId, now }: ChangedBy, condition: SQL, from = sql``): SQL {
