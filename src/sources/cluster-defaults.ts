@@ -7,9 +7,10 @@ import type {
   ReportedMachine,
 } from '../domain/cluster.ts';
 import type { ClusterRules } from './cluster-rules.ts';
+import { rejectedRow } from './schema/items.ts';
+import { type Row, rowOf, unusable, valueIn } from './schema/rows.ts';
 import type { ClusterItem, RejectedRow } from './source.ts';
 
-/** Yields each item in its stored form. An incomplete cluster is rejected; the reason names the missing setting. */
 export async function* applyDefaults(
   items: AsyncIterable<ClusterItem> | Iterable<ClusterItem>,
   rules: ClusterRules,
@@ -17,7 +18,6 @@ export async function* applyDefaults(
   for await (const item of items) yield applyItemDefaults(item, rules);
 }
 
-/** Completes one item. The organization of a rejected row becomes the organization's slug. */
 export function applyItemDefaults(item: ClusterItem, rules: ClusterRules): ClusterItem<ReportedCluster> {
   if (item.kind === 'rejected') return rejectedOf(item, rules);
   return item.kind === 'cluster' ? applyClusterDefaults(item.cluster, rules) : item;
@@ -31,72 +31,61 @@ export function applyClusterDefaults(
   described: DescribedCluster,
   rules: ClusterRules,
 ): Extract<ClusterItem<ReportedCluster>, { kind: 'cluster' | 'rejected' }> {
-  const { key, name, status, shards, replicas, createdAt } = described;
-  const { defaults } = rules;
   const owner = ownerOf(described, rules);
-  const unusable = (reason: string): RejectedRow => ({
-    kind: 'rejected',
-    key,
-    ...(owner.slug === undefined ? {} : { organization: owner.slug }),
-    reason,
-    waits: true,
-  });
-  if (owner.slug === undefined) return unusable(owner.reason);
-  const spelled = described.provider ?? defaults.provider;
-  if (spelled === undefined) return unusable('provider is missing; name one in defaults.provider');
-  const place = described.region ?? defaults.region;
-  if (place === undefined) return unusable('region is missing; name one in defaults.region');
+  const { value: cluster, reason } = rowOf(() => completed(described, valueIn(owner), rules));
+  if (cluster !== undefined) return { kind: 'cluster', cluster };
+  return { ...rejectedRow(described.key, reason, { organization: owner.value }), waits: true };
+}
+
+function completed(described: DescribedCluster, organization: string, rules: ClusterRules): ReportedCluster {
+  const { key, name, slug, status, shards, replicas, createdAt } = described;
+  const { defaults } = rules;
+  const spelled =
+    described.provider ?? defaults.provider ?? unusable('provider is missing; name one in defaults.provider');
+  const place =
+    described.region ?? defaults.region ?? unusable('region is missing; name one in defaults.region');
   const region = own(rules.regions, place.code) ?? place;
-  const machine = machineOf(described, rules);
-  if (machine === undefined)
-    return unusable(
-      'machine is missing; give one in defaults.machine: its name, or its cpu, ram and ram_unit',
-    );
-  const disks: ReportedDisk[] = [];
-  for (const [index, disk] of disksOf(described, rules).entries()) {
-    const found = diskOf(disk, rules);
-    if (typeof found === 'string') return unusable(`disks[${index}].${found}`);
-    disks.push(found);
-  }
-  const user = defaults.user;
-  const cluster: ReportedCluster = {
-    organization: owner.slug,
+  const machine =
+    machineOf(described, rules) ??
+    unusable('machine is missing; give one in defaults.machine: its name, or its cpu, ram and ram_unit');
+  return {
+    organization,
     key,
     name,
-    ...(described.slug === undefined ? {} : { slug: described.slug }),
+    ...(slug === undefined ? {} : { slug }),
     provider: own(rules.providers, spelled) ?? described.providerName ?? spelled,
     region: { code: region.code, name: region.name ?? region.code },
     status,
     shards,
     replicas,
-    user: described.user ?? { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' },
+    user: described.user ?? {
+      firstName: defaults.user?.first_name ?? '',
+      lastName: defaults.user?.last_name ?? '',
+    },
     machine,
-    disks,
+    disks: disksOf(described, rules).map((disk, index) => diskOf(disk, `disks[${index}]`, rules)),
     createdAt,
   };
-  return { kind: 'cluster', cluster };
 }
-
-type Owner = { readonly slug: string } | { readonly slug?: undefined; readonly reason: string };
 
 /** A cluster that names another organization than the source's only one has no owner: the owner is never guessed. */
 function ownerOf(
   { organization, tenant }: Pick<DescribedCluster, 'organization' | 'tenant'>,
   rules: ClusterRules,
-): Owner {
+): Row<string> {
   const named = organization ?? tenant;
   if (rules.organization !== undefined) {
     if (organization === undefined || organization === rules.organization)
-      return { slug: rules.organization };
+      return { value: rules.organization };
     return {
       reason: `organization is "${organization}", but the source's is "${rules.organization}"; name both in organizations instead, or configure another source for that organization`,
     };
   }
   if (named === undefined) return { reason: 'organization is missing; name the owner in organization' };
   const listed = own(rules.organizations ?? {}, named);
-  if (listed !== undefined) return { slug: listed };
+  if (listed !== undefined) return { value: listed };
   const isSlug = organization !== undefined && rules.organizations === undefined;
-  if (isSlug || rules.tenantIsOrganization) return { slug: named };
+  if (isSlug || rules.tenantIsOrganization) return { value: named };
   return {
     reason: `the owner of "${named}" is not known; name its organization in organizations, or set tenantIsOrganization`,
   };
@@ -105,7 +94,7 @@ function ownerOf(
 function rejectedOf({ organization, ...row }: RejectedRow, rules: ClusterRules): RejectedRow {
   if (organization === undefined) return row;
   // Without an owner, the row covers the clusters with its key in every organization.
-  const { slug } = ownerOf({ organization }, rules);
+  const { value: slug } = ownerOf({ organization }, rules);
   return slug === undefined ? row : { ...row, organization: slug };
 }
 
@@ -135,20 +124,16 @@ function disksOf({ disks }: DescribedCluster, { defaults }: ClusterRules): reado
   return (defaults.disks ?? []).map(({ type, ...disk }) => ({ ...disk, type: { name: type } }));
 }
 
-function diskOf(
-  { type, size, unit, autoscaling = false }: DescribedDisk,
-  rules: ClusterRules,
-): ReportedDisk | string {
+function diskOf(disk: DescribedDisk, at: string, rules: ClusterRules): ReportedDisk {
+  const { type, size, unit, autoscaling = false } = disk;
   const listed = type.name === undefined ? undefined : own(rules.diskTypes, type.name);
   const rule = listed ?? own(rules.diskTypes, '*');
   const where = type.name === undefined ? 'diskTypes."*"' : `diskTypes.${JSON.stringify(type.name)}`;
-  const name = rule?.name ?? type.name;
-  if (name === undefined) return `type.name is missing; give one in ${where}`;
-  const price = type.price ?? rule?.price;
-  if (price === undefined)
-    return `type.price is missing; give amount, per and currency in ${where}, field price`;
-  const kind = type.unit ?? rule?.unit;
-  if (kind === undefined) return `type.unit is missing; give Binary or Decimal in ${where}, field unit`;
+  const missing = (field: string, remedy: string) =>
+    unusable(`${at}.type.${field} is missing; give ${remedy} in ${where}`);
+  const name = rule?.name ?? type.name ?? missing('name', 'one');
+  const price = type.price ?? rule?.price ?? missing('price', 'amount, per and currency');
+  const kind = type.unit ?? rule?.unit ?? missing('unit', 'Binary or Decimal');
   return { type: { name, price, unit: kind }, size, unit, autoscaling };
 }
 

@@ -1,5 +1,3 @@
-/** Fields and rows that the adapters of control planes share. */
-
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../domain/cluster.ts';
 import { amount, invalid, label, oneOf, quantity, utcMicroseconds } from './schema/fields.ts';
@@ -37,7 +35,6 @@ export function describedDisk(row: z.infer<typeof DiskRow>, currency: string): D
   return { type: { name: type.name, price, unit: type.unit }, size, unit, autoscaling };
 }
 
-/** Returns the only disk of a cluster, by its size in GiB; undefined if the size is unknown. */
 export function disksOfGib(size: number | null | undefined): readonly DescribedDisk[] | undefined {
   if (size == null) return undefined;
   return size === 0 ? [] : [{ type: {}, size, unit: 'GiB' }];

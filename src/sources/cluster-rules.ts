@@ -1,4 +1,3 @@
-/** The rules of a source of clusters in the configuration: the owners of its clusters, and defaults of missing values. */
 import { z } from 'zod';
 import { memoryUnit, nameOfPerson, pathSegment } from './cluster-fields.ts';
 import { amount, count, currencyCode, label, quantity } from './schema/fields.ts';

@@ -7,7 +7,6 @@ import { descriptionOf } from './schema/options.ts';
 /** The reasons for exclusion that a list may state. The others follow from the machine itself. */
 const EXCLUDED = ['deprecated', 'sold_out', 'unavailable', 'accelerated', 'licensed'] as const;
 
-/** Every column of a price list with its description. An adapter picks the columns that it needs. */
 export const PriceColumns = z.object({
   region_code: label.describe('code of the region'),
   region_name: label
@@ -58,7 +57,6 @@ function isOptional(column: z.core.$ZodType): boolean {
   return z.safeParse(column, undefined).success;
 }
 
-/** A number, or its text in CSV. */
 function numeric<T extends z.ZodType>(schema: T) {
   return z.preprocess(
     (value) => (typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value),

@@ -7,7 +7,6 @@ import { elementsOf } from './http/json-entries.ts';
 import { nothingListed } from './http/lists.ts';
 import { SourceError, type StreamAnswer } from './source.ts';
 
-/** Uncompressed bytes of one list; both forms are read as streams. */
 const MOST_BYTES = 512 * 1024 * 1024;
 /** Rows of one list. The largest catalogue of a provider has a third of that. */
 const MOST_ROWS = 250_000;
@@ -51,7 +50,6 @@ export async function* priceRowsIn(
   if (found === 0) throw nothingListed(where);
 }
 
-/** Returns the first character of a body's text, and the whole body. */
 async function opened(
   body: AsyncIterable<Uint8Array>,
   where: string,

@@ -11,13 +11,11 @@ function adaptersOf<T extends { id: string }>(
   });
 }
 
-/** The adapters of providers: each file of `providers/` exports `adapter`. */
 export const catalogueAdapters: readonly AnyCatalogueAdapter[] = adaptersOf(
   'providers',
   await modulesIn<{ adapter: AnyCatalogueAdapter }>(new URL('./providers/', import.meta.url)),
 );
 
-/** The adapters of control planes: each file of `clusters/` exports `adapter`. */
 export const clusterAdapters: readonly ClusterAdapter[] = adaptersOf(
   'clusters',
   await modulesIn<{ adapter: ClusterAdapter }>(new URL('./clusters/', import.meta.url)),

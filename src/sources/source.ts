@@ -6,7 +6,6 @@ import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
-import type { Requests } from './run-requests.ts';
 
 /**
  * The kind of a failure decides the worker's next step.
@@ -27,17 +26,24 @@ export class SourceError extends PlainFailure {
   readonly retryAfterMs: number | undefined;
   /** The failure applies to every request (429, or no credentials), so no further region is requested. */
   readonly limitsAll: boolean;
+  /** The upstream's answer, if its status is the failure. */
+  readonly status: number | undefined;
 
   constructor(
     kind: SourceFailureKind,
     message: string,
-    options?: { cause?: unknown; retryAfterMs?: number; limitsAll?: boolean },
+    options: { cause?: unknown; retryAfterMs?: number; limitsAll?: boolean; status?: number } = {},
   ) {
-    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.retryAfterMs = options?.retryAfterMs;
-    this.limitsAll = options?.limitsAll ?? false;
+    this.retryAfterMs = options.retryAfterMs;
+    this.limitsAll = options.limitsAll ?? false;
+    this.status = options.status;
   }
+}
+
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof SourceError ? error.status : undefined;
 }
 
 /** An unusable row. It counts as seen and keeps its last good values. */
@@ -63,20 +69,17 @@ export interface UnreadRegion {
   readonly reason: string;
 }
 
-/** An upstream's mark of a payload's state: its ETag, its Last-Modified, or both. */
 export interface Validator {
   readonly url: string;
   readonly etag?: string;
   readonly lastModified?: string;
 }
 
-/** The answer to a conditional request for an unchanged payload. */
 export interface Unmodified {
   readonly unmodified: Validator;
   readonly headers: Headers;
 }
 
-/** The payload of the rows of a region; without a region, of the whole source. */
 export type ValidatorItem =
   /** After its rows are stored, the payload is read only if it has changed. Not for a payload that states other rows later. */
   | { readonly kind: 'validator'; readonly validator: Validator; readonly regionCode?: string }
@@ -147,7 +150,6 @@ export interface SourceHttp {
     schema: z.ZodType<T>,
     request?: JsonRequest,
   ): Promise<JsonAnswer<T> | Unmodified>;
-  /** Like `stream`, with the same condition. */
   streamIfModified(path: string, request?: JsonRequest): Promise<StreamAnswer | Unmodified>;
   /**
    * Returns another address of the same provider, with the same limits. An adapter sends credentials only to the provider's
@@ -158,7 +160,6 @@ export interface SourceHttp {
 
 export interface SourceContext {
   readonly http: SourceHttp;
-  /** "Today", for announced deprecations. */
   readonly now: () => Date;
   readonly options?: unknown;
 }
@@ -167,7 +168,6 @@ export interface SourceContext {
 export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;
 
 interface CatalogueReading {
-  /** The name of the file; in upper case the prefix of its variables: `hetzner` → `HETZNER_URL`, `HETZNER_TOKEN`. */
   readonly id: string;
   /** Paths below the source's URL. Braces contain a variable part, or an option with a URL. */
   readonly endpoints: readonly string[];
@@ -177,7 +177,6 @@ interface CatalogueReading {
   readonly apiKey?: { readonly credentials: CredentialKind; readonly describe: string };
   /** The facts that its upstream states for some machines. Default: none. */
   readonly facts?: readonly (keyof MachineFacts)[];
-  /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
   readonly notes?: string;
   /**
@@ -191,7 +190,6 @@ interface CatalogueReading {
 export interface CatalogueAdapter extends CatalogueReading {
   /** Visible to readers. The id never changes. Ids from 1000 are for providers without an adapter. */
   readonly provider: { readonly id: number; readonly name: string };
-  /** True if a run is too long for `--live`. */
   readonly large?: boolean;
   /** The public address. `--live` uses it if the adapter needs no credentials. */
   readonly baseUrl: string;
@@ -221,9 +219,22 @@ export type ClusterItem<Cluster = DescribedCluster> =
   | DataTime
   | RejectedRow;
 
-/** Repeats single requests of a run (http/retries.ts). */
 export interface Retries {
   run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+export interface Requests {
+  begin(): NotedRequest;
+}
+
+export interface NotedRequest {
+  /** Drops status and bytes of an earlier attempt. */
+  attempt(): void;
+  sentTo(url: URL): void;
+  answered(status: number): void;
+  counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
+  endingWith(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
+  end(error?: unknown): void;
 }
 
 export interface ClusterContext extends SourceContext {
@@ -231,9 +242,7 @@ export interface ClusterContext extends SourceContext {
   readonly address: { readonly url: string; readonly credentials: CredentialProvider };
   /** Ends the reading, and requests of `http`, with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** The retries of the run, for the same adapters. */
   readonly retries?: Retries;
-  /** The request log of the run, for the same adapters. */
   readonly requests?: Requests;
 }
 
@@ -241,16 +250,13 @@ export interface WatchContext extends ClusterContext {
   readonly signal: AbortSignal;
 }
 
-/** A control plane that lists clusters. */
 export interface ClusterAdapter {
   readonly id: string;
   readonly endpoints: readonly string[];
   readonly credentials: CredentialKind;
-  /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
   readonly options?: SourceOptions;
   readonly baseUrl?: string;
-  /** Whether the source's URL may also be a path on this machine. */
   readonly readsFiles?: boolean;
   readonly notes?: string;
   /** Fields of an entry of the configuration, for the documentation. */

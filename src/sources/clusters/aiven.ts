@@ -74,7 +74,6 @@ const Service = z
   });
 type Service = z.infer<typeof Service>;
 
-/** The databases that Aiven runs for its customers. */
 export const adapter: ClusterAdapter = {
   id: 'aiven',
   options: Options,

@@ -63,7 +63,6 @@ const Service = z
     return invalid(context, problem, 'numReplicas');
   });
 
-/** The services of ClickHouse's own cloud. */
 export const adapter: ClusterAdapter = {
   id: 'clickhouse-cloud',
   options: Options,

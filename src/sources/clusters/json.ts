@@ -52,7 +52,6 @@ const Payload = z.preprocess(
   z.object({ clusters: z.array(z.unknown()), currency: currencyCode.default('USD') }),
 );
 
-/** Clusters in the form of Fleetbook's own API. */
 export const adapter: ClusterAdapter = {
   id: 'json',
   endpoints: ['{url}'],

@@ -9,7 +9,6 @@ import { resolved } from './kubernetes/references.ts';
 import { type Target, targetsOf } from './kubernetes/target.ts';
 import { watched } from './kubernetes/watch.ts';
 
-/** Database clusters that operators run in a Kubernetes cluster. `kubernetes/kinds/` has one file for each kind. */
 export const adapter: ClusterAdapter = {
   id: 'kubernetes',
   options: Options,

@@ -71,7 +71,6 @@ const Service = z
   });
 type Service = z.infer<typeof Service>;
 
-/** The databases that OVH runs for its customers, in projects of its Public Cloud. */
 export const adapter: ClusterAdapter = {
   id: 'ovh',
   options: Options,
@@ -155,13 +154,11 @@ async function flavorsOf(http: SourceHttp, project: string): Promise<ReadonlyMap
   const flavors = new Map<string, Row<Flavor>>();
   for (const row of data.flavors) {
     const name = labelIn(row, 'name');
-    // A flavor without a name counts as not listed.
     if (name !== undefined) flavors.set(name, readRow(Flavor, row));
   }
   return flavors;
 }
 
-/** @param flavor undefined if the capabilities do not list it: then the machine has only a name */
 function described(service: Service, project: string, flavor: Flavor | undefined): DescribedCluster {
   const { id, description, status, region, replicas, createdAt } = service;
   return {

@@ -103,7 +103,6 @@ async function nodeTypes(
   const types = new Map<string, Row<NodeType>>();
   for await (const row of rowsOf(http, at(product.nodeTypes, place), NodeTypePage, product.allTypes)) {
     const name = labelIn(row, 'name');
-    // A type without a name counts as not listed.
     if (name !== undefined) types.set(name.toLowerCase(), readRow(product.NodeType, row));
   }
   return types;
@@ -127,7 +126,6 @@ function at(path: string, place: string): string {
   return path.replace(/\{(region|zone)\}/, place);
 }
 
-/** @param listed undefined if the product does not list the type: then the machine has only a name */
 function described(instance: Instance, listed: Row<NodeType> | undefined): DescribedCluster {
   const { name, status, node_type: type, shards, replicas, disks } = instance;
   const shape = listed && valueIn(listed, `node_type is ${type}, which is unusable in the list of types: `);

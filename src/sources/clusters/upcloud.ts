@@ -42,7 +42,6 @@ const Database = z.object({
   zone: label,
   create_time: instant,
   additional_disk_space_gib: countOrNone.nullish(),
-  /** Only in services whose plan is composed of parts. */
   plan_components: z
     .object({
       compute: z.object({ name: label, cpu: count, memory_gb: quantity }),

@@ -1,4 +1,3 @@
-/** The header of a request with credentials, and its value. */
 import { createHmac } from 'node:crypto';
 import { SourceError } from '../source.ts';
 import type { CredentialKind } from './types.ts';
@@ -11,7 +10,6 @@ export function headerOf(kind: CredentialKind): string {
   return kind.startsWith('x-') ? kind : 'authorization';
 }
 
-/** @param url of the request, which some kinds of credentials sign */
 export function readAuthorization(
   accepted: CredentialKind,
   token: string | undefined,
@@ -36,7 +34,6 @@ export function readAuthorization(
   );
 }
 
-/** Returns the kind of a token for a source that accepts several kinds. */
 function sentAs(
   accepted: Exclude<CredentialKind, 'none'>,
   token: string,

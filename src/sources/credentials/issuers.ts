@@ -1,4 +1,3 @@
-/** The request for a token of each type of credentials. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -10,7 +9,6 @@ import { requestToken } from './token-request.ts';
 import type { TypedCredentials } from './types.ts';
 
 type Of<T extends TypedCredentials['type']> = Extract<TypedCredentials, { type: T }>;
-/** Returns the operator's name of a field, e.g. `AZURE_CLIENT_ID`. */
 export type NameOf = (field: string) => string;
 
 const IMDS = 'http://169.254.169.254';

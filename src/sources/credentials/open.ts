@@ -33,23 +33,19 @@ export interface CredentialNeeds {
   readonly tokenIssuers?: TokenIssuers;
 }
 
-/** The configured credentials of a source: at most one of these. */
 export interface CredentialEntry {
   readonly tokenEnv?: string | undefined;
   readonly tokenCommand?: readonly string[] | undefined;
   readonly credentials?: TypedCredentials | undefined;
-  /** Prefix of the environment variables, where they come from the environment and not from the file. */
   readonly prefix?: string | undefined;
 }
 
-/** Returns the types of credentials that a source of this adapter can have. */
 export function typesOf({ credentials, tokenIssuers = {} }: CredentialNeeds): CredentialType[] {
   return CREDENTIAL_TYPE_NAMES.filter(
     (type) => tokenIssuers[type] !== undefined || (type === 'client-credentials' && credentials === 'bearer'),
   );
 }
 
-/** Returns the credential provider of a source. Reports every problem of its configuration. Requests no token yet. */
 export function openCredentials(
   entry: CredentialEntry,
   adapter: CredentialNeeds,
@@ -129,7 +125,6 @@ function issuedTo(
   }
 }
 
-/** Returns the credentials of an adapter's default source in the environment, e.g. `<ID>_TOKEN`. */
 export function credentialsInEnvironment(id: string, env: Environment, report: Report): CredentialEntry {
   const key = (name: string) => environmentKey(id, name);
   const command = env[key('tokenCommand')];
@@ -141,7 +136,6 @@ export function credentialsInEnvironment(id: string, env: Environment, report: R
   };
 }
 
-/** Returns the name in the file of a field of `CredentialEntry` or of one of its types. */
 function fieldName(field: string): string {
   return ['tokenEnv', 'tokenCommand', 'credentials'].includes(field) ? field : `credentials.${field}`;
 }

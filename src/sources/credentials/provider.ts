@@ -1,7 +1,6 @@
 import { orAborted } from '../http/deadline.ts';
 
 export interface CredentialProvider {
-  /** False if requests have no credentials. */
   readonly exists: boolean;
   /** Returns a token, or `user:password`; undefined if the source has none. @throws SourceError if there is no token */
   token(signal?: AbortSignal): Promise<string | undefined>;
@@ -17,7 +16,6 @@ export const NO_CREDENTIALS: CredentialProvider = fixedCredentials(undefined);
 
 export interface IssuedToken {
   readonly token: string;
-  /** Milliseconds from now; undefined if the issuer does not state it. */
   readonly lifetimeMs: number | undefined;
 }
 

@@ -16,10 +16,8 @@ const OAuthError = z.object({
 
 export interface TokenRequest {
   readonly url: URL;
-  /** Sent by POST; without it the request is a GET. */
   readonly form?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The remedy if the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
   readonly whenRefused: string;
   readonly whenUnreachable: string;
   readonly deadlineMs?: number;

@@ -1,4 +1,3 @@
-/** The addresses that a source may read: its URL, its requests, its redirects and a second host. */
 import { BlockList, isIP } from 'node:net';
 import { type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
 
@@ -20,7 +19,6 @@ export function readBaseUrl(text: string): URL | undefined {
   return url;
 }
 
-/** Returns the address of a request: a path below the base, or an address of the same origin. */
 export function requestUrl(base: URL, path: string, query: JsonRequest['query'] = {}): URL {
   let url = new URL(base);
   if (/^https?:/i.test(path)) {
@@ -72,7 +70,6 @@ export function withoutQuery(url: URL): string {
   return url.origin + url.pathname;
 }
 
-/** A provider whose catalogue is joined from two of its hosts. */
 export interface TwoHosts {
   /** Matches the path of the source's URL, such as `/subscriptions/…`. Its first group is the part before that. */
   readonly below: RegExp;

@@ -24,7 +24,6 @@ export async function readBytes(
   return Buffer.concat(chunks, length);
 }
 
-/** Returns the failure of a body that exceeds the limit, or announces that it will. */
 export function tooLarge(maxBytes: number, where: string): SourceError {
   return new SourceError(
     'invalid',
@@ -34,7 +33,6 @@ export function tooLarge(maxBytes: number, where: string): SourceError {
 
 export interface JsonPayload<T> {
   readonly data: T;
-  /** The most JSON values that the payload can have. */
   readonly values: number;
 }
 
@@ -67,9 +65,7 @@ export async function readJson<T>(
 export interface ChunksOptions {
   readonly silence: SilenceDeadline;
   readonly maxBytes: number;
-  /** The address, for an operator. */
   readonly where: string;
-  /** Turns a failure of the body into the error to throw. */
   readonly failed: (error: unknown) => unknown;
 }
 

@@ -5,7 +5,6 @@ export interface SilenceDeadline {
   during<T>(next: Promise<T>, ms?: number): Promise<T>;
 }
 
-/** @param silenceMs the longest wait before `signal` aborts */
 export function silenceDeadline(silenceMs: number): SilenceDeadline {
   const controller = new AbortController();
   return {

@@ -1,4 +1,4 @@
-import { SourceError } from '../source.ts';
+import { SourceError, type SourceFailureKind } from '../source.ts';
 
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
@@ -61,36 +61,34 @@ const CONNECTION_FAILURES: readonly (readonly [
   ],
 ];
 
-/** Returns the failure of a status other than 200. `where` is the address without its query. */
+/** `where` is the address without its query. */
 export function failureOfStatus(
   status: number,
   headers: Headers,
   where: string,
   now: Date,
 ): SourceError | undefined {
+  const failure = (kind: SourceFailureKind, problem: string, options = {}) =>
+    new SourceError(kind, `${where} answers ${status}${problem}`, { ...options, status });
   if (status === 200) return undefined;
-  const problem = `${where} answers ${status}`;
-  if (status === 401 || status === 403) {
-    return new SourceError(
+  if (status === 401 || status === 403)
+    return failure('misconfigured', ": the token is invalid or lacks rights; check the source's token");
+  if (status === 407)
+    return failure(
       'misconfigured',
-      `${problem}: the token is invalid or lacks rights; check the source's token`,
+      ': the proxy requires credentials; give them in HTTP_PROXY and HTTPS_PROXY',
     );
-  }
-  if (status === 407) {
-    return new SourceError(
-      'misconfigured',
-      `${problem}: the proxy requires credentials; give them in HTTP_PROXY and HTTPS_PROXY`,
-    );
-  }
-  if (status === 404 || status === 410) {
-    return new SourceError('gone', `${problem}: the address does not exist any more; check the source's URL`);
-  }
+  if (status === 404 || status === 410)
+    return failure('gone', ": the address does not exist any more; check the source's URL");
   if (status === 429 || status === 408 || status === 425 || status >= 500) {
     const retryAfterMs = retryAfter(headers.get('retry-after'), now);
-    if (retryAfterMs === undefined) return new SourceError('retry', problem);
-    return new SourceError('retry', problem, { retryAfterMs, limitsAll: status === 429 });
+    return failure(
+      'retry',
+      '',
+      retryAfterMs === undefined ? {} : { retryAfterMs, limitsAll: status === 429 },
+    );
   }
-  return new SourceError('invalid', `${problem}, which this adapter does not expect`);
+  return failure('invalid', ', which this adapter does not expect');
 }
 
 /** Returns the milliseconds of a `Retry-After`, at most a day; undefined if it is absent or invalid. */
@@ -126,7 +124,6 @@ function asUtc(text: string): string {
 
 interface FailedConnection {
   readonly code?: string;
-  /** The name of the source or of a proxy. */
   readonly hostname?: string;
   readonly address?: string;
 }

@@ -8,7 +8,6 @@ import { silenceDeadline } from './deadline.ts';
 export interface ReadingLimits {
   readonly deadlineMs: number;
   readonly maxBytes: number;
-  /** Uncompressed bytes of one streamed answer; 4 GiB when absent. */
   readonly maxStreamBytes?: number;
   readonly signal?: AbortSignal;
 }
@@ -33,7 +32,6 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       `${path} is a path; this source's URL must start with http:// or https://`,
     );
 
-  /** Returns the signal that ends one reading, and the errors of its failures. */
   function reading(below: string, request: JsonRequest, deadline: AbortSignal) {
     if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
     const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);

@@ -1,4 +1,3 @@
-/** What the headers of an answer state: the next page, counts, freshness, validators. */
 import { createHash } from 'node:crypto';
 import { utcMicroseconds } from '../schema/fields.ts';
 import { SourceError, type Unmodified, type Validator } from '../source.ts';
@@ -23,7 +22,6 @@ export function isFramed(header: (name: string) => string | null): boolean {
   return header('content-length') !== null;
 }
 
-/** Returns the count of rows in a header; undefined if there is no such header. */
 export function countIn(headers: Headers, name: string, path: string): number | undefined {
   const text = headers.get(name);
   if (text === null) return undefined;

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import type { CredentialKind } from '../credentials/types.ts';
-import type { NotedRequest, Requests } from '../run-requests.ts';
 import {
   type JsonAnswer,
   type JsonRequest,
+  type NotedRequest,
+  type Requests,
   type Retries,
   SourceError,
   type SourceHttp,
@@ -14,17 +15,14 @@ import { begun, chunksOf, readJson } from './body.ts';
 import { type SilenceDeadline, silenceDeadline } from './deadline.ts';
 import { failureOfConnection } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
-import { type KnownValidators, NotModified, orUnmodified, validatorIn, validatorKey } from './headers.ts';
+import { type KnownValidators, NotModified, orUnmodified, validatorKey } from './headers.ts';
 import { bodyOf, type OpenResponse, RequestSender, type RequestSenderOptions } from './request-sender.ts';
 
 export interface SourceHttpOptions extends ReadingLimits, RequestSenderOptions {
   /** `http:` or `https:`; for a file on this machine a `file:` URL or a path. */
   readonly baseUrl: string;
-  /** The credentials that `at` sends for `key`. */
   readonly apiKey?: { readonly credentials: CredentialKind; readonly token: string };
-  /** The validators of the payloads whose rows are stored, for conditional requests. */
   readonly validators?: KnownValidators;
-  /** The retries of the run; without them no request is repeated. */
   readonly retries?: Retries;
   readonly requests?: Requests;
 }
@@ -38,12 +36,12 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const { validators, apiKey, token } = options;
   return {
     base,
-    hasCredentials: reader.hasCredentials,
-    json: (path, schema, request = {}) => reader.json(path, schema, request),
-    stream: (path, request = {}) => reader.stream(path, request),
-    jsonIfModified: (path, schema, request = {}) =>
+    hasCredentials: reader.sender.hasCredentials,
+    json: (path, schema, request) => reader.json(path, schema, request),
+    stream: (path, request) => reader.stream(path, request),
+    jsonIfModified: (path, schema, request) =>
       reader.json(path, schema, request, validators).catch(orUnmodified),
-    streamIfModified: (path, request = {}) => reader.stream(path, request, validators).catch(orUnmodified),
+    streamIfModified: (path, request) => reader.stream(path, request, validators).catch(orUnmodified),
     at(url, credentials) {
       if (credentials === 'key' && apiKey) return openSourceHttp({ ...options, baseUrl: url, ...apiKey });
       return openSourceHttp({ ...options, baseUrl: url, token: credentials === 'none' ? undefined : token });
@@ -52,63 +50,53 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
 }
 
 interface Attempt {
-  /** Sends the request. The body of the response is unread. */
   readonly open: () => Promise<OpenResponse>;
-  readonly deadline: SilenceDeadline;
+  readonly silence: SilenceDeadline;
   readonly where: string;
   readonly noted: NotedRequest | undefined;
+  /** Returns the error of a failed request: the reason of the signal that ended it, or a SourceError. */
   readonly failed: (error: unknown) => unknown;
-  /** Returns the parts of an answer besides its body. */
-  readonly answer: (opened: OpenResponse) => Omit<StreamAnswer, 'body'>;
 }
 
-/** Reads the payloads of one source, within its limits. Repeats requests that fail. */
 class PayloadReader {
+  readonly sender: RequestSender;
   readonly #base: URL;
   readonly #options: SourceHttpOptions;
-  readonly #sender: RequestSender;
 
   constructor(base: URL, options: SourceHttpOptions) {
-    this.#base = base;
-    this.#options = options;
-    this.#sender = new RequestSender(base, options);
+    [this.#base, this.#options, this.sender] = [base, options, new RequestSender(base, options)];
   }
 
-  get hasCredentials(): boolean {
-    return this.#sender.hasCredentials;
-  }
-
-  async json<T>(
+  json<T>(
     path: string,
     schema: z.ZodType<T>,
-    request: JsonRequest,
+    request: JsonRequest = {},
     validators?: KnownValidators,
   ): Promise<JsonAnswer<T>> {
     const { maxBytes } = this.#options;
-    return this.#repeated(path, request, validators, maxBytes, (attempt) => {
-      const { open, deadline, where, noted, answer } = attempt;
+    return this.#repeated(path, request, validators, maxBytes, ({ open, silence, where, noted }) => {
       const reading = async () => {
         const opened = await open();
         const payload = await readJson(bodyOf(opened, where, noted), schema, maxBytes, where);
         noted?.end();
-        return { ...payload, ...answer(opened) };
+        return { ...payload, ...opened.answer };
       };
-      return deadline.during(reading());
+      return silence.during(reading());
     });
   }
 
   /** Answers when the first chunk of the body is there: until then the request is repeated. */
-  async stream(path: string, request: JsonRequest, validators?: KnownValidators): Promise<StreamAnswer> {
+  stream(path: string, request: JsonRequest = {}, validators?: KnownValidators): Promise<StreamAnswer> {
     const { maxStreamBytes: maxBytes = MOST_STREAM_BYTES } = this.#options;
     return this.#repeated(path, request, validators, maxBytes, async (attempt) => {
-      const { open, deadline: silence, where, noted, failed, answer } = attempt;
+      const { open, silence, where, noted, failed } = attempt;
       const opened = await silence.during(open());
       const body = await begun(chunksOf(bodyOf(opened, where, noted), { silence, maxBytes, where, failed }));
-      return { body: noted?.endingWith(body) ?? body, ...answer(opened) };
+      return { body: noted?.endingWith(body) ?? body, ...opened.answer };
     });
   }
 
-  /** Makes a request, and repeats it if `retries` does. The signals that end a request end a pause too. */
+  /** The signals that end a request end a pause too. */
   async #repeated<T>(
     path: string,
     request: JsonRequest,
@@ -116,42 +104,33 @@ class PayloadReader {
     maxBytes: number,
     read: (attempt: Attempt) => Promise<T>,
   ): Promise<T> {
+    const { deadlineMs, retries, requests } = this.#options;
     const url = requestUrl(this.#base, path, request.query);
     const where = withoutQuery(url);
     const known = validators?.get(validatorKey(url));
     const ended = [this.#options.signal, request.signal].filter((signal) => signal !== undefined);
-    const noted = this.#options.requests?.begin();
+    const noted = requests?.begin();
     noted?.sentTo(url);
     const attempt = async () => {
       noted?.attempt();
-      const deadline = silenceDeadline(this.#options.deadlineMs);
-      const signal = AbortSignal.any([deadline.signal, ...ended]);
-      const failed = (error: unknown) => this.#meaning(error, where, deadline.signal.aborted, ended);
-      const open = () => this.#sender.open(url, signal, maxBytes, request.headers, known, noted);
-      const answer = ({ url: answered, headers }: OpenResponse) => {
-        const validator = validatorIn(headers, url);
-        return { headers, url: answered, ...(validator === undefined ? {} : { validator }) };
+      const silence = silenceDeadline(deadlineMs);
+      const signal = AbortSignal.any([silence.signal, ...ended]);
+      const failed = (error: unknown) => {
+        if (error instanceof SourceError || error instanceof NotModified) return error;
+        for (const { aborted, reason } of ended) if (aborted) return reason;
+        if (!silence.signal.aborted) return failureOfConnection(error, where);
+        return new SourceError('retry', `${where} gave no whole answer within ${deadlineMs} ms`);
       };
-      try {
-        return await read({ open, deadline, where, noted, failed, answer });
-      } catch (error) {
+      const open = () => this.sender.open({ url, signal, maxBytes, headers: request.headers, known, noted });
+      return read({ open, silence, where, noted, failed }).catch((error: unknown) => {
         throw failed(error);
-      }
+      });
     };
     try {
-      return await (this.#options.retries?.run(attempt, AbortSignal.any(ended)) ?? attempt());
+      return await (retries?.run(attempt, AbortSignal.any(ended)) ?? attempt());
     } catch (error) {
       noted?.end(error instanceof NotModified ? undefined : error);
       throw error;
     }
-  }
-
-  /** Returns the error of a failed request: the reason of the signal that ended it, or a SourceError. */
-  #meaning(error: unknown, where: string, late: boolean, ended: readonly AbortSignal[]): unknown {
-    if (error instanceof SourceError || error instanceof NotModified) return error;
-    for (const { aborted, reason } of ended) if (aborted) return reason;
-    if (!late) return failureOfConnection(error, where);
-    const { deadlineMs } = this.#options;
-    return new SourceError('retry', `${where} gave no whole answer within ${deadlineMs} ms`);
   }
 }

@@ -4,7 +4,6 @@ import { jsonParser, type Token } from 'stream-json/parser.js';
 import { SourceError } from '../source.ts';
 import { JsonBounds } from './json-bounds.ts';
 
-/** One entry of one of the maps. */
 export interface JsonEntry {
   readonly map: string;
   readonly key: string;
@@ -16,7 +15,6 @@ export interface EntriesOptions {
   readonly maps: readonly string[];
   /** Returns whether an entry is wanted. Called after all earlier entries were consumed. Default: all. */
   readonly isWanted?: (map: string, key: string) => boolean;
-  /** The address, for an operator. */
   readonly where: string;
 }
 
@@ -90,7 +88,6 @@ export async function* elementsOf(
   }
 }
 
-/** The change of the depth by each token. */
 const STEPS: Partial<Record<Token['name'], number>> = {
   startObject: 1,
   startArray: 1,
@@ -98,14 +95,12 @@ const STEPS: Partial<Record<Token['name'], number>> = {
   endArray: -1,
 };
 
-/** Assembles a value from tokens, up to a size. */
 class BoundedValue {
   readonly #assembler = new Assembler();
   readonly #most: number;
   readonly #what: string;
   #size = 0;
 
-  /** @param most characters and values @param what names the value's place, for an operator */
   constructor(most: number, what: string) {
     [this.#most, this.#what] = [most, what];
   }
@@ -114,7 +109,6 @@ class BoundedValue {
     return this.#assembler.current;
   }
 
-  /** @throws SourceError `invalid` if the value becomes too large */
   consume(token: Token): void {
     this.#size += 1 + ('value' in token && typeof token.value === 'string' ? token.value.length : 0);
     if (this.#size > this.#most) {
@@ -189,7 +183,6 @@ function tokenizer(where: string) {
   };
 }
 
-/** @param text undefined if it could not be decoded */
 function problemOf(text: string | undefined, begun: boolean): string {
   if (text === undefined) return 'text that is no valid UTF-8';
   if (!begun && /^\s*</.test(text)) return 'HTML or XML where JSON is expected; check the URL';

@@ -1,4 +1,3 @@
-/** Lists of an upstream: their pages, their rows and their regions. */
 import { z } from 'zod';
 import { NOTHING_LISTED } from '../schema/fields.ts';
 import {
@@ -110,7 +109,6 @@ export function anotherPage(path: string, page: number, problem: string): Source
 
 export interface ListPage<Row> {
   readonly rows: readonly Row[];
-  /** Count of rows in the whole list, if the upstream states it. */
   readonly total?: number | null | undefined;
 }
 

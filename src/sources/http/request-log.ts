@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { RunRequest, RunRequests } from '../../domain/run.ts';
-import type { NotedRequest, Requests } from '../run-requests.ts';
-import { SourceError } from '../source.ts';
+import { type NotedRequest, type Requests, SourceError } from '../source.ts';
 
 /** Stored requests: the first ones, and of the others the failed and the slowest ones. */
 const FIRST = 100;
@@ -14,85 +13,69 @@ const LONGEST_ERROR = 200;
 /** Parameters with the position of a page. Their values are stored if they are numbers. */
 const PAGE_PARAMETER = /^(page|per_page|page_size|limit|offset|\$skip|\$top|skip|start)$/;
 
-/** Records the requests of one run: a bounded number of them, and sums of all. */
 export class RequestLog implements Requests {
-  readonly #first: LoggedRequest[] = [];
-  readonly #failed: LoggedRequest[] = [];
-  #slowest: LoggedRequest[] = [];
+  readonly #first: RunRequest[] = [];
+  readonly #failed: RunRequest[] = [];
+  #slowest: RunRequest[] = [];
   readonly #open = new Set<LoggedRequest>();
-  #total = 0;
-  #sums = { attempts: 0, failed: 0, bytes: 0, ms: 0 };
+  readonly #sums = { total: 0, attempts: 0, failed: 0, bytes: 0, ms: 0 };
 
   begin(): LoggedRequest {
-    this.#total += 1;
-    const request = new LoggedRequest(this.#total, (ended) => this.#ended(ended));
+    this.#sums.total += 1;
+    const request = new LoggedRequest(this.#sums.total, () => this.#ended(request));
     this.#open.add(request);
-    if (this.#first.length < FIRST) this.#first.push(request);
+    if (this.#first.length < FIRST) this.#first.push(request.record);
     return request;
   }
 
   #ended(request: LoggedRequest): void {
     this.#open.delete(request);
-    const { n, attempts, bytes, ms, error } = request.record;
-    const { attempts: before, failed, bytes: read, ms: took } = this.#sums;
-    this.#sums = {
-      attempts: before + attempts,
-      failed: failed + (error === null ? 0 : 1),
-      bytes: read + bytes,
-      ms: took + ms,
-    };
-    if (n <= FIRST) return;
-    if (error !== null && this.#failed.length < FAILED) this.#failed.push(request);
-    else
-      this.#slowest = [...this.#slowest, request]
-        .sort((one, other) => other.record.ms - one.record.ms)
-        .slice(0, SLOWEST);
+    const { record } = request;
+    const isFailed = record.error !== null;
+    for (const field of ['attempts', 'bytes', 'ms'] as const) this.#sums[field] += record[field];
+    if (isFailed) this.#sums.failed += 1;
+    if (record.n <= FIRST) return;
+    if (isFailed && this.#failed.length < FAILED) this.#failed.push(record);
+    else this.#slowest = [...this.#slowest, record].sort((a, b) => b.ms - a.ms).slice(0, SLOWEST);
   }
 
-  /** Ends the open requests at the end of the run. Returns undefined for a run without a request. */
   summary(): RunRequests | undefined {
-    if (this.#total === 0) return undefined;
+    if (this.#sums.total === 0) return undefined;
     for (const request of this.#open)
       request.end(new SourceError('retry', 'the run ended before the answer'));
-    const kept = [...this.#first, ...this.#failed, ...this.#slowest]
-      .map(({ record }) => record)
-      .sort((one, other) => one.n - other.n);
-    return { total: this.#total, ...this.#sums, kept };
+    const kept = [...this.#first, ...this.#failed, ...this.#slowest].sort((a, b) => a.n - b.n);
+    return { ...this.#sums, kept };
   }
 }
 
 class LoggedRequest implements NotedRequest {
-  readonly #n: number;
+  readonly record: { -readonly [Field in keyof RunRequest]: RunRequest[Field] };
   readonly #began = performance.now();
-  readonly #onEnd: (request: LoggedRequest) => void;
-  #address = '';
-  #status: number | null = null;
-  #bytes = 0;
-  #attempts = 0;
-  #ended: Pick<RunRequest, 'ms' | 'error'> | undefined;
+  readonly #onEnd: () => void;
+  #isEnded = false;
 
-  constructor(n: number, onEnd: (request: LoggedRequest) => void) {
-    this.#n = n;
+  constructor(n: number, onEnd: () => void) {
+    this.record = { n, address: '', status: null, bytes: 0, ms: 0, attempts: 0, error: null };
     this.#onEnd = onEnd;
   }
 
   attempt(): void {
-    this.#attempts += 1;
-    this.#status = null;
-    this.#bytes = 0;
+    this.record.attempts += 1;
+    this.record.status = null;
+    this.record.bytes = 0;
   }
 
   sentTo(url: URL): void {
-    this.#address = loggedAddress(url);
+    this.record.address = loggedAddress(url);
   }
 
   answered(status: number): void {
-    this.#status = status;
+    this.record.status = status;
   }
 
   async *counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     for await (const chunk of body) {
-      this.#bytes += chunk.byteLength;
+      this.record.bytes += chunk.byteLength;
       yield chunk;
     }
   }
@@ -109,25 +92,11 @@ class LoggedRequest implements NotedRequest {
   }
 
   end(error?: unknown): void {
-    if (this.#ended !== undefined) return;
-    this.#ended = {
-      ms: Math.round(performance.now() - this.#began),
-      error: error === undefined ? null : messageOf(error, this.#status),
-    };
-    this.#onEnd(this);
-  }
-
-  get record(): RunRequest {
-    const { ms = 0, error = null } = this.#ended ?? {};
-    return {
-      n: this.#n,
-      address: this.#address,
-      status: this.#status,
-      bytes: this.#bytes,
-      ms,
-      attempts: this.#attempts,
-      error,
-    };
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.record.ms = Math.round(performance.now() - this.#began);
+    this.record.error = error === undefined ? null : messageOf(error, this.record.status);
+    this.#onEnd();
   }
 }
 

@@ -2,21 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { headerOf, readAuthorization } from '../credentials/authorization.ts';
 import { type CredentialProvider, fixedCredentials } from '../credentials/provider.ts';
 import type { CredentialKind } from '../credentials/types.ts';
-import type { NotedRequest } from '../run-requests.ts';
-import type { Validator } from '../source.ts';
+import type { NotedRequest, StreamAnswer, Validator } from '../source.ts';
 import { type JsonRequest, SourceError } from '../source.ts';
 import { redirectTarget, withoutQuery } from './address.ts';
 import { tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
 import { failureOfStatus } from './failure.ts';
 import { get } from './get.ts';
-import { conditions, NotModified } from './headers.ts';
+import { conditions, NotModified, validatorIn } from './headers.ts';
 
 const MOST_REDIRECTS = 5;
 
 export interface RequestSenderOptions {
   readonly credentials: CredentialKind;
-  /** Text in the form of `credentials`, or a provider of it. Without one, requests carry no credentials. */
   readonly token?: string | CredentialProvider | undefined;
   readonly userAgent?: string;
   /** Further permitted origins of redirects, for requests without credentials. */
@@ -24,14 +22,20 @@ export interface RequestSenderOptions {
   readonly now?: () => Date;
 }
 
-export interface OpenResponse {
-  readonly response: IncomingMessage;
-  readonly status: number;
-  readonly headers: Headers;
+interface SentRequest {
   readonly url: URL;
+  readonly signal: AbortSignal;
+  readonly maxBytes: number;
+  readonly headers: JsonRequest['headers'];
+  readonly known: Validator | undefined;
+  readonly noted: NotedRequest | undefined;
 }
 
-/** Sends the requests of one source with its credentials. Follows redirects. */
+export interface OpenResponse {
+  readonly response: IncomingMessage;
+  readonly answer: Omit<StreamAnswer, 'body'>;
+}
+
 export class RequestSender {
   readonly #options: RequestSenderOptions;
   readonly #headers: Headers;
@@ -53,37 +57,34 @@ export class RequestSender {
   }
 
   /** Returns a response with status 200 and an acceptable length. @throws SourceError for another one; NotModified for a 304 */
-  async open(
-    url: URL,
-    signal: AbortSignal,
-    maxBytes: number,
-    headers: JsonRequest['headers'],
-    known: Validator | undefined,
-    noted: NotedRequest | undefined,
-  ): Promise<OpenResponse> {
-    const opened = await this.#authorized(url, signal, { ...headers, ...conditions(known) });
-    const { response, status } = opened;
+  async open({ url, signal, maxBytes, headers, known, noted }: SentRequest): Promise<OpenResponse> {
+    const { response, ...answer } = await this.#authorized(url, signal, { ...headers, ...conditions(known) });
+    const status = response.statusCode ?? 0;
     noted?.answered(status);
-    if (status === 304 && known !== undefined) {
-      response.destroy();
-      throw new NotModified({ unmodified: known, headers: opened.headers });
-    }
     const now = this.#options.now?.() ?? new Date();
-    const failure = failureOfStatus(status, opened.headers, withoutQuery(url), now);
-    if (failure !== undefined || Number(opened.headers.get('content-length')) > maxBytes) {
+    const where = withoutQuery(url);
+    const isUnmodified = status === 304 && known !== undefined;
+    const isTooLarge = Number(answer.headers.get('content-length')) > maxBytes;
+    const failure = isUnmodified
+      ? new NotModified({ unmodified: known, headers: answer.headers })
+      : (failureOfStatus(status, answer.headers, where, now) ??
+        (isTooLarge ? tooLarge(maxBytes, where) : undefined));
+    if (failure !== undefined) {
       response.destroy();
-      throw failure ?? tooLarge(maxBytes, withoutQuery(url));
+      throw failure;
     }
-    return opened;
+    const validator = validatorIn(answer.headers, url);
+    return { response, answer: { ...answer, ...(validator === undefined ? {} : { validator }) } };
   }
 
-  /** Calls `#follow`; once more with renewed credentials if the upstream refuses the first ones. */
-  async #authorized(first: URL, signal: AbortSignal, own: Record<string, string>): Promise<OpenResponse> {
+  /** Requests once more with renewed credentials if the upstream refuses the first ones. */
+  async #authorized(first: URL, signal: AbortSignal, own: Record<string, string>) {
     const provider = this.#provider;
     if (this.#options.credentials === 'none') return this.#follow(first, signal, own, undefined);
     const current = await provider.token(signal);
     const opened = await this.#follow(first, signal, own, current);
-    if (opened.status !== 401 || current === undefined || !provider.refused(current)) return opened;
+    if (opened.response.statusCode !== 401 || current === undefined || !provider.refused(current))
+      return opened;
     opened.response.destroy();
     return this.#follow(first, signal, own, await provider.token(signal));
   }
@@ -93,7 +94,7 @@ export class RequestSender {
     signal: AbortSignal,
     own: Record<string, string>,
     credential: string | undefined,
-  ): Promise<OpenResponse> {
+  ) {
     const { credentials, redirectsTo = [] } = this.#options;
     const headers = new Headers(this.#headers);
     let url = first;
@@ -102,8 +103,9 @@ export class RequestSender {
       if (authorization !== undefined) headers.set(headerOf(credentials), authorization);
       for (const [name, value] of Object.entries(own)) headers.set(name, value);
       const response = await get(url, { headers: Object.fromEntries(headers), signal });
-      const opened = { response, status: response.statusCode ?? 0, headers: headersOf(response), url };
-      const isRedirect = opened.status >= 300 && opened.status < 400 && opened.status !== 304;
+      const { statusCode: status = 0 } = response;
+      const opened = { response, headers: headersOf(response), url };
+      const isRedirect = status >= 300 && status < 400 && status !== 304;
       const location = isRedirect ? opened.headers.get('location') : null;
       if (location === null) return opened;
       response.destroy();
@@ -122,12 +124,12 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 
 /** Yields the decoded body. Releases the connection in every case. */
 export async function* bodyOf(
-  { response, headers }: OpenResponse,
+  { response, answer }: OpenResponse,
   where: string,
   noted: NotedRequest | undefined,
 ): AsyncGenerator<Uint8Array> {
   try {
-    const body = decoded(response, headers.get('content-encoding') ?? undefined, where);
+    const body = decoded(response, answer.headers.get('content-encoding') ?? undefined, where);
     yield* noted?.counted(body) ?? body;
   } finally {
     response.destroy();

@@ -9,9 +9,7 @@ export interface RetryBackoffOptions {
 }
 
 export interface RetryPolicy extends RetryBackoffOptions {
-  /** Further attempts of one request. */
   readonly mostOfRequest: number;
-  /** Further attempts of all requests of one run. */
   readonly mostOfRun: number;
 }
 
@@ -29,7 +27,6 @@ export const REQUEST_RETRIES: RetryPolicy = {
 
 export interface Clock {
   now(): number;
-  /** @throws the signal's reason when it aborts */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -80,11 +77,9 @@ export class RetryBackoff {
 }
 
 export interface Retry {
-  /** Names the address without its query, and no secret. */
   readonly failure: SourceError;
   readonly attempt: number;
   readonly pauseMs: number;
-  /** Count of further attempts in the run, with this one. */
   readonly ofRun: number;
 }
 

@@ -9,7 +9,6 @@ import { labelIn, latestPrice, type Row, readRow, rowOf, unusable, valueIn } fro
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 import { awsFacts } from './aws/facts.ts';
 
-/** Machines and rejected rows of one region; the largest one has about 1,200 types. */
 const MOST_ROWS = 100_000;
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 
@@ -197,7 +196,6 @@ function isOrdinary(kind: Kind): boolean {
   );
 }
 
-/** Returns the dollars per hour of the term that is in force. */
 function priceOf(terms: z.infer<typeof Terms>, now: Date): string {
   const problems: string[] = [];
   const current: { since: number; amount: string }[] = [];

@@ -29,7 +29,6 @@ const Size = z.object({
   /** "Gigabytes" that are GiB: `disk_info`, if present, has the same number with the unit `gib`. */
   disk: diskIn('GiB'),
   description: z.string().optional().catch(undefined),
-  /** The regions that sell this size; may be empty. */
   regions: z.array(label),
   available: z.boolean(),
   gpu_info: z.unknown().optional(),

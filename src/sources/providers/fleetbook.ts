@@ -38,7 +38,6 @@ const Machine = z.object({
   region: Reference,
 });
 
-/** Another Fleetbook; each of its providers is a source. */
 export const adapter: GenericCatalogueAdapter = {
   id: 'fleetbook',
   options: Options,

@@ -11,7 +11,6 @@ import { type GcpRates, readRates, SKUS } from './gcp/rates.ts';
 
 const TYPES = '/aggregated/machineTypes';
 const AUTH = 'https://www.googleapis.com/auth';
-/** The first scope reads machine types, the second one prices. */
 const SCOPE = `${AUTH}/compute.readonly ${AUTH}/cloud-billing.readonly`;
 const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
 
@@ -107,7 +106,6 @@ export const adapter: CatalogueAdapter = {
 
 type Unread = RejectedRow | UnreadRegion;
 
-/** Adds the types of every zone to `regions`. Yields unusable rows and unread zones. */
 async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<Unread, void> {
   const query = { maxResults: 500, returnPartialSuccess: 'true' };
   let listed = 0;

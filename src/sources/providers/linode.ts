@@ -95,7 +95,6 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Yields a type as an offer in every region with its capability, since types list no regions. */
 function* offers(
   type: Type,
   regions: readonly Region[],

@@ -106,7 +106,6 @@ interface ListedPrice {
   readonly read: Row<FlavorPrice>;
 }
 
-/** Returns the rows for this region: by the flavor's name, and those without a readable name. */
 async function readPrices(http: SourceHttp, region: string) {
   const listed = new Map<string, ListedPrice[]>();
   const nameless: RejectedRow[] = [];

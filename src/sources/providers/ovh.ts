@@ -43,7 +43,6 @@ const Configured = z.object({
 /** One type in one kind of place (regions, regions with three zones, local zones), with one price for all of them. */
 interface Plan {
   readonly type: string;
-  /** Regions in its addons. */
   readonly configured: Set<string>;
   /** Its hourly addons. The sync rejects a machine that is listed twice. */
   readonly machines: { readonly planCode: string; readonly row: Row<Machine> }[];
@@ -107,7 +106,6 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Adds an addon to its plan if it is a machine or names a machine's regions. */
 function* readAddon(
   row: unknown,
   unnamed: string,

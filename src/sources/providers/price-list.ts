@@ -17,7 +17,6 @@ const NAMES_SHOWN = 5;
 
 type Priced = z.infer<typeof PriceColumns>;
 
-/** A catalogue written by hand or exported, e.g. of a private cloud. Each row is one machine in one region. */
 export const adapter: GenericCatalogueAdapter = {
   id: 'price-list',
   options: Options,

@@ -68,7 +68,6 @@ const ServerFields = z.object({
     .catch(undefined),
   gpu: countOrNone.nullish(),
   gpu_info: z.unknown().optional(),
-  /** No longer sold, although it has a price. */
   end_of_service: z.boolean(),
 });
 const ServerType = ServerFields.and(hourlyOrMonthly('hourly_price', 'monthly_price', 'EUR'));
@@ -102,7 +101,6 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Returns every zone that sells instances, sorted by code. */
 async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
   const checkRepetition = repetitionCheck(PRODUCTS);
   let fetched = 0;
@@ -168,7 +166,6 @@ function offer(name: string, row: unknown, regionCode: string, stockRow: unknown
   return offerItem(found, availability === 'shortage' ? 'sold_out' : undefined);
 }
 
-/** Returns why a type is not published, whatever its stock. */
 function exclusion(name: string, type: ServerType) {
   if (type.gpu || type.gpu_info != null) return 'accelerated';
   // The same machine, at a price that includes a Windows licence.

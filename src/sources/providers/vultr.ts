@@ -9,7 +9,6 @@ import type { CatalogueAdapter, CatalogueItem, JsonRequest, SourceHttp } from '.
 
 const LARGEST_PAGE = 500;
 
-/** Types of plan with a GPU, whatever their other fields say. */
 const GPU_TYPES: ReadonlySet<string> = new Set(['vcg', 'vdm']);
 
 /** Source: https://docs.vultr.com/products/compute/instances and the parameter `type` of the list of plans. */

@@ -58,7 +58,6 @@ export function readRates(xml: string): ReferenceRates {
   return { asOf, perEuro };
 }
 
-/** Returns whether the text is empty, or begins like the file and lacks its end. */
 function isCut(xml: string): boolean {
   const isPage = /<(!doctype\s+)?html\b/i.test(xml);
   return !isPage && /^\s*(<|$)/.test(xml) && !/<\/[\w:]*Envelope>\s*$/.test(xml);

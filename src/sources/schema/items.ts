@@ -1,4 +1,3 @@
-/** The items of a catalogue: regions, offers, and rows that are rejected with a reason. */
 import type { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
@@ -8,12 +7,18 @@ import type { CatalogueItem, RejectedRow, UnreadRegion } from '../source.ts';
 import { labelIn, readRow, rowOf } from './rows.ts';
 
 /** Returns the item that `read` returns, or the rejected row if it reads an unusable row. */
-export function orRejected<Item>(key: string, known: KnownOfRow, read: () => Item): Item | RejectedRow {
-  const { value, reason } = rowOf(read);
-  return reason === undefined ? (value as Item) : rejectedRow(key, reason, known);
+/** @param place begins the reason of a rejected row */
+export function orRejected<Item>(
+  key: string,
+  known: KnownOfRow,
+  read: () => Item,
+  place = '',
+): Item | RejectedRow {
+  const { value, reason, waits } = rowOf(read);
+  if (reason === undefined) return value as Item;
+  return { ...rejectedRow(key, place + reason, known), ...(waits ? { waits } : {}) };
 }
 
-/** The same for a machine in one region. */
 export function offerOrRejected(name: string, regionCode: string, read: () => CatalogueItem): CatalogueItem {
   return orRejected(`${name}@${regionCode}`, { name, regionCode }, read);
 }

@@ -1,16 +1,22 @@
 import type { z } from 'zod';
 import { label } from './fields.ts';
 
-/** A row that its schema accepted, or the reason why it cannot be used. */
 export type Row<T> =
-  | { readonly value: T; readonly reason?: never }
-  | { readonly value?: never; readonly reason: string };
+  | { readonly value: T; readonly reason?: never; readonly waits?: never }
+  | { readonly value?: never; readonly reason: string; readonly waits?: boolean };
 
-/** Its message is the reason why a row cannot be used. */
-class UnusableRow extends Error {}
+class UnusableRow extends Error {
+  readonly waits: boolean;
 
-export function unusable(reason: string): never {
-  throw new UnusableRow(reason);
+  constructor(reason: string, waits: boolean) {
+    super(reason);
+    this.waits = waits;
+  }
+}
+
+/** @param waits whether the row waits for an operator, who has to configure or create something */
+export function unusable(reason: string, waits = false): never {
+  throw new UnusableRow(reason, waits);
 }
 
 /** Reads one row of a list. The reason of an unusable row names the field, its rule and its value. */
@@ -26,25 +32,23 @@ export function readRow<T>(schema: z.ZodType<T>, row: unknown, at: readonly Prop
 }
 
 /** Returns the value of a row. An unusable one ends the surrounding `rowOf` or `orRejected`. */
-export function valueIn<T>({ value, reason }: Row<T>, place = ''): T {
-  return reason === undefined ? (value as T) : unusable(place + reason);
+export function valueIn<T>({ value, reason, waits }: Row<T>, place = ''): T {
+  return reason === undefined ? (value as T) : unusable(place + reason, waits);
 }
 
 export function parseRow<T>(schema: z.ZodType<T>, row: unknown, at?: readonly PropertyKey[]): T {
   return valueIn(readRow(schema, row, at));
 }
 
-/** Returns what `read` returns, or the reason if it reads an unusable row. */
 export function rowOf<T>(read: () => T): Row<T> {
   try {
     return { value: read() };
   } catch (error) {
-    if (error instanceof UnusableRow) return { reason: error.message };
+    if (error instanceof UnusableRow) return { reason: error.message, waits: error.waits };
     throw error;
   }
 }
 
-/** Returns one field of a row, also of an unusable row; undefined if the field itself is unusable. */
 export function labelIn(row: unknown, ...fields: readonly string[]): string | undefined {
   return fields
     .map((field) => label.safeParse(valueAt(row, [field])).data)

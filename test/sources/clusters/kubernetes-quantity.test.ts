@@ -59,10 +59,10 @@ describe('a quantity', () => {
     fc.assert(
       fc.property(digits, fc.constantFrom(...Object.keys(SUFFIXES)), (number, suffix) => {
         const found = parsed(number + suffix);
-        const { amount, unit } = wholeGigabytes(found);
-        fc.pre(Number.isSafeInteger(amount));
-        const each = unit === 'Binary' ? new Big(1024).pow(3) : new Big('1e9');
-        const rounded = new Big(amount).times(each);
+        const { ram, ramUnit } = wholeGigabytes(found);
+        fc.pre(Number.isSafeInteger(ram));
+        const each = ramUnit === 'Binary' ? new Big(1024).pow(3) : new Big('1e9');
+        const rounded = new Big(ram).times(each);
         expect(rounded.gte(found.amount)).toBe(true);
         expect(rounded.minus(each).lt(found.amount)).toBe(true);
         fc.pre(Number.isSafeInteger(wholeCores(found)));

@@ -70,7 +70,6 @@ export interface Hosts {
   readonly count: number;
 }
 
-/** Returns the hosts of a cluster. Equal hosts are one entry, in the order of the first of each. */
 export function hostsOf(
   cluster: ChCluster,
   defaults: z.infer<typeof TemplateNames>,
@@ -100,7 +99,6 @@ export function hostsOf(
   return [...found.values()];
 }
 
-/** Yields each listed row, then one row for all the others. */
 function* rows(total: number, listed: number): Generator<readonly [index: number, alike: number]> {
   for (let index = 0; index < Math.min(total, listed); index++) yield [index, 1];
   if (total > listed) yield [listed, total - listed];

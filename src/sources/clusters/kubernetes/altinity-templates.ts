@@ -21,7 +21,6 @@ const Installation = z.object({
     .catch({}),
 });
 
-/** Returns the templates of an installation. A later template has priority. */
 export function templatesOf(installation: unknown): readonly Reference[] {
   const { data } = Installation.safeParse(installation);
   if (data === undefined) return [];

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
+import { requestUrl, withoutQuery } from '../../http/address.ts';
 import { chunksOf, type JsonPayload, readJson } from '../../http/body.ts';
 import { decoded } from '../../http/content-coding.ts';
 import { orAborted, type SilenceDeadline, silenceDeadline } from '../../http/deadline.ts';
 import { failureOfConnection, failureOfStatus } from '../../http/failure.ts';
 import { get } from '../../http/get.ts';
 import { JsonBounds } from '../../http/json-bounds.ts';
-import type { NotedRequest, Requests } from '../../run-requests.ts';
-import { type Retries, SourceError } from '../../source.ts';
+import { type ClusterContext, type NotedRequest, SourceError, statusOf } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
 
@@ -16,22 +16,8 @@ const MOST_PAGE_BYTES = 128 * 1024 ** 2;
 const MOST_LINE_BYTES = 8 * 1024 ** 2;
 const CREDENTIALS_MS = 30_000;
 
-/** The server no longer has the history since a resource version, or a list's continuation (410). */
-export class Expired extends Error {
-  override readonly name = 'Expired';
-}
-
-export class NotFound extends Error {
-  override readonly name = 'NotFound';
-}
-
-export class Forbidden extends SourceError {}
-
-/** The retries and the request log of a run; empty for a watch. */
-export interface RunOf {
-  readonly retries?: Retries | undefined;
-  readonly requests?: Requests | undefined;
-}
+/** Empty for a watch, which has its own backoff. */
+export type RunOf = Pick<ClusterContext, 'retries' | 'requests'>;
 
 export interface ApiRequest {
   readonly path: string;
@@ -41,7 +27,12 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
-/** The client of an API server. Each request opens and closes its own connection. */
+interface Deadline {
+  readonly signal: AbortSignal;
+  readonly ms: number;
+}
+
+/** Each request opens and closes its own connection. */
 export class ApiServer {
   readonly #connect: () => Promise<Connection>;
   readonly #refused: () => boolean;
@@ -53,13 +44,22 @@ export class ApiServer {
     [this.#connect, this.#refused, this.#run] = [connect, refused, run];
   }
 
-  /** GETs JSON. The deadline includes the credentials. @throws Expired, NotFound; SourceError; the signal's reason */
+  /** GETs JSON. The deadline includes the credentials. @throws SourceError; the signal's reason when it aborts */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
     const { retries, requests } = this.#run;
     const noted = requests?.begin();
-    const attempt = () => {
+    const attempt = async () => {
       noted?.attempt();
-      return this.#jsonOnce(request, schema, deadlineMs, noted);
+      const deadline = { signal: AbortSignal.timeout(deadlineMs), ms: deadlineMs };
+      const { response, where } = await this.#get(request, deadline, noted);
+      try {
+        const body = bodyOf(response, where);
+        return await readJson(noted?.counted(body) ?? body, schema, MOST_PAGE_BYTES, where);
+      } catch (error) {
+        throw meaning(error, where, request.signal, deadline);
+      } finally {
+        response.destroy();
+      }
     };
     try {
       const payload = await (retries?.run(attempt, request.signal) ?? attempt());
@@ -67,26 +67,8 @@ export class ApiServer {
       return payload;
     } catch (error) {
       // 404 means that a kind of object is not installed, which is no failure.
-      noted?.end(error instanceof NotFound ? undefined : error);
+      noted?.end(statusOf(error) === 404 ? undefined : error);
       throw error;
-    }
-  }
-
-  async #jsonOnce<T>(
-    request: ApiRequest,
-    schema: z.ZodType<T>,
-    deadlineMs: number,
-    noted: NotedRequest | undefined,
-  ): Promise<JsonPayload<T>> {
-    const deadline = { signal: AbortSignal.timeout(deadlineMs), ms: deadlineMs };
-    const { response, where } = await this.#get(request, deadline, noted);
-    try {
-      const body = bodyOf(response, where);
-      return await readJson(noted?.counted(body) ?? body, schema, MOST_PAGE_BYTES, where);
-    } catch (error) {
-      throw meaning(error, where, request.signal, deadline);
-    } finally {
-      response.destroy();
     }
   }
 
@@ -104,11 +86,7 @@ export class ApiServer {
     return lines(response, where, request.signal, silence);
   }
 
-  async #get(
-    request: ApiRequest,
-    deadline: Deadline,
-    noted?: NotedRequest,
-  ): Promise<{ response: IncomingMessage; where: string }> {
+  async #get(request: ApiRequest, deadline: Deadline, noted?: NotedRequest) {
     const signal = AbortSignal.any([request.signal, deadline.signal]);
     signal.throwIfAborted();
     let where = 'the API server';
@@ -116,17 +94,18 @@ export class ApiServer {
       for (let renewed = false; ; renewed = true) {
         const known = this.#known !== undefined && performance.now() < this.#known.until;
         // The deadline applies to a hanging plugin too.
-        const connection = await orAborted(this.#connection(), signal);
-        const url = addressOf(connection.base, request);
-        where = url.origin + url.pathname;
+        const { base, options } = await orAborted(this.#connection(), signal);
+        const url = requestUrl(base, request.path, request.query);
+        where = withoutQuery(url);
         noted?.sentTo(url);
-        const headers = { ...connection.options.headers, accept: 'application/json' };
-        const response = await get(url, { ...connection.options, headers, signal });
-        noted?.answered(response.statusCode ?? 0);
-        const failure = failureOf(response, where, request.right);
+        const headers = { ...options.headers, accept: 'application/json' };
+        const response = await get(url, { ...options, headers, signal });
+        const { statusCode: status = 0 } = response;
+        noted?.answered(status);
+        const failure = statusFailure(status, response.headers['retry-after'], where, request.right);
         if (failure === undefined) return { response, where };
         response.destroy();
-        if (response.statusCode !== 401) throw failure;
+        if (status !== 401) throw failure;
         this.#known = undefined;
         // The credentials may have been replaced after they were read, or may be renewed.
         const others = this.#refused() || known;
@@ -150,13 +129,6 @@ export class ApiServer {
   }
 }
 
-function addressOf(base: URL, { path, query }: ApiRequest): URL {
-  const url = new URL(base);
-  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  return url;
-}
-
 /** Decodes the body, since a gateway may compress it without a request. */
 function bodyOf(response: IncomingMessage, where: string): AsyncIterable<Uint8Array> {
   return decoded(response, response.headers['content-encoding'], where);
@@ -168,25 +140,15 @@ async function* lines(
   signal: AbortSignal,
   silence: SilenceDeadline,
 ): AsyncGenerator<unknown, void> {
-  const failed = (error: unknown) => error;
-  const body = chunksOf(bodyOf(response, where), {
-    silence,
-    maxBytes: Number.POSITIVE_INFINITY,
-    where,
-    failed,
-  });
+  const options = { silence, maxBytes: Number.POSITIVE_INFINITY, where, failed: (error: unknown) => error };
   try {
-    for await (const line of linesOf(body, MOST_LINE_BYTES)) yield parsed(line, where);
+    for await (const line of linesOf(chunksOf(bodyOf(response, where), options), MOST_LINE_BYTES))
+      yield parsed(line, where);
   } catch (error) {
     if (!silence.signal.aborted || signal.aborted) throw meaning(error, where, signal);
   } finally {
     response.destroy();
   }
-}
-
-interface Deadline {
-  readonly signal: AbortSignal;
-  readonly ms: number;
 }
 
 function parsed(line: string, where: string): unknown {
@@ -201,38 +163,21 @@ function parsed(line: string, where: string): unknown {
 
 function meaning(error: unknown, where: string, signal: AbortSignal, deadline?: Deadline): unknown {
   if (signal.aborted) return signal.reason;
-  if (error instanceof SourceError || error instanceof Expired || error instanceof NotFound) return error;
+  if (error instanceof SourceError) return error;
   if (deadline?.signal.aborted)
     return new SourceError('retry', `${where} gave no whole answer within ${deadline.ms} ms`);
   if (error instanceof RangeError) return new SourceError('invalid', `${where} sends ${error.message}`);
   return failureOfConnection(error, where);
 }
 
-function failureOf(response: IncomingMessage, where: string, right: string): Error | undefined {
-  return statusFailure(response.statusCode ?? 0, response.headers['retry-after'], where, right);
-}
-
 /** Returns the failure of a status in a response or in an event of a watch; undefined for 200. */
-export function statusFailure(
-  status: number,
-  retryAfter: string | undefined,
-  where: string,
-  right: string,
-): Error | undefined {
-  if (status === 410) return new Expired(`${where} answers 410`);
-  if (status === 404) return new NotFound(`${where} answers 404`);
-  if (status === 401) {
-    return new SourceError(
-      'misconfigured',
-      `${where} answers 401: it rejects the credentials; check the source's token or kubeconfig`,
-    );
-  }
-  if (status === 403) {
-    return new Forbidden(
-      'misconfigured',
-      `${where} answers 403: allow the credentials to ${right} (RBAC), or exclude that kind by the option kinds`,
-    );
-  }
+export function statusFailure(status: number, retryAfter: string | undefined, where: string, right: string) {
+  const remedy = {
+    401: "it rejects the credentials; check the source's token or kubeconfig",
+    403: `allow the credentials to ${right} (RBAC), or exclude that kind by the option kinds`,
+  }[status];
+  if (remedy !== undefined)
+    return new SourceError('misconfigured', `${where} answers ${status}: ${remedy}`, { status });
   const headers = new Headers(retryAfter === undefined ? {} : { 'retry-after': retryAfter });
   return failureOfStatus(status, headers, where, new Date());
 }

@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { RetryBackoff, type RetryBackoffOptions } from '../../http/retries.ts';
-import { SourceError } from '../../source.ts';
-import { type ApiServer, Expired, NotFound, statusFailure } from './api-server.ts';
+import { SourceError, statusOf } from '../../source.ts';
+import { type ApiServer, statusFailure } from './api-server.ts';
 import type { Reading } from './kind.ts';
 import { listed } from './list.ts';
 import type { Target } from './target.ts';
 
 export interface Timing extends RetryBackoffOptions {
-  /** Limit of each page of a list, and of the beginning of a watch. */
   readonly answerMs: number;
-  /** The requested duration of a watch; the server then ends it. */
   readonly watchSeconds: number;
   /** A watch without data for this time is opened again. Servers send bookmarks about every minute. */
   readonly silenceMs: number;
@@ -57,9 +55,7 @@ export class Informer {
   #objects = new Map<string, Reading>();
   /** Whether the cluster knows this kind; undefined before the first list. */
   #installed: boolean | undefined;
-  /** The time at which the server accepted the latest watch; undefined before that. */
   #openedAt: number | undefined;
-  /** The resource version at which a watch begins; undefined if a list must come first. */
   #version: string | undefined;
 
   constructor(server: ApiServer, target: Target, timing: Timing, changed: () => void) {
@@ -103,14 +99,15 @@ export class Informer {
         backoff.reset();
         expirations = 0;
       }
-      if (failure instanceof Expired) {
+      const status = statusOf(failure);
+      if (status === 410) {
         this.#version = undefined;
         expirations += 1;
         // One expiry is normal: the list is read again at once.
-        failure = expirations === 1 ? undefined : new SourceError('retry', failure.message);
+        failure = expirations === 1 ? undefined : new SourceError('retry', `${this.target.path} answers 410`);
       }
       if (failure === undefined) continue;
-      if (failure instanceof NotFound) throw this.#removed();
+      if (status === 404) throw this.#removed();
       if (!(failure instanceof SourceError) || failure.kind !== 'retry') throw failure;
       await this.#pause(backoff, failure, signal);
     }
@@ -132,7 +129,6 @@ export class Informer {
     });
   }
 
-  /** Returns whether a watch worked: it received an event, or was open long enough. */
   #settled(before: string): boolean {
     if (this.#openedAt === undefined) return false;
     return this.#version !== before || performance.now() - this.#openedAt >= this.#timing.settledMs;

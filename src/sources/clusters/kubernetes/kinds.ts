@@ -3,7 +3,6 @@ import type { ClusterKind } from './kind.ts';
 
 const modules = await modulesIn<{ kind: ClusterKind }>(new URL('./kinds/', import.meta.url));
 
-/** Every kind of object that can be read: the files of `kinds/`. */
 export const KINDS: readonly ClusterKind[] = Object.entries(modules).map(([id, { kind }]) => {
   if (kind?.id !== id) throw new Error(`kubernetes/kinds/${id} must export a kind whose id is "${id}"`);
   return kind;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { pagesOf } from '../../http/lists.ts';
 import { omittedAtEnd } from '../../schema/fields.ts';
-import { SourceError } from '../../source.ts';
-import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
+import { SourceError, statusOf } from '../../source.ts';
+import type { ApiServer } from './api-server.ts';
 import type { Reading } from './kind.ts';
 import type { Target } from './target.ts';
 
@@ -27,7 +27,7 @@ export interface Listed {
 
 /**
  * Lists a target, page by page. Returns undefined if the cluster does not know this kind (404). After a missing right (403),
- * the discovery API decides whether the kind is installed. @throws as ApiServer.json, except Expired and NotFound
+ * the discovery API decides whether the kind is installed. @throws as ApiServer.json
  */
 export async function listed(
   server: ApiServer,
@@ -38,17 +38,16 @@ export async function listed(
   try {
     return await inPages(server, target, PAGE_SIZE, deadlineMs, signal);
   } catch (error) {
-    if (error instanceof NotFound) return undefined;
-    if (error instanceof Forbidden && !(await isKnown(server, target, deadlineMs, signal))) return undefined;
-    if (!(error instanceof Expired)) throw error;
+    const status = statusOf(error);
+    if (status === 404) return undefined;
+    if (status === 403 && !(await isKnown(server, target, deadlineMs, signal))) return undefined;
+    if (status !== 410) throw error;
   }
   // The server compacted its history between two pages. A list in one page cannot fail by that.
   try {
     return await inPages(server, target, undefined, deadlineMs, signal);
   } catch (error) {
-    if (error instanceof Expired)
-      throw new SourceError('retry', `${target.path}: ${error.message} to a list`);
-    throw error;
+    throw statusOf(error) === 410 ? new SourceError('retry', `${target.path} answers 410 to a list`) : error;
   }
 }
 
@@ -68,7 +67,7 @@ async function isKnown(
     );
     return data.resources.some(({ name }) => name === plural);
   } catch (error) {
-    if (error instanceof NotFound) return false;
+    if (statusOf(error) === 404) return false;
     // Without an answer the result is unknown.
     if (!(error instanceof SourceError) || error.kind === 'retry') throw error;
     return true;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-fields.ts';
 import { label } from '../../schema/fields.ts';
-import { rejectedRow } from '../../schema/items.ts';
-import { labelIn, readRow } from '../../schema/rows.ts';
+import { orRejected, rejectedRow } from '../../schema/items.ts';
+import { labelIn, readRow, unusable } from '../../schema/rows.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './kind.ts';
 import { Labels, machineOf, type NodeAffinity, type Resources, requiredLabel } from './placement.ts';
@@ -50,33 +50,32 @@ export function identityOf(object: unknown): { readonly uid: string | undefined;
 export function namedBy(
   metadata: Metadata,
   naming: Naming,
-  nodeLabel: (name: string) => string | undefined,
-): { readonly named: Named } | { readonly reason: string; readonly waits?: true } {
+  nodeSelector: z.infer<typeof Labels>,
+  nodeAffinity: z.infer<typeof NodeAffinity>,
+): Named {
   const own = (key: string) => metadata.annotations?.[key] ?? metadata.labels?.[key];
+  const required = (key: string) => own(key) ?? requiredLabel(key, nodeSelector, nodeAffinity);
   const { organizationLabel } = naming;
   const tenant = organizationLabel === undefined ? metadata.namespace : metadata.labels?.[organizationLabel];
   if (tenant === undefined)
-    return { reason: `metadata.labels lacks ${organizationLabel}, which must name the owner`, waits: true };
+    return unusable(`metadata.labels lacks ${organizationLabel}, which must name the owner`, true);
   const found = {
     tenant,
-    machineType: own(naming.instanceTypeLabel) ?? nodeLabel(naming.instanceTypeLabel),
-    region: own(naming.regionLabel) ?? nodeLabel(naming.regionLabel),
+    machineType: required(naming.instanceTypeLabel),
+    region: required(naming.regionLabel),
     provider: own(naming.providerLabel),
     creator: own(naming.creatorLabel),
   };
   for (const [what, text] of Object.entries(found)) {
     if (text !== undefined && !label.safeParse(text).success)
-      return { reason: `the label with the ${what} must be text of 1 to 255 characters; it is not` };
+      unusable(`the label with the ${what} must be text of 1 to 255 characters; it is not`);
   }
-  const { machineType, region, provider, creator } = found;
+  const { region: code, creator, ...named } = found;
+  const [firstName = '', ...others] = (creator ?? '').trim().split(/\s+/);
   return {
-    named: {
-      tenant,
-      machineType,
-      region: region === undefined ? undefined : { code: region },
-      provider,
-      user: creator === undefined ? undefined : personOf(creator),
-    },
+    ...named,
+    region: code === undefined ? undefined : { code },
+    user: creator === undefined ? undefined : { firstName, lastName: others.join(' ') },
   };
 }
 
@@ -94,20 +93,12 @@ export function oneCluster(
   { metadata, nodes, resources, ...described }: ClusterObject,
   naming: Naming,
 ): readonly ClusterItem[] {
-  const found = namedBy(metadata, naming, (nodeLabel) =>
-    requiredLabel(nodeLabel, nodes?.nodeSelector, nodes?.nodeAffinity),
-  );
   const { uid: key, name, namespace, creationTimestamp: createdAt } = metadata;
-  if ('reason' in found) {
-    const { reason, ...waits } = found;
-    return [{ ...rejectedRow(key, `${namespace}/${name}: ${reason}`), ...waits }];
-  }
-  const { machineType, ...named } = found.named;
-  const machine = machineOf(machineType, resources);
-  return [{ kind: 'cluster', cluster: { ...named, ...described, key, name, machine, createdAt } }];
-}
-
-function personOf(text: string): { readonly firstName: string; readonly lastName: string } {
-  const [firstName = '', ...others] = text.trim().split(/\s+/);
-  return { firstName, lastName: others.join(' ') };
+  const read = (): ClusterItem => {
+    const found = namedBy(metadata, naming, nodes?.nodeSelector, nodes?.nodeAffinity);
+    const { machineType, ...named } = found;
+    const machine = machineOf(machineType, resources);
+    return { kind: 'cluster', cluster: { ...named, ...described, key, name, machine, createdAt } };
+  };
+  return [orRejected(key, {}, read, `${namespace}/${name}: `)];
 }

@@ -10,7 +10,6 @@ const names = z.string().regex(/^[a-z0-9.-]+(\s*,\s*[a-z0-9.-]+)*$/, {
   error: 'must be names separated by commas',
 });
 
-/** A label's or annotation's key, with or without a prefix. */
 const key = z.string().regex(/^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
   error: 'must be the key of a label, such as topology.kubernetes.io/region',
 });

@@ -58,6 +58,6 @@ export function machineOf(
   ];
   const named = type === undefined ? undefined : { name: type };
   if (cpu == null || memory == null) return named;
-  const [wholeCpus, { amount: ram, unit: ramUnit }] = [wholeCores(cpu), wholeGigabytes(memory)];
-  return wholeCpus === 0 || ram === 0 ? named : { ...named, cpu: wholeCpus, ram, ramUnit };
+  const reserved = { cpu: wholeCores(cpu), ...wholeGigabytes(memory) };
+  return reserved.cpu === 0 || reserved.ram === 0 ? named : { ...named, ...reserved };
 }

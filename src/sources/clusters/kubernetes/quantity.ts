@@ -1,10 +1,9 @@
 import Big from 'big.js';
 import { z } from 'zod';
-import type { MemoryUnit } from '../../../domain/machine.ts';
+import type { Offer } from '../../../domain/machine.ts';
 import { invalid, mustBe } from '../../schema/fields.ts';
 
 export interface Quantity {
-  /** Plain decimal text, exact. */
   readonly amount: string;
   /** True for a suffix in powers of 1024 (`Ki` … `Ei`). */
   readonly binary: boolean;
@@ -14,23 +13,14 @@ const QUANTITY =
   /^([+-]?(?:\d+\.?\d*|\.\d+))(?:(Ki|Mi|Gi|Ti|Pi|Ei)|(n|u|m|k|M|G|T|P|E)|[eE]([+-]?\d{1,2}))?$/;
 const MOST_CHARACTERS = 64;
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
-const DECIMAL: Readonly<Record<string, number>> = {
-  n: -9,
-  u: -6,
-  m: -3,
-  k: 3,
-  M: 6,
-  G: 9,
-  T: 12,
-  P: 15,
-  E: 18,
-};
+const DECIMAL = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 
 const MIB = 1024 ** 2;
-const [GIB, GB] = [1024n ** 3n, 10n ** 9n];
-/** 2^-30, with all digits. */
-const GIB_PER_BYTE = '9.31322574615478515625e-10';
-const GB_PER_BYTE = '1e-9';
+const GIB = 1024 ** 3;
+const GB = 1e9;
+/** Divides by 2^30 exactly: a byte has 30 decimal places, and a quantity a few more. */
+const Exact = Big();
+Exact.DP = 100;
 const LARGEST_INTEGER = 2_147_483_647;
 
 /** Reads `500m`, `1536Mi`, `2e3`, `1G`, `.5`, `100k` exactly; returns undefined for another text. */
@@ -43,8 +33,7 @@ export function parseQuantity(text: string): Quantity | undefined {
     const factor = new Big(1024).pow(BINARY.indexOf(binary) + 1);
     return { amount: number.times(factor).toFixed(), binary: true };
   }
-  const power = decimal === undefined ? Number(exponent ?? 0) : (DECIMAL[decimal] ?? 0);
-  // From text: a negative power of a Big would be rounded to 20 digits.
+  const power = decimal === undefined ? Number(exponent ?? 0) : 3 * (DECIMAL.indexOf(decimal) - 3);
   return { amount: number.times(new Big(`1e${power}`)).toFixed(), binary: false };
 }
 
@@ -58,19 +47,16 @@ function countsInGib({ amount, binary }: Quantity): boolean {
 }
 
 /** Returns bytes, rounded up to whole GiB or GB: a machine's memory is a whole number of its unit. */
-export function wholeGigabytes(quantity: Quantity): { readonly amount: number; readonly unit: MemoryUnit } {
+export function wholeGigabytes(quantity: Quantity): Pick<Offer, 'ram' | 'ramUnit'> {
   const gib = countsInGib(quantity);
-  // A division of whole bytes is exact; Big rounds.
-  const whole = BigInt(new Big(quantity.amount).round(0, Big.roundUp).toFixed());
-  const each = gib ? GIB : GB;
-  return { amount: Number((whole + each - 1n) / each), unit: gib ? 'Binary' : 'Decimal' };
+  const ram = new Exact(quantity.amount).div(gib ? GIB : GB).round(0, Big.roundUp);
+  return { ram: ram.toNumber(), ramUnit: gib ? 'Binary' : 'Decimal' };
 }
 
 /** Returns bytes as exact GiB or GB: `500Mi` is 0.48828125 GiB, `1500M` is 1.5 GB. */
 export function diskSize(quantity: Quantity): { readonly size: number; readonly unit: 'GiB' | 'GB' } {
   const gib = countsInGib(quantity);
-  // A product of decimals is exact; only the resulting number is rounded.
-  const size = Number(new Big(quantity.amount).times(gib ? GIB_PER_BYTE : GB_PER_BYTE).toFixed());
+  const size = new Exact(quantity.amount).div(gib ? GIB : GB).toNumber();
   return { size, unit: gib ? 'GiB' : 'GB' };
 }
 

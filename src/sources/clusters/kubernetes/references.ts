@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ClusterItem, SourceError } from '../../source.ts';
-import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
+import { type ClusterItem, SourceError, statusOf } from '../../source.ts';
+import type { ApiServer } from './api-server.ts';
 import type { Reading, Reference, ReferencedObject } from './kind.ts';
 
 const NOWHERE: ReferencedObject = { missing: 'does not exist; create it, or name another one in the object' };
@@ -41,10 +41,9 @@ async function fetched(
   try {
     return { object: (await server.json(request, z.unknown(), deadlineMs)).data };
   } catch (error) {
-    if (error instanceof NotFound) return NOWHERE;
-    if (error instanceof Forbidden)
-      return { missing: `may not be read; allow the credentials to get ${resource}` };
-    if (error instanceof Expired) throw new SourceError('retry', error.message);
-    throw error;
+    const status = statusOf(error);
+    if (status === 404) return NOWHERE;
+    if (status === 403) return { missing: `may not be read; allow the credentials to get ${resource}` };
+    throw status === 410 ? new SourceError('retry', `${path} answers 410`) : error;
   }
 }

@@ -73,7 +73,6 @@ class ChangeSignal {
     this.#changed.resolve();
   }
 
-  /** Waits for a change after the last call. @throws the error given to `fail` */
   async next(): Promise<void> {
     await this.#changed.promise;
     this.throwIfFailed();

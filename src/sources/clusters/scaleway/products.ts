@@ -19,7 +19,6 @@ const Common = z.object({
   created_at: instant,
   project_id: label,
 });
-/** An instance of any product. */
 export type Instance = z.infer<typeof Common> & { readonly place: string } & Pick<
     DescribedCluster,
     'shards' | 'replicas' | 'disks'
@@ -35,7 +34,6 @@ const volume = (sizeField: string) =>
     .nullish()
     .transform((disks) => disks ?? undefined);
 
-/** The shape of a machine type, whose memory is in bytes. */
 const nodeType = (memoryField: string) =>
   z.object({ vcpus: count, [memoryField]: quantity }).transform((type) => {
     const { ram, ramUnit } = memory(type[memoryField] ?? 0, 'bytes');
@@ -75,7 +73,6 @@ const RedisCluster = z
     return { ...cluster, place: zone, shards: split ? nodes : 1, replicas: split ? 1 : nodes, disks: [] };
   });
 
-/** Scaleway's products with databases. */
 export const PRODUCTS = [
   {
     id: 'rdb',

@@ -72,7 +72,6 @@ export interface GcpRates {
 }
 
 export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, GcpRates> {
-  /** By family (or the name of a machine with one price), component and region. */
   const rates = new Map<string, Row<string>>();
   const families = new Set<string>();
   let listed = 0;
@@ -101,7 +100,6 @@ export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, 
   };
 }
 
-/** Returns the part that an on-demand SKU prices; undefined if it is not a part of a predefined machine. */
 function componentOf(description: string): { family: string; component: Component } | undefined {
   const machine = OF_MACHINE.find(([pattern]) => pattern.test(description))?.[1];
   if (machine !== undefined) return { family: machine, component: 'machine' };

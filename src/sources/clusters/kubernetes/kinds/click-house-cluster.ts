@@ -18,7 +18,6 @@ const Cluster = z.object({
   status: Status,
 });
 
-/** ClickHouse clusters of ClickHouse's own operator. */
 export const kind: ClusterKind = {
   id: 'click-house-cluster',
   apiVersion: 'clickhouse.com/v1alpha1',

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
 import { label } from '../../../schema/fields.ts';
-import { rejectedRow } from '../../../schema/items.ts';
-import { labelIn, readRow } from '../../../schema/rows.ts';
+import { orRejected, rejectedRow } from '../../../schema/items.ts';
+import { labelIn, readRow, rowOf, unusable, valueIn } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
 import { templatesOf, withTemplates } from '../altinity-templates.ts';
 import type { ClusterKind, Naming } from '../kind.ts';
 import { identityOf, Metadata, namedBy, readObject } from '../metadata.ts';
-import { Labels, machineOf, NodeAffinity, Resources, requiredLabel, VolumeClaim } from '../placement.ts';
+import { Labels, machineOf, NodeAffinity, Resources, VolumeClaim } from '../placement.ts';
 
 const UNNAMED: ChCluster = { name: 'cluster' };
 
@@ -45,7 +45,6 @@ function named<T extends z.ZodType>(schema: T) {
 
 const isNamed = (each: unknown) => z.object({ name: z.string().min(1) }).safeParse(each).success;
 
-/** The named clusters; if none has a name, the first cluster. */
 const Clusters = z
   .array(z.unknown())
   .transform((all) => {
@@ -55,7 +54,6 @@ const Clusters = z
   .pipe(z.array(ChCluster))
   .nullish();
 
-/** The part of `ChiSpec` with the templates of a cluster's hosts. */
 const Spec = z.object({
   stop: z.union([z.string(), z.boolean(), z.number()]).nullish(),
   defaults: z.object({ templates: TemplateNames }).nullish(),
@@ -81,14 +79,9 @@ const Status = z
   })
   .nullish();
 
-const Installation = z.object({
-  metadata: Metadata,
-  spec: Spec,
-  status: Status,
-});
+const Installation = z.object({ metadata: Metadata, spec: Spec, status: Status });
 type Installation = z.infer<typeof Installation>;
 
-/** ClickHouse clusters of Altinity's operator; one object may describe several. */
 export const kind: ClusterKind = {
   id: 'click-house-installation',
   apiVersion: 'clickhouse.altinity.com/v1',
@@ -117,18 +110,13 @@ export const kind: ClusterKind = {
         for (const [index, one] of found.entries()) {
           if ('missing' in one) return waiting(object, `its ${needs[index]?.what} ${one.missing}`);
         }
-        return read(
-          withTemplates(
-            object,
-            found.map((one) => ('object' in one ? one.object : undefined)),
-          ),
-        );
+        const templates = found.map((one) => ('object' in one ? one.object : undefined));
+        return read(withTemplates(object, templates));
       },
     };
   },
 };
 
-/** Returns the parts of an object that are read: others change all the time. */
 function readParts(object: unknown): unknown {
   const { metadata, spec, status } = z
     .object({ metadata: z.unknown(), spec: z.unknown(), status: z.unknown() })
@@ -154,31 +142,23 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
   return clusters.map((cluster): ClusterItem => {
     const { name } = cluster;
     const key = `${metadata.uid}/${name}`;
-    const rejected = (reason: string) =>
-      rejectedRow(key, `${metadata.namespace}/${metadata.name}, cluster ${name}: ${reason}`);
-    if (clusters.filter((other) => other.name === name).length > 1)
-      return rejected('another cluster of the installation has the same name');
-    const resolved = completed?.configuration?.clusters?.find((other) => other.name === name);
-    const { found, machine, disks } =
-      completed === undefined || resolved === undefined
-        ? typicalHost(metadata, naming, cluster, spec)
-        : typicalHost(metadata, naming, resolved, completed);
-    if ('reason' in found) {
-      const { reason, ...waits } = found;
-      return { ...rejected(reason), ...waits };
-    }
-    const { machineType: _, ...labels } = found.named;
-    const described: DescribedCluster = {
-      ...labels,
-      key,
-      name: clusters.length === 1 ? metadata.name : `${metadata.name}/${name}`,
-      status: statusOf(installation),
-      ...shapeOf(cluster),
-      machine,
-      disks,
-      createdAt: metadata.creationTimestamp,
+    const read = (): ClusterItem => {
+      if (clusters.filter((other) => other.name === name).length > 1)
+        unusable('another cluster of the installation has the same name');
+      const resolved = completed?.configuration?.clusters?.find((other) => other.name === name);
+      const described: DescribedCluster = {
+        ...(completed === undefined || resolved === undefined
+          ? typicalHost(metadata, naming, cluster, spec)
+          : typicalHost(metadata, naming, resolved, completed)),
+        key,
+        name: clusters.length === 1 ? metadata.name : `${metadata.name}/${name}`,
+        status: statusOf(installation),
+        ...shapeOf(cluster),
+        createdAt: metadata.creationTimestamp,
+      };
+      return { kind: 'cluster', cluster: described };
     };
-    return { kind: 'cluster', cluster: described };
+    return orRejected(key, {}, read, `${metadata.namespace}/${metadata.name}, cluster ${name}: `);
   });
 }
 
@@ -187,7 +167,6 @@ function completedSpec({ status }: Installation): Spec | undefined {
   return z.object({ spec: Spec }).safeParse(status?.normalizedCompleted).data?.spec;
 }
 
-/** Returns whether the templates of every cluster are resolved already. */
 function isCompleted(object: unknown): boolean {
   const { data } = Installation.safeParse(object);
   const completed = data && completedSpec(data)?.configuration?.clusters;
@@ -197,37 +176,27 @@ function isCompleted(object: unknown): boolean {
   return (named.length === 0 ? [UNNAMED] : named).every(({ name }) => known.includes(name));
 }
 
-/** Returns the description that most hosts of a cluster share. */
 function typicalHost(metadata: Metadata, naming: Naming, cluster: ChCluster, spec: Spec) {
   const hostTemplates = new Map(
     (spec.templates?.hostTemplates ?? []).map((template) => [template.name, template.spec?.templates]),
   );
   const described = hostsOf(cluster, spec.defaults?.templates, hostTemplates).map(({ templates, count }) => ({
-    host: describedHost(metadata, naming, spec, templates),
+    host: rowOf(() => describedHost(metadata, naming, spec, templates)),
     count,
   }));
-  const counts = new Map<string, number>();
-  for (const { host, count } of described) {
-    const alike = JSON.stringify(host);
-    counts.set(alike, count + (counts.get(alike) ?? 0));
-  }
-  const most = Math.max(...counts.values());
-  const [typical] = [...counts].find(([, count]) => count === most) ?? [];
-  const found = described.find(({ host }) => JSON.stringify(host) === typical);
-  if (found === undefined) throw new Error('unreachable: a cluster has at least one host');
-  return found.host;
+  const alike = [...Map.groupBy(described, ({ host }) => JSON.stringify(host)).values()];
+  const countOf = (hosts: typeof described) => hosts.reduce((sum, { count }) => sum + count, 0);
+  const [most] = alike.sort((one, other) => countOf(other) - countOf(one));
+  if (most?.[0] === undefined) throw new Error('unreachable: a cluster has at least one host');
+  return valueIn(most[0].host);
 }
 
 function describedHost(metadata: Metadata, naming: Naming, spec: Spec, templates: TemplateNames) {
   const pod = spec.templates?.podTemplates?.find(({ name }) => name === templates.podTemplate);
-  const found = namedBy(metadata, naming, (nodeLabel) =>
-    requiredLabel(nodeLabel, pod?.spec?.nodeSelector, pod?.spec?.affinity?.nodeAffinity),
-  );
-  const machineType = 'named' in found ? found.named.machineType : undefined;
-  const machine = machineOf(machineType, containerOf(pod)?.resources);
   const disks = disksOf(spec, templates, pod);
-  if (disks !== undefined && 'reason' in disks) return { found: disks, machine: undefined, disks: undefined };
-  return { found, machine, disks };
+  const { nodeSelector, affinity } = pod?.spec ?? {};
+  const { machineType, ...named } = namedBy(metadata, naming, nodeSelector, affinity?.nodeAffinity);
+  return { ...named, machine: machineOf(machineType, containerOf(pod)?.resources), disks };
 }
 
 function statusOf({ metadata, spec, status }: Installation): string {
@@ -246,12 +215,12 @@ function containerOf(pod: PodTemplate | undefined) {
   return containers.find(({ name }) => name === 'clickhouse') ?? containers[0];
 }
 
-/** Returns undefined if the object lacks a claim, which another template may have; a reason if a claim is unusable. */
+/** Returns undefined if the object lacks a claim, which another template may have. */
 function disksOf(
   spec: Spec,
   templates: TemplateNames,
   pod: PodTemplate | undefined,
-): readonly DescribedDisk[] | { readonly reason: string } | undefined {
+): readonly DescribedDisk[] | undefined {
   const claims = new Map((spec.templates?.volumeClaimTemplates ?? []).map((claim) => [claim.name, claim]));
   // A mounted volume may be no claim, such as a ConfigMap.
   const mounted = (pod?.spec?.containers ?? [])
@@ -262,14 +231,12 @@ function disksOf(
   const disks: DescribedDisk[] = [];
   for (const name of wanted) {
     if (!claims.has(name)) return undefined;
-    const { value, reason } = readRow(VolumeClaimTemplate, claims.get(name));
-    if (value === undefined) return { reason: `volume claim template ${name}: ${reason}` };
-    disks.push(value.spec);
+    const read = readRow(VolumeClaimTemplate, claims.get(name));
+    disks.push(valueIn(read, `volume claim template ${name}: `).spec);
   }
   return disks;
 }
 
-/** Returns the keys of the clusters in an unreadable object. */
 function keysIn(uid: string, object: unknown): readonly string[] {
   const lenient = z.object({
     spec: z.object({ configuration: z.object({ clusters: z.array(z.unknown()) }) }),

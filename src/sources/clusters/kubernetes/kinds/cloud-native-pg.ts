@@ -46,7 +46,6 @@ const PgCluster = z.object({
 });
 type PgCluster = z.infer<typeof PgCluster>;
 
-/** PostgreSQL clusters of the CloudNativePG operator. */
 export const kind: ClusterKind = {
   id: 'cloud-native-pg',
   apiVersion: 'postgresql.cnpg.io/v1',
