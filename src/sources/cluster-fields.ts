@@ -3,7 +3,8 @@ import type { DescribedCluster, DescribedDisk } from '../domain/cluster.ts';
 import { amount, invalid, label, oneOf, quantity, utcMicroseconds } from './schema/fields.ts';
 import { orRejected, rejectedRow } from './schema/items.ts';
 import { readRow } from './schema/rows.ts';
-import { type ClusterItem, SourceError } from './source.ts';
+import type { ClusterItem } from './source.ts';
+import { badAnswer } from './source.ts';
 
 export const memoryUnit = oneOf(['Binary', 'Decimal']);
 
@@ -70,7 +71,7 @@ export function idsIn(
   const found = new Set<string>();
   for (const [index, row] of rows.entries()) {
     const { value, reason } = readRow(id, row, [...at, index]);
-    if (value === undefined) throw new SourceError('invalid', `${path}: ${reason}`);
+    if (value === undefined) throw badAnswer(`${path}: ${reason}`);
     found.add(value);
   }
   return found;

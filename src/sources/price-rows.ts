@@ -5,7 +5,8 @@ import { tooLarge } from './http/body.ts';
 import { isFramed } from './http/headers.ts';
 import { elementsOf } from './http/json-entries.ts';
 import { nothingListed } from './http/lists.ts';
-import { SourceError, type StreamAnswer } from './source.ts';
+import type { StreamAnswer } from './source.ts';
+import { badAnswer, passingFailure } from './source.ts';
 
 const MOST_BYTES = 512 * 1024 * 1024;
 /** Rows of one list. The largest catalogue of a provider has a third of that. */
@@ -34,7 +35,7 @@ export async function* priceRowsIn(
   const where = url.protocol === 'file:' ? fileURLToPath(url) : url.origin + url.pathname;
   const framed = isFramed((name) => headers.get(name));
   const { first, whole } = await opened(body, where);
-  if (first === '') throw new SourceError('retry', `${where} is empty, which is never taken for "all gone"`);
+  if (first === '') throw passingFailure(`${where} is empty, which is never taken for "all gone"`);
   let found = 0;
   // The JSON reader's message names HTML.
   const isJson = ['[', '{', '<'].includes(first);
@@ -43,7 +44,7 @@ export async function* priceRowsIn(
     found += 1;
     if (found > MOST_ROWS) {
       const problem = `${where} lists more than ${MOST_ROWS} rows, the most that are read of one list`;
-      throw new SourceError('invalid', `${problem}; split it into several sources`);
+      throw badAnswer(`${problem}; split it into several sources`);
     }
     yield row;
   }
@@ -66,7 +67,7 @@ async function opened(
     // `trim` removes a byte order mark, but not its three letters in Latin-1.
     first = Buffer.from(value).toString('latin1').replace(/^ï»¿/, '').trim().slice(0, 1);
     if (length > LONGEST_LINE && first === '')
-      throw new SourceError('invalid', `${where} begins with more than ${LONGEST_LINE} bytes of blanks`);
+      throw badAnswer(`${where} begins with more than ${LONGEST_LINE} bytes of blanks`);
   }
   async function* whole(): AsyncGenerator<Uint8Array> {
     try {
@@ -98,10 +99,7 @@ async function* csvRows(
   framed: boolean,
 ): AsyncGenerator<PriceRow> {
   if (!framed) {
-    throw new SourceError(
-      'retry',
-      `${where} answers CSV without its length: a list that was cut would look whole`,
-    );
+    throw passingFailure(`${where} answers CSV without its length: a list that was cut would look whole`);
   }
   const parser = parse({
     bom: true,
@@ -135,7 +133,7 @@ async function* csvRows(
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const broken = `${where} is no valid CSV at line ${Number(error.lines) - twice}: ${problemOf(error)}`;
-    throw new SourceError('invalid', broken);
+    throw badAnswer(broken);
   }
 }
 
@@ -145,7 +143,7 @@ async function* decoded(body: AsyncIterable<Uint8Array>, where: string): AsyncGe
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
     } catch {
-      throw new SourceError('invalid', `${where} is not text in UTF-8; save it in that encoding`);
+      throw badAnswer(`${where} is not text in UTF-8; save it in that encoding`);
     }
   };
   for await (const piece of body) yield decode(piece);
@@ -157,14 +155,12 @@ function readHeader(record: readonly string[], columns: readonly string[], where
   const missing = columns.filter((name) => !header.includes(name));
   if (missing.length > 0) {
     const commas = header.length === 1 ? '; columns are separated by commas' : '';
-    throw new SourceError(
-      'invalid',
+    throw badAnswer(
       `the first line of ${where} names no column ${missing.join(', ')}; it must name ${columns.join(', ')}${commas}`,
     );
   }
   const twice = header.find((name, index) => name !== '' && header.indexOf(name) < index);
-  if (twice !== undefined)
-    throw new SourceError('invalid', `the first line of ${where} names the column ${twice} twice`);
+  if (twice !== undefined) throw badAnswer(`the first line of ${where} names the column ${twice} twice`);
   return header;
 }
 

@@ -32,7 +32,12 @@ export class SourceError extends PlainFailure {
   constructor(
     kind: SourceFailureKind,
     message: string,
-    options: { cause?: unknown; retryAfterMs?: number; limitsAll?: boolean; status?: number } = {},
+    options: {
+      cause?: unknown;
+      retryAfterMs?: number | undefined;
+      limitsAll?: boolean;
+      status?: number;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
@@ -41,6 +46,10 @@ export class SourceError extends PlainFailure {
     this.status = options.status;
   }
 }
+
+export const badAnswer = (message: string) => new SourceError('invalid', message);
+export const misconfigured = (message: string) => new SourceError('misconfigured', message);
+export const passingFailure = (message: string) => new SourceError('retry', message);
 
 export function statusOf(error: unknown): number | undefined {
   return error instanceof SourceError ? error.status : undefined;

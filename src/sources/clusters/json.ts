@@ -6,8 +6,8 @@ import { pagesOf } from '../http/lists.ts';
 import { count, countOrNone, currencyCode, invalid, label, quantity } from '../schema/fields.ts';
 import { rejectedRow } from '../schema/items.ts';
 import { labelIn, readRow } from '../schema/rows.ts';
-import type { ValidatorItem } from '../source.ts';
-import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
+import type { ClusterAdapter, SourceHttp, ValidatorItem } from '../source.ts';
+import { badAnswer } from '../source.ts';
 
 const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
 
@@ -143,7 +143,7 @@ async function* rows(
       const link = nextLink(headers.get('link'));
       if (link === undefined) return undefined;
       if (URL.canParse(link, url.href)) return new URL(link, url).href;
-      throw new SourceError('invalid', `${path}: the Link header names a next page that is no URL`);
+      throw badAnswer(`${path}: the Link header names a next page that is no URL`);
     },
   );
   let [index, count] = [0, 0];

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { SourceError } from '../source.ts';
+import { misconfigured } from '../source.ts';
 import type { CredentialKind } from './types.ts';
 
 const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '', 'x-goog-api-key': '' } as const;
@@ -19,19 +19,16 @@ export function readAuthorization(
   const kind = sentAs(accepted, token);
   if (kind === 'basic') {
     if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
-    throw new SourceError('misconfigured', "the source's token must have the form user:password");
+    throw misconfigured("the source's token must have the form user:password");
   }
   if (kind === 'exo2-hmac-sha256') {
     if (/^[\x21-\x7e]+:[\x21-\x7e]+$/.test(token))
       return exo2Signature(token, url, Math.floor(Date.now() / 1000) + SIGNATURE_SECONDS);
-    throw new SourceError('misconfigured', "the source's token must have the form key:secret");
+    throw misconfigured("the source's token must have the form key:secret");
   }
   // The error of `Headers` would contain the token.
   if (/^[\x21-\x7e]+$/.test(token)) return `${SCHEMES[kind]}${token}`;
-  throw new SourceError(
-    'misconfigured',
-    "the source's token contains a blank or another character that no header can have",
-  );
+  throw misconfigured("the source's token contains a blank or another character that no header can have");
 }
 
 function sentAs(

@@ -6,7 +6,7 @@ import { SourceError } from '../source.ts';
 import { jsonIn } from './issued-token.ts';
 import type { IssuedToken } from './provider.ts';
 import { requestToken } from './token-request.ts';
-import type { TypedCredentials } from './types.ts';
+import type { TokenIssuers, TypedCredentials } from './types.ts';
 
 type Of<T extends TypedCredentials['type']> = Extract<TypedCredentials, { type: T }>;
 export type NameOf = (field: string) => string;
@@ -15,6 +15,23 @@ const IMDS = 'http://169.254.169.254';
 const GCE_METADATA = 'http://metadata.google.internal';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const ASSERTION_SECONDS = 3600;
+
+export function tokenOf(
+  credentials: Exclude<TypedCredentials, Of<'client-credentials'>>,
+  issuers: TokenIssuers,
+  nameOf: NameOf,
+): Promise<IssuedToken> {
+  switch (credentials.type) {
+    case 'managed-identity':
+      return tokenOfManagedIdentity(credentials, issuers['managed-identity']?.resource ?? '', nameOf);
+    case 'service-account': {
+      const { scope = issuers['service-account']?.scope ?? '' } = credentials;
+      return tokenOfServiceAccount(credentials, scope, nameOf);
+    }
+    case 'metadata-server':
+      return tokenOfMetadataServer(credentials, issuers['metadata-server']?.scope ?? '', nameOf);
+  }
+}
 
 export function tokenOfClient(
   { clientId }: Of<'client-credentials'>,
@@ -35,7 +52,7 @@ export function tokenOfClient(
 }
 
 /** Source: https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token. */
-export function tokenOfManagedIdentity(
+function tokenOfManagedIdentity(
   { clientId, metadataUrl = IMDS }: Of<'managed-identity'>,
   resource: string,
   nameOf: NameOf,
@@ -53,7 +70,7 @@ export function tokenOfManagedIdentity(
 }
 
 /** Source: https://cloud.google.com/compute/docs/access/authenticate-workloads. */
-export function tokenOfMetadataServer(
+function tokenOfMetadataServer(
   { account = 'default', metadataUrl = GCE_METADATA }: Of<'metadata-server'>,
   scope: string,
   nameOf: NameOf,
@@ -81,11 +98,10 @@ const Key = z.object({
  * RFC 7523, section 2.1. The key file is read each time, since it may be rotated.
  * Source: https://developers.google.com/identity/protocols/oauth2/service-account#httprest.
  */
-export async function tokenOfServiceAccount(
+async function tokenOfServiceAccount(
   { keyFile }: Of<'service-account'>,
   scope: string,
   nameOf: NameOf,
-  now: () => number,
 ): Promise<IssuedToken> {
   const misconfigured = (problem: string) =>
     new SourceError('misconfigured', `${nameOf('keyFile')} names ${keyFile}, which ${problem}`, {
@@ -105,7 +121,7 @@ export async function tokenOfServiceAccount(
     // The library's message may quote the key.
     throw misconfigured('contains no usable private_key; create a new key');
   }
-  const issuedAt = Math.floor(now() / 1000);
+  const issuedAt = Math.floor(Date.now() / 1000);
   const head = { alg: 'RS256', typ: 'JWT', ...(key.private_key_id ? { kid: key.private_key_id } : {}) };
   const claims = {
     iss: key.client_email,

@@ -2,13 +2,7 @@ import { z } from 'zod';
 import { environmentKey, optionsInEnvironment, readOptions } from '../schema/options.ts';
 import { tokenOfCommand } from './command.ts';
 import { jsonIn } from './issued-token.ts';
-import {
-  type NameOf,
-  tokenOfClient,
-  tokenOfManagedIdentity,
-  tokenOfMetadataServer,
-  tokenOfServiceAccount,
-} from './issuers.ts';
+import { type NameOf, tokenOf, tokenOfClient } from './issuers.ts';
 import {
   type CredentialProvider,
   fixedCredentials,
@@ -94,35 +88,23 @@ function issuedTo(
     report(`${nameOf('type')} ${credentials.type} does not exist for the adapter ${adapter.id}; ${others}`);
     return NO_CREDENTIALS;
   }
-  switch (credentials.type) {
-    case 'client-credentials': {
-      const { tenantId, clientSecretEnv } = credentials;
-      const issuer = tokenIssuers['client-credentials'];
-      const template = credentials.tokenUrl ?? issuer?.tokenUrl;
-      const scope = credentials.scope ?? issuer?.scope;
-      const secret = env[clientSecretEnv] || undefined;
-      if (template === undefined) report(`${nameOf('tokenUrl')} is missing; it must be the token endpoint`);
-      if (template?.includes('{tenantId}') && tenantId === undefined)
-        report(`${nameOf('tenantId')} is missing; it must be the id of the Microsoft Entra tenant`);
-      if (secret === undefined)
-        report(`${nameOf('clientSecretEnv')} names ${clientSecretEnv}, which is not set`);
-      if (template === undefined || secret === undefined) return NO_CREDENTIALS;
-      const tokenUrl = template.replace('{tenantId}', encodeURIComponent(tenantId ?? ''));
-      return renewingCredentials(() => tokenOfClient(credentials, { tokenUrl, scope, secret }, nameOf));
-    }
-    case 'managed-identity': {
-      const { resource = '' } = tokenIssuers['managed-identity'] ?? {};
-      return renewingCredentials(() => tokenOfManagedIdentity(credentials, resource, nameOf));
-    }
-    case 'service-account': {
-      const scope = credentials.scope ?? tokenIssuers['service-account']?.scope ?? '';
-      return renewingCredentials(() => tokenOfServiceAccount(credentials, scope, nameOf, Date.now));
-    }
-    case 'metadata-server': {
-      const { scope = '' } = tokenIssuers['metadata-server'] ?? {};
-      return renewingCredentials(() => tokenOfMetadataServer(credentials, scope, nameOf));
-    }
-  }
+  if (credentials.type !== 'client-credentials')
+    return renewingCredentials(() => tokenOf(credentials, tokenIssuers, nameOf));
+  const issuer = tokenIssuers['client-credentials'];
+  const {
+    tenantId,
+    clientSecretEnv,
+    tokenUrl: template = issuer?.tokenUrl,
+    scope = issuer?.scope,
+  } = credentials;
+  const secret = env[clientSecretEnv] || undefined;
+  if (template === undefined) report(`${nameOf('tokenUrl')} is missing; it must be the token endpoint`);
+  if (template?.includes('{tenantId}') && tenantId === undefined)
+    report(`${nameOf('tenantId')} is missing; it must be the id of the Microsoft Entra tenant`);
+  if (secret === undefined) report(`${nameOf('clientSecretEnv')} names ${clientSecretEnv}, which is not set`);
+  if (template === undefined || secret === undefined) return NO_CREDENTIALS;
+  const tokenUrl = template.replace('{tenantId}', encodeURIComponent(tenantId ?? ''));
+  return renewingCredentials(() => tokenOfClient(credentials, { tokenUrl, scope, secret }, nameOf));
 }
 
 export function credentialsInEnvironment(id: string, env: Environment, report: Report): CredentialEntry {

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { withoutQuery } from '../http/address.ts';
 import { readBytes } from '../http/body.ts';
 import { failureOfConnection, failureOfStatus } from '../http/failure.ts';
-import { SourceError } from '../source.ts';
-import { jsonIn, tokenInAnswer } from './issued-token.ts';
+import { problemsOf } from '../schema/rows.ts';
+import { badAnswer, misconfigured, passingFailure, SourceError } from '../source.ts';
+import { jsonIn, OAuthAnswer } from './issued-token.ts';
 import type { IssuedToken } from './provider.ts';
 
 const TOKEN_MS = 20_000;
@@ -20,7 +22,6 @@ export interface TokenRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly whenRefused: string;
   readonly whenUnreachable: string;
-  readonly deadlineMs?: number;
 }
 
 /**
@@ -28,9 +29,9 @@ export interface TokenRequest {
  * @throws SourceError `misconfigured` if it is refused, `retry` without an answer, `invalid` for an answer without a token
  */
 export async function requestToken(request: TokenRequest): Promise<IssuedToken> {
-  const { url, form, deadlineMs = TOKEN_MS } = request;
-  const where = url.origin + url.pathname;
-  const signal = AbortSignal.timeout(deadlineMs);
+  const { url, form } = request;
+  const where = withoutQuery(url);
+  const signal = AbortSignal.timeout(TOKEN_MS);
   try {
     const response = await fetch(url, {
       method: form === undefined ? 'GET' : 'POST',
@@ -43,21 +44,21 @@ export async function requestToken(request: TokenRequest): Promise<IssuedToken> 
     const bytes = await readBytes(response.body ?? ReadableStream.from([]), MOST_ANSWER_BYTES, where);
     const payload = jsonIn(Buffer.from(bytes).toString('utf8'));
     if (response.status !== 200) throw refusal(response, payload, where, request.whenRefused);
-    const issued = tokenInAnswer(payload);
-    if ('token' in issued) return issued;
-    throw new SourceError('invalid', `${where} answers no token: ${issued.problem}`);
+    const { data, error } = OAuthAnswer.safeParse(payload);
+    if (error !== undefined) throw badAnswer(`${where} answers no token: ${problemsOf(error)}`);
+    return { token: data.token, lifetimeMs: data.lifetimeMs ?? undefined };
   } catch (error) {
-    throw concerningAll(meaning(error, where, signal.aborted, request));
+    const { kind, message, cause, retryAfterMs } = meaning(error, where, signal.aborted, request);
+    // No region of the source can be read without a token.
+    throw new SourceError(kind, message, { cause, limitsAll: true, retryAfterMs });
   }
 }
 
 function meaning(error: unknown, where: string, late: boolean, request: TokenRequest): SourceError {
   if (error instanceof SourceError) return error;
-  if (late) {
-    const problem = `${where} sent no token within ${request.deadlineMs ?? TOKEN_MS} ms`;
-    return new SourceError('retry', `${problem}; ${request.whenUnreachable}`);
-  }
-  return failureOfConnection(error, where, request.whenUnreachable);
+  const { whenUnreachable } = request;
+  if (!late) return failureOfConnection(error, where, whenUnreachable);
+  return passingFailure(`${where} sent no token within ${TOKEN_MS} ms; ${whenUnreachable}`);
 }
 
 function refusal(response: Response, payload: unknown, where: string, remedy: string): SourceError {
@@ -68,18 +69,7 @@ function refusal(response: Response, payload: unknown, where: string, remedy: st
   const answer = `${where} answers ${status}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
   const passing = failureOfStatus(status, headers, where, new Date());
   // Azure's metadata service answers 410 during an update.
-  if (passing?.kind === 'retry' || status === 410 || PASSING.has(error ?? '')) {
-    const { retryAfterMs } = passing ?? {};
-    return new SourceError('retry', answer, retryAfterMs === undefined ? {} : { retryAfterMs });
-  }
-  return new SourceError('misconfigured', `${answer} and no token; ${remedy}`);
-}
-
-/** Without a token no region of the source can be read. */
-function concerningAll({ kind, message, cause, retryAfterMs }: SourceError): SourceError {
-  return new SourceError(kind, message, {
-    cause,
-    limitsAll: true,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
+  if (passing?.kind === 'retry' || status === 410 || PASSING.has(error ?? ''))
+    return new SourceError('retry', answer, { retryAfterMs: passing?.retryAfterMs });
+  return misconfigured(`${answer} and no token; ${remedy}`);
 }

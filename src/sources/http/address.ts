@@ -1,20 +1,17 @@
 import { BlockList, isIP } from 'node:net';
-import { type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
+import type { JsonRequest, SourceHttp } from '../source.ts';
+import { badAnswer, misconfigured } from '../source.ts';
 
 export function readBaseUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return undefined;
   if (!/^(https?|file):$/.test(url.protocol)) {
-    throw new SourceError(
-      'misconfigured',
+    throw misconfigured(
       `the source's URL starts with ${url.protocol}; it must start with http:, https: or file:`,
     );
   }
   if (url.username !== '' || url.password !== '') {
-    throw new SourceError(
-      'misconfigured',
-      "the source's URL holds credentials; give them as the source's token instead",
-    );
+    throw misconfigured("the source's URL holds credentials; give them as the source's token instead");
   }
   return url;
 }
@@ -24,10 +21,7 @@ export function requestUrl(base: URL, path: string, query: JsonRequest['query'] 
   if (/^https?:/i.test(path)) {
     url = new URL(path);
     if (url.origin !== base.origin) {
-      throw new SourceError(
-        'invalid',
-        `${withoutQuery(base)} links to another origin, ${url.origin}, which is not followed`,
-      );
+      throw badAnswer(`${withoutQuery(base)} links to another origin, ${url.origin}, which is not followed`);
     }
   } else if (path !== '') {
     url.pathname = `${base.pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
@@ -45,7 +39,7 @@ export function redirectTarget(
 ): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (to === undefined || !/^https?:$/.test(to.protocol)) {
-    throw new SourceError('invalid', `${withoutQuery(from)} redirects to an address that is not http`);
+    throw badAnswer(`${withoutQuery(from)} redirects to an address that is not http`);
   }
   if (to.origin === from.origin) return to;
   const refused = authorized
@@ -56,8 +50,7 @@ export function redirectTarget(
         ? undefined
         : '';
   if (refused !== undefined) {
-    throw new SourceError(
-      'misconfigured',
+    throw misconfigured(
       `${withoutQuery(from)} redirects to another origin, ${to.origin}, which is not followed${refused}; if that is right, ` +
         `set the source's URL to it${refused === '' ? ', or name the origin in its redirectsTo' : ''}`,
     );
@@ -86,8 +79,7 @@ export interface TwoHosts {
 export function siblingHost(http: SourceHttp, hosts: TwoHosts): SourceHttp {
   const { origin, hostname, pathname } = http.base;
   const before = hosts.below.exec(pathname)?.[1];
-  if (before === undefined)
-    throw new SourceError('misconfigured', `the source's URL must look like ${hosts.example}`);
+  if (before === undefined) throw misconfigured(`the source's URL must look like ${hosts.example}`);
   if (hosts.first.test(hostname)) return http.at(hosts.second, hosts.credentials);
   return http.at(origin + before, hosts.credentials === 'none' ? 'same' : hosts.credentials);
 }

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
 import { problemsOf } from '../schema/rows.ts';
-import { SourceError } from '../source.ts';
+import type { SourceError } from '../source.ts';
+import { badAnswer } from '../source.ts';
 import type { SilenceDeadline } from './deadline.ts';
 import { JsonBounds } from './json-bounds.ts';
 import { failureOfJson } from './json-entries.ts';
@@ -25,8 +26,7 @@ export async function readBytes(
 }
 
 export function tooLarge(maxBytes: number, where: string): SourceError {
-  return new SourceError(
-    'invalid',
+  return badAnswer(
     `${where} answers more than ${maxBytes} bytes, the most that are read of one answer; check the source's URL`,
   );
 }
@@ -56,10 +56,7 @@ export async function readJson<T>(
   }
   const parsed = schema.safeParse(payload);
   if (parsed.success) return { data: parsed.data, values: bounds.values };
-  throw new SourceError(
-    'invalid',
-    `${where} answers a payload that does not fit: ${problemsOf(parsed.error)}`,
-  );
+  throw badAnswer(`${where} answers a payload that does not fit: ${problemsOf(parsed.error)}`);
 }
 
 export interface ChunksOptions {

@@ -1,6 +1,6 @@
 import { type Duplex, pipeline, Readable } from 'node:stream';
 import * as zlib from 'node:zlib';
-import { SourceError } from '../source.ts';
+import { badAnswer, passingFailure, SourceError } from '../source.ts';
 
 export const ACCEPTED_CODINGS = 'gzip, deflate, br';
 
@@ -41,8 +41,7 @@ export function decoded(
   const unknown = codings.find((coding) => !Object.hasOwn(DECODERS, coding));
   if (unknown !== undefined || codings.length > MOST_CODINGS) {
     const named = JSON.stringify((contentEncoding ?? '').slice(0, 40));
-    throw new SourceError(
-      'invalid',
+    throw badAnswer(
       `${where} answers in the content coding ${named}, which Fleetbook did not request and cannot read`,
     );
   }
@@ -89,7 +88,7 @@ async function* decodedOnce(
     throw failureOfDecoder(error, where, coding);
   } finally {
     decoder?.destroy();
-    // Not awaited: it may wait for a chunk until the owner of the body aborts.
+    // It may wait for a chunk until the owner of the body aborts.
     pieces.return?.()?.catch(() => {});
   }
 }
@@ -104,5 +103,5 @@ function failureOfDecoder(error: unknown, where: string, coding: string): unknow
 }
 
 function breaksOff(where: string, coding: string): SourceError {
-  return new SourceError('retry', `${where} answers a body in ${coding} that ends too early`);
+  return passingFailure(`${where} answers a body in ${coding} that ends too early`);
 }

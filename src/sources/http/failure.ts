@@ -82,11 +82,7 @@ export function failureOfStatus(
     return failure('gone', ": the address does not exist any more; check the source's URL");
   if (status === 429 || status === 408 || status === 425 || status >= 500) {
     const retryAfterMs = retryAfter(headers.get('retry-after'), now);
-    return failure(
-      'retry',
-      '',
-      retryAfterMs === undefined ? {} : { retryAfterMs, limitsAll: status === 429 },
-    );
+    return failure('retry', '', { retryAfterMs, limitsAll: status === 429 && retryAfterMs !== undefined });
   }
   return failure('invalid', ', which this adapter does not expect');
 }

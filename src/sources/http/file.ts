@@ -1,7 +1,14 @@
 import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type JsonRequest, SourceError, type SourceFailureKind, type SourceHttp } from '../source.ts';
+import {
+  type JsonRequest,
+  misconfigured,
+  passingFailure,
+  SourceError,
+  type SourceFailureKind,
+  type SourceHttp,
+} from '../source.ts';
 import { chunksOf, readJson, tooLarge } from './body.ts';
 import { silenceDeadline } from './deadline.ts';
 
@@ -27,10 +34,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
   const path = typeof from === 'string' ? resolve(from) : pathIn(from);
   const url = pathToFileURL(path);
   const noAddress = () =>
-    new SourceError(
-      'misconfigured',
-      `${path} is a path; this source's URL must start with http:// or https://`,
-    );
+    misconfigured(`${path} is a path; this source's URL must start with http:// or https://`);
 
   function reading(below: string, request: JsonRequest, deadline: AbortSignal) {
     if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
@@ -38,8 +42,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
     const failed = (error: unknown): unknown => {
       if (error instanceof SourceError) return error;
       for (const { aborted, reason } of ended) if (aborted) return reason;
-      if (deadline.aborted)
-        return new SourceError('retry', `${path} was not read within ${options.deadlineMs} ms`);
+      if (deadline.aborted) return passingFailure(`${path} was not read within ${options.deadlineMs} ms`);
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
       const cannot = `the file ${path} cannot be read (${code})`;
       return new SourceError(KINDS[code] ?? 'retry', cannot, { cause: error });
@@ -88,8 +91,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
 async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();
   const stats = await stat(path);
-  if (!stats.isFile())
-    throw new SourceError('misconfigured', `${path} is not a regular file; give the path of one`);
+  if (!stats.isFile()) throw misconfigured(`${path} is not a regular file; give the path of one`);
   if (stats.size > maxBytes) throw tooLarge(maxBytes, path);
   return stats.size;
 }
@@ -101,8 +103,7 @@ async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uin
   yield* file.createReadStream({ signal, autoClose: false });
   const after = await file.stat();
   if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) {
-    throw new SourceError(
-      'retry',
+    throw passingFailure(
       `${path} was changed while it was read; replace a file by renaming a new one over it`,
     );
   }

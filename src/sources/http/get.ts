@@ -4,7 +4,7 @@ import { type RequestOptions, request as secure } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { VERSION } from '../../config/package.ts';
 import { traced } from '../../domain/tracer.ts';
-import { SourceError } from '../source.ts';
+import { misconfigured, type SourceError } from '../source.ts';
 import { isForbidden } from './address.ts';
 
 /** Not by `import`, which would load all of undici: a tenth of the start of a command. */
@@ -35,7 +35,7 @@ async function headOf(url: URL, options: GetOptions): Promise<IncomingMessage> {
     // Ignores credentials in an address that an upstream names.
     const sent = send(url, { ...options, headers, auth: undefined, lookup: checkedLookup });
     sent.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
-    // Not `once`: a connection that is lost during the response emits an error here too.
+    // A connection that is lost during the response emits another error.
     sent.once('response', resolve).on('error', reject).end();
     try {
       return await promise;
@@ -59,8 +59,7 @@ const checkedLookup: LookupFunction = (hostname, options, callback) => {
 
 function forbidden(hostname: string, address?: string): SourceError {
   const what = address === undefined ? 'is' : `resolves to ${address},`;
-  return new SourceError(
-    'misconfigured',
+  return misconfigured(
     `${hostname} ${what} a link-local address or a metadata service, which no source may read; ` +
       "check the source's URL and where it redirects",
   );

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { utcMicroseconds } from '../schema/fields.ts';
-import { SourceError, type Unmodified, type Validator } from '../source.ts';
+import type { Unmodified, Validator } from '../source.ts';
+import { badAnswer, passingFailure } from '../source.ts';
 
 /** Returns the target of `rel="next"` in a `Link` header (RFC 8288): absolute, or relative to the answer's address. */
 export function nextLink(header: string | null): string | undefined {
@@ -26,7 +27,7 @@ export function countIn(headers: Headers, name: string, path: string): number | 
   const text = headers.get(name);
   if (text === null) return undefined;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new SourceError('invalid', `${path}: the header ${name} must be a whole number; it is "${text}"`);
+  throw badAnswer(`${path}: the header ${name} must be a whole number; it is "${text}"`);
 }
 
 /** Returns the freshness in another Fleetbook's answer, RFC 3339: that instance read its sources earlier. */
@@ -35,13 +36,11 @@ export function asOfIn(headers: Headers, path: string): string {
   const time = given === null ? undefined : utcMicroseconds(given);
   if (time !== undefined) return `${time}Z`;
   if (given === null) {
-    throw new SourceError(
-      'retry',
+    throw passingFailure(
       `${path} answers without Fleetbook-As-Of, so the age of its data is unknown; the other instance has not read its sources yet, or a gateway in between drops the header`,
     );
   }
-  throw new SourceError(
-    'invalid',
+  throw badAnswer(
     `${path}: Fleetbook-As-Of must be an instant such as 2026-01-02T03:04:05Z; it is ${JSON.stringify(given.slice(0, 60))}`,
   );
 }

@@ -4,6 +4,7 @@ import {
   type JsonAnswer,
   type JsonRequest,
   type NotedRequest,
+  passingFailure,
   type Requests,
   type Retries,
   SourceError,
@@ -119,7 +120,7 @@ class PayloadReader {
         if (error instanceof SourceError || error instanceof NotModified) return error;
         for (const { aborted, reason } of ended) if (aborted) return reason;
         if (!silence.signal.aborted) return failureOfConnection(error, where);
-        return new SourceError('retry', `${where} gave no whole answer within ${deadlineMs} ms`);
+        return passingFailure(`${where} gave no whole answer within ${deadlineMs} ms`);
       };
       const open = () => this.sender.open({ url, signal, maxBytes, headers: request.headers, known, noted });
       return read({ open, silence, where, noted, failed }).catch((error: unknown) => {

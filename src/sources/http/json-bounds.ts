@@ -1,4 +1,5 @@
-import { SourceError } from '../source.ts';
+import type { SourceError } from '../source.ts';
+import { badAnswer } from '../source.ts';
 
 /** Bounds of JSON from an upstream, read whole or as a stream. Real payloads stay far below them. */
 const DEEPEST = 64;
@@ -90,8 +91,7 @@ export class JsonBounds {
   }
 
   #exceeded(what: string, bound: number, unit: string): SourceError {
-    return new SourceError(
-      'invalid',
+    return badAnswer(
       `${this.#where} answers JSON with ${what} of more than ${bound} ${unit}, the most that is read; ` +
         "check the source's URL",
     );
@@ -100,8 +100,7 @@ export class JsonBounds {
 
 /** Returns the failure of one answer, or of all pages of a list, with too many values for memory. */
 export function tooManyValues(where: string, most: number): SourceError {
-  return new SourceError(
-    'invalid',
+  return badAnswer(
     `${where} answers JSON with more than ${most} values, the most that are read of one list; ` +
       "check the source's URL, or split what it lists into several sources",
   );

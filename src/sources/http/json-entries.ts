@@ -1,7 +1,7 @@
 import { getManyValues, type Many, none } from 'stream-chain/defs.js';
 import Assembler from 'stream-json/assembler.js';
 import { jsonParser, type Token } from 'stream-json/parser.js';
-import { SourceError } from '../source.ts';
+import { badAnswer, passingFailure, SourceError } from '../source.ts';
 import { JsonBounds } from './json-bounds.ts';
 
 export interface JsonEntry {
@@ -76,7 +76,7 @@ export async function* elementsOf(
       if (depth === 1 && !isEnd)
         element ??= new BoundedValue(LARGEST_ROW, `row ${found + 1} of ${where} has`);
       if (depth === 0 && token.name !== 'startArray')
-        throw new SourceError('invalid', `${where} answers JSON that is no list; it must be a list of rows`);
+        throw badAnswer(`${where} answers JSON that is no list; it must be a list of rows`);
       element?.consume(token);
       depth += STEPS[token.name] ?? 0;
       if (depth !== 1 || element === undefined) continue;
@@ -113,7 +113,7 @@ class BoundedValue {
     this.#size += 1 + ('value' in token && typeof token.value === 'string' ? token.value.length : 0);
     if (this.#size > this.#most) {
       const problem = `${this.#what} more than ${this.#most} characters and values, the most that are read`;
-      throw new SourceError('invalid', `${problem}; check the source's URL`);
+      throw badAnswer(`${problem}; check the source's URL`);
     }
     this.#assembler.consume(token);
   }
@@ -147,7 +147,7 @@ export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
     if (error instanceof SourceError) return error;
     throw error;
   }
-  return new SourceError('invalid', `${where} answers no valid JSON`);
+  return badAnswer(`${where} answers no valid JSON`);
 }
 
 /** Calls the parser's stages as functions; as streams they take three times as long. */
@@ -167,7 +167,7 @@ function tokenizer(where: string) {
         return tokens === none ? [] : getManyValues(tokens);
       } catch {
         // The parser's message quotes the body, which may contain a secret.
-        throw new SourceError('invalid', `${where} answers ${problemOf(text, begun)}`);
+        throw badAnswer(`${where} answers ${problemOf(text, begun)}`);
       } finally {
         begun ||= text?.trim() !== '';
       }
@@ -177,7 +177,7 @@ function tokenizer(where: string) {
         parse(none);
       } catch {
         const problem = begun ? 'JSON that ends too early' : 'an empty body';
-        throw new SourceError('retry', `${where} answers ${problem}`);
+        throw passingFailure(`${where} answers ${problem}`);
       }
     },
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NOTHING_LISTED } from '../schema/fields.ts';
 import {
+  badAnswer,
   type CatalogueItem,
   type JsonAnswer,
   type JsonRequest,
@@ -42,8 +43,8 @@ export async function* pagesOf<Request, Page extends { readonly values: number }
     const next = nextOf(page, request);
     yield page;
     if (next === undefined) return;
-    if (requested.has(JSON.stringify(next))) throw new SourceError('invalid', `${path} repeats a page`);
-    if (requested.size >= pages) throw new SourceError('invalid', `${path} has more than ${pages} pages`);
+    if (requested.has(JSON.stringify(next))) throw badAnswer(`${path} repeats a page`);
+    if (requested.size >= pages) throw badAnswer(`${path} has more than ${pages} pages`);
     request = next;
   }
 }
@@ -97,14 +98,14 @@ export function pagesByLink<T>(
       const link = linkOf(data);
       if (!link) return undefined;
       if (URL.canParse(link)) return Object.fromEntries(new URL(link).searchParams);
-      throw new SourceError('invalid', `${path}: its link to the next page is no URL`);
+      throw badAnswer(`${path}: its link to the next page is no URL`);
     },
     bounds,
   );
 }
 
 export function anotherPage(path: string, page: number, problem: string): SourceError {
-  return new SourceError('invalid', `${path}: requested page ${page}, ${problem}`);
+  return badAnswer(`${path}: requested page ${page}, ${problem}`);
 }
 
 export interface ListPage<Row> {
@@ -153,8 +154,7 @@ export async function* countedRows<Row>(
     yield* rows;
     offset += rows.length;
     // An upstream that ignores the size of a page may send any number of rows in each.
-    if (offset > MOST_PAGES * perPage)
-      throw new SourceError('invalid', `${path} has more than ${MOST_PAGES * perPage} rows`);
+    if (offset > MOST_PAGES * perPage) throw badAnswer(`${path} has more than ${MOST_PAGES * perPage} rows`);
     if (total == null) {
       if (rows.length < perPage) return;
     } else {
@@ -162,15 +162,15 @@ export async function* countedRows<Row>(
       if (rows.length === 0) throw incompleteList(path, offset, total);
     }
   }
-  throw new SourceError('invalid', `${path} has more than ${MOST_PAGES} pages`);
+  throw badAnswer(`${path} has more than ${MOST_PAGES} pages`);
 }
 
 export function nothingListed(path: string): SourceError {
-  return new SourceError('invalid', `${path} ${NOTHING_LISTED}`);
+  return badAnswer(`${path} ${NOTHING_LISTED}`);
 }
 
 export function incompleteList(path: string, fetched: number, advertised: number): SourceError {
-  return new SourceError('invalid', `${path} lists nothing more after ${fetched} of ${advertised} rows`);
+  return badAnswer(`${path} lists nothing more after ${fetched} of ${advertised} rows`);
 }
 
 /**

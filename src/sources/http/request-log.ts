@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { RunRequest, RunRequests } from '../../domain/run.ts';
-import { type NotedRequest, type Requests, SourceError } from '../source.ts';
+import { type NotedRequest, passingFailure, type Requests, SourceError } from '../source.ts';
 
 /** Stored requests: the first ones, and of the others the failed and the slowest ones. */
 const FIRST = 100;
@@ -41,8 +41,7 @@ export class RequestLog implements Requests {
 
   summary(): RunRequests | undefined {
     if (this.#sums.total === 0) return undefined;
-    for (const request of this.#open)
-      request.end(new SourceError('retry', 'the run ended before the answer'));
+    for (const request of this.#open) request.end(passingFailure('the run ended before the answer'));
     const kept = [...this.#first, ...this.#failed, ...this.#slowest].sort((a, b) => a.n - b.n);
     return { ...this.#sums, kept };
   }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { headerOf, readAuthorization } from '../credentials/authorization.ts';
 import { type CredentialProvider, fixedCredentials } from '../credentials/provider.ts';
 import type { CredentialKind } from '../credentials/types.ts';
-import type { NotedRequest, StreamAnswer, Validator } from '../source.ts';
-import { type JsonRequest, SourceError } from '../source.ts';
+import type { JsonRequest, NotedRequest, StreamAnswer, Validator } from '../source.ts';
+import { badAnswer } from '../source.ts';
 import { redirectTarget, withoutQuery } from './address.ts';
 import { tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
@@ -111,7 +111,7 @@ export class RequestSender {
       response.destroy();
       url = redirectTarget(url, location, authorization !== undefined, [first.origin, ...redirectsTo]);
     }
-    throw new SourceError('invalid', `${withoutQuery(first)} redirects more than ${MOST_REDIRECTS} times`);
+    throw badAnswer(`${withoutQuery(first)} redirects more than ${MOST_REDIRECTS} times`);
   }
 }
 

@@ -6,7 +6,8 @@ import { eachRegion, nothingListed } from '../http/lists.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, orRejected, unusableRegion } from '../schema/items.ts';
 import { labelIn, latestPrice, type Row, readRow, rowOf, unusable, valueIn } from '../schema/rows.ts';
-import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+import type { CatalogueAdapter, CatalogueItem, SourceError, SourceHttp } from '../source.ts';
+import { badAnswer } from '../source.ts';
 import { awsFacts } from './aws/facts.ts';
 
 const MOST_ROWS = 100_000;
@@ -103,7 +104,7 @@ export const adapter: CatalogueAdapter = {
       const { value, reason } = readRow(IndexRow, row, ['regions', code]);
       if (value === undefined) {
         yield unusableRegion(label.safeParse(code).data, code, reason);
-        failures.push(new SourceError('invalid', `${INDEX}: ${reason}`));
+        failures.push(badAnswer(`${INDEX}: ${reason}`));
       } else files.set(value.regionCode, value.currentVersionUrl);
     }
     yield* eachRegion(files.keys(), (code) => readRegion(http, code, files.get(code) ?? '', now()), failures);
@@ -128,7 +129,7 @@ async function readRegion(
   const isWanted = (map: string, sku: string) => {
     begun ||= map === 'products';
     // Otherwise every price would stay in memory until its product is known.
-    if (!begun) throw new SourceError('invalid', `${where} has terms before products, or no products`);
+    if (!begun) throw badAnswer(`${where} has terms before products, or no products`);
     return map === 'products' || machines.has(sku);
   };
   const maps = ['products', 'terms.OnDemand'];
@@ -144,14 +145,10 @@ async function readRegion(
     } else if (read !== undefined && 'kind' in read) items.push(read);
     else if (read !== undefined) machines.set(sku, read);
     if (machines.size + items.length > MOST_ROWS)
-      throw new SourceError(
-        'invalid',
-        `${where} lists more than ${MOST_ROWS} machines; check the source's URL`,
-      );
+      throw badAnswer(`${where} lists more than ${MOST_ROWS} machines; check the source's URL`);
   }
   const [first] = machines.values();
-  if (first === undefined)
-    throw new SourceError('invalid', `${where} lists nothing in products that is an ordinary machine`);
+  if (first === undefined) throw badAnswer(`${where} lists nothing in products that is an ordinary machine`);
   items.push({ kind: 'region', code: regionCode, name: first.shape.location });
   const byName = Map.groupBy(machines.values(), ({ name }) => name);
   for (const [name, rows] of byName)

@@ -4,7 +4,14 @@ import { nothingListed } from '../http/lists.ts';
 import { amount, count, currencyCode, label, oneOf, someRows } from '../schema/fields.ts';
 import { offerItem, orRejected, unusableRegion } from '../schema/items.ts';
 import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
-import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type SourceHttp } from '../source.ts';
+import {
+  badAnswer,
+  type CatalogueItem,
+  type GenericCatalogueAdapter,
+  misconfigured,
+  SourceError,
+  type SourceHttp,
+} from '../source.ts';
 
 const PROVIDERS = '/v1/providers';
 const MACHINES = '/v1/machines';
@@ -96,14 +103,13 @@ async function providerNamed(http: SourceHttp, name: string): Promise<{ provider
   const index = names.findIndex((each) => each?.toLowerCase() === name.toLowerCase());
   const unnamed = names.indexOf(undefined);
   if (index < 0 && unnamed < 0) {
-    throw new SourceError(
-      'misconfigured',
+    throw misconfigured(
       `${PROVIDERS} lists no provider ${JSON.stringify(name)}; the option provider must be one of ${names.join(', ')}`,
     );
   }
   const at = index < 0 ? unnamed : index;
   const { value, reason } = readRow(Provider, data[at], [at]);
-  if (value === undefined) throw new SourceError('invalid', `${PROVIDERS}: ${reason}`);
+  if (value === undefined) throw badAnswer(`${PROVIDERS}: ${reason}`);
   return { provider: value, asOf: asOfIn(headers, PROVIDERS) };
 }
 

@@ -7,13 +7,8 @@ import { architectureNamed, cpuKind } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
 import { offerItem, orRejected, rejectedRow } from '../schema/items.ts';
 import { labelIn, parseRow, type Row, readRow, unusable, valueIn } from '../schema/rows.ts';
-import {
-  type CatalogueItem,
-  type GenericCatalogueAdapter,
-  type RejectedRow,
-  SourceError,
-  type SourceHttp,
-} from '../source.ts';
+import type { CatalogueItem, GenericCatalogueAdapter, RejectedRow, SourceHttp } from '../source.ts';
+import { badAnswer } from '../source.ts';
 
 const FLAVORS = '/v2.1/flavors/detail';
 /** The first version with extra specs, which name accelerators. */
@@ -171,7 +166,7 @@ async function* flavors(http: SourceHttp): AsyncGenerator<unknown> {
       if (next === undefined) return undefined;
       const query = URL.canParse(next, url.href) ? new URL(next, url).searchParams : new URLSearchParams();
       if (query.has('marker')) return Object.fromEntries(query);
-      throw new SourceError('invalid', `${path}: the next href of flavors_links must have a marker`);
+      throw badAnswer(`${path}: the next href of flavors_links must have a marker`);
     },
   );
   let seen = 0;

@@ -194,7 +194,7 @@ function offers({ name, planCode, row, regions }: SoldPlan, currency: string): r
 
 /**
  * Returns the item of a plan without a region. If the rules are closed, the stored machines of its type stay, unless another
- * plan of the type has regions: then they belong to that plan. Else the plan is sold nowhere.
+ * plan of the type has regions: then they belong to that plan. If the rules are open, the plan is sold nowhere.
  */
 function nowhere(
   { name, planCode }: SoldPlan,

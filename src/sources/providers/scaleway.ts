@@ -14,7 +14,8 @@ import { architecture, networkIn } from '../schema/facts.ts';
 import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
-import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
+import { badAnswer } from '../source.ts';
 
 const LARGEST_PAGE = 100;
 
@@ -203,5 +204,5 @@ async function* list(
 function totalCount(path: string, headers: Headers): number {
   const total = countIn(headers, 'X-Total-Count', path);
   if (total !== undefined) return total;
-  throw new SourceError('invalid', `${path} answers without the header X-Total-Count, a whole number`);
+  throw badAnswer(`${path} answers without the header X-Total-Count, a whole number`);
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { ReferenceRates } from '../../domain/exchange-rates.ts';
 import { amount, currencyCode } from '../schema/fields.ts';
-import { type RatesReading, type SourceContext, SourceError } from '../source.ts';
+import type { RatesReading, SourceContext } from '../source.ts';
+import { badAnswer, passingFailure } from '../source.ts';
 
 const MOST_BYTES = 256 * 1024;
 
@@ -24,8 +25,7 @@ export const adapter = {
     let size = 0;
     for await (const chunk of body) {
       size += chunk.byteLength;
-      if (size > MOST_BYTES)
-        throw new SourceError('invalid', `the rates are larger than ${MOST_BYTES} bytes`);
+      if (size > MOST_BYTES) throw badAnswer(`the rates are larger than ${MOST_BYTES} bytes`);
       chunks.push(chunk);
     }
     const rates = readRates(Buffer.concat(chunks).toString('utf8'));
@@ -34,27 +34,24 @@ export const adapter = {
 } as const;
 
 export function readRates(xml: string): ReferenceRates {
-  if (isCut(xml)) throw new SourceError('retry', 'the file of rates ends too early');
+  if (isCut(xml)) throw passingFailure('the file of rates ends too early');
   const asOf = /<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']/.exec(xml)?.[1];
   if (asOf === undefined || Number.isNaN(Date.parse(asOf))) {
-    throw new SourceError('invalid', 'the answer is no file of reference rates: it names no day');
+    throw badAnswer('the answer is no file of reference rates: it names no day');
   }
   const perEuro: Record<string, string> = {};
   for (const [, attributes = ''] of xml.matchAll(/<Cube\s+(currency=[^>]*?)\/?>/g)) {
     const attribute = (name: string) => new RegExp(`\\b${name}=["']([^"']*)["']`).exec(attributes)?.[1];
     const read = Rate.safeParse({ currency: attribute('currency'), rate: attribute('rate') });
     if (!read.success || Number(read.data.rate) <= 0) {
-      throw new SourceError(
-        'invalid',
-        `the file of rates holds <Cube ${attributes.trim().slice(0, 60)}/>, which is no rate`,
-      );
+      throw badAnswer(`the file of rates holds <Cube ${attributes.trim().slice(0, 60)}/>, which is no rate`);
     }
     if (perEuro[read.data.currency] !== undefined) {
-      throw new SourceError('invalid', `the file of rates names ${read.data.currency} twice`);
+      throw badAnswer(`the file of rates names ${read.data.currency} twice`);
     }
     perEuro[read.data.currency] = read.data.rate;
   }
-  if (Object.keys(perEuro).length === 0) throw new SourceError('invalid', 'the file of rates holds no rate');
+  if (Object.keys(perEuro).length === 0) throw badAnswer('the file of rates holds no rate');
   return { asOf, perEuro };
 }
 

@@ -126,7 +126,7 @@ describe('a quantity', () => {
     ['8000000000', 8, 'Decimal'],
     ['8589934592.5', 9, 'Decimal'],
   ] as const)('%s of memory are %d %s', (text, amount, unit) => {
-    expect(wholeGigabytes(parsed(text))).toEqual({ amount, unit });
+    expect(wholeGigabytes(parsed(text))).toEqual({ ram: amount, ramUnit: unit });
   });
 
   it.each([

@@ -7,7 +7,14 @@ import { orAborted, type SilenceDeadline, silenceDeadline } from '../../http/dea
 import { failureOfConnection, failureOfStatus } from '../../http/failure.ts';
 import { get } from '../../http/get.ts';
 import { JsonBounds } from '../../http/json-bounds.ts';
-import { type ClusterContext, type NotedRequest, SourceError, statusOf } from '../../source.ts';
+import {
+  badAnswer,
+  type ClusterContext,
+  type NotedRequest,
+  passingFailure,
+  SourceError,
+  statusOf,
+} from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
 
@@ -157,7 +164,7 @@ function parsed(line: string, where: string): unknown {
     return JSON.parse(line);
   } catch {
     // The parser's message quotes the line.
-    throw new SourceError('invalid', `${where} sends a line that is not JSON`);
+    throw badAnswer(`${where} sends a line that is not JSON`);
   }
 }
 
@@ -165,8 +172,8 @@ function meaning(error: unknown, where: string, signal: AbortSignal, deadline?: 
   if (signal.aborted) return signal.reason;
   if (error instanceof SourceError) return error;
   if (deadline?.signal.aborted)
-    return new SourceError('retry', `${where} gave no whole answer within ${deadline.ms} ms`);
-  if (error instanceof RangeError) return new SourceError('invalid', `${where} sends ${error.message}`);
+    return passingFailure(`${where} gave no whole answer within ${deadline.ms} ms`);
+  if (error instanceof RangeError) return badAnswer(`${where} sends ${error.message}`);
   return failureOfConnection(error, where);
 }
 

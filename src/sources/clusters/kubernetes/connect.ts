@@ -3,7 +3,7 @@ import type { RequestOptions } from 'node:https';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { SourceError } from '../../source.ts';
+import { misconfigured, passingFailure, SourceError } from '../../source.ts';
 
 export interface Connection {
   readonly base: URL;
@@ -120,14 +120,9 @@ function failureOfCredentials(error: unknown, { url }: ServerAddress): SourceErr
       `${url} names a server without https; set insecure-skip-tls-verify there if that is intended`,
     );
   // The plugin's output may contain secrets.
-  return new SourceError(
-    'retry',
+  return passingFailure(
     `the plugin in ${url} failed to return credentials; run kubectl with the same kubeconfig to find the reason`,
   );
-}
-
-function misconfigured(message: string): SourceError {
-  return new SourceError('misconfigured', message);
 }
 
 function codeOf(error: unknown): string {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { RetryBackoff, type RetryBackoffOptions } from '../../http/retries.ts';
-import { SourceError, statusOf } from '../../source.ts';
+import { badAnswer, passingFailure, SourceError, statusOf } from '../../source.ts';
 import { type ApiServer, statusFailure } from './api-server.ts';
 import type { Reading } from './kind.ts';
 import { listed } from './list.ts';
@@ -90,7 +90,7 @@ export class Informer {
       try {
         await this.#listOrWatch(signal, backoff);
         if (before !== undefined && !this.#settled(before))
-          failure = new SourceError('retry', `${this.target.path} ends its watches at once`);
+          failure = passingFailure(`${this.target.path} ends its watches at once`);
       } catch (error) {
         failure = error;
       }
@@ -104,7 +104,7 @@ export class Informer {
         this.#version = undefined;
         expirations += 1;
         // One expiry is normal: the list is read again at once.
-        failure = expirations === 1 ? undefined : new SourceError('retry', `${this.target.path} answers 410`);
+        failure = expirations === 1 ? undefined : passingFailure(`${this.target.path} answers 410`);
       }
       if (failure === undefined) continue;
       if (status === 404) throw this.#removed();
@@ -159,7 +159,7 @@ export class Informer {
     for await (const line of lines) {
       const { data: event } = Event.safeParse(line);
       if (event === undefined) {
-        throw new SourceError('invalid', `${target.path} sends an invalid event`);
+        throw badAnswer(`${target.path} sends an invalid event`);
       }
       if (event.type === 'ERROR') {
         const { code, details } = event.object;
@@ -167,7 +167,7 @@ export class Informer {
         throw (
           // Without a code, or with a code of success, it is an error too.
           statusFailure(code == null || code < 400 ? 500 : code, retryAfter, target.path, right) ??
-          new SourceError('retry', `${target.path} reports an error`)
+          passingFailure(`${target.path} reports an error`)
         );
       }
       this.#apply(event.type, event.object);

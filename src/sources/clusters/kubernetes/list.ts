@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pagesOf } from '../../http/lists.ts';
 import { omittedAtEnd } from '../../schema/fields.ts';
-import { SourceError, statusOf } from '../../source.ts';
+import { badAnswer, passingFailure, SourceError, statusOf } from '../../source.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Reading } from './kind.ts';
 import type { Target } from './target.ts';
@@ -47,7 +47,7 @@ export async function listed(
   try {
     return await inPages(server, target, undefined, deadlineMs, signal);
   } catch (error) {
-    throw statusOf(error) === 410 ? new SourceError('retry', `${target.path} answers 410 to a list`) : error;
+    throw statusOf(error) === 410 ? passingFailure(`${target.path} answers 410 to a list`) : error;
   }
 }
 
@@ -68,7 +68,7 @@ async function isKnown(
     return data.resources.some(({ name }) => name === plural);
   } catch (error) {
     if (statusOf(error) === 404) return false;
-    // Without an answer the result is unknown.
+    // The result is unknown without an answer.
     if (!(error instanceof SourceError) || error.kind === 'retry') throw error;
     return true;
   }
@@ -103,7 +103,7 @@ async function inPages(
     for (const object of items ?? []) objects.set(target.identity(object), target.read(object));
     if (objects.size > MOST_OBJECTS) {
       const problem = `${target.path} lists more than ${MOST_OBJECTS} objects, the most that are read of one kind`;
-      throw new SourceError('invalid', `${problem}; name the namespaces to read in the option namespaces`);
+      throw badAnswer(`${problem}; name the namespaces to read in the option namespaces`);
     }
     ({ resourceVersion } = metadata);
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { label } from '../../schema/fields.ts';
-import { SourceError } from '../../source.ts';
+import { misconfigured } from '../../source.ts';
 import type { ClusterKind, Naming } from './kind.ts';
 import { KINDS } from './kinds.ts';
 
@@ -75,7 +75,7 @@ export function readSettings(given: unknown): Settings {
   const parsed = Own.safeParse(given ?? {});
   if (!parsed.success) {
     const wrong = parsed.error.issues.map(({ path: at, message }) => `${at.join('.')} ${message}`).join('; ');
-    throw new SourceError('misconfigured', `the source's options: ${wrong}`);
+    throw misconfigured(`the source's options: ${wrong}`);
   }
   const { kinds, namespaces, context, caFile, labelSelector, ...naming } = parsed.data;
   const wanted = kinds === undefined ? usual : split(kinds);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ClusterItem, SourceError, statusOf } from '../../source.ts';
+import { type ClusterItem, passingFailure, statusOf } from '../../source.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Reading, Reference, ReferencedObject } from './kind.ts';
 
@@ -44,6 +44,6 @@ async function fetched(
     const status = statusOf(error);
     if (status === 404) return NOWHERE;
     if (status === 403) return { missing: `may not be read; allow the credentials to get ${resource}` };
-    throw status === 410 ? new SourceError('retry', `${path} answers 410`) : error;
+    throw status === 410 ? passingFailure(`${path} answers 410`) : error;
   }
 }

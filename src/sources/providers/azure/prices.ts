@@ -10,7 +10,7 @@ import type { CatalogueItem, SourceHttp } from '../../source.ts';
 export const PRICES = '/api/retail/prices';
 /** `Consumption` excludes reservations and the prices of DevTest subscriptions. */
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** The list has thousands of pages of 100 rows, of which the adapter stores little. */
+/** The list has thousands of pages of 100 rows. The adapter stores little of each. */
 export const BOUNDS = { pages: 10_000, values: 50_000_000 };
 
 const PricePage = z.object({
