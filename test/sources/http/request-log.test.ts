@@ -72,7 +72,7 @@ describe('the log of requests', () => {
     await expect(http.json('x', Names)).rejects.toThrow(SourceError);
     expect(log.summary()).toMatchObject({
       failed: 1,
-      keptNumbers: [{ status: null, attempts: 1, error: expect.stringContaining('http://127.0.0.1:1/x') }],
+      kept: [{ status: null, attempts: 1, error: expect.stringContaining('http://127.0.0.1:1/x') }],
     });
 
     await using upstream = await fakeUpstream();
@@ -85,7 +85,7 @@ describe('the log of requests', () => {
     expect(await again.http.jsonIfModified('names', Names)).toHaveProperty('unmodified');
     expect(again.log.summary()).toMatchObject({
       failed: 0,
-      keptNumbers: [{ status: 304, bytes: 0, error: null }],
+      kept: [{ status: 304, bytes: 0, error: null }],
     });
   });
 
@@ -98,7 +98,7 @@ describe('the log of requests', () => {
     expect(log.summary()).toMatchObject({
       failed: 1,
       bytes: 50,
-      keptNumbers: [{ error: expect.any(String) }],
+      kept: [{ error: expect.any(String) }],
     });
     resolve();
     for await (const _ of body);
