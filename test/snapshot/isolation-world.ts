@@ -13,7 +13,7 @@ import type { TestScene } from './scene.ts';
 
 /** Slugs that any organization may have, and one that none has. */
 export const SLUGS = ['primary', 'events', 'größe', 'test'] as const;
-export const NO_SLUG = 'unknown-has-this';
+export const NO_SLUG = 'no-cluster-has-this';
 
 const MARKER = /zq[0-9a-f]{16}/g;
 

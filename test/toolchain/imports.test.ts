@@ -67,7 +67,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'the-server-needs-no-package': { in: 'src/http', import: '../../packages/client/src/thing.ts' },
   'console-sees-what-its-routes-answer': { in: 'packages/console/src', import: '../../../src/db/thing.ts' },
   'opentelemetry-has-one-door': { in: 'workers', import: 'bullmq-otel' },
-  'unknown-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
+  'nobody-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
   'no-loose-files': { in: 'src/cli', import: '../loose.ts' },
 };
 
