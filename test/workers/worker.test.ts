@@ -169,7 +169,8 @@ describe('a cache that lost all data', () => {
     const regions = await documents();
     expect(regions).toBeGreaterThan(10);
     await flush(cacheRedis);
-    expect(await documents()).toBe(0);
+    // The worker may have filled it again in part.
+    expect(await documents()).toBeLessThan(regions);
     await until(async () => (await documents()) === regions);
 
     await cacheRedis.kill();
