@@ -3,8 +3,7 @@ import type { DescribedCluster, DescribedDisk } from '../domain/cluster.ts';
 import { amount, invalid, label, oneOf, quantity, utcMicroseconds } from './schema/fields.ts';
 import { orRejected, rejectedRow } from './schema/items.ts';
 import { readRow } from './schema/rows.ts';
-import type { ClusterItem } from './source.ts';
-import { badAnswer } from './source.ts';
+import { badAnswer, type ClusterItem } from './source.ts';
 
 export const memoryUnit = oneOf(['Binary', 'Decimal']);
 

@@ -5,8 +5,7 @@ import { tooLarge } from './http/body.ts';
 import { isFramed } from './http/headers.ts';
 import { elementsOf } from './http/json-entries.ts';
 import { nothingListed } from './http/lists.ts';
-import type { StreamAnswer } from './source.ts';
-import { badAnswer, passingFailure } from './source.ts';
+import { badAnswer, passingFailure, type StreamAnswer } from './source.ts';
 
 const MOST_BYTES = 512 * 1024 * 1024;
 /** Rows of one list. The largest catalogue of a provider has a third of that. */

@@ -204,7 +204,7 @@ describe('the remedy for a failed source', () => {
       'check that the address is right and can be reached: it is https://x.test/v9, from HETZNER_URL',
     ],
     ['/types answers 401: the token is invalid or lacks rights', 'give it credentials: set HETZNER_TOKEN'],
-    ['/types answers 503', 'wait: the worker tries again by itself. If it lasts, ask the provider'],
+    ['/types answers 503', 'wait: the worker retries by itself. If it lasts, contact the provider'],
     ['there is no exchange rate for EUR', 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable'],
     [
       '/types answers no valid JSON',

@@ -29,8 +29,8 @@ const REMEDIES: readonly (readonly [error: RegExp, remedy: (source: FailedSource
   ],
   [/exchange rate/, () => 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable'],
   [
-    /answers (408|425|429|5\d\d)\b|no whole answer|ends too early|connection was lost|breaks off|no answer within/,
-    () => 'wait: the worker tries again by itself. If it lasts, ask the provider',
+    /answers (408|425|429|5\d\d)\b|no whole answer|ends too early/,
+    () => 'wait: the worker retries by itself. If it lasts, contact the provider',
   ],
 ];
 

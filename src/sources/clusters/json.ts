@@ -6,8 +6,7 @@ import { pagesOf } from '../http/lists.ts';
 import { count, countOrNone, currencyCode, invalid, label, quantity } from '../schema/fields.ts';
 import { rejectedRow } from '../schema/items.ts';
 import { labelIn, readRow } from '../schema/rows.ts';
-import type { ClusterAdapter, SourceHttp, ValidatorItem } from '../source.ts';
-import { badAnswer } from '../source.ts';
+import { badAnswer, type ClusterAdapter, type SourceHttp, type ValidatorItem } from '../source.ts';
 
 const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
 

@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import type { JsonRequest, SourceHttp } from '../source.ts';
-import { badAnswer, misconfigured } from '../source.ts';
+import { badAnswer, type JsonRequest, misconfigured, type SourceHttp } from '../source.ts';
 
 export function readBaseUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;

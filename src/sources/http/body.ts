@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
 import { problemsOf } from '../schema/rows.ts';
-import type { SourceError } from '../source.ts';
-import { badAnswer } from '../source.ts';
+import { badAnswer, type SourceError } from '../source.ts';
 import type { SilenceDeadline } from './deadline.ts';
 import { JsonBounds } from './json-bounds.ts';
 import { failureOfJson } from './json-entries.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { utcMicroseconds } from '../schema/fields.ts';
-import type { Unmodified, Validator } from '../source.ts';
-import { badAnswer, passingFailure } from '../source.ts';
+import { badAnswer, passingFailure, type Unmodified, type Validator } from '../source.ts';
 
 /** Returns the target of `rel="next"` in a `Link` header (RFC 8288): absolute, or relative to the answer's address. */
 export function nextLink(header: string | null): string | undefined {

@@ -1,5 +1,4 @@
-import type { SourceError } from '../source.ts';
-import { badAnswer } from '../source.ts';
+import { badAnswer, type SourceError } from '../source.ts';
 
 /** Bounds of JSON from an upstream, read whole or as a stream. Real payloads stay far below them. */
 const DEEPEST = 64;

@@ -14,8 +14,7 @@ import { architecture, networkIn } from '../schema/facts.ts';
 import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
-import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
-import { badAnswer } from '../source.ts';
+import { badAnswer, type CatalogueAdapter, type CatalogueItem, type SourceHttp } from '../source.ts';
 
 const LARGEST_PAGE = 100;
 

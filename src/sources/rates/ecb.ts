@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ReferenceRates } from '../../domain/exchange-rates.ts';
+import { withoutQuery } from '../http/address.ts';
+import { readBytes } from '../http/body.ts';
 import { amount, currencyCode } from '../schema/fields.ts';
-import type { RatesReading, SourceContext } from '../source.ts';
-import { badAnswer, passingFailure } from '../source.ts';
+import { badAnswer, passingFailure, type RatesReading, type SourceContext } from '../source.ts';
 
 const MOST_BYTES = 256 * 1024;
 
@@ -20,15 +21,9 @@ export const adapter = {
   async rates({ http }: Pick<SourceContext, 'http'>): Promise<RatesReading> {
     const answer = await http.streamIfModified('');
     if ('unmodified' in answer) return answer;
-    const { body, validator } = answer;
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of body) {
-      size += chunk.byteLength;
-      if (size > MOST_BYTES) throw badAnswer(`the rates are larger than ${MOST_BYTES} bytes`);
-      chunks.push(chunk);
-    }
-    const rates = readRates(Buffer.concat(chunks).toString('utf8'));
+    const { body, url, validator } = answer;
+    const bytes = await readBytes(body, MOST_BYTES, withoutQuery(url));
+    const rates = readRates(Buffer.from(bytes).toString('utf8'));
     return validator === undefined ? rates : { ...rates, validator };
   },
 } as const;

@@ -5,25 +5,17 @@
 import { z } from 'zod';
 import { countOrNone, label } from '../../schema/fields.ts';
 
-export const TemplateNames = z
-  .object({
-    hostTemplate: z.string().nullish(),
-    podTemplate: z.string().nullish(),
-    dataVolumeClaimTemplate: z.string().nullish(),
-    logVolumeClaimTemplate: z.string().nullish(),
-    /** The data's template in older manifests. */
-    volumeClaimTemplate: z.string().nullish(),
-  })
-  .nullish();
-export type TemplateNames = NonNullable<z.infer<typeof TemplateNames>>;
-
-const NAMES = [
-  'hostTemplate',
-  'podTemplate',
-  'dataVolumeClaimTemplate',
-  'logVolumeClaimTemplate',
-  'volumeClaimTemplate',
-] as const;
+const Names = z.object({
+  hostTemplate: z.string().nullish(),
+  podTemplate: z.string().nullish(),
+  dataVolumeClaimTemplate: z.string().nullish(),
+  logVolumeClaimTemplate: z.string().nullish(),
+  /** The data's template in older manifests. */
+  volumeClaimTemplate: z.string().nullish(),
+});
+const NAMES = Names.keyof().options;
+export const TemplateNames = Names.nullish();
+export type TemplateNames = z.infer<typeof Names>;
 
 const Host = z.object({ templates: TemplateNames }).nullish();
 const Counts = {

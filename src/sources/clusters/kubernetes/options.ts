@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { label } from '../../schema/fields.ts';
 import { misconfigured } from '../../source.ts';
-import type { ClusterKind, Naming } from './kind.ts';
 import { KINDS } from './kinds.ts';
 
 const path = z.string().min(1, { error: 'must be a path' });
@@ -58,20 +57,13 @@ export const Options = z.strictObject({
     ),
 });
 
-export interface Settings extends Naming {
-  readonly context: string | undefined;
-  readonly caFile: string | undefined;
-  readonly kinds: readonly ClusterKind[];
-  /** Undefined means all namespaces in one request. */
-  readonly namespaces: readonly (string | undefined)[];
-  readonly labelSelector: string | undefined;
-}
+export type Settings = ReturnType<typeof readSettings>;
 
 /** Ignores the options of every source of clusters, which are not the adapter's. */
 const Own = z.object(Options.shape);
 
 /** @throws SourceError `misconfigured` for options that the configuration did not check */
-export function readSettings(given: unknown): Settings {
+export function readSettings(given: unknown) {
   const parsed = Own.safeParse(given ?? {});
   if (!parsed.success) {
     const wrong = parsed.error.issues.map(({ path: at, message }) => `${at.join('.')} ${message}`).join('; ');
@@ -85,6 +77,7 @@ export function readSettings(given: unknown): Settings {
     caFile,
     labelSelector,
     kinds: KINDS.filter(({ id }) => wanted.includes(id)),
+    // Undefined means all namespaces in one request.
     namespaces: namespaces === undefined ? [undefined] : [...new Set(split(namespaces))],
   };
 }
