@@ -3,9 +3,8 @@ import { ApiServer, type RunOf } from './kubernetes/api-server.ts';
 import { type Connection, connectionTo } from './kubernetes/connect.ts';
 import { TIMING } from './kubernetes/informer.ts';
 import { KINDS } from './kubernetes/kinds.ts';
-import { listed, nothingInstalled } from './kubernetes/list.ts';
+import { listed, nothingInstalled, resolved } from './kubernetes/list.ts';
 import { Options, readSettings } from './kubernetes/options.ts';
-import { resolved } from './kubernetes/references.ts';
 import { type Target, targetsOf } from './kubernetes/target.ts';
 import { watched } from './kubernetes/watch.ts';
 

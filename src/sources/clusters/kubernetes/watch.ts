@@ -3,8 +3,7 @@ import { RetryBackoff } from '../../http/retries.ts';
 import { type ClusterItem, SourceError } from '../../source.ts';
 import type { ApiServer } from './api-server.ts';
 import { Informer, type Timing } from './informer.ts';
-import { nothingInstalled } from './list.ts';
-import { resolved } from './references.ts';
+import { nothingInstalled, resolved } from './list.ts';
 import type { Target } from './target.ts';
 
 /**
