@@ -13,7 +13,7 @@ import { openWriter } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { add, addChange, type Changing, type Deciding, type Env, type Json } from '../terminal/options.ts';
 import { ago, alignedTable, count, show } from '../terminal/output.ts';
-import { ask, type Terminal } from '../terminal/terminal.ts';
+import { prompt, type Terminal } from '../terminal/terminal.ts';
 
 export function define(program: Command, env: Env): void {
   const org = program.command('org').description('organizations');
@@ -152,7 +152,7 @@ export async function confirmSlug(
       `an organization cannot be restored, and there is no terminal to confirm; confirm with: fleetbook org delete ${slug} --yes`,
     );
   }
-  const answer = await ask(
+  const answer = await prompt(
     `This deletes the organization, its clusters and its tokens. It cannot be undone. Type its slug, ${slug}, to continue: `,
     input,
     output,

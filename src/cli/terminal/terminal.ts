@@ -4,7 +4,11 @@ import { CommandFailure } from './failure.ts';
 
 export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
-export async function ask(question: string, input: Terminal, output: NodeJS.WritableStream): Promise<string> {
+export async function prompt(
+  question: string,
+  input: Terminal,
+  output: NodeJS.WritableStream,
+): Promise<string> {
   const lines = createInterface({ input, output });
   try {
     return (await lines.question(question)).trim();
@@ -21,7 +25,7 @@ export async function confirm(
   output: NodeJS.WritableStream,
 ): Promise<void> {
   if (!input.isTTY) return;
-  const answer = await ask(`${question} Type yes to continue: `, input, output);
+  const answer = await prompt(`${question} Type yes to continue: `, input, output);
   if (!/^y(?:es)?$/i.test(answer)) throw new CommandFailure(undone);
 }
 

@@ -81,7 +81,7 @@ export async function machineChanges(
   const [row] = await sql<{ count: number }[]>`select count(*)::int as count from ${addedIn(sql, scope)}`;
   const added = row?.count ?? 0;
   const totals = totalsOf(MACHINE_CHANGES, recorded);
-  const asked = kinds.reduce((sum, kind) => sum + totals[kind], 0);
+  const recordedCount = kinds.reduce((sum, kind) => sum + totals[kind], 0);
   totals.added += added;
 
   const rows = await sql<MachineChange[]>`
@@ -97,7 +97,7 @@ export async function machineChanges(
   if (!kinds.includes('added') || added === 0 || room === 0) return { totals, rows };
   return {
     totals,
-    rows: [...rows, ...(await addedMachines(sql, scope, room, Math.max(0, offset - asked)))],
+    rows: [...rows, ...(await addedMachines(sql, scope, room, Math.max(0, offset - recordedCount)))],
   };
 }
 

@@ -14,7 +14,7 @@ export const alerts = pgTable(
     details: c.jsonb('details').notNull(),
     openedAt: instant('opened_at').notNull().defaultNow(),
     /** When webhooks last received it. Null before: a condition that ends soon causes no message. */
-    toldAt: instant('told_at'),
+    notifiedAt: instant('told_at'),
     resolvedAt: instant('resolved_at'),
     resolution: c.text('resolution'),
     acknowledgedAt: instant('acknowledged_at'),

@@ -22,7 +22,7 @@ export const regions = pgTable(
     version: c.bigint('version', { mode: 'number' }).notNull().default(1),
     publishedVersion: c.bigint('published_version', { mode: 'number' }).notNull().default(0),
     /** The version that the changes feed has covered. A first version has no changes. */
-    toldVersion: c.bigint('told_version', { mode: 'number' }).notNull().default(1),
+    announcedVersion: c.bigint('told_version', { mode: 'number' }).notNull().default(1),
   }),
   (t) => [
     unique('regions_natural_key').on(t.providerId, t.code, t.organizationId).nullsNotDistinct(),

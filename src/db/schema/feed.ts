@@ -39,7 +39,7 @@ export const feedChanges = pgTable(
 );
 
 /** The state of a region's list that the feed last covered: machine ids, and a hash of each published machine. */
-export const toldRegions = pgTable('told_regions', (c) => ({
+export const announcedRegions = pgTable('told_regions', (c) => ({
   regionId: c.integer('region_id').primaryKey(),
   currency: c.text('currency'),
   machineIds: c.integer('machine_ids').array().notNull(),
@@ -48,7 +48,7 @@ export const toldRegions = pgTable('told_regions', (c) => ({
   prices: c.numeric('prices').array().notNull(),
 }));
 
-export const toldClusters = pgTable('told_clusters', (c) => ({
+export const announcedClusters = pgTable('told_clusters', (c) => ({
   organizationId: c.integer('organization_id').primaryKey(),
   slugs: c.text('slugs').array().notNull(),
   hashes: c.bigint('hashes', { mode: 'bigint' }).array().notNull(),

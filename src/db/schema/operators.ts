@@ -53,7 +53,7 @@ export const operatorSessions = pgTable('operator_sessions', (c) => ({
   operatorId: c.integer('operator_id').references(() => operators.id),
   tokenId: c.integer('token_id').references(() => operatorTokens.id),
   beganAt: instant('began_at').notNull(),
-  seenAt: instant('seen_at').notNull(),
+  usedAt: instant('seen_at').notNull(),
 }));
 
 /** Actions. The transaction of the action writes the row. Rows are never changed or deleted. */

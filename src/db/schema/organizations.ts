@@ -10,7 +10,7 @@ export const organizations = pgTable(
     clustersVersion: c.bigint('clusters_version', { mode: 'number' }).notNull().default(1),
     publishedVersion: c.bigint('published_version', { mode: 'number' }).notNull().default(0),
     /** The version that the changes feed has covered. A first version has no changes. */
-    toldVersion: c.bigint('told_version', { mode: 'number' }).notNull().default(1),
+    announcedVersion: c.bigint('told_version', { mode: 'number' }).notNull().default(1),
     createdAt: instant('created_at').notNull().defaultNow(),
     /** Tombstone: readers get nothing of a deleted organization. */
     deletedAt: instant('deleted_at'),

@@ -50,7 +50,7 @@ async function reconcile(
   const keys = lasting.map(keyOf);
   const isOver = and(isNull(alerts.resolvedAt), keys.length > 0 ? notInArray(alerts.key, keys) : undefined);
   // No message mentions an alert that ends before it has lasted for long enough.
-  await tx.delete(alerts).where(and(isOver, isNull(alerts.toldAt)));
+  await tx.delete(alerts).where(and(isOver, isNull(alerts.notifiedAt)));
   const resolved = await tx
     .update(alerts)
     .set({ resolvedAt: sql`now()`, resolution: resolutionOf() })
@@ -61,7 +61,7 @@ async function reconcile(
   if (keys.length === 0) return { opened, repeated: [], resolved };
   const repeated = await tx
     .update(alerts)
-    .set({ toldAt: sql`now()`, ...UNACKNOWLEDGED })
+    .set({ notifiedAt: sql`now()`, ...UNACKNOWLEDGED })
     .where(and(inArray(alerts.key, keys), isNull(alerts.resolvedAt), isReminderDue(repeatHours)))
     .returning();
   return { opened, repeated, resolved };
@@ -79,7 +79,7 @@ const isReminderDue = (repeatHours: number) =>
   or(
     and(
       isNull(alerts.acknowledgedAt),
-      lt(alerts.toldAt, sql`now() - make_interval(hours => ${repeatHours})`),
+      lt(alerts.notifiedAt, sql`now() - make_interval(hours => ${repeatHours})`),
     ),
     lte(alerts.snoozedUntil, sql`now()`),
   );
@@ -105,7 +105,7 @@ async function insertOrUpdate(tx: Database, conditions: readonly Condition[]): P
 
 async function insertEvents(tx: Database, events: readonly Condition[]): Promise<AlertRow[]> {
   if (events.length === 0) return [];
-  const times = { toldAt: sql`now()`, resolvedAt: sql`now()` };
+  const times = { notifiedAt: sql`now()`, resolvedAt: sql`now()` };
   return tx
     .insert(alerts)
     .values(events.map((event) => ({ ...rowOf(event), ...times })))
@@ -116,10 +116,10 @@ async function open(tx: Database, conditions: readonly Condition[]): Promise<Ale
   if (conditions.length === 0) return [];
   const lasts = sql`case ${alerts.kind} when 'publication_behind' then ${BACKLOG_LASTS_SECONDS} else 0 end`;
   const hasLasted = lte(alerts.openedAt, sql`now() - make_interval(secs => ${lasts})`);
-  const isNew = and(isNull(alerts.resolvedAt), isNull(alerts.toldAt));
+  const isNew = and(isNull(alerts.resolvedAt), isNull(alerts.notifiedAt));
   return tx
     .update(alerts)
-    .set({ toldAt: sql`now()` })
+    .set({ notifiedAt: sql`now()` })
     .where(and(inArray(alerts.key, conditions.map(keyOf)), isNew, hasLasted))
     .returning();
 }

@@ -130,7 +130,7 @@ export async function acknowledgeAlert(
 ) {
   const { by, reason } = decider;
   return db.transaction(async (tx) => {
-    const isShown = and(eq(alerts.id, id), isNotNull(alerts.toldAt));
+    const isShown = and(eq(alerts.id, id), isNotNull(alerts.notifiedAt));
     const [row] = await tx
       .update(alerts)
       .set({

@@ -7,14 +7,14 @@ import { type Column, getTableColumns, type PgTable, type SQL, sql } from '../..
 import { insertInto, nameOf, type RowOf } from '../../db/connection/statements.ts';
 import { readLineage } from '../../db/lineage.ts';
 import {
+  announcedClusters,
+  announcedRegions,
   clusterSlugs,
   feedChanges,
   feedHead,
   lineage,
   organizations,
   regions,
-  toldClusters,
-  toldRegions,
 } from '../../db/schema.ts';
 import {
   CLUSTER_JSON,
@@ -60,8 +60,8 @@ const REGIONS: Lists = {
     before: sql`placed.before`,
     after: sql`placed.after`,
   },
-  stated: toldRegions,
-  insert: insertInto(toldRegions, {
+  stated: announcedRegions,
+  insert: insertInto(announcedRegions, {
     regionId: sql`due.id`,
     currency: sql`(select currency from lineage)`,
     machineIds: ofShown(sql`shown.key`),
@@ -74,10 +74,10 @@ const REGIONS: Lists = {
     from due join regions r on r.id = due.id join providers p on p.id = r.provider_id
     join machines m on m.region_id = due.id and ${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)}
   ), stated as materialized (
-    select ${toldRegions.regionId} as list, ${toldRegions.currency}, t.key, t.hash, abs(t.price) as price,
+    select ${announcedRegions.regionId} as list, ${announcedRegions.currency}, t.key, t.hash, abs(t.price) as price,
       t.price < 0 as was_sold_out
-    from due join ${toldRegions} on ${toldRegions.regionId} = due.id
-    cross join lateral unnest(${toldRegions.machineIds}, ${toldRegions.hashes}, ${toldRegions.prices})
+    from due join ${announcedRegions} on ${announcedRegions.regionId} = due.id
+    cross join lateral unnest(${announcedRegions.machineIds}, ${announcedRegions.hashes}, ${announcedRegions.prices})
       t (key, hash, price)
   ), diff as materialized (
     select coalesce(shown.list, stated.list) as list, coalesce(shown.key, stated.key) as key,
@@ -106,8 +106,8 @@ const CLUSTERS: Lists = {
   version: organizations.clustersVersion,
   isListed: sql`true`,
   change: { organizationId: sql`placed.list`, slugs: sql`placed.keys` },
-  stated: toldClusters,
-  insert: insertInto(toldClusters, {
+  stated: announcedClusters,
+  insert: insertInto(announcedClusters, {
     organizationId: sql`due.id`,
     slugs: ofShown(sql`shown.key`),
     hashes: ofShown(sql`shown.hash`),
@@ -118,9 +118,9 @@ const CLUSTERS: Lists = {
     join clusters c on c.organization_id = due.id and c.retired_at is null
     ${sql.raw(JOIN_OF_CLUSTER)}
   ), stated as materialized (
-    select ${toldClusters.organizationId} as list, t.*
-    from due join ${toldClusters} on ${toldClusters.organizationId} = due.id
-    cross join lateral unnest(${toldClusters.slugs}, ${toldClusters.hashes}) t (key, hash)
+    select ${announcedClusters.organizationId} as list, t.*
+    from due join ${announcedClusters} on ${announcedClusters.organizationId} = due.id
+    cross join lateral unnest(${announcedClusters.slugs}, ${announcedClusters.hashes}) t (key, hash)
   ), diff as materialized (
     select coalesce(shown.list, stated.list) as list, coalesce(shown.key, stated.key) as key,
       case when stated.key is null then 'cluster.created' when shown.key is null then 'cluster.deleted'
@@ -194,8 +194,8 @@ async function appendLists(
   which: 'published' | 'all',
   after: number,
 ): Promise<number | null> {
-  const { id, publishedVersion, toldVersion } = table;
-  const isDue = sql`${toldVersion} < ${version} and ${isListed} and ${id} > ${after}
+  const { id, publishedVersion, announcedVersion } = table;
+  const isDue = sql`${announcedVersion} < ${version} and ${isListed} and ${id} > ${after}
     and (${which === 'all'} or ${publishedVersion} >= ${version})`;
   if ((await db.execute(sql`select from ${table} where ${isDue} limit 1`)).length === 0) return null;
   const columns = Object.values(getTableColumns(stated)).map(nameOf);
@@ -205,7 +205,7 @@ async function appendLists(
       with due as materialized (
         -- A gap: readers may have seen a version that the feed does not know. It then states the whole list, and deletes
         -- every key that the list may have shown.
-        select ${id}, ${version} as version, ${version} - ${toldVersion} > 1 as has_gap from ${table}
+        select ${id}, ${version} as version, ${version} - ${announcedVersion} > 1 as has_gap from ${table}
         where ${isDue} order by ${id} limit ${LISTS_AT_ONCE}
       ), ${diff}, numbered as (
         -- Each change with its place behind the head, and its row.
@@ -241,7 +241,7 @@ async function appendLists(
         select ${id} as list, due.version from ${table} join due on due.id = ${id}
         for no key update of ${table} skip locked
       ), marked as (
-        update ${table} set ${nameOf(toldVersion)} = free.version from free where ${id} = free.list
+        update ${table} set ${nameOf(announcedVersion)} = free.version from free where ${id} = free.list
       )
       select max(id) as last from due`);
     return row?.last ?? null;

@@ -41,7 +41,7 @@ async function session(): Promise<() => Promise<boolean>> {
   const [ada] = await scene.sql<{ id: number }[]>`select id from operators where name = 'ada'`;
   const now = new Date();
   await beginSession(scene.store.db, { key, operatorId: ada?.id ?? 0, tokenId: null }, now, new Date(0));
-  const terms = { beganAfter: new Date(0), seenAfter: new Date(0) };
+  const terms = { beganAfter: new Date(0), usedAfter: new Date(0) };
   return async () => (await liveSessions(scene.store.db, [key], terms)).length > 0;
 }
 

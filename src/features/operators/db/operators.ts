@@ -131,7 +131,7 @@ export async function listOperators(db: Database): Promise<OperatorSummary[]> {
       disabledAt: rfc3339(disabledAt),
       lastSeenAt: rfc3339(sql`greatest(
         (select max(${auditLog.at}) from ${auditLog} where ${auditLog.by} = ${name} and ${auditLog.how} <> 'cli'),
-        (select max(${operatorSessions.seenAt}) from ${operatorSessions} where ${operatorSessions.operatorId} = ${id}),
+        (select max(${operatorSessions.usedAt}) from ${operatorSessions} where ${operatorSessions.operatorId} = ${id}),
         (select max(${operatorTokens.lastUsedAt}) from ${operatorTokens} where ${operatorTokens.operatorId} = ${id}))`),
     })
     .from(operators)

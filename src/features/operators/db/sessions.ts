@@ -19,15 +19,15 @@ export async function beginSession(
 ): Promise<void> {
   const now = at.toISOString();
   await db.delete(operatorSessions).where(lte(operatorSessions.beganAt, expired.toISOString()));
-  await db.insert(operatorSessions).values({ ...session, digest: bytesOf(key), beganAt: now, seenAt: now });
+  await db.insert(operatorSessions).values({ ...session, digest: bytesOf(key), beganAt: now, usedAt: now });
 }
 
 export async function liveSessions(
   db: Database,
   keys: readonly string[],
-  { beganAfter, seenAfter }: { readonly beganAfter: Date; readonly seenAfter: Date },
+  { beganAfter, usedAfter }: { readonly beganAfter: Date; readonly usedAfter: Date },
 ) {
-  const { digest, operatorId, tokenId, beganAt, seenAt } = operatorSessions;
+  const { digest, operatorId, tokenId, beganAt, usedAt } = operatorSessions;
   const rows = await db
     .select({
       key: sql<string>`encode(${digest}, 'hex')`,
@@ -35,7 +35,7 @@ export async function liveSessions(
       tokenId,
       name: operators.name,
       role: operators.role,
-      seenAt,
+      usedAt,
     })
     .from(operatorSessions)
     .innerJoin(operators, eq(operators.id, operatorId))
@@ -44,18 +44,18 @@ export async function liveSessions(
       and(
         inArray(digest, keys.map(bytesOf)),
         gt(beganAt, beganAfter.toISOString()),
-        gt(seenAt, seenAfter.toISOString()),
+        gt(usedAt, usedAfter.toISOString()),
         isNull(operators.disabledAt),
         eq(tokenState(operatorTokens), 'good'),
       ),
     );
-  return rows.map((row) => ({ ...row, seenAt: new Date(row.seenAt) }));
+  return rows.map((row) => ({ ...row, usedAt: new Date(row.usedAt) }));
 }
 
 export async function storeSessionUse(db: Database, key: string, at: Date): Promise<void> {
   await db
     .update(operatorSessions)
-    .set({ seenAt: at.toISOString() })
+    .set({ usedAt: at.toISOString() })
     .where(eq(operatorSessions.digest, bytesOf(key)));
 }
 

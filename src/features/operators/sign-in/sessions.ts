@@ -11,12 +11,12 @@ const LIFETIME = 43_200;
 
 /** The cookies of earlier releases, which run at the same time during an upgrade, have other names. */
 const COOKIE = 'fleetbook-operator';
-const SEEN_EVERY_MS = 60_000;
+const USE_STORED_EVERY_MS = 60_000;
 
 export function openSessions(db: Database, now: () => number) {
   const ago = (seconds: number) => new Date(now() - seconds * 1000);
   const live = (keys: readonly string[]) =>
-    liveSessions(db, keys, { beganAfter: ago(LIFETIME), seenAfter: ago(IDLE) });
+    liveSessions(db, keys, { beganAfter: ago(LIFETIME), usedAfter: ago(IDLE) });
   return {
     live,
     async begin(request: FastifyRequest, reply: FastifyReply, operatorId: number, tokenId: number | null) {
@@ -30,7 +30,8 @@ export function openSessions(db: Database, now: () => number) {
       const key = keyOf(request);
       if (key === undefined) return undefined;
       const [found] = await live([key]);
-      if (found && now() - found.seenAt.getTime() >= SEEN_EVERY_MS) await storeSessionUse(db, key, ago(0));
+      if (found && now() - found.usedAt.getTime() >= USE_STORED_EVERY_MS)
+        await storeSessionUse(db, key, ago(0));
       return found;
     },
     async end(request: FastifyRequest, reply: FastifyReply) {
