@@ -1,8 +1,8 @@
 /**
  * Builds the console into `dist/console` if a file of `packages/console` is newer than the last build. The published package
- * contains the built console. This is plain JavaScript, since it may run under the system's Node.
+ * contains the built console. This file is plain JavaScript because it may run under the system's Node.
  *
- * A failed build prevents no start: the page shows it. With `--strict` it is an error.
+ * After a failed build the program starts anyway, and the page shows the failure. With `--strict` a failure sets the exit code.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ const BUILT = join(ROOT, 'dist/console/index.html');
 
 const changedAt = (path) => statSync(path).mtimeMs;
 
-/** Whether the build is younger than all its sources. */
-function isBuilt() {
+/** Returns true if the build is newer than all files of the console. */
+function isUpToDate() {
   if (!existsSync(BUILT)) return false;
   const built = changedAt(BUILT);
   const parts = [
@@ -32,7 +32,7 @@ async function build() {
 
 const isStrict = process.argv.includes('--strict');
 try {
-  if (isStrict || !isBuilt()) await build();
+  if (isStrict || !isUpToDate()) await build();
 } catch (error) {
   const why = error instanceof Error ? error.message : String(error);
   console.error(`fleetbook: the console could not be built: ${why}`);

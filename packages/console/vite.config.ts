@@ -3,7 +3,7 @@ import { defineConfig } from 'vite';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Builds the console into `dist/console`, from where it is served. `npm run build:console` */
+/** Builds the console into `dist/console`, the folder that the worker serves. `npm run build:console` */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',
@@ -14,7 +14,7 @@ export default defineConfig({
     outDir: join(ROOT, 'dist/console'),
     emptyOutDir: true,
     target: 'es2022',
-    // The page's policy forbids inline scripts and styles, and a data: URL is inline.
+    // The content security policy forbids inline scripts and styles; data: URLs count as inline.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,

@@ -119,7 +119,7 @@ describe('changes', () => {
     await until(() => given.interruptions.length >= 1);
     given.fake.happens(deleted('a'));
     await until(() => given.received.length === 1);
-    expect(String(given.interruptions[0])).toContain('nothing more within 60 ms');
+    expect(String(given.interruptions[0])).toContain('no data for 60 ms');
   });
 
   it('end with the present place if the known one is gone', async () => {

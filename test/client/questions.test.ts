@@ -181,7 +181,7 @@ describe('a temporary failure', () => {
     const error = await given.client.search().catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FleetbookUnreachable);
     expect(String(error)).toMatch(
-      /No answer of http:\/\/127\.0\.0\.1:\d+\/v1\/machines\/search in \d attempts/,
+      /No valid answer from http:\/\/127\.0\.0\.1:\d+\/v1\/machines\/search after \d attempts/,
     );
     expect(String(error)).not.toContain('fb_');
   });
@@ -192,7 +192,7 @@ describe('an error', () => {
     const client = new FleetbookClient({ url: 'http://127.0.0.1:1', token: 'fb_test', attempts: 1 });
     const error: unknown = await client.providers().catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FleetbookUnreachable);
-    expect(String(error)).toContain('http://127.0.0.1:1/v1/providers in 1 attempts: ');
+    expect(String(error)).toContain('http://127.0.0.1:1/v1/providers after 1 attempt: ');
     expect(String(error)).not.toContain('fetch failed');
   });
 
@@ -205,7 +205,7 @@ describe('an error', () => {
     ['"attempts"', { attempts: 0 }],
     ['"deadlineMs"', { deadlineMs: '30s' }],
     ['"fetch"', { fetch: 'node-fetch' }],
-    ['no option "baseUrl"; it has url, token,', { baseUrl: 'https://fleetbook.example.com' }],
+    ['no option "baseUrl"; its options are url, token,', { baseUrl: 'https://fleetbook.example.com' }],
   ])('of the constructor names the option: %s', (named, options) => {
     const given = { url: 'https://fleetbook.example.com', token: 'fb_secret', ...options };
     const create = () => new FleetbookClient(given as ConstructorParameters<typeof FleetbookClient>[0]);

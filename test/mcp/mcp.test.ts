@@ -145,7 +145,7 @@ describe('the tools', () => {
       as_of: answer.headers.get('fleetbook-as-of'),
     });
     const { error } = await described.call('search_machines', { providers: ['Nimbus'] });
-    expect(error).toBe(`There is no provider "Nimbus". There are: ${provider?.name}.`);
+    expect(error).toBe(`Unknown provider "Nimbus". Known providers: ${provider?.name}.`);
   });
 
   it('recommend matching machines, with their cost', async () => {

@@ -85,7 +85,7 @@ describe('the program of the package mcp', () => {
       code: 2,
       stdout: '',
       stderr:
-        'fleetbook-mcp: FLEETBOOK_URL must be where the API is, such as https://fleetbook.example.com\n',
+        'fleetbook-mcp: FLEETBOOK_URL must be the address of the API, e.g. https://fleetbook.example.com\n',
     });
   });
 

@@ -1,75 +1,74 @@
-/** The feed of changes as an iterator that does not end with its connections. */
+/** Reads the feed of changes: one page, or all changes over as many connections as necessary. */
 import type { Change, ChangePage } from './documents.ts';
 import { EventParser } from './event-stream.ts';
 import { problemOf } from './problem.ts';
-import { isPassing, type Requests } from './requests.ts';
-import { linked, nextChunk, sleep, TimedOut } from './time.ts';
+import { isTransient, type Requests } from './requests.ts';
+import { linkedController, nextChunk, sleep, TimeoutError } from './time.ts';
 
 export interface ChangesOptions {
-  /** The `id` of the last change that is known, or a `next`; unless given, from now on. */
+  /** A cursor: the `id` of the last known change, or the `next` of a page. By default the current end of the feed. */
   readonly after?: string | undefined;
-  /** `all`: changes of machines that are sold out as well. `now` unless given. */
+  /** `all`: include changes of sold-out machines. `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds without a byte after which a connection counts as dead; 45,000 unless given, thrice the heartbeat. */
+  /** Milliseconds without data after which the connection counts as lost; 45,000 by default (three heartbeats). */
   readonly silenceMs?: number | undefined;
-  /** Hears why the connection was lost, each time before it is made again. */
+  /** Receives the error of each lost connection, before the client reconnects. */
   onInterrupted?(error: unknown): void;
 }
 
 export interface ChangePageQuery extends Pick<ChangesOptions, 'after' | 'available'> {
+  /** Maximum number of changes on the page. */
   readonly limit?: number;
-  /** Seconds. */
+  /** Seconds to wait for a change; 0 by default. */
   readonly wait?: number;
 }
 
-/** Milliseconds until an event stream must begin. A proxy may hold a stream back. */
-const BEGINS_WITHIN_MS = 10_000;
-/** Unless the server says otherwise. */
+/** Time for the first data of an event stream. A proxy may buffer the stream. */
+const FIRST_DATA_MS = 10_000;
+/** Used until the server sends a `retry` field. */
 const RECONNECT_MS = 2000;
-const LONGEST_PAUSE_MS = 30_000;
-/** Seconds that a long poll waits. */
-const WAIT = 25;
+const MAX_PAUSE_MS = 30_000;
+const LONG_POLL_SECONDS = 25;
 
-/** There is no event stream to be had on this way. */
-class NoStream extends Error {}
+/** The connection does not deliver event streams: the client uses long polls instead. */
+class StreamUnavailable extends Error {}
 
-const ENDED = new Error('The server has ended the stream.');
+const CLOSED = new Error('The server closed the stream.');
 
-/** What one connection tells. */
-interface Told {
-  /** The cursor after the last reported change. */
+interface FeedItem {
+  /** The cursor after this item. */
   readonly next: string;
   readonly change?: Change;
 }
 
 /**
- * Changes in their order, each once, until it is left or the signal fires. Connections that fail are made again,
- * without end. Where events cannot be streamed it asks again and again, by long polls.
- * @throws CursorGone when `after` is too old · FleetbookProblem when the token does not do · the signal's reason
+ * Yields changes in order, each once, until the loop ends or the signal aborts. Reconnects after each failed connection.
+ * Uses long polls if the connection does not deliver event streams.
+ * @throws CursorGone if `after` is too old; FleetbookProblem if the API refuses the request; the signal's reason
  */
 export async function* followChanges(
   requests: Requests,
   options: ChangesOptions,
 ): AsyncGenerator<Change, void, undefined> {
-  const { life, unlink } = linked(options.signal);
-  const { signal } = life;
-  let isStreaming = true;
+  const { controller, unlink } = linkedController(options.signal);
+  const { signal } = controller;
+  let useStream = true;
   let failures = 0;
   let reconnectMs = RECONNECT_MS;
   const { available } = options;
   let { after } = options;
   try {
     for (;;) {
-      let error: unknown = ENDED;
+      let error: unknown = CLOSED;
       try {
-        // From here on, whatever happens between this answer and the first connection.
+        // The cursor comes first, so changes before the first connection are not lost.
         after ??= (await changePage(requests, {}, { signal })).next;
-        const source = isStreaming
-          ? streamed(requests, { after, available }, signal, options.silenceMs ?? 45_000, (ms) => {
+        const source = useStream
+          ? streamChanges(requests, { after, available }, signal, options.silenceMs ?? 45_000, (ms) => {
               reconnectMs = ms;
             })
-          : polled(requests, { after, available }, signal);
+          : pollChanges(requests, { after, available }, signal);
         for await (const { next, change } of source) {
           failures = 0;
           after = next;
@@ -79,23 +78,23 @@ export async function* followChanges(
         signal.throwIfAborted();
         error = caught;
       }
-      if (error instanceof NoStream) isStreaming = false;
+      if (error instanceof StreamUnavailable) useStream = false;
       else {
-        if (!isPassing(error)) throw error;
+        if (!isTransient(error)) throw error;
         options.onInterrupted?.(error);
         failures += 1;
-        // Clients whose connections were cut together do not come back together.
-        const spreadMs = (reconnectMs / 2) * (1 + Math.random());
-        await sleep(Math.max(spreadMs, requests.pause(failures, error, LONGEST_PAUSE_MS)), signal);
+        // Jitter: clients that lost their connections together do not reconnect together.
+        const jitteredMs = (reconnectMs / 2) * (1 + Math.random());
+        await sleep(Math.max(jitteredMs, requests.pauseMs(failures, error, MAX_PAUSE_MS)), signal);
       }
     }
   } finally {
     unlink();
-    life.abort();
+    controller.abort();
   }
 }
 
-/** One page of the feed, as `GET /v1/changes` gives it. */
+/** Reads one page of the feed. The timeout and the deadline include the wait. */
 export async function changePage(
   requests: Requests,
   query: ChangePageQuery,
@@ -111,49 +110,48 @@ export async function changePage(
   return data;
 }
 
-/** Where a connection begins, and what it is about. */
-interface Place {
+interface FeedPosition {
   readonly after: string;
   readonly available: ChangesOptions['available'];
 }
 
-async function* streamed(
+async function* streamChanges(
   requests: Requests,
-  { after, available }: Place,
+  { after, available }: FeedPosition,
   signal: AbortSignal,
   silenceMs: number,
   onRetry: (ms: number) => void,
-): AsyncGenerator<Told> {
+): AsyncGenerator<FeedItem> {
   const headers = { accept: 'text/event-stream', 'last-event-id': after };
-  const body = await requests.ask(
+  const body = await requests.request(
     requests.url('v1/changes', { available }),
     headers,
-    { signal, attempts: 1, staysOpen: true },
+    { signal, attempts: 1, opensStream: true },
     openStream,
   );
-  if (!body) throw new NoStream();
+  if (!body) throw new StreamUnavailable();
   const reader = body.getReader();
   const parser = new EventParser();
   const decoder = new TextDecoder();
-  let hasBegun = false;
+  let hasData = false;
   try {
     for (;;) {
-      const chunk = await nextChunk(reader, hasBegun ? silenceMs : Math.min(silenceMs, BEGINS_WITHIN_MS));
+      const chunk = await nextChunk(reader, hasData ? silenceMs : Math.min(silenceMs, FIRST_DATA_MS));
       if (chunk === undefined) return;
-      hasBegun = true;
+      hasData = true;
       const events = parser.push(decoder.decode(chunk, { stream: true }));
       if (parser.retryMs !== undefined) onRetry(parser.retryMs);
       for (const { id, data } of events) yield { next: id, change: JSON.parse(data) };
     }
   } catch (error) {
-    if (error instanceof TimedOut && !hasBegun) throw new NoStream();
+    if (error instanceof TimeoutError && !hasData) throw new StreamUnavailable();
     throw error;
   } finally {
     reader.cancel().catch(() => {});
   }
 }
 
-/** Undefined where the answer is none. */
+/** Returns undefined if the answer is not an event stream. */
 async function openStream(response: Response): Promise<ReadableStream<Uint8Array> | undefined> {
   if (!response.ok && response.status !== 406) throw await problemOf(response);
   if (response.headers.get('content-type')?.startsWith('text/event-stream'))
@@ -162,20 +160,24 @@ async function openStream(response: Response): Promise<ReadableStream<Uint8Array
   return undefined;
 }
 
-async function* polled(requests: Requests, from: Place, signal: AbortSignal): AsyncGenerator<Told> {
+async function* pollChanges(
+  requests: Requests,
+  from: FeedPosition,
+  signal: AbortSignal,
+): AsyncGenerator<FeedItem> {
   const { available } = from;
   let { after } = from;
   for (;;) {
-    const asked = performance.now();
+    const startedAt = performance.now();
     const { changes, next, more } = await changePage(
       requests,
-      { after, available, limit: 1000, wait: WAIT },
+      { after, available, limit: 1000, wait: LONG_POLL_SECONDS },
       { signal },
     );
     for (const change of changes) yield { next: change.id, change };
     yield { next };
     after = next;
-    // A server that does not wait must not be asked all the time.
-    if (!more) await sleep(Math.max(0, Math.min(1000, 1000 - (performance.now() - asked))), signal);
+    // At most one request per second, even if the server does not wait.
+    if (!more) await sleep(Math.max(0, Math.min(1000, 1000 - (performance.now() - startedAt))), signal);
   }
 }

@@ -1,4 +1,4 @@
-/** Fleetbook's API, method by method. */
+/** The client: one method for each route of the API. */
 import { type ChangePageQuery, type ChangesOptions, changePage, followChanges } from './changes.ts';
 import type {
   Change,
@@ -20,50 +20,51 @@ import { type Answer, type CallOptions, type ClientOptions, Requests } from './r
 import { MemoryStore } from './store.ts';
 
 /**
- * Asks one Fleetbook with one token. Needs `fetch` and the other web standards alone: Node, browsers, edge runtimes.
- * Unless said otherwise a method rejects with `FleetbookProblem` (the API says no), `FleetbookUnreachable` (there
- * is no answer) or the reason of the caller's signal.
+ * Sends requests to one Fleetbook with one token. Runs in Node, in browsers and on edge runtimes.
+ *
+ * A method rejects with `FleetbookProblem` if the API refuses the request, with `FleetbookUnreachable` if no valid answer
+ * arrives in time, and with the reason of the caller's signal if it aborts. Methods name other errors themselves.
  */
 export class FleetbookClient {
   readonly #requests: Requests;
 
-  /** @throws TypeError that names the option that is wrong */
+  /** @throws TypeError that names the invalid option */
   constructor(options: ClientOptions) {
     const { store = new MemoryStore() } = options;
     this.#requests = new Requests(options, store === false ? undefined : store);
   }
 
-  /** Every provider with its regions: where ids come from. */
+  /** Lists the providers and their regions, with the ids that other methods need. */
   providers(options: CallOptions = {}): Promise<Answer<readonly Provider[]>> {
     return this.#requests.json('v1/providers', {}, options);
   }
 
-  /** The machines of a region, the cheapest first; none where there is no such provider or region. */
+  /** Lists the machines of a region, cheapest first. The list of an unknown provider or region is empty. */
   machines(provider: number, region: number, options: CallOptions = {}): Promise<Answer<readonly Machine[]>> {
     return this.#requests.json('v1/machines', { provider, region }, options);
   }
 
-  /** One machine; a problem with status 404 where it is not in the published catalogue. */
+  /** Reads one machine. @throws FleetbookProblem with status 404 if the machine is not in the published catalogue */
   machine(id: number, options: CallOptions = {}): Promise<Answer<Machine>> {
     return this.#requests.json(`v1/machines/${id}`, {}, options);
   }
 
-  /** The prices of a machine, newest first. */
+  /** Reads the price history of a machine, newest first. */
   prices(id: number, options: CallOptions = {}): Promise<Answer<readonly Price[]>> {
     return this.#requests.json(`v1/machines/${id}/prices`, {}, options);
   }
 
-  /** The clusters of the token's organization. */
+  /** Lists the clusters of the token's organization. */
   clusters(options: CallOptions = {}): Promise<Answer<readonly Cluster[]>> {
     return this.#requests.json('v1/clusters', {}, options);
   }
 
-  /** One of them; a problem with status 404 where there is none of that slug. */
+  /** Reads one cluster of the token's organization. @throws FleetbookProblem with status 404 for an unknown slug */
   cluster(slug: string, options: CallOptions = {}): Promise<Answer<Cluster>> {
     return this.#requests.json(`v1/clusters/${encodeURIComponent(slug)}`, {}, options);
   }
 
-  /** A page of the machines that match. */
+  /** Reads one page of the matching machines. */
   search<Field extends keyof MachineWithFacts = keyof MachineWithFacts>(
     question: SearchQuestion<Field> = {},
     options: CallOptions = {},
@@ -71,7 +72,7 @@ export class FleetbookClient {
     return this.#requests.json('v1/machines/search', question, options);
   }
 
-  /** All of the pages, each asked for when it is wanted. */
+  /** Reads all pages of the matching machines. Requests each page when the loop reaches it. */
   async *searchPages<Field extends keyof MachineWithFacts = keyof MachineWithFacts>(
     question: SearchQuestion<Field> = {},
     options: CallOptions = {},
@@ -84,34 +85,34 @@ export class FleetbookClient {
     } while (cursor !== undefined);
   }
 
-  /** The cheapest machine that fits, of each provider. */
+  /** Finds the cheapest suitable machine of each provider. */
   recommend(question: RecommendQuestion, options: CallOptions = {}): Promise<Answer<Recommendations>> {
     return this.#requests.json('v1/machines/recommend', question, options);
   }
 
   /**
-   * Follows changes until the loop ends or the signal aborts. Reconnects after a lost connection.
-   * @throws CursorGone if `after` is too old: list everything again, and continue from its `next`
+   * Yields changes in order, each once, until the loop ends or the signal aborts. Reconnects after a lost connection.
+   * @throws CursorGone if `after` is too old. List everything again, and continue from the error's `next`.
    */
   changes(options: ChangesOptions = {}): AsyncGenerator<Change, void, undefined> {
     return followChanges(this.#requests, options);
   }
 
   /**
-   * Returns the changes after a cursor, at once or, with `wait` (seconds), as soon as there is one. Without `after` it returns no
-   * changes, and `next` is the current end of the feed: request it before you list everything.
-   * @throws CursorGone
+   * Reads one page of the changes after a cursor. With `wait` (seconds) the API waits for a change. Without `after` the page
+   * is empty, and `next` is the current end of the feed: request it before you list everything.
+   * @throws CursorGone if `after` is too old
    */
   changePage(query: ChangePageQuery = {}, options: CallOptions = {}): Promise<ChangePage> {
     return changePage(this.#requests, query, options);
   }
 
-  /** Lists the files for `download`. */
+  /** Lists the files that `download` accepts. */
   exports({ available, ...options }: ExportsOptions = {}): Promise<Answer<readonly ExportFile[]>> {
     return this.#requests.json('v1/exports', { available }, options);
   }
 
-  /** Downloads the whole catalogue as a file. Resumes after a lost connection. */
+  /** Downloads one export file as a stream. Resumes after a lost connection. */
   download(file: ExportName, options: DownloadOptions = {}): Promise<Download> {
     return download(this.#requests, file, options);
   }

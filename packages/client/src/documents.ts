@@ -1,13 +1,13 @@
-/** Types of the API's answers, like in its OpenAPI document. Prices are per minute, in `Answer.currency`. */
+/** Types of the API's parameters and answers. Prices are per minute, in `Answer.currency`. */
 
 /** Binary: GiB and TiB; Decimal: GB and TB. */
 export type Unit = 'Binary' | 'Decimal';
 
 export interface Machine {
   readonly id: number;
-  /** As the provider names it. */
+  /** The provider's name for it. */
   readonly name: string;
-  /** Memory: a whole number of GiB or GB, as `ram_unit` says. */
+  /** Memory: a whole number of GiB or GB, depending on `ram_unit`. */
   readonly ram: number;
   readonly cpu: number;
   readonly price: number;
@@ -18,16 +18,16 @@ export interface Machine {
 
 /** A machine in `search`, `recommend`, `changes` and exports. Null: unknown. */
 export interface MachineWithFacts extends Machine {
-  /** `x86_64`, `arm64`, or another in lower case. */
+  /** `x86_64`, `arm64` or another name in lower case. */
   readonly architecture: string | null;
-  /** As the provider states it. */
+  /** The provider's name of the generation. */
   readonly generation: string | null;
   readonly cpu_kind: 'dedicated' | 'shared' | null;
   /** GB (decimal). */
   readonly local_disk: number | null;
   /** Mbit/s. */
   readonly network: number | null;
-  /** False of a machine that is sold out; a machine that can be ordered has no such field. */
+  /** False if the machine is sold out. Other machines do not have this field. */
   readonly available?: false;
 }
 
@@ -67,15 +67,15 @@ export interface Price {
   readonly price: number;
   /** RFC 3339. */
   readonly from: string;
-  /** Null for the price of today. */
+  /** Null for the current price. */
   readonly to: string | null;
 }
 
-/** What a machine must be. */
+/** Conditions that a machine must meet. */
 export interface MachineFilter {
   /**
-   * How sizes count memory. `AsSold`, unless given: each machine in its own unit, so that 8 GB and 8 GiB are both 8.
-   * `Binary` (GiB) and `Decimal` (GB): every machine in that unit, compared in bytes.
+   * The unit of memory in the request. `AsSold` (default): each machine in its own unit, so 8 GB and 8 GiB both match 8.
+   * `Binary` (GiB) or `Decimal` (GB): all machines in this unit, compared in bytes.
    */
   readonly ram_unit?: 'AsSold' | Unit | undefined;
   /** Ids, up to 100. */
@@ -83,7 +83,7 @@ export interface MachineFilter {
   readonly region?: number | readonly number[] | undefined;
   readonly architecture?: string | undefined;
   readonly cpu_kind?: 'dedicated' | 'shared' | undefined;
-  /** `all`: machines that are sold out as well. `now` unless given. */
+  /** `all`: include sold-out machines. `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
 }
 
@@ -99,13 +99,13 @@ export interface SearchQuestion<Field extends keyof MachineWithFacts = keyof Mac
   readonly max_ram_per_cpu?: number | undefined;
   /** Per minute. */
   readonly max_price?: number | undefined;
-  /** A part of the name, in any case. */
+  /** A part of the name; case does not matter. */
   readonly name?: string | undefined;
-  /** `price` unless given; `-` in front: descending. */
+  /** `price` by default. A leading `-` sorts in descending order. */
   readonly sort?: SortKey | `-${SortKey}` | undefined;
-  /** Machines on a page: 1 to 500, 50 unless given. */
+  /** Machines per page: 1 to 500; 50 by default. */
   readonly limit?: number | undefined;
-  /** `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly cursor?: string | undefined;
   /** The fields of each machine; all by default. */
   readonly fields?: readonly Field[] | undefined;
@@ -113,43 +113,43 @@ export interface SearchQuestion<Field extends keyof MachineWithFacts = keyof Mac
 
 export interface SearchPage<Found = MachineWithFacts> {
   readonly machines: readonly Found[];
-  /** The next page's cursor; null on the last. */
+  /** The cursor of the next page; null on the last page. */
   readonly next: string | null;
-  /** How the question counted memory. */
+  /** The unit of memory in the request. */
   readonly ram_unit: 'AsSold' | Unit;
-  /** Names the catalogue that was searched. */
+  /** Identifies the searched catalogue. */
   readonly version: string;
-  /** True where the catalogue has changed since the page before: this one goes on behind that one's last place. */
+  /** The catalogue has changed since the previous page. This page starts after the last machine of that page. */
   readonly moved: boolean;
 }
 
 export interface RecommendQuestion extends MachineFilter {
   readonly cpu: number;
   readonly ram: number;
-  /** 730, a month, unless given. */
+  /** Hours of use; 730 (a month) by default. */
   readonly hours?: number | undefined;
-  /** GB of local disk that the machine must have. */
+  /** Required local disk, in GB. */
   readonly disk?: number | undefined;
 }
 
 export interface Recommendations {
-  /** The cheapest that fits of each provider, the cheapest first. */
+  /** The cheapest suitable machine of each provider, cheapest first. */
   readonly recommendations: readonly {
     readonly machine: MachineWithFacts;
     readonly hours: number;
-    /** Of all the hours. */
+    /** The price of all hours, in `Answer.currency`. */
     readonly total: number;
-    /** How `total` comes about, in words. */
+    /** The calculation of `total`, in words. */
     readonly computed: string;
   }[];
-  /** How the question counted memory. */
+  /** The unit of memory in the request. */
   readonly ram_unit: 'AsSold' | Unit;
   readonly version: string;
 }
 
 interface ChangeOf<Type extends string> {
   readonly type: Type;
-  /** A cursor: `after` this change. */
+  /** The cursor after this change. */
   readonly id: string;
   /** RFC 3339. */
   readonly at: string;
@@ -169,17 +169,17 @@ export type Change =
       readonly after: number;
     })
   | (ChangeOf<'machine.changed'> & { readonly machine: MachineWithFacts })
-  /** Only with `available: 'all'`: it cannot be ordered now, or it can be ordered again. */
+  /** Only with `available: 'all'`: the machine is sold out, or can be ordered again. */
   | (ChangeOf<'machine.sold_out'> & { readonly machine: MachineWithFacts })
   | (ChangeOf<'machine.restocked'> & { readonly machine: MachineWithFacts })
-  /** Left the published catalogue. */
+  /** The machine has left the published catalogue. */
   | MachineGone<'machine.withdrawn'>
-  /** The same, since its source lists it no more. */
+  /** The machine has left the published catalogue because its source no longer lists it. */
   | MachineGone<'machine.retired'>
   | (ChangeOf<'cluster.created'> & { readonly cluster: Cluster })
   | (ChangeOf<'cluster.changed'> & { readonly cluster: Cluster })
   | (ChangeOf<'cluster.deleted'> & { readonly slug: string })
-  /** Something that concerns all machines, such as their currency: list again. */
+  /** Something about all machines has changed, e.g. their currency: list everything again. */
   | ChangeOf<'catalogue.changed'>;
 
 export interface ChangePage {

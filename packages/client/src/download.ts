@@ -1,38 +1,39 @@
 /** Downloads export files as streams, and resumes after a lost connection. */
 import type { ExportName } from './documents.ts';
 import { FleetbookUnreachable, problemOf } from './problem.ts';
-import { type CallOptions, causeOf, isPassing, type Requests } from './requests.ts';
-import { linked, nextChunk, sleep } from './time.ts';
+import { type CallOptions, causeMessage, isTransient, type Requests } from './requests.ts';
+import { linkedController, nextChunk, sleep } from './time.ts';
 
 interface ExportChoice {
-  /** `all`: the files with sold-out machines; `now` by default. */
+  /** `all`: the files that include sold-out machines; `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
 }
 
 export interface ExportsOptions extends CallOptions, ExportChoice {}
 
 export interface DownloadOptions extends ExportChoice {
-  /** Aborts the download, also while it is read. */
+  /** Aborts the download, even while `body` is read. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds without a byte after which the connection is lost; 30,000 by default. */
+  /** Milliseconds without data after which the connection counts as lost; 30,000 by default. */
   readonly silenceMs?: number | undefined;
 }
 
 export interface Download {
   readonly file: ExportName;
-  /** Identifies the state of the catalogue in the file. */
+  /** Identifies the catalogue in the file. */
   readonly version: string | undefined;
-  /** The entity tag of the file in its content coding. */
+  /** The entity tag of the file as transferred, compressed or not. */
   readonly etag: string | undefined;
   /** Bytes of `body`; undefined if the transfer is compressed. */
   readonly bytes: number | undefined;
-  /** The decompressed file. Read it to its end, or cancel it. */
+  /** The decompressed file. Read the stream to its end, or cancel it. */
   readonly body: ReadableStream<Uint8Array>;
 }
 
 /**
- * Begins a download. After a lost connection it resumes, unless the transfer is compressed or the file has changed.
- * @throws FleetbookProblem; FleetbookUnreachable, also while `body` is read
+ * Starts a download. It resumes after a lost connection, unless the transfer is compressed or the file has changed.
+ * Reading `body` can fail with the same errors.
+ * @throws FleetbookProblem; FleetbookUnreachable; the reason of the caller's signal
  */
 export async function download(
   requests: Requests,
@@ -40,13 +41,13 @@ export async function download(
   { signal: caller, silenceMs = 30_000, available }: DownloadOptions,
 ): Promise<Download> {
   const url = requests.url(`v1/exports/${file}`, { available });
-  const { life, unlink } = linked(caller);
-  const { signal } = life;
+  const { controller: abortController, unlink } = linkedController(caller);
+  const { signal } = abortController;
   const open: Open = (headers) =>
-    requests.ask(
+    requests.request(
       url,
       { accept: '*/*', ...headers },
-      { signal, attempts: requests.attempts, staysOpen: true },
+      { signal, attempts: requests.attempts, opensStream: true },
       async (response) => {
         if (!response.ok) throw await problemOf(response);
         return response;
@@ -55,13 +56,21 @@ export async function download(
   const first = await open({});
   const etag = first.headers.get('etag') ?? undefined;
   const length = first.headers.get('content-length');
-  const isCoded = first.headers.has('content-encoding');
-  const bytes = isCoded || length === null ? undefined : Number(length);
-  const read = resumingRead(requests, open, { file, first, etag, bytes, isCoded, silenceMs, signal });
+  const isCompressed = first.headers.has('content-encoding');
+  const bytes = isCompressed || length === null ? undefined : Number(length);
+  const readChunk = resumingReader(requests, open, {
+    file,
+    first,
+    etag,
+    bytes,
+    isCompressed,
+    silenceMs,
+    signal,
+  });
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const chunk = await read();
+        const chunk = await readChunk();
         if (chunk) controller.enqueue(chunk);
         else {
           unlink();
@@ -69,13 +78,13 @@ export async function download(
         }
       } catch (error) {
         unlink();
-        life.abort();
+        abortController.abort();
         controller.error(error);
       }
     },
     cancel(reason) {
       unlink();
-      life.abort(reason);
+      abortController.abort(reason);
     },
   });
   return { file, version: first.headers.get('fleetbook-export-version') ?? undefined, etag, bytes, body };
@@ -83,20 +92,20 @@ export async function download(
 
 type Open = (headers: Readonly<Record<string, string>>) => Promise<Response>;
 
-interface Begun extends Pick<Download, 'file' | 'etag' | 'bytes'> {
+interface StartedDownload extends Pick<Download, 'file' | 'etag' | 'bytes'> {
   readonly first: Response;
-  readonly isCoded: boolean;
+  readonly isCompressed: boolean;
   readonly silenceMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Reads the next chunk, over a new connection if the last one broke. The result is undefined at the end. */
-function resumingRead(
+/** Returns a function that reads the next chunk, over a new connection if the last one broke; undefined at the end. */
+function resumingReader(
   requests: Requests,
   open: Open,
-  { file, first, etag, bytes, isCoded, silenceMs, signal }: Begun,
+  { file, first, etag, bytes, isCompressed, silenceMs, signal }: StartedDownload,
 ): () => Promise<Uint8Array | undefined> {
-  const canResume = !isCoded && etag?.startsWith('"') === true;
+  const canResume = !isCompressed && etag?.startsWith('"') === true;
   let reader = readerOf(first);
   let received = 0;
   let failures = 0;
@@ -104,23 +113,21 @@ function resumingRead(
   async function resume(error: unknown): Promise<void> {
     reader.cancel().catch(() => {});
     failures += 1;
-    if (!canResume || etag === undefined || !isPassing(error) || failures >= requests.attempts)
+    if (!canResume || etag === undefined || !isTransient(error) || failures >= requests.attempts)
       throw interrupted(error);
-    await sleep(requests.pause(failures, error), signal);
-    const more = await open({ range: `bytes=${received}-`, 'if-range': etag });
-    reader = readerOf(more);
-    const isRest = more.headers.get('content-range')?.startsWith(`bytes ${received}-`);
-    if (more.status !== 206 || !isRest) {
+    await sleep(requests.pauseMs(failures, error), signal);
+    const response = await open({ range: `bytes=${received}-`, 'if-range': etag });
+    reader = readerOf(response);
+    const isRest = response.headers.get('content-range')?.startsWith(`bytes ${received}-`);
+    if (response.status !== 206 || !isRest) {
       reader.cancel().catch(() => {});
       throw interrupted(new Error('the file has changed; download it again'));
     }
   }
 
   function interrupted(cause: unknown): FleetbookUnreachable {
-    const why = causeOf(cause);
-    return new FleetbookUnreachable(`The download of ${file} broke off after ${received} bytes: ${why}`, {
-      cause,
-    });
+    const message = `The download of ${file} stopped after ${received} bytes: ${causeMessage(cause)}`;
+    return new FleetbookUnreachable(message, { cause });
   }
 
   return async () => {

@@ -1,4 +1,4 @@
-/** Server-sent events, as the HTML standard has them. `EventSource` cannot send a token. */
+/** Parses server-sent events as the HTML standard defines them. `EventSource` cannot send a token. */
 
 export interface ServerEvent {
   readonly id: string;
@@ -6,26 +6,26 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Accepts text in pieces of any size, without a byte order mark. */
+/** Parses a stream of text chunks. The chunks may split anywhere, and have no byte order mark. */
 export class EventParser {
-  /** Milliseconds that the server wants a client to wait before it comes back. */
+  /** The server's `retry` field: milliseconds to wait before reconnecting. */
   retryMs: number | undefined;
   #rest = '';
   #id = '';
   #type = '';
   #data: string[] = [];
 
-  /** The events that this piece completes. */
-  push(text: string): ServerEvent[] {
-    const piece = this.#rest + text;
-    // A carriage return at the end may be half a line break.
-    const held = piece.endsWith('\r') ? '\r' : '';
-    const lines = piece.slice(0, piece.length - held.length).split(/\r\n|\n|\r/);
-    this.#rest = (lines.pop() ?? '') + held;
-    return lines.flatMap((line) => this.#take(line) ?? []);
+  /** Adds a chunk, and returns the events that it completes. */
+  push(chunk: string): ServerEvent[] {
+    const text = this.#rest + chunk;
+    // A final carriage return may be the first half of a line break.
+    const halfBreak = text.endsWith('\r') ? '\r' : '';
+    const lines = text.slice(0, text.length - halfBreak.length).split(/\r\n|\n|\r/);
+    this.#rest = (lines.pop() ?? '') + halfBreak;
+    return lines.flatMap((line) => this.#parseLine(line) ?? []);
   }
 
-  #take(line: string): ServerEvent | undefined {
+  #parseLine(line: string): ServerEvent | undefined {
     if (line === '') return this.#dispatch();
     const colon = line.indexOf(':');
     const name = colon === -1 ? line : line.slice(0, colon);
@@ -34,7 +34,7 @@ export class EventParser {
     else if (name === 'event') this.#type = value;
     else if (name === 'id' && !value.includes('\0')) this.#id = value;
     else if (name === 'retry' && /^\d+$/.test(value)) this.retryMs = Number(value);
-    // All else is a comment, or of a later standard.
+    // The standard says to ignore comments and unknown fields.
     return undefined;
   }
 

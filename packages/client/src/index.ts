@@ -1,4 +1,4 @@
-/** `@fleetbook/client`: a client for the API, of web standards alone. See docs/client.md. */
+/** `@fleetbook/client`: a client for the API that needs web standards only. See docs/client.md. */
 export type { ChangesOptions } from './changes.ts';
 export { FleetbookClient } from './client.ts';
 export type * from './documents.ts';

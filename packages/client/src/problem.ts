@@ -1,17 +1,17 @@
-/** Why a call has no answer. */
+/** The errors of the client. */
 
-/** An answer of the API that says no: RFC 9457. */
+/** The API refused the request. The fields are those of its problem document (RFC 9457). */
 export class FleetbookProblem extends Error {
   override readonly name: string = 'FleetbookProblem';
-  /** `about:blank` where the status says all, else such as `urn:fleetbook:problem:invalid-parameter`. */
+  /** The kind of problem, e.g. `urn:fleetbook:problem:invalid-parameter`; `about:blank` if the status alone describes it. */
   readonly type: string;
   readonly status: number;
   readonly title: string;
   /** The cause and the accepted values. */
   readonly detail: string;
-  /** The parameter that does not do, where one is named. */
+  /** The invalid parameter, if the API names one. */
   readonly parameter: string | undefined;
-  /** The scope that the token lacks, where that is the problem. */
+  /** The scope that the token lacks, if that is the problem. */
   readonly scope: string | undefined;
   /** Seconds until the next attempt, if the API names them. */
   readonly retryAfter: number | undefined;
@@ -34,10 +34,10 @@ export class FleetbookProblem extends Error {
   }
 }
 
-/** The place in the feed of changes is gone: list again, then follow from `next`. */
+/** The cursor is too old: the API has deleted changes after it. List everything again, then continue from `next`. */
 export class CursorGone extends FleetbookProblem {
   override readonly name = 'CursorGone';
-  /** A fresh starting point, taken before you list. */
+  /** The cursor of the current end of the feed. */
   readonly next: string;
 
   constructor(response: Response, body: Readonly<Record<string, unknown>>, next: string) {
@@ -46,12 +46,12 @@ export class CursorGone extends FleetbookProblem {
   }
 }
 
-/** Nothing answered in time, or something that is not Fleetbook; `cause` has what was tried last. */
+/** No valid answer arrived in time. `cause` is the error of the last attempt. */
 export class FleetbookUnreachable extends Error {
   override readonly name = 'FleetbookUnreachable';
 }
 
-/** Reads the problem of an answer that is no success. @throws what reading its body throws */
+/** Reads the problem in an answer with an error status. @throws if the body cannot be read */
 export async function problemOf(response: Response): Promise<FleetbookProblem> {
   const body = membersOf(await response.text());
   const { next } = body;
@@ -59,7 +59,7 @@ export async function problemOf(response: Response): Promise<FleetbookProblem> {
   return new FleetbookProblem(response, body);
 }
 
-/** A gateway on the way may answer with something else than a problem. */
+/** Parses the body. Returns no members if a gateway answered with something other than a problem. */
 function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const body: unknown = JSON.parse(text);
@@ -69,7 +69,7 @@ function membersOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Seconds; a date counts from now. */
+/** Reads `Retry-After`, in seconds from now. */
 function retryAfter(headers: Headers): number | undefined {
   const value = headers.get('retry-after');
   if (value === null) return undefined;

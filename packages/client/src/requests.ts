@@ -1,31 +1,31 @@
-/** How the API is asked: within a deadline, again after what passes, and by entity tags where an answer is kept. */
+/** Sends requests with a deadline and retries. Requests for stored answers are conditional. */
 import { FleetbookProblem, FleetbookUnreachable, problemOf } from './problem.ts';
 import type { AnswerStore, StoredAnswer } from './store.ts';
 import { sleep, withTimeout } from './time.ts';
 
 export interface ClientOptions {
-  /** Where the API is, e.g. `https://fleetbook.example.com`; a path in it is kept. */
+  /** The address of the API, e.g. `https://fleetbook.example.com`. It may have a path. */
   readonly url: string | URL;
-  /** `fb_…`, or what gives one for each request. */
+  /** A token (`fb_…`), or a function that returns the token for each request. */
   readonly token: string | (() => string | Promise<string>);
-  /** Where answers are kept to be confirmed; a `MemoryStore` unless given, false for none. */
+  /** Stores answers for conditional requests. A `MemoryStore` by default; `false` for none. */
   readonly store?: AnswerStore | false | undefined;
-  /** Times that a question is asked at the most; 4 unless given. */
+  /** Maximum number of attempts per call; 4 by default. */
   readonly attempts?: number | undefined;
-  /** Milliseconds for one of them; 10,000 unless given. */
+  /** Timeout of one attempt, in milliseconds; 10,000 by default. */
   readonly attemptTimeoutMs?: number | undefined;
-  /** Milliseconds for all of them and the pauses between them; 30,000 unless given. */
+  /** Deadline of a call, attempts and pauses included, in milliseconds; 30,000 by default. */
   readonly deadlineMs?: number | undefined;
-  /** Milliseconds that the first pause takes at the most, 200 unless given; it doubles each time, up to 5 seconds. */
+  /** Maximum of the first pause between attempts, in milliseconds; 200 by default. It doubles each time, up to 5 seconds. */
   readonly pauseMs?: number | undefined;
-  /** Asks instead of the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
 export interface CallOptions {
-  /** Ends the call, which then rejects with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Instead of the client's. */
+  /** Overrides the client's `deadlineMs`. */
   readonly deadlineMs?: number | undefined;
 }
 
@@ -33,27 +33,28 @@ export interface Answer<T> {
   readonly data: T;
   /** When the data was last verified against its source, RFC 3339. */
   readonly asOf: string | undefined;
-  /** Of all prices in `data`, ISO 4217. */
+  /** The currency of all prices in `data`, ISO 4217. */
   readonly currency: string | undefined;
-  /** Which tier answered. */
+  /** The place that answered: `memory`, `redis`, `postgres` or `disk`. */
   readonly tier: string | undefined;
+  /** Identifies the request in the server's log. */
   readonly requestId: string | undefined;
-  /** True where the API has said that what was kept is still right: the data is the same as before. */
+  /** The API confirmed that the stored answer has not changed (status 304). */
   readonly isUnchanged: boolean;
 }
 
 export type Query = object;
 
-/** Statuses that pass. A question only reads, so that asking twice does no harm. */
-const PASSING = [429, 502, 503, 504];
-const LONGEST_PAUSE_MS = 5000;
+/** Statuses after which the client retries. Every request only reads, so a retry is safe. */
+const TRANSIENT_STATUSES = [429, 502, 503, 504];
+const MAX_PAUSE_MS = 5000;
 
 /** Options of one request, which override those of the client. */
-interface AskOptions extends CallOptions {
+interface RequestOptions extends CallOptions {
   readonly attempts?: number;
   readonly attemptTimeoutMs?: number;
-  /** Leaves the answer's body open, until `signal` fires. */
-  readonly staysOpen?: boolean;
+  /** The answer's body stays open after `read`, and `signal` can still abort it. */
+  readonly opensStream?: boolean;
 }
 
 export class Requests {
@@ -76,74 +77,77 @@ export class Requests {
     this.attemptTimeoutMs = options.attemptTimeoutMs ?? 10_000;
     this.#deadlineMs = options.deadlineMs ?? 30_000;
     this.#pauseMs = options.pauseMs ?? 200;
-    // Not the function itself: browsers want it called on the global object.
+    // Browsers throw if `fetch` is called as a method of another object.
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
   }
 
-  /** @param path without a slash in front */
+  /** Returns the address of a route. @param path without a leading slash */
   url(path: string, query: Query = {}): string {
     const url = new URL(path, this.#base);
     for (const [name, value] of Object.entries(query))
-      if (value !== undefined) url.searchParams.set(name, parameterText(value));
+      if (value !== undefined) url.searchParams.set(name, parameterValue(value));
     return url.href;
   }
 
-  /** Milliseconds to wait before the next attempt: chosen by chance, so that clients that failed together spread. */
-  pause(failures: number, error: unknown, longestMs = LONGEST_PAUSE_MS): number {
-    const told = error instanceof FleetbookProblem ? (error.retryAfter ?? 0) * 1000 : 0;
-    return told + Math.random() * Math.min(longestMs, this.#pauseMs * 2 ** (failures - 1));
+  /**
+   * Returns the milliseconds to wait before the next attempt: `Retry-After` plus exponential backoff with jitter.
+   * @param failures consecutive failures, at least 1
+   */
+  pauseMs(failures: number, error: unknown, maxMs = MAX_PAUSE_MS): number {
+    const retryAfterMs = error instanceof FleetbookProblem ? (error.retryAfter ?? 0) * 1000 : 0;
+    return retryAfterMs + Math.random() * Math.min(maxMs, this.#pauseMs * 2 ** (failures - 1));
   }
 
-  /** Requests JSON. Returns the stored answer if the API confirms it. */
-  async json<T>(path: string, query: Query, options: AskOptions): Promise<Answer<T>> {
+  /** Requests JSON. Returns the stored answer if the API confirms that it has not changed. */
+  async json<T>(path: string, query: Query, options: RequestOptions): Promise<Answer<T>> {
     const url = this.url(path, query);
-    const kept = await this.#kept(url);
-    const headers = { accept: 'application/json', ...(kept && { 'if-none-match': kept.etag }) };
-    return this.ask(url, headers, options, async (response) => {
-      if (response.status === 304 && kept) return answerOf<T>(response, JSON.parse(kept.body), true);
+    const stored = await this.#readStored(url);
+    const headers = { accept: 'application/json', ...(stored && { 'if-none-match': stored.etag }) };
+    return this.request(url, headers, options, async (response) => {
+      if (response.status === 304 && stored) return answerOf<T>(response, JSON.parse(stored.body), true);
       if (!response.ok) throw await problemOf(response);
       const body = await response.text();
       const data = JSON.parse(body);
-      await this.#keep(url, response, body);
+      await this.#writeStored(url, response, body);
       return answerOf<T>(response, data, false);
     });
   }
 
   /**
-   * Asks, again after what passes, and reads the answer within the same time.
-   * @throws FleetbookProblem · FleetbookUnreachable · the reason of the caller's signal
+   * Sends a request, and retries after transient failures. The timeout of an attempt includes `read`.
+   * @throws FleetbookProblem; FleetbookUnreachable; the reason of the caller's signal
    */
-  async ask<T>(
+  async request<T>(
     url: string,
     headers: Readonly<Record<string, string>>,
-    options: AskOptions,
+    options: RequestOptions,
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
     const { signal: caller, attempts = this.attempts } = options;
-    const until = performance.now() + (options.deadlineMs ?? this.#deadlineMs);
+    const deadline = performance.now() + (options.deadlineMs ?? this.#deadlineMs);
     for (let attempt = 1; ; attempt += 1) {
       const token = typeof this.#token === 'string' ? this.#token : await this.#token();
-      const sent = new Headers({ ...headers, authorization: `Bearer ${token}` });
+      const requestHeaders = new Headers({ ...headers, authorization: `Bearer ${token}` });
       const attemptMs = Math.min(
         options.attemptTimeoutMs ?? this.attemptTimeoutMs,
-        until - performance.now(),
+        deadline - performance.now(),
       );
       try {
         return await withTimeout(
-          { ms: attemptMs, signal: caller, staysOpen: options.staysOpen },
-          async (signal) => read(await this.#fetch(url, { headers: sent, signal })),
+          { ms: attemptMs, signal: caller, opensStream: options.opensStream },
+          async (signal) => read(await this.#fetch(url, { headers: requestHeaders, signal })),
         );
       } catch (error) {
         caller?.throwIfAborted();
-        const pauseMs = this.pause(attempt, error);
-        if (!isPassing(error) || attempt >= attempts || performance.now() + pauseMs >= until)
+        const pauseMs = this.pauseMs(attempt, error);
+        if (!isTransient(error) || attempt >= attempts || performance.now() + pauseMs >= deadline)
           throw error instanceof FleetbookProblem ? error : unreachable(url, attempt, error);
         await sleep(pauseMs, caller);
       }
     }
   }
 
-  async #kept(url: string): Promise<StoredAnswer | undefined> {
+  async #readStored(url: string): Promise<StoredAnswer | undefined> {
     try {
       return await this.#store?.get(url);
     } catch {
@@ -151,41 +155,40 @@ export class Requests {
     }
   }
 
-  async #keep(url: string, { headers }: Response, body: string): Promise<void> {
+  async #writeStored(url: string, { headers }: Response, body: string): Promise<void> {
     const etag = headers.get('etag');
     if (etag === null) return;
     try {
       await this.#store?.set(url, { etag, body });
     } catch {
-      // A store that is full or gone costs a saving, not an answer.
+      // The answer is valid without the store, e.g. if the store is full.
     }
   }
 }
 
-/** Returns whether a retry may succeed. Without a problem, the answer was incomplete. */
-export function isPassing(error: unknown): boolean {
-  return !(error instanceof FleetbookProblem) || PASSING.includes(error.status);
+/** Returns true if a retry may succeed. All errors except problems are failed connections or invalid answers. */
+export function isTransient(error: unknown): boolean {
+  return !(error instanceof FleetbookProblem) || TRANSIENT_STATUSES.includes(error.status);
 }
 
 function unreachable(url: string, attempts: number, cause: unknown): FleetbookUnreachable {
-  const why = causeOf(cause);
+  const counted = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
   const { origin, pathname } = new URL(url);
-  return new FleetbookUnreachable(`No answer of ${origin}${pathname} in ${attempts} attempts: ${why}`, {
-    cause,
-  });
+  const message = `No valid answer from ${origin}${pathname} after ${counted}: ${causeMessage(cause)}`;
+  return new FleetbookUnreachable(message, { cause });
 }
 
-/** The message of the first cause: `fetch` itself only says that it failed. */
-export function causeOf(error: unknown): string {
-  let found = error;
-  while (found instanceof Error && found.cause instanceof Error) found = found.cause;
-  if (found instanceof AggregateError && found.message === '') found = found.errors[0];
-  return found instanceof Error ? found.message : String(found);
+/** Returns the message of the innermost cause. The error of `fetch` itself has no details. */
+export function causeMessage(error: unknown): string {
+  let cause = error;
+  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+  if (cause instanceof AggregateError && cause.message === '') cause = cause.errors[0];
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
-type Check = readonly [isGood: (value: unknown) => boolean, expected: string];
+type Check = readonly [isValid: (value: unknown) => boolean, expected: string];
 
-const aboveZero: Check = [(value) => typeof value === 'number' && value > 0, 'a number above 0'];
+const positive: Check = [(value) => typeof value === 'number' && value > 0, 'a number above 0'];
 const CHECKS: { readonly [K in keyof Required<ClientOptions>]: Check } = {
   url: [
     (value) => URL.canParse(String(value)) && /^https?:$/.test(new URL(String(value)).protocol),
@@ -197,22 +200,22 @@ const CHECKS: { readonly [K in keyof Required<ClientOptions>]: Check } = {
   ],
   store: [(value) => value === false || typeof value === 'object', 'a store, or false'],
   attempts: [(value) => Number.isInteger(value) && Number(value) > 0, 'a whole number above 0'],
-  attemptTimeoutMs: aboveZero,
-  deadlineMs: aboveZero,
+  attemptTimeoutMs: positive,
+  deadlineMs: positive,
   pauseMs: [(value) => typeof value === 'number' && value >= 0, 'a number, 0 or above'],
   fetch: [(value) => typeof value === 'function', 'a function'],
 };
 
-/** @throws TypeError that names the option, and never its value: it may be a token */
+/** @throws TypeError that names the invalid option, but not its value, which may be a token */
 function checkOptions(options: ClientOptions): void {
   const known = Object.keys(CHECKS);
   for (const name of Object.keys(options))
     if (!known.includes(name))
-      throw new TypeError(`FleetbookClient has no option "${name}"; it has ${known.join(', ')}`);
-  for (const [name, [isGood, expected]] of Object.entries(CHECKS)) {
+      throw new TypeError(`FleetbookClient has no option "${name}"; its options are ${known.join(', ')}`);
+  for (const [name, [isValid, expected]] of Object.entries(CHECKS)) {
     const value = options[name as keyof ClientOptions];
-    const isNeeded = name === 'url' || name === 'token';
-    if ((isNeeded || value !== undefined) && !isGood(value))
+    const isRequired = name === 'url' || name === 'token';
+    if ((isRequired || value !== undefined) && !isValid(value))
       throw new TypeError(`FleetbookClient: the option "${name}" must be ${expected}`);
   }
 }
@@ -229,7 +232,7 @@ function answerOf<T>({ headers }: Response, data: T, isUnchanged: boolean): Answ
   };
 }
 
-function parameterText(value: unknown): string {
+function parameterValue(value: unknown): string {
   if (Array.isArray(value)) return value.join(',');
   const text = String(value);
   // The API accepts decimals without an exponent: 0.0000001, not 1e-7.

@@ -1,6 +1,6 @@
-/** Where answers are kept, so that the API need only say whether they are still right. */
+/** Stores answers for conditional requests: the API sends only a status if an answer has not changed. */
 
-/** Nothing but text: it can be kept anywhere. */
+/** One answer as text, so that any storage can hold it. */
 export interface StoredAnswer {
   readonly etag: string;
   /** JSON. */
@@ -8,32 +8,34 @@ export interface StoredAnswer {
 }
 
 /**
- * A place for answers: memory, `localStorage`, IndexedDB, Redis. One that throws counts as empty. Each answer that is
- * taken from it was confirmed by the API for the very token that asked, by its entity tag, which is made of the content: what
- * another token's question has left there is never given.
+ * Stores answers by URL, for example in `localStorage`, IndexedDB or Redis. If a method throws, the client continues without
+ * the store.
+ *
+ * Clients with different tokens may share a store. The client returns a stored answer only if the API confirms its entity tag
+ * for the token of the current request. Entity tags depend on the content, so a token never gets the data of another token.
  */
 export interface AnswerStore {
   get(url: string): StoredAnswer | undefined | Promise<StoredAnswer | undefined>;
   set(url: string, answer: StoredAnswer): void | Promise<void>;
 }
 
-/** Characters that a `MemoryStore` holds unless told otherwise. */
-const CHARACTERS = 8_000_000;
+const DEFAULT_LIMIT = 8_000_000;
 
-/** Keeps what was used last, up to so many characters of JSON. */
+/** Stores answers in memory and evicts the least recently used ones. */
 export class MemoryStore implements AnswerStore {
   readonly #answers = new Map<string, StoredAnswer>();
   readonly #limit: number;
-  #held = 0;
+  #characters = 0;
 
-  constructor(limit = CHARACTERS) {
+  /** @param limit maximum number of characters of JSON to store; 8 million by default */
+  constructor(limit = DEFAULT_LIMIT) {
     this.#limit = limit;
   }
 
   get(url: string): StoredAnswer | undefined {
     const found = this.#answers.get(url);
     if (!found) return undefined;
-    // The map's order is that of use.
+    // A map iterates in insertion order: inserting again moves the answer to the end.
     this.#answers.delete(url);
     this.#answers.set(url, found);
     return found;
@@ -43,15 +45,15 @@ export class MemoryStore implements AnswerStore {
     this.#delete(url);
     if (answer.body.length > this.#limit) return;
     this.#answers.set(url, answer);
-    this.#held += answer.body.length;
-    for (const each of this.#answers.keys()) {
-      if (this.#held <= this.#limit) break;
-      this.#delete(each);
+    this.#characters += answer.body.length;
+    for (const oldest of this.#answers.keys()) {
+      if (this.#characters <= this.#limit) break;
+      this.#delete(oldest);
     }
   }
 
   #delete(url: string): void {
-    this.#held -= this.#answers.get(url)?.body.length ?? 0;
+    this.#characters -= this.#answers.get(url)?.body.length ?? 0;
     this.#answers.delete(url);
   }
 }

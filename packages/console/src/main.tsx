@@ -2,7 +2,7 @@ import { render, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { type LiveState, useLiveState } from './lib/live.ts';
 import { followLinks, navigate, type Place, usePlace } from './lib/router.ts';
-import { useMay } from './lib/session.ts';
+import { useHasRole } from './lib/session.ts';
 import { Title } from './parts/basics.tsx';
 import { Operator } from './parts/operator.tsx';
 import './styles/base.css';
@@ -48,12 +48,15 @@ const LIVE: Readonly<Record<LiveState, string>> = {
 function App() {
   const place = usePlace();
   const live = useLiveState();
-  const hidden = [...(useMay('operator') ? [] : ['/audit']), ...(useMay('admin') ? [] : ['/operators'])];
-  useEffect(() => keys(), []);
+  const hidden = [
+    ...(useHasRole('operator') ? [] : ['/audit']),
+    ...(useHasRole('admin') ? [] : ['/operators']),
+  ];
+  useEffect(() => handleShortcuts(), []);
   return (
     <>
       <a class="skip" href="#main">
-        To the content
+        Skip to the content
       </a>
       <header class="bar">
         <strong>Fleetbook</strong>
@@ -80,7 +83,7 @@ function App() {
 
 const isIn = (path: string, link: string) => (link === '/' ? path === '/' : path.startsWith(link));
 
-/** The paths of pages. The first part in parentheses is an id. */
+/** The views and their paths. The first capture group of a path is an id. */
 const PAGES: readonly (readonly [path: RegExp, view: (place: Place, id: string) => VNode])[] = [
   [/^\/$/, (place) => <OverviewView place={place} />],
   [/^\/sources\/([^/]+)$/, (place, id) => <SourceView key={id} place={place} id={id} />],
@@ -107,9 +110,9 @@ function View({ place }: { place: Place }) {
   return <Title text="This page does not exist" />;
 }
 
-/** Keys: `/` moves to the search field, `g` and a letter to a page. */
-function keys(): () => void {
-  let isGoing = false;
+/** Handles keyboard shortcuts: `/` focuses the search field; `g` and a letter open a page. */
+function handleShortcuts(): () => void {
+  let isAfterG = false;
   const onKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof Element && event.target.matches('input, select, textarea')) return;
@@ -120,8 +123,8 @@ function keys(): () => void {
       field.focus();
       return;
     }
-    const link = isGoing ? LINKS.find(([, , letter]) => letter === event.key) : undefined;
-    isGoing = event.key === 'g';
+    const link = isAfterG ? LINKS.find(([, , letter]) => letter === event.key) : undefined;
+    isAfterG = event.key === 'g';
     if (link) navigate(link[0]);
   };
   addEventListener('keydown', onKey);

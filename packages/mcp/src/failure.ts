@@ -1,10 +1,10 @@
-/** Messages of failed calls for a model: the cause and the accepted values. */
+/** Error messages for the model. Each states the cause and, if possible, the remedy. */
 import { FleetbookProblem, FleetbookUnreachable } from '../../client/src/index.ts';
 
-/** A failure that the caller can fix. The model gets its message. */
+/** An error that the model can fix. The model receives its message. */
 export class ToolFailure extends Error {}
 
-/** @returns undefined for an unexpected error */
+/** Returns the message for the model; undefined for an unexpected error. */
 export function failureText(error: unknown, url: string): string | undefined {
   if (error instanceof ToolFailure) return error.message;
   if (error instanceof FleetbookUnreachable)

@@ -1,42 +1,43 @@
-/** Ids for the names of providers and regions, which is what people and models know. Pure. */
+/** Translates names of providers and regions into ids: people and models know the names. Pure. */
 import type { Provider } from '../../client/src/index.ts';
 import { ToolFailure } from './failure.ts';
 
-type Named = readonly (string | number)[] | undefined;
+type NamesOrIds = readonly (string | number)[] | undefined;
 
-/** Names of providers that an error lists. */
-const LISTED = 40;
+/** Maximum number of names in an error message. */
+const MAX_NAMES = 40;
 
 /**
- * @param regions names or codes; they are looked for in those providers alone, where some are named
- * @throws ToolFailure that says which name there is not, and which there are
+ * Returns the ids of providers and regions.
+ * @param regions names, codes or ids; only regions of `providers` match, if any are given
+ * @throws ToolFailure that names the unknown provider or region, and the known ones
  */
-export function idsOf(known: readonly Provider[], providers: Named, regions: Named) {
-  const chosen = providers?.map((wanted) => find(known, wanted));
-  const among = (chosen ?? known).flatMap((provider) => provider.regions);
+export function idsOf(known: readonly Provider[], providers: NamesOrIds, regions: NamesOrIds) {
+  const chosen = providers?.map((wanted) => findProvider(known, wanted));
+  const candidates = (chosen ?? known).flatMap((provider) => provider.regions);
   return {
     provider: chosen?.map(({ id }) => id),
-    region: regions && [...new Set(regions.flatMap((wanted) => regionIds(among, wanted)))],
+    region: regions && [...new Set(regions.flatMap((wanted) => regionIds(candidates, wanted)))],
   };
 }
 
-function find(known: readonly Provider[], wanted: string | number): Provider {
+function findProvider(known: readonly Provider[], wanted: string | number): Provider {
   const found = known.find(({ id, name }) => id === wanted || isSame(name, wanted));
   if (found) return found;
-  const names = known.slice(0, LISTED).map(({ name }) => name);
-  throw new ToolFailure(`There is no provider ${JSON.stringify(wanted)}. There are: ${names.join(', ')}.`);
+  const names = known.slice(0, MAX_NAMES).map(({ name }) => name);
+  throw new ToolFailure(`Unknown provider ${JSON.stringify(wanted)}. Known providers: ${names.join(', ')}.`);
 }
 
-/** Several providers may have a region of one name or code: all of them are meant. */
+/** Returns all regions that match: several providers may have a region with the same name or code. */
 function regionIds(regions: Provider['regions'], wanted: string | number): number[] {
   const found = regions.filter(
     ({ id, name, code }) => id === wanted || isSame(name, wanted) || isSame(code, wanted),
   );
   if (found.length > 0) return found.map(({ id }) => id);
-  const codes = regions.slice(0, LISTED).map(({ name, code }) => `${code} (${name})`);
-  const more = regions.length > LISTED ? `, and ${regions.length - LISTED} more` : '';
+  const codes = regions.slice(0, MAX_NAMES).map(({ name, code }) => `${code} (${name})`);
+  const more = regions.length > MAX_NAMES ? `, and ${regions.length - MAX_NAMES} more` : '';
   throw new ToolFailure(
-    `There is no region ${JSON.stringify(wanted)} there. There are: ${codes.join(', ')}${more}.`,
+    `Unknown region ${JSON.stringify(wanted)}. Known regions: ${codes.join(', ')}${more}.`,
   );
 }
 

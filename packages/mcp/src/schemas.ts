@@ -1,4 +1,4 @@
-/** Strict inputs and outputs of the tools. Descriptions are for models and name units. */
+/** Inputs and outputs of the tools. The descriptions are for models, and state units. */
 import { z } from 'zod';
 
 const SORTS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
@@ -14,7 +14,7 @@ const countedRam = countedAs.describe('Unit of memory in the request');
 const decimal = z.number().positive().max(999_999_999);
 const cpu = z.int().min(1).max(100_000);
 
-/** Accepts names as well as ids. */
+/** A list of names or ids. */
 const named = (what: string, example: string) =>
   z
     .array(z.union([z.int().positive(), z.string().min(1).max(100)]))
@@ -25,7 +25,7 @@ const named = (what: string, example: string) =>
 
 const where = {
   providers: named('providers', '["Hetzner", 2]'),
-  regions: named('regions; a name is a region’s name or its code', '["fsn1", "eu-central-1"]'),
+  regions: named('regions', '["fsn1", "eu-central-1"]. A name may be the region’s code'),
   architecture: z.string().min(1).max(40).optional().describe('e.g. x86_64 or arm64'),
   cpu_kind: z.enum(['dedicated', 'shared']).optional(),
   available: z
@@ -50,7 +50,7 @@ export const searchInput = z.strictObject({
     .optional()
     .describe('Default: price. A leading - sorts descending'),
   limit: z.int().min(1).max(100).optional().describe('Number of machines; default: 20'),
-  cursor: z.string().min(1).max(1000).optional().describe('`next` of an answer to the same request'),
+  cursor: z.string().min(1).max(1000).optional().describe('The `next` of an answer to the same request'),
 });
 
 const hours = decimal.max(87_600).optional().describe('Hours of use; default: 730, a month');
@@ -69,12 +69,12 @@ export const compareInput = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe('Id of the machine to compare; otherwise give cpu and ram'),
-  cpu: cpu.optional().describe('Virtual CPUs of the size to compare; with ram, instead of machine_id'),
+    .describe('Id of the machine to compare. Alternatively give cpu and ram'),
+  cpu: cpu.optional().describe('Virtual CPUs of the size to compare. Give cpu and ram, or machine_id'),
   ram: decimal.optional().describe('Memory of the size to compare, in ram_unit'),
   ram_unit: ramUnit,
   providers: where.providers,
-  history: z.boolean().optional().describe('Whether to include past prices; true by default'),
+  history: z.boolean().optional().describe('Include past prices; default: true'),
 });
 
 export const listClustersInput = z.strictObject({});
@@ -83,7 +83,7 @@ export const getClusterInput = z.strictObject({
   slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
 });
 
-/** Later releases of the API may add fields. */
+/** Loose: later releases of the API may add fields. */
 const machine = z.looseObject({
   id: z.int(),
   name: z.string().describe('Name at the provider'),
@@ -121,7 +121,7 @@ export const recommendOutput = z.object({
         machine,
         hours: z.number(),
         total: z.number().describe('Cost for all hours, in currency'),
-        computed: z.string().describe('Formula of total'),
+        computed: z.string().describe('How total is calculated'),
       }),
     )
     .describe('The cheapest matching machine of each provider, cheapest first'),

@@ -18,7 +18,7 @@ import { comparePrices, getCluster, listClusters, recommendMachine, searchMachin
 
 export interface McpOptions {
   readonly client: FleetbookClient;
-  /** The client's address, for messages of failures. */
+  /** The address of the API, for error messages. */
   readonly url: string;
   readonly version: string;
   /** Receives unexpected errors. */
@@ -32,7 +32,7 @@ compare_prices to compare providers, with past prices.`;
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true };
 
-/** Returns the server of one connection. */
+/** Creates the server of one connection. */
 export function mcpServer(options: McpOptions): McpServer {
   const server = new McpServer(
     { name: 'fleetbook', title: 'Fleetbook', version: options.version },
@@ -48,7 +48,7 @@ type Work = (signal: AbortSignal) => Promise<object>;
 
 type Call = (ctx: ServerContext, work: Work) => Promise<CallToolResult>;
 
-/** Runs a tool. Returns its result as data and as text, or the message of its failure. */
+/** Runs a tool. Returns its result as data and as text, or its error message. */
 async function callTool(
   { url, failed }: McpOptions,
   ctx: ServerContext,
@@ -60,7 +60,7 @@ async function callTool(
   } catch (error) {
     const why = failureText(error, url);
     if (why === undefined) failed(error);
-    return { content: [text(why ?? 'An internal error occurred in the tool.')], isError: true };
+    return { content: [text(why ?? 'The tool failed because of an internal error.')], isError: true };
   }
 }
 

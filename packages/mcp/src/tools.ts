@@ -1,4 +1,4 @@
-/** The tools. They only read, through the API's client. */
+/** The tools. They read through the API's client. */
 import {
   type Answer,
   type FleetbookClient,
@@ -11,36 +11,46 @@ import { ToolFailure } from './failure.ts';
 import { idsOf } from './names.ts';
 import type { CompareInput, RecommendInput, SearchInput } from './schemas.ts';
 
-const PAGE = 20;
-const MINUTES = 60;
+const DEFAULT_LIMIT = 20;
+const MINUTES_PER_HOUR = 60;
 
-/** Further digits are rounding errors of the multiplication. */
+/** Removes rounding errors of the multiplication. */
 const rounded = (value: number) => Number(value.toPrecision(12));
 
-const shown = <M extends Machine>(machine: M) => ({
+const withHourlyPrice = <M extends Machine>(machine: M) => ({
   ...machine,
-  price_per_hour: rounded(machine.price * MINUTES),
+  price_per_hour: rounded(machine.price * MINUTES_PER_HOUR),
 });
 
 const metaOf = ({ currency, asOf }: Answer<unknown>) => ({ currency: currency ?? null, as_of: asOf ?? null });
 
-type Where = Pick<SearchInput, 'providers' | 'regions' | 'architecture' | 'cpu_kind' | 'ram_unit'>;
+type Filters = Pick<SearchInput, 'providers' | 'regions' | 'architecture' | 'cpu_kind' | 'ram_unit'>;
 
 /** Returns the filters of searches and recommendations, with ids instead of names. */
-async function filterOf(client: FleetbookClient, where: Where, signal: AbortSignal): Promise<MachineFilter> {
-  const { providers, regions, architecture, cpu_kind, ram_unit } = where;
+async function filterOf(
+  client: FleetbookClient,
+  filters: Filters,
+  signal: AbortSignal,
+): Promise<MachineFilter> {
+  const { providers, regions, architecture, cpu_kind, ram_unit } = filters;
   const needsIds = providers !== undefined || regions !== undefined;
   const known = needsIds ? (await client.providers({ signal })).data : [];
   return { ...idsOf(known, providers, regions), architecture, cpu_kind, ram_unit };
 }
 
 export async function searchMachines(client: FleetbookClient, input: SearchInput, signal: AbortSignal) {
-  const { max_price_per_hour: perHour, limit = PAGE, providers: _, regions: __, ...question } = input;
+  const {
+    max_price_per_hour: perHour,
+    limit = DEFAULT_LIMIT,
+    providers: _,
+    regions: __,
+    ...question
+  } = input;
   const filter = await filterOf(client, input, signal);
-  const max_price = perHour === undefined ? undefined : rounded(perHour / MINUTES);
+  const max_price = perHour === undefined ? undefined : rounded(perHour / MINUTES_PER_HOUR);
   const page = await client.search({ ...question, ...filter, max_price, limit }, { signal });
   const { machines, next, ram_unit } = page.data;
-  return { machines: machines.map(shown), next, ram_unit, ...metaOf(page) };
+  return { machines: machines.map(withHourlyPrice), next, ram_unit, ...metaOf(page) };
 }
 
 export async function recommendMachine(client: FleetbookClient, input: RecommendInput, signal: AbortSignal) {
@@ -51,7 +61,7 @@ export async function recommendMachine(client: FleetbookClient, input: Recommend
   );
   const recommendations = answer.data.recommendations.map((each) => ({
     ...each,
-    machine: shown(each.machine),
+    machine: withHourlyPrice(each.machine),
   }));
   return { recommendations, ram_unit: answer.data.ram_unit, ...metaOf(answer) };
 }
@@ -60,7 +70,7 @@ export async function comparePrices(client: FleetbookClient, input: CompareInput
   const named =
     input.machine_id === undefined ? undefined : (await client.machine(input.machine_id, { signal })).data;
   const answer = await client.recommend(
-    { ...shapeOf(input, named), ...(await filterOf(client, pick(input, named), signal)) },
+    { ...sizeOf(input, named), ...(await filterOf(client, compareFilters(input, named), signal)) },
     { signal },
   );
   const others = answer.data.recommendations.map(({ machine }) => machine);
@@ -70,7 +80,7 @@ export async function comparePrices(client: FleetbookClient, input: CompareInput
   const cheapest = Math.min(...machines.map(({ price }) => price));
   const offers = await Promise.all(
     machines.map(async (machine) => ({
-      machine: shown(machine),
+      machine: withHourlyPrice(machine),
       times_cheapest: rounded(machine.price / cheapest),
       ...(input.history !== false && { history: await historyOf(client, machine.id, signal) }),
     })),
@@ -78,7 +88,7 @@ export async function comparePrices(client: FleetbookClient, input: CompareInput
   return { offers, ram_unit: answer.data.ram_unit, ...metaOf(answer) };
 }
 
-/** Returns undefined if the machine has just left the catalogue. */
+/** Reads the past prices. Returns undefined if the machine has just left the catalogue. */
 async function historyOf(client: FleetbookClient, id: number, signal: AbortSignal) {
   try {
     return (await client.prices(id, { signal })).data;
@@ -88,18 +98,18 @@ async function historyOf(client: FleetbookClient, id: number, signal: AbortSigna
   }
 }
 
-/** @throws ToolFailure */
-function shapeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefined) {
-  const isShape = cpu !== undefined && ram !== undefined;
+/** Returns the size to compare with. @throws ToolFailure if the input names both a machine and a size, or neither */
+function sizeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefined) {
+  const hasSize = cpu !== undefined && ram !== undefined;
   if (machine_id !== undefined && (cpu !== undefined || ram !== undefined))
     throw new ToolFailure('Give machine_id, or cpu and ram, but not both.');
   if (named) return { cpu: named.cpu, ram: named.ram };
-  if (isShape) return { cpu, ram };
+  if (hasSize) return { cpu, ram };
   throw new ToolFailure('Give machine_id, or both cpu and ram.');
 }
 
-/** An exact comparison with a machine uses the machine's unit, since its size is in that unit. */
-function pick({ providers, ram_unit }: CompareInput, named: Machine | undefined): Where {
+/** Returns the filters. An exact comparison with a machine must use the machine's unit, which its size is in. */
+function compareFilters({ providers, ram_unit }: CompareInput, named: Machine | undefined): Filters {
   const isExact = ram_unit === 'Binary' || ram_unit === 'Decimal';
   return { providers, ram_unit: isExact ? (named?.ram_unit ?? ram_unit) : ram_unit };
 }

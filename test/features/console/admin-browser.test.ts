@@ -120,10 +120,10 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     const { page, complaints } = await open('zoe');
     await page.goto('/organizations');
     await page.getByRole('button', { name: 'Create an organization' }).click();
-    await page.getByLabel(/^Slug, which/).fill('acme');
+    await page.getByLabel(/^Slug, cannot be changed/).fill('acme');
     await page.getByRole('button', { name: 'Create the organization' }).click();
     await page.getByRole('alert').filter({ hasText: 'the slug "acme" is taken' }).waitFor();
-    await page.getByLabel(/^Slug, which/).fill('newco');
+    await page.getByLabel(/^Slug, cannot be changed/).fill('newco');
     await page.getByRole('button', { name: 'Create the organization' }).click();
     await page.waitForURL('**/organizations/newco');
     await page.getByRole('button', { name: 'Rename' }).click();

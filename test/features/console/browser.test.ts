@@ -69,7 +69,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('last read').waitFor();
     expect(await reason.inputValue()).toBe('the provider announced it');
     await scene.sync(200);
-    await page.getByText('Your reason is kept for the next batch').waitFor();
+    await page.getByText('Your reason is saved for the next batch').waitFor();
     expect(await overflows(page)).toBe(false);
     await page.getByRole('link', { name: /^Open batch \d+, which waits now$/ }).click();
     await reason.waitFor();
@@ -155,7 +155,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     const { page, complaints } = await open();
     await page.goto('/');
     const runs = page.getByRole('figure').filter({ has: page.getByRole('heading', { name: /^Runs$/ }) });
-    await runs.getByRole('img', { name: 'Runs over time; the table below says the same' }).waitFor();
+    await runs.getByRole('img', { name: 'Runs over time; the table below has the same data' }).waitFor();
     expect(await page.locator('.line-chart canvas').count()).toBe(5);
     expect(await page.getByRole('figure').getByRole('heading').allTextContents()).toEqual([
       'Runs',

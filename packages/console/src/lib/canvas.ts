@@ -1,16 +1,16 @@
-/** Charts on a canvas. */
+/** Draws charts on a canvas. */
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
-/** The width between the paddings of an element, in pixels. */
+/** Returns the width of an element without its padding, in pixels. */
 export function widthIn(element: HTMLElement): number {
   const { paddingLeft, paddingRight } = getComputedStyle(element);
   return Math.max(50, element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight));
 }
 
-/** The value of a colour variable, e.g. `--muted`. A canvas knows neither variables nor `light-dark()`. */
+/** Returns the colour of a CSS variable, e.g. `--muted`. A canvas supports neither variables nor `light-dark()`. */
 export function colourOf(name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${name})`;
@@ -20,13 +20,12 @@ export function colourOf(name: string): string {
   return color;
 }
 
-/** The style of an axis and its grid. */
 export function axisStyle(): uPlot.Axis {
   const grid = { stroke: colourOf('--line'), width: 1 };
   return { stroke: colourOf('--muted'), grid, ticks: grid, font: '12px system-ui' };
 }
 
-/** True for a dark page. A canvas keeps its colours, so the chart is drawn again when this changes. */
+/** Returns true if the page is dark. A canvas does not follow the colour scheme: redraw it when this changes. */
 function useIsDark(): boolean {
   const [isDark, setIsDark] = useState(() => matchMedia('(prefers-color-scheme: dark)').matches);
   useEffect(() => {
@@ -39,8 +38,8 @@ function useIsDark(): boolean {
 }
 
 /**
- * Draws a chart in an element, with times in UTC and as wide as the element. New data goes into the chart.
- * @param key another key, or another colour scheme, draws another chart
+ * Draws a chart that fills the width of an element, with times in UTC. New data updates the chart.
+ * @param key a new key, or a new colour scheme, creates a new chart
  */
 export function useChart(
   key: string,
@@ -48,14 +47,14 @@ export function useChart(
   data: uPlot.AlignedData,
   options: () => Omit<uPlot.Options, 'width' | 'height'>,
 ): RefObject<HTMLDivElement | null> {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const isDark = useIsDark();
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (element === null) return undefined;
     const size = () => ({ width: widthIn(element), height });
-    const made = new uPlot(
+    const created = new uPlot(
       {
         ...options(),
         ...size(),
@@ -65,15 +64,15 @@ export function useChart(
       data,
       element,
     );
-    chart.current = made;
-    const observer = new ResizeObserver(() => made.setSize(size()));
+    chart.current = created;
+    const observer = new ResizeObserver(() => created.setSize(size()));
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      created.destroy();
       chart.current = undefined;
     };
   }, [key, isDark]);
   useEffect(() => chart.current?.setData(data), [data]);
-  return place;
+  return container;
 }

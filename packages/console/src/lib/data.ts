@@ -1,22 +1,22 @@
-/** Requests to the routes of the console. */
+/** Sends requests to the routes of the console. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../../../src/features/console/routes/api.ts';
 import { useChanges } from './live.ts';
 import { signInAgain } from './session.ts';
 
 export interface Answer<T> {
-  /** The last answer. It stays until the next one arrives, so that nothing on the page jumps. */
+  /** The last answer. It stays until the next one arrives, so that the layout of the page is stable. */
   readonly data: T | undefined;
   readonly error: string | undefined;
-  /** `data` is the answer of another address. */
+  /** `data` belongs to the previous address. */
   readonly isOld: boolean;
 }
 
 /**
- * Requests an address, and again after each change on the server.
- * @param again another number requests again, e.g. `useTick()`
+ * Requests data, and requests it again after each change on the server.
+ * @param refresh a new number repeats the request, e.g. `useTick()`
  */
-export function useData<T>(address: string, again = 0): Answer<T> {
+export function useData<T>(address: string, refresh = 0): Answer<T> {
   const changes = useChanges();
   const [answer, setAnswer] = useState<{ address: string; data?: T; error?: string }>({ address });
   useEffect(() => {
@@ -29,11 +29,11 @@ export function useData<T>(address: string, again = 0): Answer<T> {
       },
     );
     return () => abort.abort();
-  }, [address, changes, again]);
+  }, [address, changes, refresh]);
   return { data: answer.data, error: answer.error, isOld: answer.address !== address };
 }
 
-/** @throws Error with the message of the route */
+/** Requests JSON. Opens the sign-in page if the session has ended. @throws Error with the message of the route */
 async function request<T>(address: string, init: RequestInit): Promise<T> {
   const response = await fetch(address, {
     ...init,
@@ -48,7 +48,7 @@ async function request<T>(address: string, init: RequestInit): Promise<T> {
   throw new Error(failure ?? `the server answered ${response.status}`);
 }
 
-/** Requests an action. @throws Error with the message of the route */
+/** Sends an action. @throws Error with the message of the route */
 export function act<T>(address: string, body: object): Promise<T> {
   return request<T>(address, {
     method: 'POST',

@@ -1,7 +1,7 @@
-/** Drafts survive another page, a reload and a new sign-in in the same tab. */
+/** Stores drafts of texts. A draft survives navigation, a reload and a new sign-in in the same tab. */
 import { useState } from 'preact/hooks';
 
-/** The text of a field, and a function that sets it. @param key names the draft */
+/** Returns the text of a draft, and a function that sets it. @param key identifies the draft */
 export function useDraft(key: string): readonly [text: string, set: (text: string) => void] {
   const [draft, setDraft] = useState(() => ({ key, text: stored(key) }));
   const { text } = draft.key === key ? draft : { text: stored(key) };

@@ -17,7 +17,7 @@ export function ago(instant: string, now: Date): string {
 export const memory = ({ ram, ramUnit }: { ram: number; ramUnit: string }): string =>
   `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`;
 
-/** The time until an instant: `in 12 min`, or `now`. */
+/** `in 12 min`; `now` if the instant has passed. */
 export function ahead(instant: string, now: Date): string {
   const seconds = (Date.parse(instant) - now.getTime()) / 1000;
   return seconds <= 0 ? 'now' : `in ${span(seconds)}`;
@@ -27,8 +27,8 @@ export function ahead(instant: string, now: Date): string {
 export const utc = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
- * The labels of a time axis in UTC: `12:05`, with the date below it at the start of a day. Labels that are a day or more apart
- * are dates.
+ * Returns the labels of a time axis in UTC: `12:05`, with the date below the first label of each day. If the labels are a day
+ * or more apart, they are dates.
  * @param seconds since 1970
  */
 export function axisTimes(seconds: readonly number[]): string[] {

@@ -1,7 +1,7 @@
 /** Groups equal consecutive runs of a timeline. Pure. */
 import type { TimelineEntry, TimelineRun } from '../../../../src/features/console/routes/api.ts';
 
-/** One line of a timeline: an entry, or consecutive equal runs, the newest first. */
+/** One line of a timeline: an entry, or a group of consecutive equal runs, newest first. */
 export type TimelineLine =
   | { readonly kind: 'runs'; readonly at: string; readonly runs: readonly [TimelineRun, ...TimelineRun[]] }
   | Exclude<TimelineEntry, { kind: 'run' }>;

@@ -6,7 +6,7 @@ export type LiveState = 'connecting' | 'live' | 'lost';
 
 const CHANGED = 'fleetbook:changed';
 const STATE = 'fleetbook:live';
-/** Milliseconds between a notification and the requests of the page, which one burst of notifications shares. */
+/** Delay between a notification and the requests of the page, so that a burst of notifications causes one request. */
 const BURST_MS = 250;
 const RECONNECT_AFTER_MS = 2000;
 
@@ -15,7 +15,7 @@ let source: EventSource | undefined;
 let pending: number | undefined;
 let mark: string | undefined;
 
-function become(next: LiveState): void {
+function setLiveState(next: LiveState): void {
   if (state === next) return;
   state = next;
   dispatchEvent(new Event(STATE));
@@ -23,28 +23,28 @@ function become(next: LiveState): void {
 
 function connect(): void {
   source = new EventSource('/api/events');
-  source.addEventListener('open', () => become('live'));
+  source.addEventListener('open', () => setLiveState('live'));
   source.addEventListener('error', () => {
-    become('lost');
+    setLiveState('lost');
     void recover(source);
   });
   source.addEventListener('change', (event) => {
     const next = String((event as MessageEvent<string>).data);
-    // The first mark counts as a change: it may be younger than the page's data.
+    // The first mark counts as a change: the page's data may be older.
     if (mark !== next) notifyViews();
     mark = next;
   });
 }
 
-/** After a lost stream: opens the sign-in page if the session has ended, else reconnects. */
+/** Handles a lost stream: opens the sign-in page if the session has ended, otherwise reconnects. */
 async function recover(lost: EventSource | undefined): Promise<void> {
   const answer = await fetch('/api/session').catch(() => undefined);
   if (answer?.status === 401) return signInAgain();
-  // A browser reconnects by itself, except after an error status.
+  // The browser reconnects by itself, except after an error status.
   if (source === lost && lost?.readyState === EventSource.CLOSED) setTimeout(connect, RECONNECT_AFTER_MS);
 }
 
-/** Makes every view request its data again soon. */
+/** Makes every view request its data again after a short delay. */
 function notifyViews(): void {
   if (pending !== undefined) return;
   pending = window.setTimeout(() => {
@@ -53,7 +53,7 @@ function notifyViews(): void {
   }, BURST_MS);
 }
 
-/** A number that grows with each change on the server. */
+/** Returns the number of changes on the server since the page was opened. */
 export function useChanges(): number {
   const [count, setCount] = useState(0);
   useEffect(() => {
@@ -75,7 +75,7 @@ export function useLiveState(): LiveState {
   return shown;
 }
 
-/** The time. It moves on every `everyMs` milliseconds, so that ages grow. */
+/** Returns the current time, updated every `everyMs` milliseconds. */
 export function useNow(everyMs = 10_000): Date {
   const [now, setNow] = useState(() => new Date());
   useEffect(() => {
@@ -85,7 +85,7 @@ export function useNow(everyMs = 10_000): Date {
   return now;
 }
 
-/** A number that grows every `everyMs` milliseconds while the page is visible, and when it becomes visible. */
+/** Returns a counter that increases every `everyMs` milliseconds while the page is visible, and when it becomes visible. */
 export function useTick(everyMs: number): number {
   const [tick, setTick] = useState(0);
   useEffect(() => {

@@ -2,8 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 
 const MOVED = 'fleetbook:moved';
-/** Paths of this server that are no pages of the console. */
-const ELSEWHERE = /^\/(?:queues|metrics|healthz|assets|api|login|logout)(?:\/|$)/;
+/** Paths on this server that are not pages of the console. */
+const NOT_CONSOLE = /^\/(?:queues|metrics|healthz|assets|api|login|logout)(?:\/|$)/;
 
 export interface Place {
   readonly path: string;
@@ -26,13 +26,13 @@ export function usePlace(): Place {
   return place;
 }
 
-/** @param replaces the entry in the browser's history, e.g. while an operator types */
+/** Opens an address. @param replaces true to replace the current history entry, e.g. while an operator types */
 export function navigate(address: string, replaces = false): void {
   history[replaces ? 'replaceState' : 'pushState'](null, '', address);
   dispatchEvent(new Event(MOVED));
 }
 
-/** The current address with other parameters. An empty value removes one. Another filter shows the first page. */
+/** Returns the current address with changed parameters. An empty value removes a parameter. Resets to the first page. */
 export function addressWith(place: Place, changes: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(place.query);
   if (!('offset' in changes)) query.delete('offset');
@@ -44,7 +44,7 @@ export function addressWith(place: Place, changes: Readonly<Record<string, strin
   return text === '' ? place.path : `${place.path}?${text}`;
 }
 
-/** Reads the filters in the address, and sets them. */
+/** Returns functions that read and set the filters in the address. */
 export function filtersOf(place: Place) {
   return {
     value: (name: string) => place.query.get(name) ?? '',
@@ -52,7 +52,7 @@ export function filtersOf(place: Place) {
   };
 }
 
-/** The query for a page of a list: the named parameters of the address, and the number of rows. */
+/** Returns the query for a page of a list: the named parameters of the address, and the number of rows. */
 export function queryOf(place: Place, names: readonly string[], limit: number): URLSearchParams {
   const query = new URLSearchParams({ limit: String(limit) });
   for (const name of names) {
@@ -62,14 +62,14 @@ export function queryOf(place: Place, names: readonly string[], limit: number): 
   return query;
 }
 
-/** Makes links to pages of the console change the page in place. */
+/** Handles clicks on links to pages of the console, so that the browser does not reload. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     if (link === null || link.target !== '' || link.origin !== location.origin) return;
-    if (ELSEWHERE.test(link.pathname) || link.hash !== '') return;
+    if (NOT_CONSOLE.test(link.pathname) || link.hash !== '') return;
     event.preventDefault();
     const isNewPage = link.pathname !== location.pathname;
     navigate(link.pathname + link.search);

@@ -1,4 +1,4 @@
-/** The signed-in operator. Views hide actions that the role does not allow; the server refuses them anyway. */
+/** The signed-in operator. Views hide actions that the role does not allow; the server checks the role as well. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { includesRole, type Role } from '../../../../src/domain/operator.ts';
@@ -8,7 +8,7 @@ export interface SignedIn {
   readonly role: Role;
 }
 
-/** Opens the sign-in page, which leads back to this page. @returns a promise that never settles */
+/** Opens the sign-in page, which returns to this page. The promise never settles: the browser leaves the page. */
 export function signInAgain(): Promise<never> {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   return new Promise(() => {});
@@ -16,7 +16,7 @@ export function signInAgain(): Promise<never> {
 
 let session: Promise<SignedIn | undefined> | undefined;
 
-/** Requests the session once: repeated requests of an open page would keep the session alive. */
+/** Requests the session only once: repeated requests of an open page would extend the session. */
 function readSession(): Promise<SignedIn | undefined> {
   session ??= fetch('/api/session', { headers: { accept: 'application/json' } })
     .then(async (response) => {
@@ -30,20 +30,25 @@ function readSession(): Promise<SignedIn | undefined> {
   return session;
 }
 
-/** Undefined until the first answer, and on a server without operators. */
+/** Returns undefined until the first answer, and on a server without operators. */
 export function useSignedIn(): SignedIn | undefined {
   const [signedIn, setSignedIn] = useState<SignedIn>();
   useEffect(() => void readSession().then(setSignedIn), []);
   return signedIn;
 }
 
-/** Whether the operator has at least this role; false until the first answer. */
-export function useMay(role: Role): boolean {
+/** Returns true if the operator has at least this role, and false until the first answer. */
+export function useHasRole(role: Role): boolean {
   const signedIn = useSignedIn();
   return signedIn !== undefined && includesRole(signedIn.role, role);
 }
 
+interface RequireRoleProps {
+  readonly minRole: Role;
+  readonly children: ComponentChildren;
+}
+
 /** Shows its children only to operators with at least this role. */
-export function May({ as: role, children }: { readonly as: Role; readonly children: ComponentChildren }) {
-  return useMay(role) ? children : null;
+export function RequireRole({ minRole, children }: RequireRoleProps) {
+  return useHasRole(minRole) ? children : null;
 }

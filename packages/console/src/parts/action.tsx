@@ -4,11 +4,11 @@ import { act, messageOf } from '../lib/data.ts';
 interface ActionProps<T> {
   readonly address: string;
   readonly label: string;
-  /** The text about a result. */
+  /** Describes the result to the operator. */
   readonly result: (answer: T) => string;
 }
 
-/** A button that carries out an action, and shows the result next to it. */
+/** A button that runs an action and shows the result next to it. */
 export function Action<T>({ address, label, result }: ActionProps<T>) {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);

@@ -1,4 +1,4 @@
-/** Small parts of every view. */
+/** Small parts that all views use. */
 import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ShownSource } from '../../../../src/features/console/routes/api.ts';
@@ -6,7 +6,7 @@ import type { Answer } from '../lib/data.ts';
 import { ago, ahead, count, span, utc } from '../lib/format.ts';
 import { useNow } from '../lib/live.ts';
 
-/** How urgent something is. Its colour never stands without a word. */
+/** The urgency of a state, shown by a colour and always by a word as well. */
 export type Tone = 'good' | 'note' | 'warn' | 'bad';
 
 export const STATES: Readonly<Record<ShownSource['state'], { readonly label: string; readonly tone: Tone }>> =
@@ -45,14 +45,14 @@ function Time({ at, title, text }: TimeProps) {
   );
 }
 
-/** A past time as its age. Its title is the instant. */
+/** Shows the age of a past time, with the instant as its title. */
 export const Ago = ({ at }: { at: string | null }) => <Time at={at} title={utc} text={ago} />;
 
-/** The time until an instant. */
-export const Ahead = ({ at }: { at: string | null }) => <Time at={at} title={utc} text={ahead} />;
+/** Shows the time until an instant. */
+export const TimeUntil = ({ at }: { at: string | null }) => <Time at={at} title={utc} text={ahead} />;
 
-/** The time since an instant. */
-export const Lasting = ({ since }: { since: string }) => (
+/** Shows the duration since an instant. */
+export const TimeSince = ({ since }: { since: string }) => (
   <Time
     at={since}
     title={(at) => `since ${utc(at)}`}
@@ -60,7 +60,7 @@ export const Lasting = ({ since }: { since: string }) => (
   />
 );
 
-/** The heading of a view. It gets the focus when an operator opens the view. */
+/** The heading of a view. It receives the focus when an operator opens the view. */
 export function Title({ text, children }: { text: string; children?: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -78,7 +78,7 @@ export function Title({ text, children }: { text: string; children?: ComponentCh
   );
 }
 
-export function Trouble({ text }: { text: string | undefined }) {
+export function ErrorText({ text }: { text: string | undefined }) {
   return text === undefined ? null : (
     <p class="trouble" role="alert">
       {text}
@@ -86,12 +86,16 @@ export function Trouble({ text }: { text: string | undefined }) {
   );
 }
 
-/** The error of a request, or a note until its first answer. */
+/** Shows the error of a request, or a note until its first answer. */
 export function Progress({ data, error, text = 'Loading …' }: Answer<unknown> & { text?: string }) {
-  return data === undefined && error === undefined ? <p class="loading">{text}</p> : <Trouble text={error} />;
+  return data === undefined && error === undefined ? (
+    <p class="loading">{text}</p>
+  ) : (
+    <ErrorText text={error} />
+  );
 }
 
-/** Terms and their descriptions. A term without a description is left out. */
+/** Lists terms with their descriptions. Skips terms without a description. */
 export function Facts({ facts }: { facts: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">
@@ -114,7 +118,7 @@ interface TabsProps {
     readonly href: string;
     readonly text: string;
     readonly isCurrent: boolean;
-    /** A number, or text, after the text of the tab. */
+    /** Shown after the text of the tab. */
     readonly n?: number | string | undefined;
   }[];
 }

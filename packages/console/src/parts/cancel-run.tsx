@@ -1,13 +1,13 @@
 import type { CancelledRun } from '../../../../src/features/console/routes/api.ts';
 import { act } from '../lib/data.ts';
-import { May } from '../lib/session.ts';
+import { RequireRole } from '../lib/session.ts';
 import { DialogButton, Reason, textFields } from './form-dialog.tsx';
 
-/** The button that cancels a run under way. */
+/** The button that cancels a run, and its dialog. */
 export function CancelRun({ source, run }: { source: string; run: number }) {
   const path = `/api/sources/${encodeURIComponent(source)}/cancel`;
   return (
-    <May as="operator">
+    <RequireRole minRole="operator">
       <DialogButton
         label="Cancel run …"
         title={`Cancel run ${run} of ${source}`}
@@ -18,8 +18,8 @@ export function CancelRun({ source, run }: { source: string; run: number }) {
         <p class="muted">
           The run stores nothing and is not retried. The source runs again at its next slot.
         </p>
-        <Reason isNeeded />
+        <Reason isRequired />
       </DialogButton>
-    </May>
+    </RequireRole>
   );
 }

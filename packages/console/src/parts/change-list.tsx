@@ -1,4 +1,4 @@
-/** Changes of machines and clusters. */
+/** Lists changes of machines and clusters. */
 
 import { differingFacts } from '../../../../src/domain/machine-facts.ts';
 import { CLUSTER_FIELDS } from '../../../../src/domain/run.ts';
@@ -35,7 +35,7 @@ const TONES: Readonly<Record<Kind, Tone>> = {
   added: 'good',
 };
 
-/** The query for a page of changes. */
+/** Returns the query for a page of changes. */
 export const changesQuery = (place: Place, ...more: readonly string[]): URLSearchParams =>
   queryOf(place, ['q', 'kind', 'order', 'offset', ...more], LIMIT);
 
@@ -46,11 +46,11 @@ interface ChangeListProps {
   readonly diff: Diff;
   readonly place: Place;
   readonly isOld: boolean;
-  /** The changes are of several runs: each shows its run and time. */
+  /** The list has changes of several runs, so each row shows its run and time. */
   readonly isMixed?: boolean;
 }
 
-/** The number of changes of each kind, filters, and one page of changes. */
+/** Shows the number of changes of each kind, filters, and one page of changes. */
 export function ChangeList({ diff, place, isOld, isMixed = false }: ChangeListProps) {
   const { value, set } = filtersOf(place);
   const totals: Readonly<Record<string, number>> = diff.totals;
@@ -140,14 +140,14 @@ export function MachineChanges({ rows, isOld, isMixed }: RowsProps<MachineChange
           'After',
           ({ change, before, after }) => (change === 'retired' ? 'not listed' : stateText(after, before)),
         ],
-        ['Price', ({ factor }) => moveText(factor), 'number whole'],
+        ['Price', ({ factor }) => priceChangeText(factor), 'number whole'],
         isMixed && WHEN,
       ]}
     />
   );
 }
 
-/** The price, and what differs from the other state; everything if there is no other state. */
+/** Describes a state: its price and its differences from the other state. Without another state it describes everything. */
 function stateText(state: MachineState | null, other: MachineState | null): string {
   if (state === null) return '–';
   const { amount, currency, per, excluded } = state;
@@ -161,8 +161,8 @@ function stateText(state: MachineState | null, other: MachineState | null): stri
   return parts.join('; ');
 }
 
-/** `+50 %`, `−3.4 %`; a rise to more than tenfold as a factor. */
-function moveText(factor: number | null): string {
+/** `+50 %`, `−3.4 %`; from tenfold on a factor, `× 12`. */
+function priceChangeText(factor: number | null): string {
   if (factor === null || factor === 1) return '–';
   if (factor >= 10) return `× ${count(Number(factor.toPrecision(3)))}`;
   const percent = Number(((factor - 1) * 100).toPrecision(3));
@@ -201,7 +201,7 @@ function Fields({ state }: { state: ClusterChange['before'] }) {
   return <FieldValues fields={shown.map((field) => [field, state[field] ?? null])} />;
 }
 
-/** Fields with their values, a line each. */
+/** Shows each field with its value on one line. */
 export function FieldValues({
   fields,
 }: {

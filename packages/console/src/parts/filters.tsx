@@ -1,4 +1,4 @@
-/** Fields that narrow a list. */
+/** Filters of a list. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 interface SearchProps {
@@ -7,8 +7,8 @@ interface SearchProps {
   readonly onSearch: (text: string) => void;
 }
 
-/** Milliseconds without a key before the search starts. */
-const TYPING_MS = 200;
+/** Milliseconds without a key press before the search starts. */
+const DEBOUNCE_MS = 200;
 
 /** A field that searches while an operator types. */
 export function Search({ label, value, onSearch }: SearchProps) {
@@ -27,7 +27,7 @@ export function Search({ label, value, onSearch }: SearchProps) {
           const next = event.currentTarget.value;
           setText(next);
           clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => onSearch(next.trim()), TYPING_MS);
+          timer.current = window.setTimeout(() => onSearch(next.trim()), DEBOUNCE_MS);
         }}
       />
     </label>
@@ -43,7 +43,7 @@ interface ChoiceProps {
   readonly onChoose: (value: string) => void;
 }
 
-/** A list of options. A value that is no option, e.g. from an old link, is added. */
+/** A list of options. Adds the current value if it is not an option, e.g. from an old link. */
 export function Choice({ label, value, options, onChoose }: ChoiceProps) {
   const isKnown = options.some(([each]) => each === value);
   const shown: readonly Option[] = isKnown ? options : [...options, [value, value]];
@@ -61,7 +61,7 @@ export function Choice({ label, value, options, onChoose }: ChoiceProps) {
   );
 }
 
-/** Options for `all` and each of `values`. */
+/** Returns an option for each value, after one that selects all. */
 export const allOf = (values: readonly string[], all = 'all'): Option[] => [
   ['', all],
   ...values.map((value): Option => [value, value]),

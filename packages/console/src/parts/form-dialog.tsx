@@ -2,14 +2,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { messageOf } from '../lib/data.ts';
-import { Trouble } from './basics.tsx';
+import { ErrorText } from './basics.tsx';
 
 interface FormDialogProps {
   readonly title: string;
-  /** The text of the button that carries out the action. */
+  /** The text of the submit button. */
   readonly submit: string;
   readonly isDanger?: boolean;
-  /** Carries out the action. The dialog shows its error, and stays open. */
+  /** Runs the action. If it throws, the dialog stays open and shows the error. */
   readonly act: (fields: FormData) => Promise<unknown>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
@@ -30,7 +30,7 @@ function FormDialog({ title, submit, isDanger = false, act, onClose, children }:
     setError(undefined);
     try {
       await act(new FormData(event.currentTarget));
-      // The browser gives the focus back to the button that opened the dialog.
+      // The browser returns the focus to the button that opened the dialog.
       dialog.current?.close();
     } catch (failure) {
       setError(messageOf(failure));
@@ -42,7 +42,7 @@ function FormDialog({ title, submit, isDanger = false, act, onClose, children }:
       <form class="decide" onSubmit={(event) => void onSubmit(event)}>
         <h2 id={heading}>{title}</h2>
         {children}
-        <Trouble text={error} />
+        <ErrorText text={error} />
         <div class="buttons">
           <button type="submit" class={isDanger ? 'danger' : 'main'} disabled={busy}>
             {submit}
@@ -58,7 +58,7 @@ function FormDialog({ title, submit, isDanger = false, act, onClose, children }:
 
 interface DialogButtonProps extends Omit<FormDialogProps, 'onClose'> {
   readonly label: string;
-  /** The name for screen readers if the label does not say which row it is about. */
+  /** The name for screen readers, if the label does not name the row. */
   readonly ariaLabel?: string;
   readonly isMain?: boolean;
   readonly isDisabled?: boolean;
@@ -87,19 +87,19 @@ interface FieldProps {
   readonly label: string;
   readonly name: string;
   readonly value?: string;
-  readonly isNeeded?: boolean;
-  /** A regular expression of the whole value, and what it means. */
+  readonly isRequired?: boolean;
+  /** A regular expression that the whole value must match, and its description. */
   readonly pattern?: readonly [pattern: string, meaning: string];
 }
 
-export function Field({ label, name, value = '', isNeeded = false, pattern }: FieldProps) {
+export function Field({ label, name, value = '', isRequired = false, pattern }: FieldProps) {
   return (
     <label class="field">
       <span>{label}</span>
       <input
         name={name}
         defaultValue={value}
-        required={isNeeded}
+        required={isRequired}
         maxLength={200}
         autocomplete="off"
         {...(pattern && { pattern: pattern[0], title: pattern[1] })}
@@ -111,18 +111,22 @@ export function Field({ label, name, value = '', isNeeded = false, pattern }: Fi
 interface SelectProps {
   readonly label: string;
   readonly name: string;
-  readonly usual: string;
+  readonly byDefault: string;
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly onChoose?: (value: string) => void;
 }
 
-export function Select({ label, name, usual, options, onChoose }: SelectProps) {
+export function Select({ label, name, byDefault, options, onChoose }: SelectProps) {
   return (
     <label class="field">
       <span>{label}</span>
-      <select name={name} defaultValue={usual} onChange={(event) => onChoose?.(event.currentTarget.value)}>
+      <select
+        name={name}
+        defaultValue={byDefault}
+        onChange={(event) => onChoose?.(event.currentTarget.value)}
+      >
         {options.map(([value, text]) => (
-          <option key={value} value={value} selected={value === usual}>
+          <option key={value} value={value} selected={value === byDefault}>
             {text}
           </option>
         ))}
@@ -131,16 +135,16 @@ export function Select({ label, name, usual, options, onChoose }: SelectProps) {
   );
 }
 
-export function Reason({ isNeeded = false }: { isNeeded?: boolean }) {
+export function Reason({ isRequired = false }: { isRequired?: boolean }) {
   return (
     <label class="field">
-      <span>Reason, stored with your name and the time{isNeeded ? '' : ' (optional)'}</span>
-      <input name="reason" required={isNeeded} maxLength={500} autocomplete="off" />
+      <span>Reason, stored with your name and the time{isRequired ? '' : ' (optional)'}</span>
+      <input name="reason" required={isRequired} maxLength={500} autocomplete="off" />
     </label>
   );
 }
 
-/** The values of a form's text fields, by name, without empty ones. */
+/** Returns the trimmed texts of a form by field name, without empty ones. */
 export function textFields(fields: FormData): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const [name, value] of fields) {

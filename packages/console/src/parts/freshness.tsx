@@ -1,15 +1,15 @@
 import type { Freshness } from '../../../../src/features/console/routes/api.ts';
 import { span } from '../lib/format.ts';
 
-/** The share of the objective from which the bar warns. */
-const NEARLY = 0.8;
+/** The bar warns above this share of the objective. */
+const WARN_SHARE = 0.8;
 
-/** The age of data and its objective, as text and a bar. */
+/** Shows the age of data and its objective as text and a bar. */
 export function FreshnessBar({ ageSeconds, objectiveSeconds }: Freshness) {
   if (ageSeconds === null) return <span class="muted">never read</span>;
   if (objectiveSeconds === null) return <span>{span(ageSeconds)} old</span>;
   const share = ageSeconds / objectiveSeconds;
-  const tone = share > 1 ? 'bad' : share > NEARLY ? 'warn' : 'good';
+  const tone = share > 1 ? 'bad' : share > WARN_SHARE ? 'warn' : 'good';
   return (
     <span class="freshness">
       <span>

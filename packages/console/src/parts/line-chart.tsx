@@ -1,19 +1,19 @@
-/** Values over time. The legend shows the values at the pointer, or the newest ones. A table repeats some values. */
+/** A chart of values over time. The legend shows the values at the pointer, or the newest ones. A table lists some values. */
 import { useMemo, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { axisStyle, colourOf, useChart } from '../lib/canvas.ts';
 
 const HEIGHT = 150;
-/** Allowed steps of an axis of counts. */
-const WHOLE = [1, 2, 5]
+/** Allowed steps between the labels of an axis of counts. */
+const COUNT_STEPS = [1, 2, 5]
   .flatMap((digit) => Array.from({ length: 9 }, (_, i) => digit * 10 ** i))
   .sort((a, b) => a - b);
-/** Most rows of the table. */
-const ROWS = 12;
+/** Approximate number of rows of the table. */
+const TABLE_ROWS = 12;
 
 export interface ChartLine {
   readonly name: string;
-  /** One for each time; null is a gap. */
+  /** One value per time; null is a gap. */
   readonly values: readonly (number | null)[];
 }
 
@@ -23,15 +23,15 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly write: (value: number) => string;
-  /** Values are counts. */
+  /** The values are counts, so the axis shows whole numbers only. */
   readonly isWhole?: boolean;
-  /** The lowest end of the axis. */
+  /** The axis ends at this value or above. */
   readonly atLeast: number;
-  /** The text instead of a chart without values. */
+  /** The text to show if there are no values. */
   readonly empty: string;
 }
 
-/** Colours that colour-blind people can distinguish, and dashes. */
+/** Colours and dashes that colour-blind people can distinguish. */
 const STYLES = [
   ['--line-1', []],
   ['--line-2', [7, 4]],
@@ -102,7 +102,7 @@ function Canvas({ title, times, lines, write, isWhole = false, atLeast, onPoint 
   );
   const names = lines.map(({ name }) => name);
   const place = useChart(names.join('\n'), HEIGHT, data, () => ({
-    // The last label of the time axis needs room.
+    // Space for the last label of the time axis.
     padding: [8, 20, 0, 0],
     cursor: { y: false, sync: { key: 'charts' }, drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
@@ -120,26 +120,26 @@ function Canvas({ title, times, lines, write, isWhole = false, atLeast, onPoint 
         size: 62,
         space: 34,
         values: (_, splits) => splits.map(write),
-        ...(isWhole && { incrs: WHOLE }),
+        ...(isWhole && { incrs: COUNT_STEPS }),
       },
     ],
     series: [{}, ...names.map(seriesOf)],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
   }));
-  return <div ref={place} role="img" aria-label={`${title} over time; the table below says the same`} />;
+  return <div ref={place} role="img" aria-label={`${title} over time; the table below has the same data`} />;
 }
 
 function seriesOf(label: string, i: number): uPlot.Series {
   const [colour, dash] = styleOf(i);
   const stroke = colourOf(colour);
-  // A value between two gaps has no line: its point shows it.
+  // Points show values between two gaps, which have no line.
   return { label, stroke, width: 2, points: { show: true, size: 4, fill: stroke }, dash: [...dash] };
 }
 
-/** Some of the values, for people who cannot see the chart. */
+/** Lists some of the values, for people who cannot see the chart. */
 function Table({ times, lines, write, title }: Pick<LineChartProps, 'times' | 'lines' | 'write' | 'title'>) {
   const [isOpen, setIsOpen] = useState(false);
-  const every = Math.max(1, Math.floor(times.length / ROWS));
+  const every = Math.max(1, Math.floor(times.length / TABLE_ROWS));
   const rows = times.map((_, i) => i).filter((i) => (times.length - 1 - i) % every === 0);
   return (
     <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>

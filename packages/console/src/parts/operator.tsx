@@ -1,6 +1,6 @@
 import { useSignedIn } from '../lib/session.ts';
 
-/** The signed-in operator, and the button to sign out. */
+/** Shows the signed-in operator and a button to sign out. */
 export function Operator() {
   const signedIn = useSignedIn();
   if (signedIn === undefined) return null;

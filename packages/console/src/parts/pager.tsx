@@ -5,14 +5,14 @@ import { addressWith, type Place } from '../lib/router.ts';
 interface PagerProps {
   readonly place: Place;
   readonly total: number;
-  /** Rows of a page. */
+  /** Rows per page. */
   readonly limit: number;
   readonly what: string;
-  /** There are more rows than `total`, which are not counted. */
+  /** There are more rows than `total`; the server did not count them. */
   readonly isMore?: boolean;
 }
 
-/** The rows that are shown, how many there are, and links to the others. */
+/** Shows the position and number of the rows, with links to the previous and the next page. */
 export function Pager({ place, total, limit, what, isMore = false }: PagerProps) {
   const offset = Number(place.query.get('offset') ?? 0);
   const last = Math.min(offset + limit, total);

@@ -11,12 +11,12 @@ interface PriceChartProps {
   readonly currency: string;
 }
 
-/** A price over time. Each price holds until the next one, so the line has steps. */
+/** A chart of a price over time. Each price applies until the next one, so the line has steps. */
 export function PriceChart({ prices, currency }: PriceChartProps) {
   const data = useMemo(() => pointsOf(prices), [prices]);
   const steps = uPlot.paths.stepped?.({ align: 1 });
   const place = useChart(currency, HEIGHT, data, () => ({
-    // The last label of the time axis needs room.
+    // Space for the last label of the time axis.
     padding: [null, 32, null, null],
     scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.15 : 1] } },
     axes: [
@@ -33,7 +33,7 @@ export function PriceChart({ prices, currency }: PriceChartProps) {
       },
     ],
   }));
-  // The class gives the element its height, so that the table does not move when the chart is drawn.
+  // The class sets the height, so that the table does not move when the chart appears.
   return (
     <div class="chart card" ref={place} role="img" aria-label="The prices of the table below, over time" />
   );
@@ -48,7 +48,7 @@ function pointsOf(prices: MachineAnswer['prices']): uPlot.AlignedData {
     times.push(began);
     values.push(hourly);
     if (to === null) {
-      // The line of the current price is at least a minute long.
+      // The line of the current price covers at least a minute.
       times.push(Math.max(Date.now() / 1000, began + 60));
       values.push(hourly);
     }

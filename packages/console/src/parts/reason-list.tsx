@@ -1,7 +1,7 @@
 import type { ReasonGroup } from '../../../../src/domain/rejected-rows.ts';
 import { count } from '../lib/format.ts';
 
-/** Reasons of rejected rows, each with examples. */
+/** Lists the reasons of rejected rows with examples. */
 export function ReasonList({ reasons }: { reasons: readonly ReasonGroup[] }) {
   return (
     <ul class="plain card">

@@ -1,4 +1,4 @@
-/** Price against size on logarithmic scales. The table below lists the same machines for people without a pointer. */
+/** A chart of price against size on logarithmic scales. People without a pointer use the table below the chart. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { MachinePoint } from '../../../../src/features/console/routes/api.ts';
 import { widthIn } from '../lib/canvas.ts';
@@ -9,8 +9,8 @@ export type SizeOf = 'ram' | 'cpu';
 
 const HEIGHT = 380;
 const SIDES = { left: 64, right: 16, top: 14, bottom: 42 };
-/** Largest distance between the pointer and a chosen machine, in pixels. */
-const NEAR = 18;
+/** Maximum distance between the pointer and the selected machine, in pixels. */
+const MAX_DISTANCE = 18;
 
 interface ScatterChartProps {
   readonly points: readonly MachinePoint[];
@@ -59,7 +59,7 @@ export function ScatterChart({ points, size, currency }: ScatterChartProps) {
   );
 }
 
-/** The inner width of an element; 0 until it is measured. */
+/** Returns the inner width of an element, in pixels; 0 until it is measured. */
 function useWidth(place: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -90,7 +90,7 @@ interface Chart {
   readonly prices: readonly Tick[];
 }
 
-/** Memory in GB, so that equal amounts in GB and GiB are at the same place. */
+/** Returns the memory in GB, so that GB and GiB share one scale. */
 const gigabytes = ({ ram, ramUnit }: MachinePoint) => ram * (ramUnit === 'Binary' ? 1.073741824 : 1);
 
 function placed(points: readonly MachinePoint[], size: SizeOf, width: number): Chart {
@@ -104,13 +104,13 @@ function placed(points: readonly MachinePoint[], size: SizeOf, width: number): C
     SIDES.top,
   );
   const ticks = (values: readonly number[], to: (value: number) => number, apart: number): Tick[] => {
-    const kept: Tick[] = [];
+    const chosen: Tick[] = [];
     for (const value of values) {
-      const last = kept.at(-1);
+      const last = chosen.at(-1);
       if (last === undefined || Math.abs(to(value) - last.at) >= apart)
-        kept.push({ at: to(value), text: String(Number(value.toPrecision(4))) });
+        chosen.push({ at: to(value), text: String(Number(value.toPrecision(4))) });
     }
-    return kept;
+    return chosen;
   };
   return {
     dots: shown.map((point) => ({ point, x: x.to(sizeOf(point)), y: y.to(point.price * 60) })),
@@ -119,7 +119,7 @@ function placed(points: readonly MachinePoint[], size: SizeOf, width: number): C
   };
 }
 
-/** A logarithmic scale with some room on either side. */
+/** Returns a logarithmic scale with a margin at both ends. */
 function scale(values: readonly number[], start: number, end: number) {
   const lowest = values.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY);
   const highest = values.reduce((one, other) => Math.max(one, other), 0);
@@ -146,7 +146,7 @@ function oneTwoFive(from: number, until: number): number[] {
 
 function nearest(dots: readonly Placed[], x: number, y: number): Placed | undefined {
   let found: Placed | undefined;
-  let least = NEAR ** 2;
+  let least = MAX_DISTANCE ** 2;
   for (const dot of dots) {
     const distance = (dot.x - x) ** 2 + (dot.y - y) ** 2;
     if (distance < least) [found, least] = [dot, distance];
@@ -154,7 +154,7 @@ function nearest(dots: readonly Placed[], x: number, y: number): Placed | undefi
   return found;
 }
 
-/** One path for all points: two thousand elements would slow down each movement of the pointer. */
+/** Draws all points as one path: two thousand elements would slow down pointer movements. */
 function Dots({ dots }: { dots: readonly Placed[] }) {
   const path = useMemo(() => dots.map(({ x, y }) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join(''), [dots]);
   return <path class="dots" d={path} />;

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { addressWith, type Place } from '../lib/router.ts';
 
-/** `sort` is the key by which the table can be sorted. */
+/** A column with a `sort` key can sort the table. */
 export type Column<Row> = readonly [
   heading: string,
   cell: (row: Row) => ComponentChildren,
@@ -14,9 +14,9 @@ interface TableProps<Row> {
   readonly rows: readonly Row[];
   readonly id: (row: Row) => string | number;
   readonly columns: readonly (Column<Row> | false)[];
-  /** The heading of the column that names a row; the first one unless given. */
+  /** The heading of the column with the row's name; the first column by default. */
   readonly name?: string;
-  /** The rows are those of the last search. */
+  /** The rows belong to the previous search. */
   readonly isOld?: boolean;
   readonly sorting?: Sorting;
   readonly classes?: string;
@@ -24,10 +24,10 @@ interface TableProps<Row> {
 
 interface Sorting {
   readonly place: Place;
-  /** The key if the address has none. */
-  readonly usual: string;
-  /** Each column has one direction. */
-  readonly isOneWay?: boolean;
+  /** The sort key if the address has none. */
+  readonly byDefault: string;
+  /** Each column sorts in one direction only. */
+  readonly hasOneDirection?: boolean;
 }
 
 export function Table<Row>(props: TableProps<Row>) {
@@ -77,12 +77,12 @@ function Heading({ column: [heading, , classes = '', key], sorting }: HeadingPro
         {heading}
       </th>
     );
-  const { place, usual, isOneWay = false } = sorting;
-  const isSorted = key === (place.query.get('sort') ?? usual);
-  const isDown = isOneWay || place.query.get('order') === 'desc';
-  const direction = isOneWay ? 'other' : isDown ? 'descending' : 'ascending';
+  const { place, byDefault, hasOneDirection = false } = sorting;
+  const isSorted = key === (place.query.get('sort') ?? byDefault);
+  const isDown = hasOneDirection || place.query.get('order') === 'desc';
+  const direction = hasOneDirection ? 'other' : isDown ? 'descending' : 'ascending';
   const address = addressWith(place, {
-    sort: key === usual ? '' : key,
+    sort: key === byDefault ? '' : key,
     order: isSorted && !isDown ? 'desc' : '',
   });
   return (

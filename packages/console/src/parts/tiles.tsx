@@ -1,7 +1,7 @@
 import { count } from '../lib/format.ts';
 import type { Tone } from './basics.tsx';
 
-/** Numbers with their names. */
+/** Shows numbers with their names. */
 export function Tiles({ tiles }: { tiles: readonly (readonly [n: number, text: string, tone: Tone])[] }) {
   if (tiles.length === 0) return null;
   return (

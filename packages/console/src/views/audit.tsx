@@ -1,4 +1,4 @@
-/** The audit log: every action of a person, the newest first. */
+/** The audit log: all actions of people, newest first. */
 import { detailsText } from '../../../../src/domain/operator.ts';
 import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
@@ -53,7 +53,7 @@ function Filters({ place }: { place: Place }) {
       <Choice
         label="By"
         value={value('by')}
-        options={allOf(people, 'everybody')}
+        options={allOf(people, 'anyone')}
         onChoose={(by) => change({ by })}
       />
       <Choice

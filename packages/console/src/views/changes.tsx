@@ -1,4 +1,4 @@
-/** Changes of all sources since a time: prices, new machines, retired machines. */
+/** The changes of all sources since a chosen time. */
 import type { ChangesAnswer, PlacesAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { counted, utc } from '../lib/format.ts';

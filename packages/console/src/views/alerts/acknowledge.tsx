@@ -2,7 +2,7 @@ import type { ShownAlert } from '../../../../../src/features/alerts/api.ts';
 import { act } from '../../lib/data.ts';
 import { DialogButton, Reason, Select, textFields } from '../../parts/form-dialog.tsx';
 
-/** Times without reminders, and their labels. The first one is an acknowledgement until the alert ends. */
+/** Durations without reminders. The first one acknowledges the alert; the others snooze it. */
 const SPANS = [
   ['', 'until it ends'],
   ['1h', 'for an hour'],
@@ -25,8 +25,8 @@ export function Acknowledge({ id, kind, subject }: ShownAlert) {
       submit="Acknowledge"
       act={send}
     >
-      <Select label="Send no reminders" name="for" usual="" options={SPANS} />
-      <Reason isNeeded />
+      <Select label="Send no reminders" name="for" byDefault="" options={SPANS} />
+      <Reason isRequired />
     </DialogButton>
   );
 }

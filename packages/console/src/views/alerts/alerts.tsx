@@ -3,10 +3,10 @@ import type { AlertsAnswer, ShownAlert, ShownWebhook } from '../../../../../src/
 import { useData } from '../../lib/data.ts';
 import { counted } from '../../lib/format.ts';
 import type { Place } from '../../lib/router.ts';
-import { useMay } from '../../lib/session.ts';
+import { useHasRole } from '../../lib/session.ts';
 import { Acknowledged } from '../../parts/acknowledged.tsx';
 import { Action } from '../../parts/action.tsx';
-import { Ago, Badge, Lasting, Progress, Title, type Tone } from '../../parts/basics.tsx';
+import { Ago, Badge, Progress, TimeSince, Title, type Tone } from '../../parts/basics.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Acknowledge } from './acknowledge.tsx';
 import { Deliveries } from './deliveries.tsx';
@@ -52,14 +52,14 @@ const about = (tone: Tone): Column<ShownAlert>[] => [
 ];
 
 function OpenAlerts({ alerts }: { alerts: readonly ShownAlert[] }) {
-  const mayAcknowledge = useMay('operator');
+  const mayAcknowledge = useHasRole('operator');
   return (
     <Table
       rows={alerts}
       id={({ id }) => id}
       columns={[
         ...about('bad'),
-        ['For', ({ openedAt }) => <Lasting since={openedAt} />, 'tight'],
+        ['For', ({ openedAt }) => <TimeSince since={openedAt} />, 'tight'],
         [
           'Problem',
           ({ summary, acknowledgement }) => (
@@ -75,7 +75,7 @@ function OpenAlerts({ alerts }: { alerts: readonly ShownAlert[] }) {
   );
 }
 
-/** Links to the page on which an operator acts on the alert. */
+/** Links to the page that solves the alert. */
 function Subject({ kind, subject, source, details }: ShownAlert) {
   const { batch } = details as { batch?: number };
   if (kind === 'batch_held' && batch !== undefined) return <a href={`/held/${batch}`}>{subject}</a>;
@@ -128,7 +128,7 @@ function Rules({ rules, repeatHours }: Pick<AlertsAnswer, 'rules' | 'repeatHours
 }
 
 function Webhooks({ webhooks }: { webhooks: readonly ShownWebhook[] }) {
-  const maySend = useMay('operator');
+  const maySend = useHasRole('operator');
   return (
     <section aria-labelledby="webhooks">
       <h2 id="webhooks">Webhooks</h2>

@@ -1,9 +1,9 @@
 import type { DeliveriesAnswer, ShownDelivery } from '../../../../../src/features/alerts/api.ts';
 import { useData } from '../../lib/data.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';
-import { useMay } from '../../lib/session.ts';
+import { useHasRole } from '../../lib/session.ts';
 import { Action } from '../../parts/action.tsx';
-import { Ago, Ahead, Badge, type Tone, Trouble } from '../../parts/basics.tsx';
+import { Ago, Badge, ErrorText, TimeUntil, type Tone } from '../../parts/basics.tsx';
 import { allOf, Choice, Search } from '../../parts/filters.tsx';
 import { Pager } from '../../parts/pager.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -15,11 +15,11 @@ const STATES: Readonly<Record<ShownDelivery['state'], Tone>> = {
   'given up': 'bad',
 };
 
-/** The messages to webhooks, and the result of each. */
+/** Lists the messages to webhooks and their results. */
 export function Deliveries({ place }: { place: Place }) {
   const query = queryOf(place, ['q', 'state', 'offset'], LIMIT);
   const { data, error, isOld } = useData<DeliveriesAnswer>(`/api/alerts/deliveries?${query}`);
-  const maySend = useMay('operator');
+  const maySend = useHasRole('operator');
   const { value, set } = filtersOf(place);
   return (
     <section aria-labelledby="deliveries">
@@ -33,7 +33,7 @@ export function Deliveries({ place }: { place: Place }) {
           onChoose={(state) => set({ state })}
         />
       </search>
-      <Trouble text={error} />
+      <ErrorText text={error} />
       {data && data.rows.length > 0 && (
         <Table
           rows={data.rows}
@@ -61,7 +61,7 @@ function State({ state, nextAttemptAt }: ShownDelivery) {
       <Badge tone={STATES[state]}>{state}</Badge>
       {nextAttemptAt !== null && (
         <div class="muted">
-          next <Ahead at={nextAttemptAt} />
+          next <TimeUntil at={nextAttemptAt} />
         </div>
       )}
     </>

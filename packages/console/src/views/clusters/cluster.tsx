@@ -8,7 +8,7 @@ import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basic
 import { Links, toOffset } from '../../parts/pager.tsx';
 import { ClusterState, nodesText } from './clusters.tsx';
 
-/** Changes of a page. */
+/** Changes per page. */
 const LIMIT = 50;
 
 export function ClusterView({ place, id }: { place: Place; id: string }) {

@@ -13,7 +13,7 @@ import { allOf, Choice, Search } from '../../parts/filters.tsx';
 import { Pager } from '../../parts/pager.tsx';
 import { Table } from '../../parts/table.tsx';
 
-/** Rows of a page. */
+/** Clusters per page. */
 export const CLUSTERS = 50;
 const FILTERS = ['q', 'organization', 'provider', 'status', 'retired', 'sort', 'order', 'offset'];
 
@@ -73,9 +73,9 @@ interface ClusterTableProps {
   readonly data: FoundClusters;
   readonly place: Place;
   readonly isOld: boolean;
-  /** The text if no cluster is found. */
+  /** The text to show if there are no clusters. */
   readonly none: string;
-  /** All clusters are of one organization, which the table does not repeat. */
+  /** All clusters belong to one organization, so the table has no column for it. */
   readonly isOfOne?: boolean;
 }
 
@@ -88,7 +88,7 @@ export function ClusterTable({ data, place, isOld, none, isOfOne = false }: Clus
         rows={data.rows}
         id={({ id }) => id}
         isOld={isOld}
-        sorting={{ place, usual: by('name') }}
+        sorting={{ place, byDefault: by('name') }}
         columns={[
           ['Cluster', ({ id, name }) => <a href={`/clusters/${id}`}>{name}</a>, '', by('name')],
           !isOfOne && [
@@ -109,7 +109,7 @@ export function ClusterTable({ data, place, isOld, none, isOfOne = false }: Clus
   );
 }
 
-/** `retired` for a cluster that its control plane no longer lists, else the status that the control plane states. */
+/** Shows the status that the control plane states, or `retired` if the control plane no longer lists the cluster. */
 export function ClusterState({ status, retiredAt }: Pick<FoundCluster, 'status' | 'retiredAt'>) {
   return retiredAt === null ? status : <Badge tone="note">retired</Badge>;
 }

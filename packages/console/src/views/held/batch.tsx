@@ -3,7 +3,7 @@ import type { HeldChanges, HeldRow, ShownBatch } from '../../../../../src/featur
 import { useData } from '../../lib/data.ts';
 import { hourly } from '../../lib/format.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';
-import { May } from '../../lib/session.ts';
+import { RequireRole } from '../../lib/session.ts';
 import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basics.tsx';
 import { FieldValues } from '../../parts/change-list.tsx';
 import { Choice, Search } from '../../parts/filters.tsx';
@@ -13,7 +13,7 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { Tiles } from '../../parts/tiles.tsx';
 import { Decide } from './decide.tsx';
 import { Decision, StatusBadge } from './held.tsx';
-import { ReadersView, SeeLink } from './readers.tsx';
+import { Preview, PreviewLink } from './readers.tsx';
 import { Replaced, Runs, StoredDiff, WorstRows } from './trail.tsx';
 
 const LIMIT = 100;
@@ -41,15 +41,15 @@ export function BatchView({ place, id }: { place: Place; id: string }) {
       <Progress {...answer} text="Comparing the batch with the stored rows …" />
       {data && <BatchFacts batch={data} />}
       {data?.status === 'superseded' && <Replaced batch={data} />}
-      <May as="operator">{data && <Decide key={data.id} batch={data} />}</May>
+      <RequireRole minRole="operator">{data && <Decide key={data.id} batch={data} />}</RequireRole>
       {data?.changes && <Changes id={data.id} changes={data.changes} place={place} isOld={isOld} />}
-      {data && data.status !== 'pending' && <Past batch={data} place={place} />}
+      {data && data.status !== 'pending' && <DecidedBatch batch={data} place={place} />}
     </>
   );
 }
 
-/** The changes of an approved batch, or the sample rows of a batch that was not stored. */
-function Past({ batch, place }: { batch: ShownBatch; place: Place }) {
+/** Shows the changes of an approved batch, or sample rows of a batch that was not stored. */
+function DecidedBatch({ batch, place }: { batch: ShownBatch; place: Place }) {
   const { storedBy } = batch.trail;
   if (storedBy === null) return <WorstRows worst={batch.worst} />;
   return <StoredDiff key={storedBy} run={storedBy} place={place} />;
@@ -103,7 +103,7 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
         tiles={[
           [diff.known, 'known now', 'note'],
           ...kinds.map((each) => [totals[each] ?? 0, ...CHANGES[each]] as const),
-          ...(unseen > 0 ? [[unseen, 'change unseen', 'note'] as const] : []),
+          ...(unseen > 0 ? [[unseen, 'changed, not visible to readers', 'note'] as const] : []),
         ]}
       />
       <search class="filters">
@@ -117,11 +117,11 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
       </search>
       {isCut && (
         <p class="calm">
-          This batch is large: of each kind, only the 20,000 rows that change most are listed. All rows:
-          fleetbook hold show --all
+          This batch is large: the table lists only the 20,000 rows with the largest changes of each kind. All
+          rows: fleetbook hold show --all
         </p>
       )}
-      {kind === 'catalogue' && <ReadersView batch={id} place={place} />}
+      {kind === 'catalogue' && <Preview batch={id} place={place} />}
       <Table
         rows={rows}
         id={keyOf}
@@ -186,7 +186,7 @@ function machineColumns({ currency }: HeldChanges, place: Place) {
     ['Stored now', storedText],
     ['In the batch', batchText],
     ['Factor', ({ oldPrice, newPrice }) => factorText(oldPrice, newPrice)],
-    ['Readers', (row) => <SeeLink place={place} {...row} />],
+    ['Readers', (row) => <PreviewLink place={place} {...row} />],
   ] satisfies readonly Column<MachineRow>[] as readonly Column<HeldRow>[];
 }
 

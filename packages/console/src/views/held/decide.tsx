@@ -1,15 +1,15 @@
-/** Approves or rejects a batch that waits, or undoes a decision. Each needs a reason. */
+/** Approves or rejects a pending batch, or undoes a decision. Each action needs a reason. */
 import { useState } from 'preact/hooks';
 import type { Decided, ShownBatch } from '../../../../../src/features/console/routes/api.ts';
 import { act, messageOf } from '../../lib/data.ts';
 import { useDraft } from '../../lib/draft.ts';
 import { count } from '../../lib/format.ts';
-import { Trouble } from '../../parts/basics.tsx';
+import { ErrorText } from '../../parts/basics.tsx';
 
 type Action = 'approve' | 'reject' | 'undo';
 
 export function Decide({ batch }: { batch: ShownBatch }) {
-  // The draft belongs to the source: an operator decides about a batch that replaces this one with the same words.
+  // The draft belongs to the source, so the operator can reuse the reason if a newer batch replaces this one.
   const [reason, setReason] = useDraft(`held ${batch.sourceId}`);
   const [busy, setBusy] = useState<Action>();
   const [error, setError] = useState<string>();
@@ -41,7 +41,7 @@ export function Decide({ batch }: { batch: ShownBatch }) {
   if (isDecided || (!isWaiting && !batch.reversible)) {
     const hasDraft = batch.status === 'superseded' && reason !== '';
     return hasDraft ? (
-      <p class="muted">Your reason is kept for the next batch: “{reason}”</p>
+      <p class="muted">Your reason is saved for the next batch: “{reason}”</p>
     ) : (
       (result ?? null)
     );
@@ -62,7 +62,7 @@ export function Decide({ batch }: { batch: ShownBatch }) {
           />
         </label>
         <Buttons isWaiting={isWaiting} busy={busy} decide={(action) => void decide(action)} />
-        <Trouble text={error} />
+        <ErrorText text={error} />
       </form>
     </>
   );
@@ -70,7 +70,7 @@ export function Decide({ batch }: { batch: ShownBatch }) {
 
 interface ButtonsProps {
   readonly isWaiting: boolean;
-  /** The action under way. */
+  /** The action that is running. */
   readonly busy: Action | undefined;
   readonly decide: (action: Action) => void;
 }

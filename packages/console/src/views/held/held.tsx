@@ -1,4 +1,4 @@
-/** All held batches: those that wait for a decision, then the decided ones. */
+/** All held batches: first those that wait for a decision, then the decided ones. */
 import type { BatchRecord } from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
 import { counted } from '../../lib/format.ts';
@@ -65,7 +65,7 @@ function Batches({ batches }: { batches: readonly BatchRecord[] }) {
   );
 }
 
-/** The decision about a batch, and its undoing: by whom, when and why. */
+/** Shows who decided a batch, when and why, and who undid the decision. */
 export function Decision({ batch }: { batch: BatchRecord }) {
   const { decidedAt, decidedBy, reason, undoneAt, undoneBy, undoneReason } = batch;
   return (

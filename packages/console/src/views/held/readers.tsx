@@ -1,11 +1,11 @@
-/** The API's answer about one machine of a held batch: now, and after an approval. */
+/** Previews the API's answer about one machine of a held batch: now, and after approval. */
 import type { ReadersAnswer } from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
 import { addressWith, type Place } from '../../lib/router.ts';
 import { Progress } from '../../parts/basics.tsx';
 
-/** Links to the preview of a machine: the address names it. */
-export function SeeLink({ place, name, regionCode }: { place: Place; name: string; regionCode: string }) {
+/** Links to the preview of a machine. The address of the page names the machine. */
+export function PreviewLink({ place, name, regionCode }: { place: Place; name: string; regionCode: string }) {
   const offset = place.query.get('offset') ?? '';
   return (
     <a
@@ -17,8 +17,8 @@ export function SeeLink({ place, name, regionCode }: { place: Place; name: strin
   );
 }
 
-/** The preview of the machine in the address. */
-export function ReadersView({ batch, place }: { batch: number; place: Place }) {
+/** Shows the preview of the machine that the address names, if any. */
+export function Preview({ batch, place }: { batch: number; place: Place }) {
   const [machine, region] = [place.query.get('machine'), place.query.get('region')];
   if (machine === null || region === null) return null;
   return <Answers batch={batch} place={place} machine={machine} region={region} />;
@@ -64,7 +64,7 @@ interface AnswerProps {
   readonly other: string | null;
 }
 
-/** One answer. Lines that the other answer lacks are marked. */
+/** Shows one answer. Marks the lines that the other answer lacks. */
 function Answer({ title, id, body, other }: AnswerProps) {
   const address = `/v1/machines/${id ?? '<id>'}`;
   const others = new Set(linesOf(other).map(withoutComma));
@@ -74,9 +74,9 @@ function Answer({ title, id, body, other }: AnswerProps) {
         {title}: <code>GET {address}</code> answers {body === null ? '404' : '200'}
       </figcaption>
       {body === null ? (
-        <p class="muted">Readers get no such machine.</p>
+        <p class="muted">Readers do not get this machine.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must reach an element that scrolls
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the element
         <pre tabIndex={0}>
           {linesOf(body).map((line, at) => (
             <span
@@ -98,5 +98,5 @@ function Answer({ title, id, body, other }: AnswerProps) {
 const linesOf = (body: string | null): string[] =>
   body === null ? [] : JSON.stringify(JSON.parse(body), undefined, 2).split('\n');
 
-/** A line that is not the last of its object ends with a comma. */
+/** Removes the comma, so that the last line of an object compares equal to the same line elsewhere. */
 const withoutComma = (line: string): string => line.replace(/,$/, '');

@@ -55,7 +55,7 @@ export function Replaced({ batch: { trail, sourceId } }: { batch: ShownBatch }) 
   );
 }
 
-/** The changes of the run that stored an approved batch. */
+/** Lists the changes of the run that stored an approved batch. */
 export function StoredDiff({ run, place }: { run: number; place: Place }) {
   const answer = useData<RunAnswer>(`/api/runs/${run}?${changesQuery(place)}`);
   const { data } = answer;
@@ -73,12 +73,12 @@ export function StoredDiff({ run, place }: { run: number; place: Place }) {
   );
 }
 
-/** The sample rows of a batch whose items are deleted. */
+/** Lists sample rows of a batch after its full rows were deleted. */
 export function WorstRows({ worst }: Pick<ShownBatch, 'worst'>) {
   if (worst === null || worst.rows.length === 0) return null;
   return (
     <section aria-labelledby="worst">
-      <h2 id="worst">Changes that it held</h2>
+      <h2 id="worst">Held changes</h2>
       <Table
         rows={worst.rows}
         id={({ change, name, place }) => `${change} ${place} ${name}`}
@@ -87,7 +87,7 @@ export function WorstRows({ worst }: Pick<ShownBatch, 'worst'>) {
           ['Change', ({ change }) => change],
           ['Name', ({ name }) => name],
           ['Region or organization', ({ place }) => place],
-          ['Stored then', ({ before }) => before ?? '–'],
+          ['Stored at that time', ({ before }) => before ?? '–'],
           ['In the batch', ({ after }) => after ?? 'not listed'],
         ]}
       />

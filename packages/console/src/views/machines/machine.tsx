@@ -22,7 +22,7 @@ export function MachineView({ id }: { id: string }) {
       </Title>
       <Progress {...answer} />
       {data && <MachineFacts {...data} />}
-      {data && data.prices.length === 0 && <p class="calm">It never had a price.</p>}
+      {data && data.prices.length === 0 && <p class="calm">The machine never had a price.</p>}
       {data && data.prices.length > 0 && <Prices {...data} />}
       {data && (
         <section aria-labelledby="history">
@@ -44,7 +44,7 @@ function State({ excludedReason, retiredAt }: MachineAnswer) {
   return <Badge tone="good">published</Badge>;
 }
 
-/** Whether readers see the machine, and the reason if they do not. */
+/** Shows whether readers see the machine, and if not, the reason. */
 function Published({ excludedReason, retiredAt, missedRuns, source }: MachineAnswer) {
   if (retiredAt !== null)
     return (
@@ -86,7 +86,7 @@ function MachineFacts(machine: MachineAnswer) {
         ),
         Source:
           source === null ? (
-            'none: only clusters name it'
+            'none: only clusters refer to it'
           ) : (
             <a href={`/sources/${encodeURIComponent(source)}`}>{source}</a>
           ),

@@ -112,7 +112,7 @@ function Found({ data, place, isOld }: { data: MachinesAnswer; place: Place; isO
         rows={data.rows}
         id={({ id }) => id}
         isOld={isOld}
-        sorting={{ place, usual: by('price') }}
+        sorting={{ place, byDefault: by('price') }}
         columns={[
           [
             'Machine',

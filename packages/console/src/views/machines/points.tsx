@@ -2,7 +2,7 @@ import type { PointsAnswer } from '../../../../../src/features/console/routes/ap
 import { useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';
-import { Trouble } from '../../parts/basics.tsx';
+import { ErrorText } from '../../parts/basics.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { ScatterChart, type SizeOf } from '../../parts/scatter-chart.tsx';
 
@@ -11,9 +11,9 @@ const SIZES: readonly (readonly [SizeOf, string])[] = [
   ['cpu', 'cpu'],
 ];
 
-/** The machines of a search as price against size. */
+/** Charts the machines of a search: price against size. */
 export function MachinePoints({ place, query }: { place: Place; query: URLSearchParams }) {
-  // The points are of all pages of the table.
+  // The chart covers all pages of the table.
   const search = new URLSearchParams(query);
   for (const name of ['limit', 'offset', 'sort', 'order']) search.delete(name);
   const { data, error, isOld } = useData<PointsAnswer>(`/api/machines/points?${search}`);
@@ -32,7 +32,7 @@ export function MachinePoints({ place, query }: { place: Place; query: URLSearch
           {data && summaryText(data)}
         </p>
       </div>
-      <Trouble text={error} />
+      <ErrorText text={error} />
       <ScatterChart points={data?.points ?? []} size={size} currency={data?.currency ?? ''} />
     </section>
   );
@@ -42,7 +42,7 @@ function summaryText({ points, total, isMore, isSample }: PointsAnswer): string 
   if (points.length === 0) return 'No machine with a price matches.';
   const all = `${count(total)}${isMore ? ' or more' : ''} machines`;
   if (isSample)
-    return `${count(points.length)} of ${all}: of each size the cheapest, the most expensive and some between.`;
+    return `${count(points.length)} of ${all}: the cheapest and the most expensive of each size, and some in between.`;
   const lacking = total - points.length;
   return `${counted(points.length, 'machine')}${lacking > 0 ? `; ${count(lacking)} without a price are left out` : ''}.`;
 }

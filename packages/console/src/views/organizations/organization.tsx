@@ -9,14 +9,14 @@ import type {
 import { act, useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';
-import { useMay } from '../../lib/session.ts';
+import { useHasRole } from '../../lib/session.ts';
 import { Ago, Badge, Facts, Progress, Tabs, Title } from '../../parts/basics.tsx';
 import { DialogButton, Field, Reason, textFields } from '../../parts/form-dialog.tsx';
 import { CLUSTERS, ClusterTable } from '../clusters/clusters.tsx';
 import { People } from './people.tsx';
 import { Tokens } from './tokens.tsx';
 
-/** Tokens of a page. */
+/** Tokens per page. */
 const TOKENS = 50;
 
 export function OrganizationView({ place, slug }: { place: Place; slug: string }) {
@@ -26,7 +26,7 @@ export function OrganizationView({ place, slug }: { place: Place; slug: string }
   const tokens = useData<TokensAnswer>(`${path}/tokens?${queryOf(place, ['offset'], TOKENS)}`);
   const people = useData<UsersAnswer>(`${path}/users`);
   const [deleted, setDeleted] = useState('');
-  const mayChange = useMay('admin') && data !== undefined && data.deletedAt === null;
+  const mayChange = useHasRole('admin') && data !== undefined && data.deletedAt === null;
   const show = place.query.get('show') ?? 'tokens';
   const tabs = [
     ['tokens', 'Tokens', tokens.data?.total],
@@ -87,7 +87,7 @@ function OrganizationFacts({ tokens, lastUsedAt, createdAt, deletedAt }: FoundOr
         Created: <Ago at={createdAt} />,
         Deleted: deletedAt !== null && (
           <>
-            <Ago at={deletedAt} />: readers do not get its clusters, and its slug stays taken
+            <Ago at={deletedAt} />: readers no longer get its clusters; its slug cannot be used again
           </>
         ),
       }}
@@ -103,7 +103,7 @@ function Rename({ path, name }: { path: string; name: string }) {
       submit="Rename the organization"
       act={(fields) => act(`${path}/rename`, textFields(fields))}
     >
-      <Field label="Name, shown to people; the slug stays" name="name" value={name} isNeeded />
+      <Field label="Name, shown to people; the slug stays" name="name" value={name} isRequired />
       <Reason />
     </DialogButton>
   );
@@ -112,7 +112,7 @@ function Rename({ path, name }: { path: string; name: string }) {
 interface DeleteProps {
   readonly path: string;
   readonly organization: FoundOrganization;
-  /** Receives a text about the deletion. */
+  /** Receives a message about the deletion. */
   readonly onDone: (text: string) => void;
 }
 
@@ -139,11 +139,11 @@ function Delete({ path, organization, onDone }: DeleteProps) {
       act={remove}
     >
       <p>
-        Readers will get no cluster of it any more ({counted(clusters, 'cluster')}). Its{' '}
-        {counted(tokens, 'good token')} will be revoked. Its slug stays taken. This cannot be undone.
+        Readers will no longer get its clusters ({counted(clusters, 'cluster')}). Its{' '}
+        {counted(tokens, 'good token')} will be revoked. Its slug cannot be used again. This cannot be undone.
       </p>
-      <Field label={`Type the slug, ${slug}, to confirm`} name="slug" isNeeded />
-      <Reason isNeeded />
+      <Field label={`Type the slug, ${slug}, to confirm`} name="slug" isRequired />
+      <Reason isRequired />
     </DialogButton>
   );
 }

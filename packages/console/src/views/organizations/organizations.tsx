@@ -7,7 +7,7 @@ import type {
 import { act, useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, navigate, type Place, queryOf } from '../../lib/router.ts';
-import { useMay } from '../../lib/session.ts';
+import { useHasRole } from '../../lib/session.ts';
 import { Ago, Badge, Progress, Title } from '../../parts/basics.tsx';
 import { Choice, Search } from '../../parts/filters.tsx';
 import { DialogButton, Field, Reason, textFields } from '../../parts/form-dialog.tsx';
@@ -20,7 +20,7 @@ export function OrganizationsView({ place }: { place: Place }) {
   const query = queryOf(place, ['q', 'deleted', 'sort', 'order', 'offset'], LIMIT);
   const answer = useData<FoundOrganizations>(`/api/organizations?${query}`);
   const { data } = answer;
-  const mayChange = useMay('admin');
+  const mayChange = useHasRole('admin');
   const { value, set } = filtersOf(place);
   return (
     <>
@@ -62,12 +62,12 @@ function Create() {
         act={create}
       >
         <Field
-          label="Slug, which never changes"
+          label="Slug, cannot be changed later"
           name="slug"
-          isNeeded
+          isRequired
           pattern={['[a-z0-9]([a-z0-9\\-]{0,61}[a-z0-9])?', '1 to 63 lower-case letters, digits and dashes']}
         />
-        <Field label="Name, shown to people; the slug unless given" name="name" />
+        <Field label="Name, shown to people; the slug by default" name="name" />
         <Reason />
       </DialogButton>
     </span>
@@ -82,7 +82,7 @@ function Found({ data, place, isOld }: { data: FoundOrganizations; place: Place;
         rows={data.rows}
         id={({ id }) => id}
         isOld={isOld}
-        sorting={{ place, usual: by('slug') }}
+        sorting={{ place, byDefault: by('slug') }}
         columns={[
           [
             'Organization',

@@ -10,7 +10,7 @@ interface PeopleProps {
   readonly mayChange: boolean;
 }
 
-/** The creators of an organization's clusters, named by control planes or by an admin. */
+/** Lists the creators of an organization's clusters. Control planes or an admin set their names. */
 export function People({ path, people, mayChange }: PeopleProps) {
   return (
     <section aria-label="People">
@@ -42,7 +42,7 @@ function Change({ user, path }: { user: User; path: string }) {
       >
         <Field label="First name" name="firstName" value={user.firstName} />
         <Field label="Last name" name="lastName" value={user.lastName} />
-        <p class="muted">The name of another person here merges the two.</p>
+        <p class="muted">If another person here has this name, the two are merged.</p>
         <Reason />
       </DialogButton>{' '}
       <DialogButton
@@ -56,7 +56,7 @@ function Change({ user, path }: { user: User; path: string }) {
           Readers will see {counted(user.clusters, 'cluster')} without a name, even if a control plane states
           the name again.
         </p>
-        <Reason isNeeded />
+        <Reason isRequired />
       </DialogButton>
     </span>
   );

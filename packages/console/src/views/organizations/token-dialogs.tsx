@@ -16,18 +16,18 @@ const EXPIRIES = [
   ['30d', 'in 30 days'],
   ['90d', 'in 90 days'],
   ['365d', 'in a year'],
-  ['day', 'on a day'],
+  ['day', 'on a date'],
   ['never', 'never'],
 ] as const;
 
-export function Create({ path, onMade }: { path: string; onMade: (made: NewToken) => void }) {
+export function Create({ path, onCreated }: { path: string; onCreated: (token: NewToken) => void }) {
   const [expiry, setExpiry] = useState('90d');
   const create = async (fields: FormData) => {
     const { name, expires, day, reason } = textFields(fields);
     const scopes = fields.getAll('scopes');
     if (scopes.length === 0) throw new Error('Choose what the token may read.');
     const until = expires === 'day' ? day : expires;
-    onMade(
+    onCreated(
       await act<NewToken>(`${path}/tokens`, {
         name,
         scopes,
@@ -48,7 +48,7 @@ export function Create({ path, onMade }: { path: string; onMade: (made: NewToken
           </label>
         ))}
       </fieldset>
-      <Select label="Expires" name="expires" usual="90d" options={EXPIRIES} onChoose={setExpiry} />
+      <Select label="Expires" name="expires" byDefault="90d" options={EXPIRIES} onChoose={setExpiry} />
       {expiry === 'day' && (
         <label class="field">
           <span>Day (UTC). Readers refuse the token from its start.</span>
@@ -67,17 +67,17 @@ const GRACES = [
   ['7d', 'in a week'],
 ] as const;
 
-export function Rotate({ id, onMade }: { id: number; onMade: (made: NewToken) => void }) {
+export function Rotate({ id, onCreated }: { id: number; onCreated: (token: NewToken) => void }) {
   return (
     <DialogButton
       label="Rotate"
       ariaLabel={`Rotate token ${id}`}
       title={`Rotate token ${id}`}
       submit="Create the new token"
-      act={async (fields) => onMade(await act<NewToken>(`/api/tokens/${id}/rotate`, textFields(fields)))}
+      act={async (fields) => onCreated(await act<NewToken>(`/api/tokens/${id}/rotate`, textFields(fields)))}
     >
       <p>A new token with the same scopes replaces it. It is shown once.</p>
-      <Select label="The old token expires" name="grace" usual="1h" options={GRACES} />
+      <Select label="The old token expires" name="grace" byDefault="1h" options={GRACES} />
       <Reason />
     </DialogButton>
   );
@@ -100,7 +100,7 @@ export function Revoke({ id, onRevoked }: RevokeProps) {
       act={async (fields) => onRevoked(await act<Published<RevokedToken>>(path, textFields(fields)))}
     >
       <p>Readers refuse it within a second. This cannot be undone.</p>
-      <Reason isNeeded />
+      <Reason isRequired />
     </DialogButton>
   );
 }

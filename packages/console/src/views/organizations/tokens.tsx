@@ -1,4 +1,4 @@
-/** The tokens of an organization. Only the page that creates a token shows it. */
+/** The tokens of an organization. The value of a token is shown only once, after its creation. */
 import { useRef, useState } from 'preact/hooks';
 import type {
   MadeToken,
@@ -16,7 +16,7 @@ import { Table } from '../../parts/table.tsx';
 import { Create, type NewToken, Revoke, Rotate } from './token-dialogs.tsx';
 
 interface TokensProps {
-  /** Of the organization's routes. */
+  /** The path of the organization's routes. */
   readonly path: string;
   readonly place: Place;
   readonly answer: Answer<TokensAnswer>;
@@ -26,24 +26,24 @@ interface TokensProps {
 
 export function Tokens({ path, place, answer, limit, mayChange }: TokensProps) {
   const { data, isOld } = answer;
-  const [made, setMade] = useState<NewToken>();
+  const [created, setCreated] = useState<NewToken>();
   const [result, setResult] = useState('');
-  const onMade = (token: NewToken) => {
+  const onCreated = (token: NewToken) => {
     setResult('');
-    setMade(token);
+    setCreated(token);
   };
   const onRevoked = (revoked: Published<RevokedToken>) => {
-    setMade(undefined);
+    setCreated(undefined);
     setResult(revokedText(revoked));
   };
   return (
     <section aria-label="Tokens">
       {mayChange && (
         <p class="action">
-          <Create path={path} onMade={onMade} />
+          <Create path={path} onCreated={onCreated} />
         </p>
       )}
-      {made && <Made key={made.id} {...made} onDone={() => setMade(undefined)} />}
+      {created && <CreatedToken key={created.id} {...created} onDone={() => setCreated(undefined)} />}
       {result !== '' && (
         <p class="done" role="status">
           {result}
@@ -78,7 +78,7 @@ export function Tokens({ path, place, answer, limit, mayChange }: TokensProps) {
               ({ id, state }) =>
                 state === 'good' ? (
                   <span class="action">
-                    <Rotate id={id} onMade={onMade} /> <Revoke id={id} onRevoked={onRevoked} />
+                    <Rotate id={id} onCreated={onCreated} /> <Revoke id={id} onRevoked={onRevoked} />
                   </span>
                 ) : (
                   '–'
@@ -116,13 +116,13 @@ function State({ state, revokedAt }: TokenSummary) {
   );
 }
 
-/** Shows a new token, which is stored nowhere. */
-function Made({ id, name, token, onDone, ...terms }: NewToken & { onDone: () => void }) {
+/** Shows the value of a new token, which is not stored anywhere. */
+function CreatedToken({ id, name, token, onDone, ...terms }: NewToken & { onDone: () => void }) {
   const field = useRef<HTMLInputElement>(null);
   const [result, setResult] = useState('');
   const copy = async () => {
     field.current?.select();
-    // A page without TLS that is not on localhost has no clipboard.
+    // Without TLS the browser offers a clipboard on localhost only.
     const isCopied = await navigator.clipboard?.writeText(token).then(
       () => true,
       () => false,
@@ -172,9 +172,9 @@ function Terms({
   return (
     <p class="muted">
       It may read {scopesText(scopes, ' and ')},{' '}
-      {expiresAt === null ? 'without an expiry' : `until ${utc(expiresAt)}`}.
+      {expiresAt === null ? 'with no expiry' : `until ${utc(expiresAt)}`}.
       {old &&
-        ` Token ${old.id} ${old.expiresAt === null ? 'is revoked' : `is good until ${utc(old.expiresAt)}`}.`}
+        ` Token ${old.id} ${old.expiresAt === null ? 'is revoked' : `is valid until ${utc(old.expiresAt)}`}.`}
       {!published && ' The cache is down: it gets the token later.'}
     </p>
   );

@@ -4,22 +4,22 @@ import type { ChartsAnswer } from '../../../../../src/features/console/routes/ap
 import { useData } from '../../lib/data.ts';
 import { ago, count, counted, span, utc } from '../../lib/format.ts';
 import { useNow, useTick } from '../../lib/live.ts';
-import { Trouble } from '../../parts/basics.tsx';
+import { ErrorText } from '../../parts/basics.tsx';
 import { type ChartLine, LineChart } from '../../parts/line-chart.tsx';
 
-const READ_EVERY_MS = 30_000;
+const REFRESH_MS = 30_000;
 
 const digits = (value: number) => String(Number(value.toPrecision(3)));
 const duration = (seconds: number) =>
   seconds < 1 ? `${digits(seconds * 1000)} ms` : seconds < 60 ? `${digits(seconds)} s` : span(seconds);
 
 export function Charts() {
-  const tick = useTick(READ_EVERY_MS);
+  const tick = useTick(REFRESH_MS);
   const { data, error } = useData<ChartsAnswer>('/api/charts', tick);
   return (
     <section aria-labelledby="charts">
       <h2 id="charts">The last 24 hours</h2>
-      <Trouble text={error} />
+      <ErrorText text={error} />
       {data && <Waiting {...data} />}
       {data && <Lines data={data} />}
       <p class="muted">

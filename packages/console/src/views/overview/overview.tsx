@@ -1,4 +1,4 @@
-/** The problems that an operator must act on, then all sources. */
+/** The problems that need an operator, then all sources. */
 import { useState } from 'preact/hooks';
 import type {
   Overview,
@@ -9,8 +9,8 @@ import type {
 import { useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';
-import { useMay } from '../../lib/session.ts';
-import { Ahead, Badge, Progress, STATES, Title, Trouble } from '../../parts/basics.tsx';
+import { useHasRole } from '../../lib/session.ts';
+import { Badge, ErrorText, Progress, STATES, TimeUntil, Title } from '../../parts/basics.tsx';
 import { Choice, Search } from '../../parts/filters.tsx';
 import { FreshnessBar } from '../../parts/freshness.tsx';
 import { RunStrip } from '../../parts/strip.tsx';
@@ -81,7 +81,7 @@ const ORDERS: Readonly<Record<SortKey, (one: ShownSource, other: ShownSource) =>
   quarantined: (one, other) => other.quarantined - one.quarantined,
 };
 
-/** The age as a share of the objective. A source that was never read comes first. */
+/** Returns the age as a share of the objective; infinity for a source that was never read. */
 function lateness({ ageSeconds, objectiveSeconds }: ShownSource): number {
   if (ageSeconds === null) return Number.POSITIVE_INFINITY;
   return objectiveSeconds === null ? 0 : ageSeconds / objectiveSeconds;
@@ -98,7 +98,7 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
     .filter((source) => source.id.includes(value('q').toLowerCase()))
     .filter((source) => state === '' || (state === 'trouble' ? hasProblem(source) : source.state === state))
     .sort((one, other) => ORDERS[sort](one, other) || ORDERS.source(one, other));
-  const mayAct = useMay('operator');
+  const canAct = useHasRole('operator');
   const [marked, setMarked] = useState<readonly string[]>([]);
   const ids = shown.map(({ id }) => id);
   const selected = marked.filter((id) => ids.includes(id));
@@ -119,13 +119,13 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
           onChoose={(chosen) => set({ state: chosen })}
         />
       </search>
-      {mayAct && <SelectedSources shown={ids} selected={selected} onSelect={setMarked} />}
+      {canAct && <SelectedSources shown={ids} selected={selected} onSelect={setMarked} />}
       <SourceTable
         sources={shown}
         place={place}
         selected={selected}
         onSelect={
-          mayAct
+          canAct
             ? (id, isSelected) =>
                 setMarked(isSelected ? [...marked, id] : marked.filter((each) => each !== id))
             : undefined
@@ -146,7 +146,7 @@ interface SourceTableProps {
   readonly sources: readonly ShownSource[];
   readonly place: Place;
   readonly selected: readonly string[];
-  /** Undefined for a viewer, who may not act on sources. */
+  /** Undefined for viewers, whose role does not allow actions. */
   readonly onSelect: ((id: string, isSelected: boolean) => void) | undefined;
 }
 
@@ -156,7 +156,7 @@ function SourceTable({ sources, place, selected, onSelect }: SourceTableProps) {
     <Table
       rows={sources}
       id={({ id }) => id}
-      sorting={{ place, usual: by('state'), isOneWay: true }}
+      sorting={{ place, byDefault: by('state'), hasOneDirection: true }}
       columns={[
         [
           'Source',
@@ -186,7 +186,7 @@ function SourceTable({ sources, place, selected, onSelect }: SourceTableProps) {
         ],
         ['Age of data', (source) => <FreshnessBar {...source} />, '', by('age')],
         ['Last runs', ({ runs }) => <RunStrip runs={runs} />],
-        ['Next run', ({ nextSlot }) => <Ahead at={nextSlot} />, '', by('next')],
+        ['Next run', ({ nextSlot }) => <TimeUntil at={nextSlot} />, '', by('next')],
         ['Known', ({ known }) => count(known), 'number', by('known')],
         ['Published', ({ published }) => count(published), 'number', by('published')],
         ['Rejected', ({ quarantined }) => count(quarantined), 'number', by('quarantined')],
@@ -201,7 +201,7 @@ function Queues({ queues }: { queues: readonly QueueDepth[] | null }) {
     <section aria-labelledby="queues">
       <h2 id="queues">Queues</h2>
       {queues === null ? (
-        <Trouble text="The queues’ Redis does not answer. Readers still work. Runs start again once Redis answers." />
+        <ErrorText text="The queues’ Redis does not answer. Readers still work. Runs start again once Redis answers." />
       ) : (
         <ul class="queues">
           {queues.map(({ name, waiting, active, delayed, failed }) => (

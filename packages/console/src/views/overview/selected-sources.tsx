@@ -1,12 +1,12 @@
-/** Actions on several sources at once. Each source has its own request, and its own row in the audit log. */
+/** Runs an action on several sources. Each source gets a separate request and a separate row in the audit log. */
 import { useState } from 'preact/hooks';
 import { act, messageOf } from '../../lib/data.ts';
 import { counted } from '../../lib/format.ts';
-import { Trouble } from '../../parts/basics.tsx';
+import { ErrorText } from '../../parts/basics.tsx';
 import { DialogButton, Reason, textFields } from '../../parts/form-dialog.tsx';
 
 const ACTIONS = [
-  { action: 'run', verb: 'Run', done: 'queued: a worker runs it as soon as it has room', isDanger: false },
+  { action: 'run', verb: 'Run', done: 'queued for a worker', isDanger: false },
   { action: 'disable', verb: 'Disable', done: 'disabled', isDanger: true },
   { action: 'enable', verb: 'Enable', done: 'enabled', isDanger: false },
 ] as const;
@@ -21,7 +21,7 @@ interface SelectedSourcesProps {
 export function SelectedSources({ shown, selected, onSelect }: SelectedSourcesProps) {
   const [result, setResult] = useState('');
   const [failures, setFailures] = useState<ReadonlyMap<string, string>>(new Map());
-  const carryOut = async ({ action, done }: (typeof ACTIONS)[number], fields: FormData) => {
+  const runAction = async ({ action, done }: (typeof ACTIONS)[number], fields: FormData) => {
     const failed = new Map<string, string>();
     for (const id of selected) {
       await act(`/api/sources/${encodeURIComponent(id)}/${action}`, textFields(fields)).catch(
@@ -51,10 +51,10 @@ export function SelectedSources({ shown, selected, onSelect }: SelectedSourcesPr
           submit={each.verb}
           isDanger={each.isDanger}
           isDisabled={selected.length === 0}
-          act={(fields) => carryOut(each, fields)}
+          act={(fields) => runAction(each, fields)}
         >
           <p class="muted">{selected.join(', ')}</p>
-          <Reason isNeeded />
+          <Reason isRequired />
         </DialogButton>
       ))}
       <span class="muted" role="status">
@@ -62,7 +62,7 @@ export function SelectedSources({ shown, selected, onSelect }: SelectedSourcesPr
         {result}
       </span>
       {[...failures].map(([id, failure]) => (
-        <Trouble key={id} text={`${id}: ${failure}`} />
+        <ErrorText key={id} text={`${id}: ${failure}`} />
       ))}
     </div>
   );

@@ -3,7 +3,7 @@ import { bytesInWords, msInWords } from '../../../../../src/domain/text/quantiti
 import { count, counted } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';
 
-/** The HTTP requests of a run. */
+/** Lists the HTTP requests of a run. */
 export function Requests({ total, attempts, failed, bytes, ms, kept }: RunRequests) {
   return (
     <section aria-labelledby="requests">
@@ -33,8 +33,8 @@ export function Requests({ total, attempts, failed, bytes, ms, kept }: RunReques
       />
       {kept.length < total && (
         <p class="muted">
-          The totals include {count(total - kept.length)} requests that are not listed. Stored are the first
-          requests, the failed ones and the slowest.
+          The totals include {count(total - kept.length)} requests that are not listed. Only the first, the
+          failed and the slowest requests are stored.
         </p>
       )}
     </section>

@@ -87,7 +87,6 @@ function Cause({ run }: { run: RunAnswer['run'] }) {
   );
 }
 
-/** The reasons of rejected rows. */
 function Reasons({ run: { reasons, rejected, sourceId } }: { run: RunAnswer['run'] }) {
   if ((rejected ?? 0) === 0) return null;
   return (

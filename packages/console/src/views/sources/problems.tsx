@@ -1,16 +1,16 @@
 import type { Problem } from '../../../../../src/features/console/routes/api.ts';
 import { Acknowledged } from '../../parts/acknowledged.tsx';
-import { Badge, Lasting, STATES } from '../../parts/basics.tsx';
+import { Badge, STATES, TimeSince } from '../../parts/basics.tsx';
 
 interface SourceProblemsProps {
   readonly source: string;
-  /** All problems of the source, the most urgent first. */
+  /** All problems of the source, most urgent first. */
   readonly problems: readonly Problem[];
-  /** On the page of the source itself. */
+  /** The list is on the page of this source, so it needs no link to the source. */
   readonly isHere?: boolean;
 }
 
-/** The problems of a source, with links to the pages on which an operator acts. */
+/** Shows the problems of a source, with links to the pages that solve them. */
 export function SourceProblems({ source, problems, isHere }: SourceProblemsProps) {
   const [worst] = problems;
   if (worst === undefined) return null;
@@ -25,7 +25,7 @@ export function SourceProblems({ source, problems, isHere }: SourceProblemsProps
             {since !== null && (
               <span class="muted">
                 {' '}
-                for <Lasting since={since} />
+                for <TimeSince since={since} />
               </span>
             )}
           </div>

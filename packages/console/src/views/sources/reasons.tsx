@@ -1,9 +1,9 @@
-/** The rejected rows and the excluded machines of a source, with their reasons. */
+/** Lists the rejected rows and the excluded machines of a source with their reasons. */
 import type { ExcludedAnswer, RejectedAnswer } from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
 import { count, memory } from '../../lib/format.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';
-import { Ago, Trouble } from '../../parts/basics.tsx';
+import { Ago, ErrorText } from '../../parts/basics.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { Pager } from '../../parts/pager.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -30,7 +30,7 @@ export function Rejected({ path, place }: { path: string; place: Place }) {
   const query = queryOf(place, ['q', 'offset'], LIMIT);
   const { data, error, isOld } = useData<RejectedAnswer>(`${path}/rejected?${query}`);
   const { value, set } = filtersOf(place);
-  if (!data) return <Trouble text={error} />;
+  if (!data) return <ErrorText text={error} />;
   if (data.reasons.length === 0) return <p class="calm">The last good run rejected no row.</p>;
   return (
     <section aria-label="Rejected rows">
@@ -61,7 +61,7 @@ const rowName = ({ organization, key }: RejectedAnswer['rows'][number]) =>
 export function Excluded({ path, place }: { path: string; place: Place }) {
   const query = queryOf(place, ['offset'], LIMIT);
   const { data, error, isOld } = useData<ExcludedAnswer>(`${path}/excluded?${query}`);
-  if (!data) return <Trouble text={error} />;
+  if (!data) return <ErrorText text={error} />;
   if (data.total === 0) return <p class="calm">No machine of the source is excluded.</p>;
   return (
     <section aria-label="Excluded machines">

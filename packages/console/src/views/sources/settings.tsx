@@ -1,5 +1,4 @@
-/** The origins of a source's settings, and the actions on the source. */
-
+/** The settings of a source with their origins, and buttons to disable, enable or retire the source. */
 import { useState } from 'preact/hooks';
 import { originInWords } from '../../../../../src/domain/source.ts';
 import type {
@@ -32,7 +31,7 @@ export function Settings({ path, answer: { source } }: SettingsProps) {
 
 type Source = SourceAnswer['source'];
 
-/** Disables the source, or enables it. */
+/** Shows whether the source is disabled, and the button that changes it. */
 function Switch({ path, source: { id, disabled } }: { path: string; source: Source }) {
   const isEnabled = disabled === null;
   const action = isEnabled ? 'disable' : 'enable';
@@ -48,7 +47,7 @@ function Switch({ path, source: { id, disabled } }: { path: string; source: Sour
       <p class="muted">
         {isEnabled
           ? 'No schedule, watch or command reads a disabled source. Its data stays published, and its age is shown.'
-          : 'A worker makes up for a missed slot within a minute.'}
+          : 'If a slot was missed, a worker runs the source within a minute.'}
       </p>
       <DialogButton
         key={action}
@@ -58,16 +57,16 @@ function Switch({ path, source: { id, disabled } }: { path: string; source: Sour
         isDanger={isEnabled}
         act={(fields) => act<Switched>(`${path}/${action}`, textFields(fields))}
       >
-        <Reason isNeeded />
+        <Reason isRequired />
       </DialogButton>
     </section>
   );
 }
 
-/** Places that are listed by name. */
-const PLACES = 20;
+/** Maximum number of places to list. */
+const MAX_PLACES = 20;
 
-/** Unpublishes the data of a source that is not configured any more. */
+/** The button that unpublishes the data of a source that is no longer configured. */
 function Retire({ path, source: { id } }: { path: string; source: Source }) {
   const answer = useData<RetirementAnswer>(`${path}/retirement`);
   const { data } = answer;
@@ -94,8 +93,8 @@ function Retire({ path, source: { id } }: { path: string; source: Source }) {
             isDanger
             act={async (fields) => setRetired(await act<Retired>(`${path}/retire`, textFields(fields)))}
           >
-            <Field label={`Type ${id} to confirm`} name="confirm" isNeeded />
-            <Reason isNeeded />
+            <Field label={`Type ${id} to confirm`} name="confirm" isRequired />
+            <Reason isRequired />
           </DialogButton>
         </>
       )}
@@ -103,7 +102,7 @@ function Retire({ path, source: { id } }: { path: string; source: Source }) {
   );
 }
 
-/** The data that a retirement unpublishes. */
+/** Lists the data that a retirement unpublishes. */
 function Published({ kind, rates, places, lastRunAt }: RetirementAnswer) {
   const rows = places.reduce((sum, place) => sum + place.published, 0);
   const what =
@@ -120,12 +119,12 @@ function Published({ kind, rates, places, lastRunAt }: RetirementAnswer) {
         </span>
       </p>
       <ul class="plain card">
-        {places.slice(0, PLACES).map(({ place, published }) => (
+        {places.slice(0, MAX_PLACES).map(({ place, published }) => (
           <li key={place}>
             {place}: {count(published)}
           </li>
         ))}
-        {places.length > PLACES && <li>… {count(places.length - PLACES)} more</li>}
+        {places.length > MAX_PLACES && <li>… {count(places.length - MAX_PLACES)} more</li>}
       </ul>
     </>
   );

@@ -3,9 +3,9 @@ import type { ShownRegion, SourceAnswer } from '../../../../../src/features/cons
 import { useData } from '../../lib/data.ts';
 import { count, utc } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';
-import { May } from '../../lib/session.ts';
+import { RequireRole } from '../../lib/session.ts';
 import { Action } from '../../parts/action.tsx';
-import { Ago, Ahead, Badge, Facts, Progress, STATES, Tabs, Title } from '../../parts/basics.tsx';
+import { Ago, Badge, Facts, Progress, STATES, Tabs, TimeUntil, Title } from '../../parts/basics.tsx';
 import { CancelRun } from '../../parts/cancel-run.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { FreshnessBar } from '../../parts/freshness.tsx';
@@ -77,19 +77,15 @@ function StateAndActions({ path, place, answer: { source, canRun } }: StateAndAc
   return (
     <>
       <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>
-      <May as="operator">
+      <RequireRole minRole="operator">
         {last?.outcome === 'running' && <CancelRun source={id} run={last.id} />}
         {canRun && disabled === null && (
-          <Action
-            address={`${path}/run`}
-            label="Run now"
-            result={() => 'A worker runs it as soon as it has room.'}
-          />
+          <Action address={`${path}/run`} label="Run now" result={() => 'Queued for a worker.'} />
         )}
         <a class="button" href={`${place.path}?show=settings`}>
           {action}
         </a>
-      </May>
+      </RequireRole>
     </>
   );
 }
@@ -124,7 +120,7 @@ function NextRuns({ source, nextSlots }: Pick<SourceAnswer, 'source' | 'nextSlot
     return <>none: the source is {source.disabled === null ? 'not configured here' : 'disabled'}</>;
   return (
     <>
-      <Ahead at={source.nextSlot} />{' '}
+      <TimeUntil at={source.nextSlot} />{' '}
       <span class="muted">(then {nextSlots.slice(1, 4).map(utc).join(', ')})</span>
     </>
   );
@@ -132,7 +128,7 @@ function NextRuns({ source, nextSlots }: Pick<SourceAnswer, 'source' | 'nextSlot
 
 const REGIONS = 50;
 
-/** The lateness of a region: unread regions first, then the oldest. */
+/** Returns the sort value of a region: unread regions come first, then those with the oldest data. */
 function urgency({ unreadSince, ageSeconds }: ShownRegion): number {
   if (unreadSince !== null) return Number.POSITIVE_INFINITY;
   return ageSeconds ?? Number.MAX_VALUE;

@@ -1,5 +1,4 @@
-/** The history of a source, the newest first: runs, held batches and decisions. */
-
+/** The history of a source, newest first: runs, held batches and decisions. */
 import { causeInWords } from '../../../../../src/domain/run.ts';
 import type {
   TimelineAction,
@@ -55,7 +54,7 @@ export function Timeline({ path, place }: { path: string; place: Place }) {
   );
 }
 
-/** What a line calls the decision about a batch. */
+/** The decision that a batch had before its current status. */
 const DECISIONS: Readonly<Record<string, string>> = { undone: 'approved', pending: 'rejected' };
 
 function Line(line: TimelineLine) {
@@ -90,7 +89,7 @@ function Action({ action, by, reason, details }: TimelineAction) {
   );
 }
 
-/** One run, or equal runs in a row. */
+/** Shows one run, or a group of consecutive equal runs. */
 function Runs({ runs }: { readonly runs: readonly [TimelineRun, ...TimelineRun[]] }) {
   const [newest] = runs;
   const oldest = runs.at(-1) ?? newest;
