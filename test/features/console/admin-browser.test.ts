@@ -151,7 +151,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('vera, viewer').waitFor();
     await page.getByRole('link', { name: 'acme' }).click();
     await page.getByRole('heading', { name: 'Acme Ltd' }).waitFor();
-    await page.getByText('Good tokens').waitFor();
+    await page.getByText('Valid tokens').waitFor();
     const offered = page.locator('main').getByRole('button');
     expect(await offered.allTextContents()).toEqual([]);
     expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
@@ -200,7 +200,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     const { page, complaints } = await open('zoe', options);
     for (const [path, text] of [
       ['/organizations', 'zeta'],
-      ['/organizations/acme', 'Good tokens'],
+      ['/organizations/acme', 'Valid tokens'],
       ['/clusters', 'Orders'],
       ['/audit', 'organization.create'],
     ] as const) {
@@ -231,7 +231,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
       ['/clusters', `orders-1-${LONG}`, 'Next'],
       ['/clusters/1', 'replicas 2 → 3'],
       ['/organizations', `customer-1-${LONG}`, 'Next'],
-      ['/organizations/acme', 'Good tokens'],
+      ['/organizations/acme', 'Valid tokens'],
       ['/organizations/acme?show=people', 'Ada'],
       ['/audit', 'nightly-export', 'Older'],
       ['/sources/hetzner', 'Age of data'],

@@ -78,7 +78,7 @@ function OrganizationFacts({ tokens, lastUsedAt, createdAt, deletedAt }: FoundOr
   return (
     <Facts
       facts={{
-        'Good tokens': (
+        'Valid tokens': (
           <>
             {count(tokens)}, {lastUsedAt === null ? 'never used' : 'last used '}
             {lastUsedAt !== null && <Ago at={lastUsedAt} />}
@@ -140,7 +140,8 @@ function Delete({ path, organization, onDone }: DeleteProps) {
     >
       <p>
         Readers will no longer get its clusters ({counted(clusters, 'cluster')}). Its{' '}
-        {counted(tokens, 'good token')} will be revoked. Its slug cannot be used again. This cannot be undone.
+        {counted(tokens, 'valid token')} will be revoked. Its slug cannot be used again. This cannot be
+        undone.
       </p>
       <Field label={`Type the slug, ${slug}, to confirm`} name="slug" isRequired />
       <Reason isRequired />

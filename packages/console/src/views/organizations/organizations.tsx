@@ -98,7 +98,7 @@ function Found({ data, place, isOld }: { data: FoundOrganizations; place: Place;
           ],
           ['Name', ({ name }) => name, '', by('name')],
           ['Clusters', ({ clusters }) => count(clusters), 'number', by('clusters')],
-          ['Good tokens', ({ tokens }) => count(tokens), 'number', by('tokens')],
+          ['Valid tokens', ({ tokens }) => count(tokens), 'number', by('tokens')],
           [
             'Last use of a token',
             ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Ago at={lastUsedAt} />),
