@@ -2,9 +2,9 @@
 import type postgres from 'postgres';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { Sql } from './connection/client.ts';
+import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
 import { instant } from './connection/statements.ts';
 import { factPairs } from './machine-facts.ts';
-import { inOrder, type Page, type PageSearch } from './pages.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 import { type MachineChange, machineHistory } from './runs/machine-changes.ts';
 

@@ -279,7 +279,6 @@ export class CacheSubscription implements AsyncDisposable {
     this.#events?.onGap();
   }
 
-  /** @param why for the log; without it nothing is logged */
   #unlink(why?: string): void {
     this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
     this.#revisions.restart([]);

@@ -1,5 +1,5 @@
 /** Pages of lists for operators, in the order of a sort key. */
-import type { Sql } from './connection/client.ts';
+import type { Sql } from './client.ts';
 
 export interface PageSearch<Sort> {
   readonly sort: Sort;
