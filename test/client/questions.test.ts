@@ -148,7 +148,7 @@ describe('a temporary failure', () => {
   });
 
   it('is retried after a lost connection, a malformed answer and a timeout', async () => {
-    await using given = await scene({ attemptTimeoutMs: 100 });
+    await using given = await scene({ attemptTimeoutMs: 2000 });
     const portal = (_: unknown, response: ServerResponse) =>
       void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>');
     given.fake.first(cut, portal, hang);

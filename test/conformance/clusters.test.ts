@@ -237,7 +237,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       await failure(reading(page, { json: page.json, cutAfter, framing }), 'retry');
     if (own.ownClient) return;
     const never = instead(page, { after: Promise.withResolvers().promise });
-    await failure(read(adapter, own, { ...never, deadlineMs: 200 }), 'retry');
+    await failure(read(adapter, own, { ...never, deadlineMs: 500 }), 'retry');
   });
 
   it.for(pages)(

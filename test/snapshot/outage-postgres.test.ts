@@ -75,9 +75,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await scene.publisher.publishDirty();
     const name = { kind: 'region', regionId: scene.sample.region } as const;
-    await until(async () => (await reader.documents.get(name)).document?.version === version, {
-      timeoutMs: 500,
-    });
+    await until(async () => (await reader.documents.get(name)).document?.version === version);
     expect((await machines(reader)).tier).toBe('memory');
   });
 

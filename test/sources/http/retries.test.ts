@@ -69,7 +69,7 @@ describe('a failed request', () => {
   ])('by %s is repeated', async (_, answer) => {
     await using upstream = await fakeUpstream();
     answersInTurn(upstream, '/names', [answer, WHOLE]);
-    const { http } = open(upstream.url, fakeClock(), { deadlineMs: 300 });
+    const { http } = open(upstream.url, fakeClock(), { deadlineMs: 1_500 });
     expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
   });
 
@@ -256,7 +256,7 @@ describe('a streamed body', () => {
     await using upstream = await fakeUpstream();
     const clock = fakeClock();
     answersInTurn(upstream, '/large', [answer, { ...LARGE, headers: { etag: '"2"' } }]);
-    const { http } = open(upstream.url, clock, { deadlineMs: 300 });
+    const { http } = open(upstream.url, clock, { deadlineMs: 1_500 });
     const { body, validator } = await http.stream('/large');
     expect(validator).toMatchObject({ etag: '"2"' });
     expect(await textOf(body)).toBe(LARGE.raw);
