@@ -14,7 +14,7 @@ import { deleteUser, type ReplacedUser, renameUser, type UserName } from './user
 
 export type Administration = ReturnType<typeof administration>;
 
-interface NewToken {
+export interface NewToken {
   readonly name?: string | undefined;
   readonly scopes: readonly Scope[];
   readonly expiresAt?: Date | undefined;

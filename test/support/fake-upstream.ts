@@ -31,7 +31,7 @@ export interface FakeAnswer {
   readonly stall?: { readonly afterBytes: number; readonly until: Promise<unknown> };
 }
 
-interface ReceivedCall {
+export interface ReceivedCall {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
