@@ -60,7 +60,8 @@ export class Publisher {
   readonly #comparison: Comparison;
   readonly #history = new KnownHistory();
   #lineage: string | undefined;
-  readonly #checked = new Set<string>();
+  /** The lineage under which the cache has this publisher's `BODY_FORMAT`. */
+  #formatStoredFor: string | undefined;
   /** Identifies this publisher's pulses. */
   readonly #id = randomUUID();
   /** Start of the last pulse that the cache answered, by `performance.now()`. */
@@ -224,7 +225,7 @@ export class Publisher {
       }),
       this.#mark(keys),
     ]);
-    await this.#checkBodyFormat(keys);
+    if (named === null || this.#formatStoredFor !== lineage) await this.#checkBodyFormat(keys);
     return {
       keys,
       mayBeEmpty: found.loss !== undefined || named === null,
@@ -234,11 +235,10 @@ export class Publisher {
 
   /** Raises all versions if the last publisher built other bodies: an upgrade then publishes every document again. */
   async #checkBodyFormat({ lineage, bodyFormat }: CacheKeys): Promise<void> {
-    if (this.#checked.has(lineage)) return;
     const before = await this.#redis.get(bodyFormat);
     if (before !== null && before !== BODY_FORMAT) await raiseAllVersions(this.#db);
     if (before !== BODY_FORMAT) await this.#set(bodyFormat, BODY_FORMAT);
-    this.#checked.add(lineage);
+    this.#formatStoredFor = lineage;
   }
 
   #readHistory(): Promise<CheckedHistory> {

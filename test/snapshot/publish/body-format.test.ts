@@ -35,6 +35,13 @@ it('a release with other bodies publishes each document again under the next ver
   expect(await upgraded.publishDirty()).toEqual({ published: 0 });
 });
 
+it('a flushed cache gets the format again, so that the next release can compare it', async () => {
+  await scene.publisher.publishDirty();
+  await scene.cache.flushall();
+  await scene.publisher.publishDirty();
+  expect(await scene.cache.get(scene.keys.bodyFormat)).toBe(BODY_FORMAT);
+});
+
 it('a release with the same bodies publishes nothing', async () => {
   await scene.publisher.publishDirty();
   expect(await (await scene.secondPublisher()).publishDirty()).toEqual({ published: 0 });
