@@ -9,7 +9,7 @@ export interface SignedIn {
   readonly how: Exclude<Way, 'cli'>;
   /** The operator token of the request, or of its session. */
   readonly tokenId?: number | undefined;
-  /** True for a session, which a browser sends by itself. So a changing request must prove its origin. */
+  /** True for a session. A browser sends its cookie with every request, so a changing request must prove its origin. */
   readonly bySession: boolean;
 }
 

@@ -15,8 +15,8 @@ export async function probePort(host: string, port: number): Promise<void> {
 const [LOWEST, HIGHEST] = [10_000, 19_999];
 
 /**
- * Returns a free TCP port of 127.0.0.1. Its owner may close it and listen on it again, because no outgoing connection takes
- * it meanwhile. Another process may take it first, so the caller must be able to retry.
+ * Returns a free TCP port of 127.0.0.1. No outgoing connection takes it, so its owner may close it and listen on it again.
+ * Another process may take it first, so the caller must be able to retry.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
