@@ -44,7 +44,7 @@ export function useServers(): void {
   });
 }
 
-export async function flush(redis: TestRedis): Promise<void> {
+async function flush(redis: TestRedis): Promise<void> {
   const connection = openRedis(redis.url, 'publisher', () => {});
   await redisReady(connection, 5000);
   await connection.flushall();
