@@ -72,6 +72,8 @@ export default defineConfig({
   input: Object.fromEntries(ENTRIES.map((name) => [name, `${name}.ts`])),
   platform: 'node',
   external: EXTERNAL,
+  // The oldest supported Node.js lacks `await using`.
+  transform: { target: 'node22.22' },
   plugins: [folders, drizzle, licenses],
   checks: { eval: false },
   output: { dir: 'dist', chunkFileNames: 'chunks/[name]-[hash].js' },
