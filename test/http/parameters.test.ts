@@ -125,9 +125,20 @@ describe('a decimal', () => {
 
   it('is a number in the schema, and is read as programs write numbers', async () => {
     expect(z.toJSONSchema(PRICE.price, { unrepresentable: 'any' })).toMatchObject({ type: 'number' });
+    expect(z.toJSONSchema(PRICE.price, { unrepresentable: 'any' })).not.toHaveProperty('multipleOf');
     expect(aboutOf(PRICE.price)).toMatchObject({ example: 0.1 });
     expect(await price('1e-7')).toEqual({ price: '0.000000100' });
     expect(await price('0.25')).toEqual({ price: '0.25' });
+  });
+
+  it('has its bounds in the schema', async () => {
+    const RAM = { ram: decimalParameter('Memory', 3, '4') };
+    const ram = (text: string) => validated(`ram=${text}`, RAM, false);
+    const bounds = { minimum: 0.001, exclusiveMaximum: 1_000_000_000, multipleOf: 0.001 };
+    expect(z.toJSONSchema(RAM.ram, { unrepresentable: 'any' })).toMatchObject(bounds);
+    for (const text of ['0.001', '999999999.999']) expect(await ram(text)).toEqual({ ram: text });
+    for (const text of ['0.0009', '1000000000', '1.0005'])
+      expect(await ram(text), text).toMatchObject({ ...REFUSED, parameter: 'ram' });
   });
 
   it.each(['1e-20', '1e3', '-1', '0'])('is rejected: %s', async (text) => {

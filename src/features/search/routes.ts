@@ -10,6 +10,7 @@ import {
   idParameter,
   invalidParameter,
   listParameter,
+  numberWith,
   parameter,
   type Values,
   wordParameter,
@@ -63,7 +64,8 @@ const searchParameters = {
   min_ram: ram('Least memory, in `ram_unit`', '4'),
   max_ram: ram('Most memory, in `ram_unit`', '64'),
   ram_unit: unit,
-  max_price: decimalParameter('Highest price per minute', 18, '0.001').optional(),
+  // A program may write a double with more than 20 decimals.
+  max_price: decimalParameter('Highest price per minute', 30, '0.001').optional(),
   min_ram_per_cpu: ram('Least memory for each virtual CPU, in `ram_unit`', '2'),
   max_ram_per_cpu: ram('Most memory for each virtual CPU, in `ram_unit`', '8'),
   ...shared,
@@ -103,12 +105,7 @@ const hours = parameter(
   },
 )
   .default('730')
-  .register(z.globalRegistry, {
-    type: 'number',
-    exclusiveMinimum: 0,
-    exclusiveMaximum: 1_000_000_000,
-    default: 730,
-  });
+  .register(z.globalRegistry, { ...numberWith(2), maximum: 87_600, default: 730 });
 
 const recommendParameters = {
   cpu: countParameter('Needed virtual CPUs', CPUS, 2),

@@ -45,6 +45,13 @@ export function countParameter(
 
 const EXPONENT = /^\d(?:\.\d+)?e-\d{1,2}$/;
 
+/** The keywords of a positive number with at most `decimals` decimals. */
+export function numberWith(decimals: number): z.GlobalMeta {
+  const least = 10 ** -decimals;
+  // Programs divide doubles to check `multipleOf`, which is exact only for few decimals.
+  return { type: 'number', minimum: least, ...(decimals <= 3 && { multipleOf: least }) };
+}
+
 /** A decimal greater than 0 as text, with at most nine digits before the point and `decimals` after it. */
 export function decimalParameter(description: string, decimals: number, example: string) {
   const shape = new RegExp(`^[0-9]{1,9}([.][0-9]{1,${decimals}})?$`);
@@ -52,7 +59,7 @@ export function decimalParameter(description: string, decimals: number, example:
     .string()
     .transform((text) => (EXPONENT.test(text) ? Number(text).toFixed(decimals) : text))
     .refine((text) => shape.test(text) && Number(text) > 0)
-    .register(z.globalRegistry, { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1_000_000_000 })
+    .register(z.globalRegistry, { ...numberWith(decimals), exclusiveMaximum: 1_000_000_000 })
     .register(ABOUT, {
       description: `${description}. At most ${decimals} decimals`,
       example: Number(example),
