@@ -1,0 +1,195 @@
+/** Clients that generators make from `/openapi.json` call every operation of a running Fleetbook. */
+import { execFile } from 'node:child_process';
+import { cp, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createClient } from '@hey-api/openapi-ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inPackage } from '../../src/config/package.ts';
+import { onPath } from '../../src/processes/on-path.ts';
+import { needs } from '../support/needs.ts';
+import { type ChangingUp, startChangingUp } from './changing-up.ts';
+
+const run = promisify(execFile);
+const PYTHON = join(import.meta.dirname, 'python');
+const cleanUp = new AsyncDisposableStack();
+afterAll(() => cleanUp.disposeAsync());
+let scene: ChangingUp;
+/** By operation: the answer of a plain request, and the texts of a 404 and of a 401. */
+let expected: Readonly<Record<string, unknown>>;
+
+beforeAll(async () => {
+  scene = cleanUp.use(await startChangingUp());
+  const { up, cursor } = scene;
+  const list = '/v1/machines?provider=5&region=2';
+  const [machine] = (await up.json(list)) as { id: number }[];
+  const file = await up.get('/v1/exports/machines.parquet');
+  expected = {
+    listProviders: await up.json('/v1/providers'),
+    listMachines: await up.json(list),
+    getMachine: await up.json(`/v1/machines/${machine?.id}`),
+    listMachinePrices: await up.json(`/v1/machines/${machine?.id}/prices`),
+    listClusters: await up.json('/v1/clusters'),
+    getCluster: await up.json('/v1/clusters/cluster-test'),
+    searchMachines: await up.json(
+      '/v1/machines/search?min_cpu=4&max_price=0.01&min_ram=7.5&ram_unit=Binary&provider=5,6&sort=-cpu&limit=3',
+    ),
+    recommendMachines: await up.json('/v1/machines/recommend?cpu=2&ram=4&hours=100.5'),
+    listChanges: await up.json(`/v1/changes?after=${cursor}&limit=1000`),
+    listExports: await up.json('/v1/exports'),
+    downloadExport: (await file.arrayBuffer()).byteLength,
+    getHealth: await up.json('/healthz'),
+    getReadiness: await up.json('/readyz'),
+    getOpenApi: await up.json('/openapi.json'),
+    problems: ['There is nothing here that this token may read.', 'The token is not valid.'],
+  };
+}, 240_000);
+
+it('the expected answers are of every operation', () => {
+  const { paths } = expected.getOpenApi as { paths: Record<string, { get: { operationId: string } }> };
+  const ids = Object.values(paths).map(({ get }) => get.operationId);
+  expect(Object.keys(expected).sort()).toEqual([...ids, 'problems'].sort());
+});
+
+/** Each result has a type: a wrong one does not compile. */
+const PROGRAM = `
+import { createClient, createConfig } from './sdk/client';
+import * as sdk from './sdk';
+import type { Changes, Cluster, Export, Machine, Price, Provider } from './sdk';
+
+export async function use(baseUrl: string, auth: string, cursor: string) {
+  const client = createClient(createConfig({ baseUrl, auth, throwOnError: true }));
+  const providers: Provider[] = (await sdk.listProviders({ client, throwOnError: true })).data;
+  const [provider] = providers;
+  const query = { provider: provider!.id, region: provider!.regions[1]!.id };
+  const machines: Machine[] = (await sdk.listMachines({ client, query, throwOnError: true })).data;
+  const { id } = machines[0]!;
+  const machine: Machine = (await sdk.getMachine({ client, path: { id }, throwOnError: true })).data;
+  const prices: Price[] = (await sdk.listMachinePrices({ client, path: { id }, throwOnError: true })).data;
+  const clusters: Cluster[] = (await sdk.listClusters({ client, throwOnError: true })).data;
+  const { slug } = clusters[0]!;
+  const cluster: Cluster = (await sdk.getCluster({ client, path: { slug }, throwOnError: true })).data;
+  const search = await sdk.searchMachines({
+    client,
+    query: {
+      min_cpu: 4,
+      max_price: 0.01,
+      min_ram: 7.5,
+      ram_unit: 'Binary',
+      provider: providers.map((each) => each.id),
+      sort: '-cpu',
+      limit: 3,
+    },
+    throwOnError: true,
+  });
+  const next: string | null = search.data.next;
+  const advice = await sdk.recommendMachines({ client, query: { cpu: 2, ram: 4, hours: 100.5 }, throwOnError: true });
+  const total: number = advice.data.recommendations[0]!.total;
+  const changes: Changes = (
+    await sdk.listChanges({ client, query: { after: cursor, limit: 1000 }, throwOnError: true })
+  ).data as Changes;
+  const exports: Export[] = (await sdk.listExports({ client, throwOnError: true })).data;
+  const file = await sdk.downloadExport({
+    client,
+    path: { file: 'machines.parquet' },
+    parseAs: 'blob',
+    throwOnError: true,
+  });
+  const content = file.data as Blob;
+  const status: 'ok' = (await sdk.getHealth({ client, throwOnError: true })).data.status;
+  const readiness = (await sdk.getReadiness({ client, throwOnError: true })).data;
+  const document = (await sdk.getOpenApi({ client, throwOnError: true })).data;
+  const anyone = createClient(createConfig({ baseUrl, auth }));
+  const missing = await sdk.getCluster({ client: anyone, path: { slug: 'none' } });
+  const refused = await sdk.listClusters({ client: createClient(createConfig({ baseUrl, auth: 'fb_bad' })) });
+  const problems: (string | undefined)[] = [missing.error?.detail, refused.error?.detail];
+  if (typeof next !== 'string' || typeof total !== 'number') throw new Error('another type than documented');
+  return {
+    listProviders: providers,
+    listMachines: machines,
+    getMachine: machine,
+    listMachinePrices: prices,
+    listClusters: clusters,
+    getCluster: cluster,
+    searchMachines: search.data,
+    recommendMachines: advice.data,
+    listChanges: changes,
+    listExports: exports,
+    downloadExport: content.size,
+    getHealth: { status },
+    getReadiness: readiness,
+    getOpenApi: document,
+    problems,
+  };
+}
+`;
+
+interface Generated {
+  use(url: string, token: string, cursor: string): Promise<unknown>;
+}
+
+describe('the client of @hey-api/openapi-ts', () => {
+  it('compiles, and returns every answer', async () => {
+    const { up, cursor } = scene;
+    // In this folder, so that compiler and tests find the imports.
+    await using folder = await mkdtempDisposable(inPackage('test/independent/generated-'));
+    await createClient({
+      input: expected.getOpenApi as Record<string, unknown>,
+      output: { path: join(folder.path, 'sdk') },
+      plugins: ['@hey-api/typescript', '@hey-api/sdk', '@hey-api/client-fetch'],
+      logs: { level: 'silent' },
+    });
+    await writeFile(join(folder.path, 'program.ts'), PROGRAM);
+    const compilerOptions = {
+      ...{ module: 'esnext', moduleResolution: 'bundler', lib: ['es2024', 'dom', 'dom.iterable'] },
+      // The generator's code is checked less strictly.
+      ...{ verbatimModuleSyntax: false, exactOptionalPropertyTypes: false, noUncheckedIndexedAccess: false },
+      ...{ noImplicitOverride: false, noImplicitReturns: false, erasableSyntaxOnly: false },
+    };
+    const config = { extends: '../../../tsconfig.json', compilerOptions, include: ['.'] };
+    await writeFile(join(folder.path, 'tsconfig.json'), JSON.stringify(config));
+    const compiling = run(inPackage('node_modules/.bin/tsc'), ['-p', folder.path]).catch(
+      (error: { stdout: string }) => error,
+    );
+    const { use } = (await import(join(folder.path, 'program.ts'))) as Generated;
+    expect(await use(up.url, up.token, cursor)).toEqual(expected);
+    expect((await compiling).stdout).toBe('');
+  });
+});
+
+describe(
+  'the client of openapi-python-client',
+  needs(onPath('openapi-python-client') !== undefined, 'the program openapi-python-client, and its python3'),
+  () => {
+    it('returns every answer with the documented types', async () => {
+      const { up, cursor } = scene;
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-python-'));
+      await writeFile(join(folder.path, 'openapi.json'), JSON.stringify(expected.getOpenApi));
+      await run(
+        'openapi-python-client',
+        [
+          ...['generate', '--path', 'openapi.json', '--output-path', 'generated', '--meta', 'none'],
+          ...['--config', join(PYTHON, 'generator.yml')],
+        ],
+        { cwd: folder.path },
+      );
+      await cp(join(PYTHON, 'use_client.py'), join(folder.path, 'use_client.py'));
+      const { stdout } = await run('python3', ['use_client.py', up.url, up.token, cursor], {
+        cwd: folder.path,
+      });
+      expect(sameInstants(JSON.parse(stdout))).toEqual(sameInstants(expected));
+    });
+  },
+);
+
+/** Writes all instants in one way: Python writes its time zone as +00:00, and no fraction of zero. */
+function sameInstants(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_, each: unknown) => {
+    const [, start, fraction = ''] =
+      (typeof each === 'string' &&
+        /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:Z|\+00:00)$/.exec(each)) ||
+      [];
+    return start === undefined ? each : `${start}.${fraction.padEnd(6, '0')}Z`;
+  });
+}

@@ -1,0 +1,99 @@
+"""Calls every operation with the generated client, checks the types of the results, and prints the results as JSON.
+
+Arguments: the address of the API, a token, a cursor of the feed.
+"""
+
+import datetime
+import json
+import sys
+
+from generated import AuthenticatedClient, Client, models, types
+from generated.api.changes import list_changes
+from generated.api.clusters import get_cluster, list_clusters
+from generated.api.exports import download_export, list_exports
+from generated.api.health import get_health, get_open_api, get_readiness
+from generated.api.machines import (
+    get_machine,
+    list_machine_prices,
+    list_machines,
+    list_providers,
+    recommend_machines,
+    search_machines,
+)
+
+url, token, cursor = sys.argv[1:]
+client = AuthenticatedClient(base_url=url, token=token, raise_on_unexpected_status=True)
+anyone = Client(base_url=url, raise_on_unexpected_status=True)
+results = {}
+
+
+def each(found, kind):
+    """Returns the list as JSON. Every element has the type, and there is one."""
+    assert isinstance(found, list) and found, found
+    assert all(isinstance(one, kind) for one in found), found
+    return [one.to_dict() for one in found]
+
+
+def one(found, kind):
+    assert isinstance(found, kind), found
+    return found.to_dict()
+
+
+providers = list_providers.sync(client=client)
+results["listProviders"] = each(providers, models.Provider)
+provider = providers[0]
+machines = list_machines.sync(client=client, provider=provider.id, region=provider.regions[1].id)
+results["listMachines"] = each(machines, models.Machine)
+machine = machines[0]
+assert type(machine.ram) is int and type(machine.price) is float
+assert isinstance(machine.ram_unit, models.MachineRamUnit)
+results["getMachine"] = one(get_machine.sync(client=client, id=machine.id), models.Machine)
+prices = list_machine_prices.sync(client=client, id=machine.id)
+assert isinstance(prices[0].from_, datetime.datetime) and prices[0].to is None
+results["listMachinePrices"] = each(prices, models.Price)
+clusters = list_clusters.sync(client=client)
+results["listClusters"] = each(clusters, models.Cluster)
+assert isinstance(clusters[0].disks[0].type_.price, float)
+results["getCluster"] = one(get_cluster.sync(client=client, slug=clusters[0].slug), models.Cluster)
+
+page = search_machines.sync(
+    client=client,
+    min_cpu=4,
+    max_price=0.01,
+    min_ram=7.5,
+    ram_unit=models.SearchMachinesRamUnit.BINARY,
+    provider=[each_provider.id for each_provider in providers],
+    sort=models.SearchMachinesSort("-cpu"),
+    limit=3,
+)
+results["searchMachines"] = one(page, models.SearchMachinesResponse200)
+assert len(page.machines) == 3 and isinstance(page.next_, str)
+advice = recommend_machines.sync(client=client, cpu=2, ram=4.0, hours=100.5)
+results["recommendMachines"] = one(advice, models.RecommendMachinesResponse200)
+assert isinstance(advice.recommendations[0].total, float)
+
+changes = list_changes.sync(client=client, after=cursor, limit=1000)
+results["listChanges"] = one(changes, models.Changes)
+assert "cluster.changed" in [change.type_ for change in changes.changes], changes
+
+exports = list_exports.sync(client=client)
+results["listExports"] = each(exports, models.Export)
+assert isinstance(exports[0].created_at, datetime.datetime)
+file = download_export.sync(client=client, file=models.DownloadExportFile.MACHINES_PARQUET)
+assert isinstance(file, types.File)
+content = file.payload.read()
+assert content[:4] == b"PAR1" == content[-4:], content[:20]
+results["downloadExport"] = len(content)
+
+results["getHealth"] = one(get_health.sync(client=anyone), models.GetHealthResponse200)
+results["getReadiness"] = one(get_readiness.sync(client=anyone), models.GetReadinessResponse200)
+results["getOpenApi"] = one(get_open_api.sync(client=anyone), models.GetOpenApiResponse200)
+
+missing = get_cluster.sync_detailed(client=client, slug="none")
+assert missing.status_code == 404 and isinstance(missing.parsed, models.Problem)
+stranger = AuthenticatedClient(base_url=url, token="fb_bad")
+refused = list_clusters.sync_detailed(client=stranger)
+assert refused.status_code == 401 and isinstance(refused.parsed, models.Problem)
+results["problems"] = [missing.parsed.detail, refused.parsed.detail]
+
+print(json.dumps(results))
