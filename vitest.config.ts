@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { QUICK, quickFiles } from './test/support/quick.ts';
 import { SlowestFirst } from './test/support/slowest-first.ts';
-import { STOCK_POSTGRES } from './test/support/stock-postgres-setting.ts';
+import { STOCK_POSTGRES, TEST_POSTGRES } from './test/support/stock-postgres-setting.ts';
 
 const shared = {
   // Tests start processes, which must see the death of the process that started them: no worker threads.
@@ -59,6 +59,10 @@ const ABOUT_STATEMENTS = ['db', 'features', 'ops', 'snapshot', 'sync'].map(
   (name) => `test/${name}/**/*.test.ts`,
 );
 const hasStock = Boolean(process.env[STOCK_POSTGRES]);
+const ALL = ['test/**/*.test.ts'];
+/** These have separate servers. */
+const OTHERS = ['test/containers/**', 'test/faults/**'];
+const isAllOnStock = hasStock && process.env[TEST_POSTGRES] === 'stock';
 
 export default defineConfig({
   test: {
@@ -75,8 +79,8 @@ export default defineConfig({
               test: {
                 ...shared,
                 name: 'main',
-                include: ['test/**/*.test.ts'],
-                exclude: ['test/containers/**', 'test/faults/**', ...(hasStock ? ABOUT_STATEMENTS : [])],
+                include: ALL,
+                exclude: [...OTHERS, ...(isAllOnStock ? ALL : hasStock ? ABOUT_STATEMENTS : [])],
                 globalSetup: ['test/support/postgres-server.ts'],
               },
             },
@@ -86,7 +90,8 @@ export default defineConfig({
                     test: {
                       ...shared,
                       name: 'stock PostgreSQL',
-                      include: ABOUT_STATEMENTS,
+                      include: isAllOnStock ? ALL : ABOUT_STATEMENTS,
+                      exclude: OTHERS,
                       globalSetup: ['test/support/stock-postgres.ts'],
                     },
                   },

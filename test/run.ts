@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
@@ -19,6 +20,7 @@ import {
   type TestRunStarted,
   type UnhandledError,
 } from './support/report.ts';
+import { type RunSummary, SUMMARY_FILE } from './support/run-summary.ts';
 import { scratchFolder } from './support/scratch.ts';
 import { type StockPostgres, stockPostgres } from './support/stock-postgres-binaries.ts';
 import { STOCK_POSTGRES } from './support/stock-postgres-setting.ts';
@@ -53,6 +55,7 @@ const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await scratchFolder();
 const reportFiles: string[] = [];
 let stock: StockPostgres | undefined;
+let redis: string | undefined;
 const first = await run(filters);
 let { report } = first;
 let last = first;
@@ -76,6 +79,10 @@ for (const file of unlucky)
   if (!report.failedFiles.includes(file))
     say(`flaky: ${relative(ROOT, file)}: passed when it was run again, see "failed once" above`);
 if (stock) say(stock.line);
+if (redis) say(`the tests ran on ${redis}`);
+const summaryFile = process.env[SUMMARY_FILE];
+// Tests that `-t` leaves out are not skipped, so such a run says nothing about them.
+if (summaryFile && first.names === undefined) await writeFile(summaryFile, JSON.stringify(summaryOf(report)));
 if (isQuick) {
   const { quick, left } = quickFiles();
   say(
@@ -101,12 +108,21 @@ function described(word: string, test: FailedTest['failed'], before = ''): strin
   return `${word}: ${relative(ROOT, test.file)} > ${test.name}: ${before}${test.error}`;
 }
 
+function summaryOf({ loaded, skipped }: TestReport): RunSummary {
+  return {
+    at: new Date().toISOString(),
+    files: loaded.map((file) => relative(ROOT, file)),
+    skipped: skipped.map((test) => ({ ...test, file: relative(ROOT, test.file) })),
+  };
+}
+
 async function run(args: readonly string[]): Promise<Outcome> {
   const messages: Messages = { flaky: [], failures: [], unhandled: [] };
   if (!isQuick) {
     try {
       // The tests stop, kill and flush their servers, so a running one cannot be used.
-      await acquireRedisServer({ isUrlUseful: false });
+      const { name, version } = await acquireRedisServer({ isUrlUseful: false });
+      redis = `${name} ${version}`;
       // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
       if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
       stock ??= await stockPostgres();

@@ -76,6 +76,7 @@ it('counts nothing without a report', async () => {
   expect(await readReport([join(ROOT, 'no-such-report.json')])).toEqual({
     passed: 0,
     failed: 0,
+    loaded: [],
     failedFiles: [],
     skipped: [],
     leftOut: 0,

@@ -1,6 +1,7 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { identify } from '../../src/dev/process-identity.ts';
@@ -14,10 +15,10 @@ function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [join(ROOT, 'test/run.ts'), ...args], { cwd: ROOT }, (error, stdout) => {
       const lines = stdout.trimEnd().split('\n');
-      // In CI one line names the PostgreSQL of the tests about statements.
+      // One line names Redis, and in CI one the PostgreSQL of the tests about statements.
       resolve({
         code: Number(error?.code ?? 0),
-        lines: lines.filter((line) => !/tests about statements/.test(line)),
+        lines: lines.filter((line) => !/tests about statements|^the tests ran on /.test(line)),
       });
     });
   });
@@ -46,6 +47,24 @@ it('passes its arguments on, lists skipped tests with that name, and ends with t
   ]);
   expect(lines.at(-1)).toBe('1 passed, 0 failed, 3 skipped');
   expect(code).toBe(0);
+});
+
+it('writes a summary, unless it left tests out', async () => {
+  await using folder = await testFolder({
+    'some.test.ts': `import { it } from 'vitest';
+      it('shines', () => {}); it('glows', { skip: true, meta: { skipped: 'needs a moon' } }, () => {});`,
+  });
+  const path = join(folder.path, 'summary.json');
+  vi.stubEnv('TEST_SUMMARY', path);
+  await run(`--root=${folder.path}`, '-t', 'shines');
+  expect(existsSync(path)).toBe(false);
+  await run(`--root=${folder.path}`);
+  const file = relative(ROOT, join(folder.path, 'some.test.ts'));
+  expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
+    at: expect.stringMatching(/Z$/),
+    files: [file],
+    skipped: [{ file, name: 'glows', reason: 'needs a moon' }],
+  });
 });
 
 it('also reports errors of a failed test’s clean-up', async () => {

@@ -35,6 +35,8 @@ export interface TestReport {
   readonly leftOut: number;
   /** Tests that were pending when the run was interrupted. */
   readonly cancelled: number;
+  /** Paths of the files that were loaded. */
+  readonly loaded: readonly string[];
   /** Files whose tests have all run or were skipped for a reason. */
   readonly files: number;
 }
@@ -70,6 +72,7 @@ export async function readReport(
   let leftOut = 0;
   let files = 0;
   const failedFiles: string[] = [];
+  const loaded: string[] = [];
   const skipped: { file: string; name: string; reason: string }[] = [];
   const chosen = new RegExp(names);
   const results = new Map<string, JsonReport['testResults'][number]>();
@@ -91,9 +94,10 @@ export async function readReport(
     }
     if (file.status === 'failed' && failed === failedBefore && !isInterrupted) failed++;
     if (failed > failedBefore) failedFiles.push(file.name);
+    if (file.assertionResults.length > 0) loaded.push(file.name);
     if (cancelled === cancelledBefore && file.assertionResults.length > 0) files++;
   }
-  return { passed, failed, failedFiles, skipped, leftOut, cancelled, files };
+  return { passed, failed, failedFiles, loaded, skipped, leftOut, cancelled, files };
 }
 
 async function parse(path: string): Promise<JsonReport> {

@@ -1,10 +1,10 @@
-/** Finds this system's PostgreSQL, for the tests about statements in CI. */
+/** Finds this system's PostgreSQL, for the tests about statements in CI and for `npm run test:stock`. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { installer } from '../../src/dev/system-package.ts';
 import { onPath } from '../../src/processes/on-path.ts';
-import { STOCK_POSTGRES } from './stock-postgres-setting.ts';
+import { STOCK_POSTGRES, TEST_POSTGRES } from './stock-postgres-setting.ts';
 
 export interface StockPostgres {
   /** The folder of its programs; undefined if absent. */
@@ -13,16 +13,25 @@ export interface StockPostgres {
   readonly line: string;
 }
 
-/** Returns the one of the environment, else in CI that of the system's packages, which it installs if missing. */
+/**
+ * Returns the one of the environment, else in CI that of the system's packages, which it installs if missing.
+ * @throws Error if `TEST_POSTGRES=stock` and there is none
+ */
 export async function stockPostgres(): Promise<StockPostgres | undefined> {
+  const wanted = process.env[TEST_POSTGRES] ?? '';
+  if (!['', 'stock', 'embedded'].includes(wanted))
+    throw new Error(`${TEST_POSTGRES} must be stock or embedded; it is ${JSON.stringify(wanted)}`);
+  if (wanted === 'embedded') return undefined;
+  const isForAll = wanted === 'stock';
   const named = process.env[STOCK_POSTGRES];
-  if (named) return described(named);
-  if (!process.env.CI) return undefined;
+  if (named) return described(named, isForAll);
+  if (!process.env.CI && !isForAll) return undefined;
   const install = packaged() === undefined ? installer(onPath) : undefined;
   const trouble = await install?.('postgresql');
   const bin = packaged();
-  if (bin !== undefined) return described(bin);
+  if (bin !== undefined) return described(bin, isForAll);
   const why = trouble ?? 'this system has none, and installing it takes apt-get and root';
+  if (isForAll) throw new Error(`there is no PostgreSQL of the system's packages: ${why}`);
   return {
     bin: undefined,
     line: `left out: the tests about statements on a PostgreSQL that compiles them (${why}); they ran on the embedded one`,
@@ -39,7 +48,8 @@ function packaged(): string | undefined {
 
 const majorOf = (bin: string) => Number(/postgresql\/(\d+)/.exec(bin)?.[1] ?? 0);
 
-function described(bin: string): StockPostgres {
+function described(bin: string, isForAll: boolean): StockPostgres {
   const version = execFileSync(join(bin, 'postgres'), ['--version'], { encoding: 'utf8' }).trim();
-  return { bin, line: `the tests about statements ran on ${version} of ${bin}` };
+  const tests = isForAll ? 'all tests that share a server' : 'the tests about statements';
+  return { bin, line: `${tests} ran on ${version} of ${bin}` };
 }
