@@ -28,3 +28,7 @@ export const DOCKER = 'a Docker engine';
 export const PROMTOOL = 'the program promtool, of the package prometheus';
 
 export const PGBOUNCER = 'the program pgbouncer, of the package pgbouncer';
+
+export const HELM = 'the program helm';
+
+export const KUBECONFORM = 'the programs helm and kubeconform';
