@@ -135,7 +135,7 @@ export function updatedSchema(text: string): string {
 }
 
 export function updatedChart(text: string): string {
-  return text.replace(/^(version|appVersion): .*$/gm, `$1: ${VERSION}`);
+  return text.replace(/^(version|appVersion): \S+/gm, `$1: ${VERSION}`);
 }
 
 /** Returns each generated file of the chart with its text. */
