@@ -36,13 +36,17 @@ export class OperatorNotes {
       options.targetBranch,
     );
     const date = new Date().toISOString().slice(0, 10);
-    const written = unreleased(parsedContent);
-    const list = await new DefaultChangelogNotes({
-      // The heading is below, with the written part.
-      headerPartial: '',
-    }).buildNotes(commits, options);
-    const parts = [`## ${options.version} (${date})`, written];
-    if (list !== '') parts.push('### Commits', list.replaceAll(/^### /gm, '#### '));
+    const notes = await new DefaultChangelogNotes().buildNotes(commits, options);
+    // Its heading is below, with the written part.
+    const list = notes.replace(/^##? .*\n*/, '').trim();
+    // release-please takes notes of one line for no release. Without a feature, a fix or a breaking change there is none.
+    if (list === '') return '';
+    const parts = [
+      `## ${options.version} (${date})`,
+      unreleased(parsedContent),
+      '### Commits',
+      list.replaceAll(/^### /gm, '#### ').replaceAll(/\n{3,}/g, '\n\n'),
+    ];
     return parts.filter((part) => part !== '').join('\n\n');
   }
 }

@@ -30,7 +30,7 @@ describe('the threat model', () => {
 
   it.each(CONTROLS)('names a proof of the control of: $threat', ({ proof }) => {
     const tests = [...proof.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
-    if (tests.length === 0) expect(proof).toMatch(/^\[.+\]\(.+\)$/);
+    expect(tests.length).toBeGreaterThan(0);
     for (const path of tests) {
       expect(path).toMatch(/^test\/.+\.test\.ts$/);
       expect(existsSync(inPackage(path)), path).toBe(true);
