@@ -54,6 +54,9 @@ describe('the database', () => {
         mend: 'run `fleetbook migrate`',
       },
     ]);
+    expect(await found('upgrade to 0.1.0', { DATABASE_URL: empty.url })).toMatchObject([
+      { verdict: 'warning', found: expect.stringMatching(/^\d+ migrations .* ACCESS EXCLUSIVE on /) },
+    ]);
     await migrate(empty.url);
     expect(await found('migrations', { DATABASE_URL: empty.url })).toMatchObject([{ verdict: 'ok' }]);
     const last = 'select max(created_at) from drizzle.__drizzle_migrations';

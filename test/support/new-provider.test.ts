@@ -42,7 +42,15 @@ it('the files of a new provider are formatted, have correct types and pass the c
     });
     return stdout;
   };
-  for (const path of ['src', 'workers', 'test/conformance', 'test/fixtures', 'test/support', 'docs/generate'])
+  for (const path of [
+    'src',
+    'workers',
+    'test/conformance',
+    'test/fixtures',
+    'test/support',
+    'docs/generate',
+    'docs/upgrades',
+  ])
     await cp(join(ROOT, path), at(path), { recursive: true });
   for (const path of ['package.json', 'tsconfig.json', 'biome.json']) await cp(join(ROOT, path), at(path));
   await symlink(join(ROOT, 'node_modules'), at('node_modules'));

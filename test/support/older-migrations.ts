@@ -16,28 +16,37 @@ export interface Migrations extends AsyncDisposable {
 /**
  * The migrations of another release, in a temporary folder.
  * @param before the first migration that it lacks, by the end of its name; default: it has all
+ * @param last the last migration that it has, by name; default: it has all
+ * @param without a migration that it lacks, by the end of its name
  * @param more additional migrations, by name
  */
 export async function migrationsOf({
   before,
+  last,
+  without,
   more = {},
 }: {
   before?: string;
+  last?: string;
+  without?: string;
   more?: Readonly<Record<string, string>>;
 }): Promise<Migrations> {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-migrations-'));
   await cp(DRIZZLE, folder.path, { recursive: true });
   const file = join(folder.path, 'meta/_journal.json');
   const journal = JSON.parse(await readFile(file, 'utf8')) as Journal;
-  if (before !== undefined) {
-    const at = journal.entries.findIndex(({ tag }) => tag.endsWith(before));
-    if (at === -1) throw new Error(`there is no migration ${before}`);
-    journal.entries.splice(at);
-  }
+  const placeOf = (name: string) => {
+    const at = journal.entries.findIndex(({ tag }) => tag.endsWith(name));
+    if (at === -1) throw new Error(`there is no migration ${name}`);
+    return at;
+  };
+  if (before !== undefined) journal.entries.splice(placeOf(before));
+  if (last !== undefined) journal.entries.splice(placeOf(last) + 1);
+  if (without !== undefined) journal.entries.splice(placeOf(without), 1);
   for (const [tag, sql] of Object.entries(more)) {
-    const last = journal.entries.at(-1);
-    if (!last) throw new Error('there is no migration to come after');
-    journal.entries.push({ ...last, idx: last.idx + 1, when: last.when + 1, tag });
+    const newest = journal.entries.at(-1);
+    if (!newest) throw new Error('there is no migration to come after');
+    journal.entries.push({ ...newest, idx: newest.idx + 1, when: newest.when + 1, tag });
     await writeFile(join(folder.path, `${tag}.sql`), sql);
   }
   await writeFile(file, JSON.stringify(journal));

@@ -6,6 +6,7 @@ import { migrationState } from '../../db/migration/migrate.ts';
 import { postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { count } from '../terminal/output.ts';
 import { type Finding, ok, onPostgres, postgresFinding, problem } from './finding.ts';
+import { upgradeFindings } from './upgrades.ts';
 
 /** Largest accepted clock difference (seconds): freshness and token expiry use both clocks. */
 const CLOCK_DIFFERENCE_S = 5;
@@ -18,7 +19,7 @@ export async function checkDatabase(config: Configured, now: () => Date): Promis
   if (found.some(({ check, verdict }) => check === 'database' && verdict === 'problem')) return found;
   return [
     ...found,
-    await checkMigrations(directServer(config)),
+    ...(await checkMigrations(directServer(config))),
     ...(await checkRole(server, 'worker')),
     ...(await checkRole(readerDatabase(config), 'reader')),
     ...(await checkConnections(config)),
@@ -71,21 +72,18 @@ function checkClock(aheadMs: number, tookMs: number): Finding {
   );
 }
 
-async function checkMigrations(server: ServerSetting): Promise<Finding> {
+async function checkMigrations(server: ServerSetting): Promise<Finding[]> {
   const check = 'migrations';
   try {
     const { pending, isLater } = await migrationState(server.url);
     if (isLater)
-      return problem(check, 'a later release has migrated this database', 'run that release here as well');
-    if (pending.length === 0) return ok(check, 'the database is that of this release');
+      return [problem(check, 'a later release has migrated this database', 'run that release here as well')];
+    if (pending.length === 0) return [ok(check, 'the database is that of this release')];
     const names = pending.length > 3 ? `${pending.slice(0, 3).join(', ')}, …` : pending.join(', ');
-    return problem(
-      check,
-      `${count(pending.length, 'migration')} to apply: ${names}`,
-      'run `fleetbook migrate`',
-    );
+    const toApply = `${count(pending.length, 'migration')} to apply: ${names}`;
+    return [problem(check, toApply, 'run `fleetbook migrate`'), ...upgradeFindings(pending)];
   } catch (error) {
-    return postgresFinding(check, 'the list of migrations', error, server);
+    return [postgresFinding(check, 'the list of migrations', error, server)];
   }
 }
 

@@ -7,7 +7,10 @@ const ORGANIZATIONS = 300;
 const RUNS = 2000;
 
 /** Machines, their prices, organizations with a cluster each, and runs, in the columns of the first two migrations. */
-export async function fillOldest(sql: Sql): Promise<{ readonly machines: number; readonly regions: number }> {
+export async function fillOldest(
+  sql: Sql,
+  regions = REGIONS,
+): Promise<{ readonly machines: number; readonly regions: number }> {
   await sql`update lineage set content = 'live', providers_version = 2`;
   await sql`
     insert into sources (id, kind, adapter, verified_at)
@@ -15,13 +18,13 @@ export async function fillOldest(sql: Sql): Promise<{ readonly machines: number;
   await sql`insert into providers (id, name, listed) values (5, 'Hetzner', true)`;
   await sql`
     insert into regions (id, provider_id, code, name)
-    select i, 5, 'r' || i, 'Region ' || i from generate_series(1, ${REGIONS}::int) i`;
+    select i, 5, 'r' || i, 'Region ' || i from generate_series(1, ${regions}::int) i`;
   await sql`
     insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
                           source_id, excluded_reason)
     select r, 'm' || i, 2, 8, 'Decimal', ${priceOf('r', 'i', sql)}, 60 * ${priceOf('r', 'i', sql)}, 'hour', 'USD', 'cloud',
            case when i % 50 = 0 then 'deprecated' end
-    from generate_series(1, ${REGIONS}::int) r, generate_series(1, ${MACHINES_OF_REGION}::int) i`;
+    from generate_series(1, ${regions}::int) r, generate_series(1, ${MACHINES_OF_REGION}::int) i`;
   await sql`
     insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
     select id, now(), price, source_amount, source_per, source_currency from machines`;
@@ -45,7 +48,7 @@ export async function fillOldest(sql: Sql): Promise<{ readonly machines: number;
   for (const table of ['regions', 'organizations', 'users'])
     await sql`select setval(pg_get_serial_sequence(${table}, 'id'), (select max(id) from ${sql(table)}))`;
   await sql`analyze`;
-  return { machines: REGIONS * MACHINES_OF_REGION, regions: REGIONS };
+  return { machines: regions * MACHINES_OF_REGION, regions };
 }
 
 /** A price that identifies its machine. */

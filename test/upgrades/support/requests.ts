@@ -1,0 +1,107 @@
+/** The requests of a fixture: every operation of `/v1` that the release describes, and the usual errors. */
+import { type AskedRequest, answerTo, type RecordedAnswer } from './recorded-answers.ts';
+
+const SEARCHES = [
+  '?min_cpu=2&sort=price&limit=20',
+  '?min_ram=4&ram_unit=Binary&sort=-ram&fields=id,name,price,ram',
+  '?available=all&limit=50',
+];
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, object>>;
+}
+
+export interface Recording {
+  readonly openApi: OpenApi;
+  readonly answers: readonly RecordedAnswer[];
+}
+
+/**
+ * Sends the requests, and returns the answers.
+ * @param cursor of the changes feed, from before the changes; undefined if the release has none
+ * @throws Error if an operation of the release has no answer 200 among them
+ */
+export async function recordAnswers(
+  url: string,
+  tokens: Readonly<Record<string, string>>,
+  cursor: string | undefined,
+): Promise<Recording> {
+  const openApi = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi;
+  const operations = Object.keys(openApi.paths).filter((path) => path.startsWith('/v1/'));
+  const read = async <T>(path: string): Promise<T> =>
+    JSON.parse((await answerTo(url, { token: 'all', path }, tokens)).body) as T;
+  const requests = [...(await ofCatalogue(read)), ...(await ofClusters(read)), ...errors()];
+  if (operations.includes('/v1/machines/search'))
+    requests.push(...SEARCHES.map((query) => ({ token: 'all', path: `/v1/machines/search${query}` })));
+  if (operations.includes('/v1/machines/recommend'))
+    requests.push({ token: 'all', path: '/v1/machines/recommend?cpu=2&ram=4&hours=730' });
+  if (operations.includes('/v1/changes'))
+    for (const token of ['all', 'machines', 'other'])
+      requests.push({ token, path: `/v1/changes?after=${cursor}` });
+  if (operations.includes('/v1/exports')) {
+    const files = await read<{ file: string }[]>('/v1/exports');
+    const paths = ['', ...files.map(({ file }) => `/${file}`)].map((rest) => `/v1/exports${rest}`);
+    requests.push(...paths.map((path) => ({ token: 'all', path })));
+  }
+  const answers: RecordedAnswer[] = [];
+  for (const request of requests) answers.push(await answerTo(url, request, tokens));
+  const missing = operations.filter((operation) => !answers.some((answer) => isAnswerOf(operation, answer)));
+  if (missing.length > 0) throw new Error(`no answer 200 of ${missing.join(', ')}: extend the requests`);
+  return { openApi, answers };
+}
+
+function isAnswerOf(operation: string, { path, status }: RecordedAnswer): boolean {
+  const parts = operation.split('/');
+  const given = new URL(path, 'http://localhost').pathname.split('/');
+  return (
+    status === 200 &&
+    parts.length === given.length &&
+    parts.every((part, i) => part === given[i] || (part.startsWith('{') && !OWN_PARTS.has(given[i] ?? '')))
+  );
+}
+
+/** Fixed parts of paths that a parameter would match too. */
+const OWN_PARTS = new Set(['search', 'recommend']);
+
+type Read = <T>(path: string) => Promise<T>;
+
+async function ofCatalogue(read: Read): Promise<AskedRequest[]> {
+  const providers = await read<{ id: number; regions: { id: number }[] }[]>('/v1/providers');
+  const requests: AskedRequest[] = [
+    { token: 'all', path: '/v1/providers' },
+    { token: 'machines', path: '/v1/providers' },
+  ];
+  for (const provider of providers)
+    for (const region of provider.regions) {
+      const list = `/v1/machines?provider=${provider.id}&region=${region.id}`;
+      requests.push({ token: 'all', path: list });
+      const [machine] = await read<{ id: number }[]>(list);
+      if (machine) requests.push({ token: 'all', path: `/v1/machines/${machine.id}/prices` });
+      if (machine) requests.push({ token: 'all', path: `/v1/machines/${machine.id}` });
+    }
+  return requests;
+}
+
+async function ofClusters(read: Read): Promise<AskedRequest[]> {
+  const slugs = (await read<{ slug: string }[]>('/v1/clusters')).map(({ slug }) => slug);
+  return [
+    { token: 'all', path: '/v1/clusters' },
+    { token: 'other', path: '/v1/clusters' },
+    ...slugs.map((slug) => ({ token: 'all', path: `/v1/clusters/${slug}` })),
+    ...slugs.slice(0, 1).map((slug) => ({ token: 'other', path: `/v1/clusters/${slug}` })),
+  ];
+}
+
+function errors(): AskedRequest[] {
+  return [
+    { path: '/v1/providers' },
+    { token: 'revoked', path: '/v1/providers' },
+    { token: 'deleted', path: '/v1/clusters' },
+    { token: 'machines', path: '/v1/clusters' },
+    { token: 'all', path: '/v1/machines' },
+    { token: 'all', path: '/v1/machines/0' },
+    { token: 'all', path: '/v1/machines/2147483647' },
+    { token: 'all', path: '/v1/clusters/no-such-cluster' },
+    { token: 'all', path: '/v1/nothing' },
+  ];
+}
