@@ -17,7 +17,8 @@ const MANIFESTS = [
   'package.json',
   ...['client', 'mcp', 'console'].map((name) => `packages/${name}/package.json`),
 ];
-const FILES = [...MANIFESTS, 'package-lock.json', 'release-please-config.json'];
+const CHART = 'deploy/helm/fleetbook/Chart.yaml';
+const FILES = [...MANIFESTS, CHART, 'package-lock.json', 'release-please-config.json'];
 
 /** A repository with the release's files, no commit of this one, and the release 0.1.0. */
 async function clone() {
@@ -92,6 +93,7 @@ describe('the next release', isInstalled, () => {
     expect(section).toMatch(/\n\n## 0\.1\.0 \(2026-01-01\)\n\n- First\.\n$/);
     for (const file of MANIFESTS)
       expect(JSON.parse(repository.read(file)), file).toMatchObject({ version: '0.2.0' });
+    expect(repository.read(CHART)).toMatch(/^version: 0\.2\.0 .*\nappVersion: 0\.2\.0 /m);
     expect(JSON.parse(repository.read('package-lock.json'))).toMatchObject({
       version: '0.2.0',
       packages: { '': { version: '0.2.0' } },

@@ -32,13 +32,15 @@ function problemsOf(text: string): string[] {
     if (scripts[script] === undefined) problems.push(`npm run ${script}: package.json has no such script`);
   for (const [, path = ''] of text.matchAll(/\b(?:bash|node) ([\w./-]+\.(?:sh|mjs|ts))/g))
     if (!existsSync(inPackage(path))) problems.push(`${path} does not exist`);
-  if (!/^permissions: \{\}$|^permissions:\n {2}contents: read\n(?! )/m.test(text))
+  const isReadOnly = /^permissions:\n {2}contents: read\n(?! )/m.test(text);
+  if (!isReadOnly && !/^permissions: \{\}$/m.test(text))
     problems.push('the workflow needs `permissions: {}` or only `contents: read` at the top');
   if (/\bpull_request_target\b|\bwrite-all\b/.test(text))
     problems.push('pull_request_target and write-all give strangers rights');
   for (const { name, lines } of jobsOf(text)) {
     if (!/^ {4}timeout-minutes: \d+$/m.test(lines)) problems.push(`the job ${name} needs timeout-minutes`);
-    if (!/^ {4}permissions:( \{\})?$/m.test(lines)) problems.push(`the job ${name} needs permissions`);
+    if (!isReadOnly && !/^ {4}permissions:( \{\})?$/m.test(lines))
+      problems.push(`the job ${name} needs permissions`);
     if (/^\s+(?:- )?run:.*\$\{\{/m.test(lines))
       problems.push(`the job ${name} has an expression in a command; give it as a variable of env`);
   }
