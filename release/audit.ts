@@ -76,8 +76,10 @@ function audit(): Report {
 
 if (import.meta.main) {
   const vex = JSON.parse(readFileSync(join(ROOT, '.vex/fleetbook.openvex.json'), 'utf8')) as Vex;
+  // Before the slower bundling, because it may have no result.
+  const report = audit();
   const paths = new Set((await components()).map(({ path }) => path));
-  const problems = unstated(audit(), paths, vex);
+  const problems = unstated(report, paths, vex);
   for (const problem of problems) process.stderr.write(`${problem}\n`);
   const date = new Date().toISOString().slice(0, 10);
   process.stdout.write(
