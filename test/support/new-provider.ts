@@ -213,7 +213,7 @@ if (import.meta.main) {
       console.log(`wrote ${path}`);
     }
     console.log(
-      `${nameOf(id)} is provider ${number}. Next: npm run docs, then step 2 of CONTRIBUTING.md, "Add a provider"`,
+      `${nameOf(id)} is provider ${number}. Next: npm run docs, then docs/adding-a-provider.md, "Change one thing"`,
     );
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
