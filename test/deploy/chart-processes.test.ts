@@ -2,7 +2,7 @@
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { FEATURE_CONFIG } from '../../src/app/features.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { freePort } from '../../src/processes/port.ts';
@@ -67,23 +67,20 @@ function secretsOf(all: readonly KubernetesObject[]): Record<string, string> {
 const deployed = (all: readonly KubernetesObject[], name: string) =>
   containerOf(all, 'Deployment', `fleetbook-${name}`);
 
-describe.each(VALUE_SETS)('the value set %s', (set) => {
-  it('has variables and a file of sources that the product accepts', hasHelm, async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-chart-'));
+it('every value set has variables and a file of sources that the product accepts', hasHelm, async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-chart-'));
+  for (const set of VALUE_SETS) {
     const all = objects(set);
-    const file = join(folder.path, 'sources.json');
+    const file = join(folder.path, `${set}.json`);
     const sources = all.find(({ metadata }) => metadata.name === 'fleetbook-sources')?.data;
     await writeFile(file, sources?.['sources.json'] ?? '{"catalogues":[],"clusters":[]}');
     for (const name of ['readers', 'workers']) {
       const env = environmentOf(deployed(all, name), secretsOf(all));
       if (env.FLEETBOOK_CONFIG !== undefined) env.FLEETBOOK_CONFIG = file;
-      expect(readConfig(env, FEATURE_CONFIG).settings).toMatchObject({
-        HOST: '0.0.0.0',
-        PORT: 3000,
-        OPS_PORT: 3001,
-      });
+      const { settings } = readConfig(env, FEATURE_CONFIG);
+      expect(settings, `${set}, ${name}`).toMatchObject({ HOST: '0.0.0.0', PORT: 3000, OPS_PORT: 3001 });
     }
-  });
+  }
 });
 
 it('numbers and switches of a file of values keep their form', hasHelm, () => {

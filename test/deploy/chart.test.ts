@@ -1,103 +1,12 @@
-/** The objects that Helm renders from the chart, with the real tools. */
-import { spawnSync } from 'node:child_process';
+/** Facts of the product in the objects that Helm renders. */
 import { describe, expect, it } from 'vitest';
-import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
 import { alertRules } from '../support/alert-rules.ts';
-import { HELM, KUBECONFORM, needs } from '../support/needs.ts';
-import {
-  containerOf,
-  FOLDER,
-  helm,
-  inChart,
-  KUBERNETES,
-  type KubernetesObject,
-  objectOf,
-  objects,
-  podOf,
-  rendered,
-  runHelm,
-  setFile,
-  VALUE_SETS,
-} from './chart-support.ts';
-import { SCHEMA_FOLDER } from './programs/kubernetes-schemas.ts';
+import { HELM, needs } from '../support/needs.ts';
+import { containerOf, helm, inChart, objectOf, objects, podOf } from './chart-support.ts';
 
-const kubeconform = onPath('kubeconform');
 const hasHelm = needs(helm !== undefined, HELM);
-const hasBoth = needs(helm !== undefined && kubeconform !== undefined, KUBECONFORM);
 
 const COMPONENTS = ['readers', 'workers'] as const;
-const pods = (all: readonly KubernetesObject[]) => all.flatMap((each) => podOf(each) ?? []);
-
-function conform(text: string): { status: number | null; output: string } {
-  const schemas = `${inPackage(SCHEMA_FOLDER)}/{{.ResourceKind}}{{.KindSuffix}}.json`;
-  const { status, stdout, stderr } = spawnSync(
-    kubeconform ?? '',
-    ['-strict', '-summary', '-verbose', '-schema-location', schemas],
-    { input: text, encoding: 'utf8' },
-  );
-  return { status, output: stdout + stderr };
-}
-
-describe.each(VALUE_SETS)('the value set %s', (set) => {
-  it('passes helm lint --strict', hasHelm, () => {
-    const { status, stdout, stderr } = runHelm('lint', '--strict', FOLDER, '--values', setFile(set));
-    expect(status, stdout + stderr).toBe(0);
-  });
-
-  it.each([['at the installation'], ['at an upgrade', '--is-upgrade']])(
-    'renders valid objects %s',
-    hasBoth,
-    (_, ...args) => {
-      const { status, output } = conform(rendered(set, ...args));
-      expect(status, output).toBe(0);
-      expect(output).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
-    },
-  );
-
-  it('restricts every container, and limits its memory', hasHelm, () => {
-    const all = pods(objects(set));
-    expect(all.length).toBeGreaterThanOrEqual(2);
-    for (const { securityContext, containers, volumes, serviceAccountName } of all) {
-      expect(securityContext).toMatchObject({
-        runAsNonRoot: true,
-        seccompProfile: { type: 'RuntimeDefault' },
-      });
-      const isOurs = serviceAccountName !== undefined;
-      if (isOurs) expect(securityContext).toMatchObject({ runAsUser: 1000, runAsGroup: 1000 });
-      for (const container of containers) {
-        expect(container.securityContext).toEqual({
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ['ALL'] },
-        });
-        expect(container.resources).toMatchObject({
-          requests: { cpu: expect.anything(), memory: expect.any(String) },
-          limits: { memory: expect.any(String) },
-        });
-        expect(container.volumeMounts).toContainEqual({ name: 'tmp', mountPath: '/tmp' });
-      }
-      for (const { emptyDir } of volumes) if (emptyDir) expect(emptyDir.sizeLimit).toMatch(/^\d+[MG]i$/);
-    }
-  });
-
-  it('puts no secret into a ConfigMap or a plain variable', hasHelm, () => {
-    const all = objects(set);
-    for (const { data } of all.filter(({ kind }) => kind === 'ConfigMap'))
-      for (const text of Object.values(data ?? {}))
-        expect(text).not.toMatch(/:\/\/[^/\s"]*:[^/\s"]*@|fb_|fbo_|whsec_/);
-    for (const { env } of pods(all).flatMap(({ containers }) => containers))
-      for (const { name, value } of env ?? [])
-        if (/TOKEN$|PASSWORD$|SECRET$|DATABASE_URL$|REDIS_URL$/.test(name) && value !== undefined)
-          expect([name, value]).toEqual([name, expect.stringMatching(/^postgres:\/\/\$\(\w+\):\$\(\w+\)@/)]);
-  });
-});
-
-it('kubeconform refuses an unknown field and an unknown kind', hasBoth, () => {
-  const text = rendered('external');
-  expect(conform(text.replace('automountServiceAccountToken', 'automountToken')).status).toBe(1);
-  expect(conform(`${text}\n---\napiVersion: v1\nkind: Pod\nmetadata: { name: a }\n`).status).toBe(1);
-});
 
 describe('the migration', () => {
   it('is a hook before the installation and each upgrade, with its network policy', hasHelm, () => {
@@ -117,16 +26,13 @@ describe('the migration', () => {
     expect(weight('NetworkPolicy')).toBeLessThan(weight('Job'));
   });
 
-  it.each(['trial', 'cloudnativepg'])(
-    'of a database of the release (%s) is a Job, and a hook later',
-    hasHelm,
-    (set) => {
-      const at = (...args: string[]) =>
-        objectOf(objects(set, ...args), 'Job', 'fleetbook-migration').metadata;
-      expect(at().annotations?.['helm.sh/hook']).toBeUndefined();
-      expect(at('--is-upgrade').annotations?.['helm.sh/hook']).toBe('pre-install,pre-upgrade');
-    },
-  );
+  it('of a database of the release is a Job, and a hook later', hasHelm, () => {
+    for (const set of ['trial', 'cloudnativepg']) {
+      const hook = (...args: string[]) =>
+        objectOf(objects(set, ...args), 'Job', 'fleetbook-migration').metadata.annotations?.['helm.sh/hook'];
+      expect([set, hook(), hook('--is-upgrade')]).toEqual([set, undefined, 'pre-install,pre-upgrade']);
+    }
+  });
 
   it(
     'gets the addresses of PostgreSQL alone, needs no account, and keeps the log of a failure',
@@ -312,50 +218,5 @@ describe('monitoring', () => {
     const { data, metadata } = objectOf(all, 'ConfigMap', 'fleetbook-dashboard');
     expect(JSON.parse(data?.['fleetbook.json'] ?? '')).toEqual(JSON.parse(inChart('files/dashboard.json')));
     expect(metadata.labels).toMatchObject({ grafana_dashboard: '1' });
-  });
-});
-
-describe('a wrong value stops the installation and is named', () => {
-  const problemOf = (set: string, ...args: readonly string[]) => {
-    const given = args.flatMap((each) => ['--set', each]);
-    const { status, stderr } = runHelm(
-      'template',
-      'a',
-      FOLDER,
-      ...KUBERNETES,
-      '--values',
-      setFile(set),
-      ...given,
-    );
-    expect(status).toBe(1);
-    return stderr;
-  };
-
-  it.each([
-    ['external', ['readers.replicas=many'], /readers.replicas.*want integer/s],
-    ['external', ['settings.MEMRY_LIMIT=1'], /settings.*MEMRY_LIMIT.*not allowed/s],
-    ['external', ['settings.OPS_TOKEN=x'], /settings.*OPS_TOKEN.*not allowed/s],
-    ['external', ['database.mode=bundled'], /database.mode.*trial/s],
-    ['external', ['image.repository='], /image.repository is empty; set it/],
-    ['trial', ['database.mode=external'], /secretSettings.DATABASE_URL is missing; set it/],
-    ['external', ['database.mode=trial'], /remove secretSettings.DATABASE_URL/],
-    ['trial', ['redis.mode=external'], /CACHE_REDIS_URL are missing; set both/],
-    ['external', ['redis.mode=trial'], /remove them from secretSettings/],
-    [
-      'external',
-      ['monitoring.serviceMonitor.enabled=true'],
-      /operators' port is closed; set secretSettings.OPS_TOKEN/,
-    ],
-    ['external', ['ingress.enabled=true'], /ingress.hosts is empty; name the hosts/],
-    ['external', ['httpRoute.enabled=true'], /httpRoute.parentRefs is empty; name the Gateway/],
-    ['external', ['readers.autoscaling.minReplicas=20'], /raise maxReplicas/],
-    [
-      'external',
-      ['settings.MEMORY_LIMIT=600000000'],
-      /readers.resources.limits.memory is 640Mi, less than.*728000000/,
-    ],
-    ['sources', ['sources.existingSecret=a'], /sources names more than one file/],
-  ])('%s with %s', hasHelm, (set, args, problem) => {
-    expect(problemOf(set, ...args)).toMatch(problem);
   });
 });

@@ -15,7 +15,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- define "fleetbook.labels" -}}
 {{- $root := index . 0 -}}
 {{ include "fleetbook.selector" . }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end }}
