@@ -11,6 +11,7 @@ interface CommandFile {
 /** Each file with the names of its commands, in the order of `--help`. */
 const FILES: readonly (readonly [names: readonly string[], load: () => Promise<CommandFile>])[] = [
   [['up', 'serve', 'work'], () => import('./processes.ts')],
+  [['demo'], () => import('./demo.ts')],
   [['mcp'], () => import('./mcp.ts')],
   [['migrate', 'publish', 'doctor', 'restored'], () => import('./maintenance.ts')],
   [['sync'], () => import('./sources/sync.ts')],

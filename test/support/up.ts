@@ -29,14 +29,14 @@ export async function temporaryHome(): Promise<AsyncDisposable & { readonly path
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Starts it and waits until it reports that it is ready. */
+/** Starts it and waits until it reports that it is ready. @param args `demo` starts the demo instead */
 export async function startUp(
   home: string,
   env: Record<string, string> = {},
-  args: string[] = [],
+  args: readonly string[] = ['up'],
 ): Promise<Up & AsyncDisposable> {
   const [port, opsPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, [CLI, 'up', ...args], {
+  const child = spawn(process.execPath, [CLI, ...args], {
     cwd: home,
     env: { PATH: process.env.PATH, PORT: String(port), OPS_PORT: String(opsPort), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -49,8 +49,17 @@ const PUBLISHED_WITHIN_MS = 10_000;
 const FIRST_START = 'made by `fleetbook up`';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
+export interface UpOptions {
+  /** Adds the public providers that need no credentials. */
+  readonly live?: boolean;
+  /** Fills a new database before the first worker starts. */
+  readonly fill?: (config: Config, logger: Logger) => Promise<void>;
+  /** Called after `ready` is printed, with the address of the operators' pages. */
+  readonly onReady?: (opsUrl: string) => void;
+}
+
 /** Runs everything on this machine until Ctrl-C, with own servers and the sample unless settings name others. */
-export async function up(env: Environment, options: { live?: boolean }): Promise<void> {
+export async function up(env: Environment, options: UpOptions): Promise<void> {
   const stop = stopSignal();
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
   const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
@@ -66,7 +75,7 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
     throw notice === undefined ? error : new CommandFailure(notice);
   });
   // Ctrl-C during the start stops what has started. It is not a failure.
-  const started = start(given, config, content, home, closing, logger);
+  const started = start(given, config, content, home, closing, logger, options);
   const outcome = await Promise.race([
     started.then(() => 'ready' as const),
     stop.then(() => 'stopped' as const),
@@ -83,6 +92,7 @@ async function start(
   home: Home,
   closing: Disposer,
   logger: Logger,
+  { fill, onReady }: UpOptions,
 ): Promise<void> {
   const supervisor = closing.use(new Supervisor({ log: logger }));
   const servers = await startServers(config, home.folder, { supervisor, notify: print });
@@ -111,6 +121,7 @@ async function start(
   const running = readConfig(childEnv, FEATURE_CONFIG);
   const variables = variablesRead(childEnv, FEATURE_CONFIG);
   closing.use(announceRunning(home.folder, variables));
+  await fill?.(running, logger);
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
   await processes.start('work', () => startChild(worker));
@@ -145,6 +156,7 @@ async function start(
   print('');
   print(`fleetbook ready ${url} token ${token}`);
   print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
+  onReady?.(opsUrl);
 }
 
 /** Returns OPS_URL for alert messages, if the port is known before the console listens. */

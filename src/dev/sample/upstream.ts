@@ -22,13 +22,14 @@ export interface SampleUpstream extends AsyncDisposable {
   readonly clustersUrl: string;
 }
 
-interface Endpoint {
-  readonly rows: readonly unknown[];
+export interface Endpoint {
+  /** A text is sent unchanged. */
+  readonly rows: readonly unknown[] | string;
   readonly paged?: Paged;
   readonly token?: string;
 }
 
-const ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
+export const SAMPLE_ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
   ['/hetzner/v1/locations', hetzner('locations', locations.locations)],
   ['/hetzner/v1/server_types', hetzner('server_types', serverTypes.server_types)],
   ['/linode/v4/linode/types', { rows: linodeTypes.data, paged: linodePages }],
@@ -41,9 +42,17 @@ function hetzner(key: string, rows: readonly unknown[]): Endpoint {
   return { rows, paged: hetznerPages(key), token: SAMPLE_HETZNER_TOKEN };
 }
 
-/** Serves the sample on loopback. Port 0, the default, selects a free one. Rejects if the port is taken. */
-export async function startSampleUpstream(options: { readonly port?: number } = {}): Promise<SampleUpstream> {
-  const server = createServer(answer);
+export interface UpstreamOptions {
+  /** 0, the default, selects a free port. */
+  readonly port?: number;
+  /** Returns the endpoint at a path; undefined for 404. By default those of the sample. */
+  readonly endpointAt?: (path: string) => Endpoint | undefined;
+}
+
+/** Serves the sample on loopback. Rejects if the port is taken. */
+export async function startSampleUpstream(options: UpstreamOptions = {}): Promise<SampleUpstream> {
+  const { endpointAt = (path) => SAMPLE_ENDPOINTS.get(path) } = options;
+  const server = createServer((request, response) => answer(request, response, endpointAt));
   const port = await new Promise<number>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port ?? 0, '127.0.0.1', () => {
@@ -67,24 +76,32 @@ export async function startSampleUpstream(options: { readonly port?: number } = 
 
 interface Reply {
   readonly status: number;
-  readonly body: object;
+  readonly body: object | string;
   readonly allow?: string;
 }
 
-function answer(request: IncomingMessage, response: ServerResponse): void {
-  const { status, body, allow } = replyTo(request.method, request.url ?? '', request.headers.authorization);
-  const bytes = Buffer.from(JSON.stringify(body));
+type EndpointAt = NonNullable<UpstreamOptions['endpointAt']>;
+
+function answer(request: IncomingMessage, response: ServerResponse, endpointAt: EndpointAt): void {
+  const { method, url = '', headers } = request;
+  const { status, body, allow } = replyTo(method, url, headers.authorization, endpointAt);
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   response.writeHead(status, {
-    'content-type': 'application/json',
+    'content-type': typeof body === 'string' ? 'text/xml' : 'application/json',
     'content-length': bytes.length,
     ...(allow === undefined ? {} : { allow }),
   });
   response.end(bytes);
 }
 
-function replyTo(method: string | undefined, target: string, authorization: string | undefined): Reply {
+function replyTo(
+  method: string | undefined,
+  target: string,
+  authorization: string | undefined,
+  endpointAt: EndpointAt,
+): Reply {
   const url = URL.canParse(target, 'http://sample') ? new URL(target, 'http://sample') : undefined;
-  const endpoint = url && ENDPOINTS.get(url.pathname);
+  const endpoint = url && endpointAt(url.pathname);
   if (!endpoint) return { status: 404, body: problem('not_found', 'the sample has no such document') };
   if (method !== 'GET') {
     return { status: 405, body: problem('method_not_allowed', 'only GET is answered'), allow: 'GET' };
@@ -92,7 +109,8 @@ function replyTo(method: string | undefined, target: string, authorization: stri
   if (endpoint.token !== undefined && authorization !== `Bearer ${endpoint.token}`) {
     return { status: 401, body: problem('unauthorized', 'the bearer token is missing or wrong') };
   }
-  const body = endpoint.paged ? endpoint.paged(endpoint.rows, url.searchParams) : endpoint.rows;
+  const { rows, paged } = endpoint;
+  const body = paged && typeof rows !== 'string' ? paged(rows, url.searchParams) : rows;
   if (body === undefined) {
     return { status: 400, body: problem('invalid_input', 'no such page, or no such page size') };
   }

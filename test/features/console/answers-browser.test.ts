@@ -1,8 +1,4 @@
-/**
- * The clicks of a new operator to find answers, and a held batch from the sign-in to the readers' answers. With
- * SCREENSHOTS=docs/images it draws the pictures of the README.
- */
-import { join } from 'node:path';
+/** The clicks of a new operator to find answers, and a held batch from the sign-in to the readers' answers. */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
@@ -20,7 +16,6 @@ import { tokenOf } from '../operators/accounts-scene.ts';
 import { addOrganizations } from './clusters-scene.ts';
 import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
-const FOLDER = process.env.SCREENSHOTS;
 const WINDOW = { viewport: { width: 1280, height: 800 } } as const;
 
 describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
@@ -75,10 +70,6 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
     await opened.page.getByRole('heading', { name: 'Sources' }).waitFor();
     return opened;
   };
-  const draw = async (page: Page, name: string) => {
-    if (FOLDER) await page.screenshot({ path: join(FOLDER, `${name}.png`), animations: 'disabled' });
-  };
-
   it.each<
     [
       question: string,
@@ -143,21 +134,15 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
   });
 
   it('reads a held batch, approves it with a reason, and finds the change in /v1 and in the audit log', async () => {
-    for (const [name, options] of [
-      ['overview-light', WINDOW],
-      ['overview-dark', { ...WINDOW, colorScheme: 'dark' }],
-      ['overview-phone', PHONE],
-    ] as const) {
+    for (const options of [WINDOW, { ...WINDOW, colorScheme: 'dark' }, PHONE]) {
       const { page } = await signIn(options);
       await page.locator('.chart canvas, figure canvas').first().waitFor();
-      await draw(page, name);
       await page.context().close();
     }
     const before = await pricesInApi();
     const { page, complaints } = await signIn();
     await page.getByRole('link', { name: /^Open batch \d+$/ }).click();
     await page.getByRole('row', { name: 'cx31' }).first().waitFor();
-    await draw(page, 'held-batch');
     await page.getByLabel(/^Reason/).fill('the provider announced it');
     await page.getByRole('button', { name: /^Approve/ }).click();
     await page.getByText('is stored: 0 new, 12 changed, 0 retired').waitFor();

@@ -1,0 +1,71 @@
+/** Fills the demo's database: the sources are really read, and then their times are moved into the past. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../../config/config.ts';
+import { administration } from '../../db/administration.ts';
+import { openStore, type Sql } from '../../db/connection/connect.ts';
+import { sourceStatus } from '../../db/sources.ts';
+import { DAYS, type Market, OWN_HARDWARE } from '../../dev/demo/market.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { composeWorker, type Worker } from '../worker.ts';
+
+interface FillOptions {
+  readonly logger: Logger;
+  readonly market: Market;
+  readonly decider: Decider;
+  readonly notify: (line: string) => void;
+}
+
+const ORGANIZATIONS = [
+  { slug: 'acme', name: 'Acme' },
+  { slug: 'globex', name: 'Globex' },
+] as const;
+
+/** Fills a new database with a month of history. @throws Error if an earlier filling was interrupted */
+export async function fillDemo(
+  config: Config,
+  { logger, market, decider, notify }: FillOptions,
+): Promise<void> {
+  await using worker = composeWorker(config, logger);
+  const { store } = worker;
+  const marker = join(config.settings.FLEETBOOK_HOME, 'filled');
+  if (existsSync(marker)) return;
+  if ((await sourceStatus(store.sql)).length > 0)
+    throw new Error(
+      `the demo was stopped before its history was complete; remove ${config.settings.FLEETBOOK_HOME} and start it again`,
+    );
+  notify('reading a month of invented prices');
+  const changes = administration(store.db, decider);
+  for (const { slug, name } of ORGANIZATIONS) await changes.createOrganization(slug, name);
+  await using owner = openStore({ url: config.settings.DATABASE_URL ?? '', role: 'owner', connections: 1 });
+  for (const day of DAYS) {
+    market.day = day;
+    const [{ now } = { now: '' }] = await owner.sql<{ now: string }[]>`select clock_timestamp()::text as now`;
+    await readAll(config, worker, day);
+    if (day > 0) await moveBack(owner.sql, now, day);
+  }
+  writeFileSync(marker, '');
+}
+
+/** Later kinds need the rows of earlier ones. */
+const ORDER = ['rates', 'catalogue', 'clusters'] as const;
+
+async function readAll({ sources }: Config, worker: Worker, day: number): Promise<void> {
+  // Today the list of own hardware rejects its token, so its data has the age of the last good run.
+  for (const source of ORDER.flatMap((kind) => sources.filter((each) => each.kind === kind)))
+    if (day > 0 || source.id !== OWN_HARDWARE) await worker.runSource(source, { origin: { cause: 'slot' } });
+}
+
+/** Moves every time since `from` by `days` into the past, in all tables except the audit log, which refuses changes. */
+async function moveBack(sql: Sql, from: string, days: number): Promise<void> {
+  const columns = await sql<{ table: string; column: string }[]>`
+    select c.table_name as "table", c.column_name as "column"
+    from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = current_schema() and t.table_type = 'BASE TABLE' and c.data_type = 'timestamp with time zone'
+      and c.table_name <> 'audit_log'`;
+  for (const { table, column } of columns)
+    await sql`
+      update ${sql(table)} set ${sql(column)} = ${sql(column)} - make_interval(days => ${days})
+      where ${sql(column)} >= ${from}::timestamptz`;
+}

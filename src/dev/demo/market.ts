@@ -1,0 +1,163 @@
+/** The invented market of the demo: the sample's upstreams with prices that move, and one upstream of its own. */
+import clusters from '../sample/clusters.json' with { type: 'json' };
+import { SAMPLE_RATES } from '../sample/rates.ts';
+import { type Endpoint, SAMPLE_ENDPOINTS } from '../sample/upstream.ts';
+
+/** The days before today on which the demo reads its sources. 0 is the start of the demo. */
+export const DAYS = [30, 21, 14, 7, 0] as const;
+
+export const RATES_PATH = '/rates.xml';
+/** The id of the source that reads the list of own hardware. */
+export const OWN_HARDWARE = 'own-hardware';
+export const OWN_HARDWARE_PATH = '/own-hardware.json';
+export const OWN_HARDWARE_TOKEN = 'demo';
+
+interface Move {
+  /** Prefix of the types' names. */
+  readonly types: string;
+  readonly day: number;
+  /** Percent of the sample's price, from this day on. */
+  readonly percent: number;
+}
+
+/** Each day moves fewer prices than the guards hold. */
+const MOVES: readonly Move[] = [
+  { types: 'cpx', day: 21, percent: 104 },
+  { types: 'metal.2', day: 14, percent: 95 },
+  { types: 'ccx1', day: 14, percent: 97 },
+  { types: 'cax1', day: 7, percent: 92 },
+  { types: 'cpx', day: 0, percent: 101 },
+  { types: 'g6-dedicated', day: 21, percent: 103 },
+  { types: 'g6-standard', day: 14, percent: 98 },
+  { types: 'g6-nanode', day: 7, percent: 90 },
+];
+
+/** The type that the provider adds on a day. */
+const NEW_TYPE = { name: 'cx53', day: 14 };
+/** The type that is sold out in one location from a day on. */
+const SOLD_OUT = { name: 'cax31', location: 'fsn1', day: 7 };
+
+interface Priced {
+  readonly hourly: number;
+}
+
+interface HetznerType {
+  readonly name: string;
+  readonly locations: readonly { readonly name: string }[];
+  readonly prices: readonly { readonly price_hourly: { readonly net: string } }[];
+}
+
+interface LinodeType {
+  readonly id: string;
+  readonly price: Priced;
+  readonly region_prices: readonly Priced[];
+}
+
+export class Market {
+  /** Days before today that the upstreams answer for. */
+  day: number = DAYS[0];
+  #isBroken = false;
+
+  /** Begins today's incident: Linode states cents, and the list of own hardware rejects its token. */
+  breakDown(): void {
+    this.day = 0;
+    this.#isBroken = true;
+  }
+
+  readonly endpointAt = (path: string): Endpoint | undefined => {
+    if (path === OWN_HARDWARE_PATH)
+      return { rows: this.#ownHardware(), token: this.#isBroken ? 'renewed' : OWN_HARDWARE_TOKEN };
+    if (path === RATES_PATH) return { rows: ratesFile() };
+    const endpoint = SAMPLE_ENDPOINTS.get(path);
+    if (!endpoint || typeof endpoint.rows === 'string') return endpoint;
+    if (path.endsWith('/server_types')) return { ...endpoint, rows: this.#hetzner(endpoint.rows) };
+    if (path.endsWith('/linode/types')) return { ...endpoint, rows: this.#linode(endpoint.rows) };
+    if (path === '/clusters.json') return { rows: this.#clusters() };
+    return endpoint;
+  };
+
+  #hetzner(rows: readonly unknown[]): unknown[] {
+    const types = rows as readonly HetznerType[];
+    return types
+      .filter(({ name }) => name !== NEW_TYPE.name || this.#isReached(NEW_TYPE.day))
+      .map((type) => ({
+        ...type,
+        locations: type.locations.map((location) => ({
+          ...location,
+          ...(this.#isSoldOut(type.name, location.name) && { available: false }),
+        })),
+        prices: type.prices.map((price) => ({
+          ...price,
+          price_hourly: { net: this.#moved(type.name, Number(price.price_hourly.net)).toFixed(10) },
+        })),
+      }));
+  }
+
+  #linode(rows: readonly unknown[]): unknown[] {
+    const types = rows as readonly LinodeType[];
+    const unit = this.#isBroken ? 100 : 1;
+    const moved = (id: string, price: Priced) => ({
+      ...price,
+      hourly: Number((this.#moved(id, price.hourly) * unit).toFixed(6)),
+    });
+    return types.map((type) => ({
+      ...type,
+      price: moved(type.id, type.price),
+      region_prices: type.region_prices.map((price) => moved(type.id, price)),
+    }));
+  }
+
+  #ownHardware(): unknown[] {
+    const row = {
+      ram_unit: 'GiB',
+      per: 'hour',
+      currency: 'USD',
+      architecture: 'x86_64',
+      cpu_kind: 'dedicated',
+    };
+    const region = (code: string, name: string) => ({ region_code: code, region_name: name });
+    return [region('hall-1', 'Hall 1, Basel'), region('hall-2', 'Hall 2, Basel')].flatMap((hall) =>
+      [2, 4, 8, 16].map((cpu) => ({
+        ...hall,
+        name: `metal.${cpu}`,
+        cpu,
+        ram: cpu * 4,
+        price: this.#moved(`metal.${cpu}`, cpu * 0.011).toFixed(5),
+        ...row,
+      })),
+    );
+  }
+
+  #clusters(): unknown[] {
+    const [first, ...others] = clusters;
+    const acme = others.map((cluster) => ({ ...cluster, organization: 'acme' }));
+    const [orders, ...later] = clusters.map((cluster, index) => ({
+      ...cluster,
+      organization: 'globex',
+      name: `Orders ${index + 1}`,
+      slug: `orders-${index + 1}`,
+      shards: index + 1,
+    }));
+    return [{ ...first, organization: 'default' }, ...acme, orders, ...(this.#isReached(7) ? later : [])];
+  }
+
+  #moved(type: string, price: number): number {
+    const reached = MOVES.filter(({ types, day }) => type.startsWith(types) && this.#isReached(day));
+    return (price * (reached.at(-1)?.percent ?? 100)) / 100;
+  }
+
+  #isSoldOut(type: string, location: string): boolean {
+    return type === SOLD_OUT.name && location === SOLD_OUT.location && this.#isReached(SOLD_OUT.day);
+  }
+
+  #isReached(day: number): boolean {
+    return this.day <= day;
+  }
+}
+
+/** The rates of the sample in the format of the European Central Bank, dated today: older rates convert no price. */
+function ratesFile(): string {
+  const day = new Date().toISOString().slice(0, 10);
+  const rates = `<Cube currency='${SAMPLE_RATES.currency}' rate='${SAMPLE_RATES.rates.EUR}'/>`;
+  return `<?xml version="1.0"?><Envelope><Cube><Cube time='${day}'>${rates}</Cube></Cube></Envelope>`;
+}
