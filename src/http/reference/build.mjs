@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
+import { brotliCompress, constants } from 'node:zlib';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const TARGET = join(ROOT, 'dist/reference');
@@ -37,15 +37,11 @@ async function program() {
 
 async function build() {
   const plain = await program();
-  const [br, gz] = await Promise.all([
-    promisify(brotliCompress)(plain, BROTLI),
-    promisify(gzip)(plain, { level: 9 }),
-  ]);
+  const packed = await promisify(brotliCompress)(plain, BROTLI);
   const name = `scalar-${createHash('sha256').update(plain).digest('hex').slice(0, 16)}.js`;
   rmSync(TARGET, { recursive: true, force: true });
   mkdirSync(TARGET, { recursive: true });
-  writeFileSync(join(TARGET, `${name}.gz`), gz);
-  writeFileSync(join(TARGET, `${name}.br`), br);
+  writeFileSync(join(TARGET, `${name}.br`), packed);
 }
 
 const isStrict = process.argv.includes('--strict');

@@ -1,9 +1,10 @@
-/** Reads the built files of the reference page: `scalar-<hash>.js.br` and `.gz`. */
+/** Reads the built program of the reference page: `scalar-<hash>.js.br`. */
 import { createReadStream, readdirSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { brotliDecompress, createBrotliDecompress, gzip } from 'node:zlib';
 import { inPackage } from '../../config/package.ts';
 import type { Coding } from '../protocol/negotiate.ts';
 
@@ -28,9 +29,30 @@ export interface ProgramFile {
 }
 
 export async function programFile(name: string, coding: Coding): Promise<ProgramFile> {
-  const path = join(FOLDER, `${name}.${coding === 'br' ? 'br' : 'gz'}`);
+  const path = join(FOLDER, `${name}.br`);
   if (coding === 'identity')
-    return { bytes: undefined, open: () => createReadStream(path).pipe(createGunzip()) };
+    return { bytes: undefined, open: () => createReadStream(path).pipe(createBrotliDecompress()) };
+  if (coding === 'gzip') {
+    const packed = await gzipOf(path);
+    return { bytes: packed.length, open: () => Readable.from([packed]) };
+  }
   const { size } = await stat(path);
   return { bytes: size, open: () => createReadStream(path) };
+}
+
+const gzips = new Map<string, Promise<Buffer>>();
+
+/**
+ * Browsers accept Brotli only over TLS and on this machine. A file in gzip would be half of the npm package, so it is made at
+ * its first use.
+ */
+function gzipOf(path: string): Promise<Buffer> {
+  const made = gzips.get(path) ?? pack(path);
+  gzips.set(path, made);
+  made.catch(() => gzips.delete(path));
+  return made;
+}
+
+async function pack(path: string): Promise<Buffer> {
+  return await promisify(gzip)(await promisify(brotliDecompress)(await readFile(path)));
 }
