@@ -1,8 +1,8 @@
 import { PostgreSqlContainer, type StartedPostgreSqlContainer } from '@testcontainers/postgresql';
 import { RedisContainer, type StartedRedisContainer } from '@testcontainers/redis';
 
-const POSTGRES_IMAGE = process.env.FLEETBOOK_TEST_POSTGRES_IMAGE || 'postgres:18-alpine';
-const REDIS_IMAGE = process.env.FLEETBOOK_TEST_REDIS_IMAGE || 'redis:8-alpine';
+export const POSTGRES_IMAGE = process.env.FLEETBOOK_TEST_POSTGRES_IMAGE || 'postgres:18-alpine';
+export const REDIS_IMAGE = process.env.FLEETBOOK_TEST_REDIS_IMAGE || 'redis:8-alpine';
 
 /** PostgreSQL from the official image; its user is a superuser. `await using` removes it. */
 export function startPostgresContainer(): Promise<StartedPostgreSqlContainer> {
