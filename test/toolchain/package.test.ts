@@ -262,7 +262,9 @@ describe('the published package', () => {
         'package.json',
       ]);
       expect(below('dist/')).toEqual(['LICENSES.txt', 'chunks', 'console', 'reference', 'src']);
-      expect(paths().filter((path) => /^docs\/(decisions|generate|images)\/|_snapshot\.json$/.test(path))).toEqual([]);
+      expect(
+        paths().filter((path) => /^docs\/(decisions|generate|images)\/|_snapshot\.json$/.test(path)),
+      ).toEqual([]);
     });
 
     it('has only the declarations to which its exported function refers', () => {
