@@ -90,6 +90,7 @@ const OPERATIONS = [
 /** Variables of the shell, of other programs and of the tests. */
 const OTHERS = new Set([
   'TOKEN',
+  'TEST_POSTGRES',
   'LD_LIBRARY_PATH',
   'FAULT_KILLS',
   'FAULT_RATE',
