@@ -2,18 +2,10 @@
  * The files of a disk copy: one for each document, which a rename replaces. Several processes may share the folder. Every
  * file has a checksum and names its lineage.
  */
-import { close, fsync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { close, fsync, openSync, rmSync, writeSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  DamagedFile,
-  decodeLine,
-  encodeLine,
-  isMissing,
-  readFileOf,
-  readIfExists,
-  replaceFile,
-} from './files.ts';
+import { DamagedFile, decodeLine, encodeLine, readFileOf, readIfExists, replaceFile } from './files.ts';
 
 /** Raise it if another release would misread the files. Each format has its own folder. */
 const COPY_FORMAT = 2;
@@ -135,8 +127,7 @@ export class CopyFolder {
     const bytes = roomOf(value.length);
     if (this.#measured + this.#written + bytes > this.#limits.bytes * MOST) return false;
     const before = await this.#headOf(head.lineage, head.id);
-    if (before && before.version > head.version) return true;
-    if (before?.version === head.version && before.readAt >= head.readAt) return true;
+    if (before && (before.version - head.version || before.readAt - head.readAt) >= 0) return true;
     this.#written += bytes;
     await replaceFile(this.#path(fileOf(head.id)), head, value);
     return true;
@@ -171,11 +162,7 @@ export class CopyFolder {
   }
 
   removeNow(id: string): void {
-    try {
-      unlinkSync(this.#path(fileOf(id)));
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    rmSync(this.#path(fileOf(id)), { force: true });
   }
 
   async confirm(confirmation: Confirmation): Promise<void> {
@@ -195,32 +182,24 @@ export class CopyFolder {
    * Measures the folder, and removes what is too old to be served. Near the limit it removes the lists that were written
    * first. The list of providers and tokens stay: without them a reader answers nothing.
    */
-  async tidy(now: number): Promise<{ readonly bytes: number; readonly documents: number }> {
+  async tidy(now: number): Promise<void> {
     this.#tidiedAt = now;
-    const lists: { name: string; size: number; at: number }[] = [];
-    let documents = 0;
-    let bytes = 0;
+    const files: { name: string; size: number; at: number }[] = [];
     for (const name of await readdir(this.#folder)) {
       const found = await stat(this.#path(name)).catch(() => undefined);
       if (!found) continue;
-      if (await this.#isTooOld(name, found.mtimeMs, now)) {
-        await rm(this.#path(name), { force: true });
-        continue;
-      }
-      const size = roomOf(found.size);
-      bytes += size;
-      if (isDocument(name)) documents += 1;
-      if (isList(name)) lists.push({ name, size, at: found.mtimeMs });
+      if (await this.#isTooOld(name, found.mtimeMs, now)) await rm(this.#path(name), { force: true });
+      else files.push({ name, size: roomOf(found.size), at: found.mtimeMs });
     }
-    for (const { name, size } of lists.sort((a, b) => a.at - b.at)) {
+    let bytes = files.reduce((sum, { size }) => sum + size, 0);
+    for (const { name, size } of files.sort((a, b) => a.at - b.at)) {
       if (bytes <= this.#limits.bytes * FULL) break;
+      if (!isList(name)) continue;
       await rm(this.#path(name), { force: true });
       bytes -= size;
-      documents -= 1;
     }
     this.#measured = bytes;
     this.#written = 0;
-    return { bytes, documents };
   }
 
   #path(name: string): string {
@@ -256,11 +235,10 @@ export class CopyFolder {
     if (!file) return 0;
     const floors = String(file)
       .split(/(?<=\n)/)
-      .map((line) => {
-        const revoked = decodeLine<{ lineage: string; version: number }>(line);
-        if (!revoked) return Number.POSITIVE_INFINITY;
-        return revoked.lineage === lineage ? revoked.version : 0;
-      });
+      .map((line) => decodeLine<{ lineage: string; version: number }>(line))
+      .map((each = { lineage, version: Number.POSITIVE_INFINITY }) =>
+        each.lineage === lineage ? each.version : 0,
+      );
     return Math.max(...floors);
   }
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import type { CopyContext, CopyPart } from '../../app/feature.ts';
+import { settingsOf } from '../../config/settings.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { decodeDocument, encodeLoaded } from '../../snapshot/document/format.ts';
@@ -11,6 +13,7 @@ import type { CopyFeed, DurableCopy, Served, TieredResult } from '../../snapshot
 import { CopyFolder, type CopyLimits, isDocumentId, isToken } from './copy-folder.ts';
 import { DamagedFile } from './files.ts';
 import { CopyHealth } from './health.ts';
+import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 
 export interface DiskCopyOptions {
   /** As SNAPSHOT_DIR names it. It is created if missing. Several processes may share it. */
@@ -58,7 +61,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   });
   /** The copy lacks documents that memory has. */
   #isIncomplete = false;
-  #writing: Promise<boolean> | undefined;
+  #writing: Promise<unknown> | undefined;
 
   constructor({ folder, limits, logger, now = Date.now, everyMs = 500 }: DiskCopyOptions) {
     this.#limits = limits;
@@ -120,8 +123,12 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
 
   store(id: string, document: Document, read: ReadAt): void {
     if (this.#lineage === undefined) return;
+    const { version, read: before } = this.#stored.get(id) ?? {};
+    const isStored = version === document.version && before?.epoch === read.epoch;
     if (this.#isOutdated(id, document.version)) this.#isIncomplete = true;
-    else if (!this.#isStored(id, document, read)) this.#pending.set(id, { document, read });
+    // Some epochs have no confirmation: the file must be written again before it expires.
+    else if (!isStored || read.at - before.at >= this.#limitOf(id) / TOUCHES)
+      this.#pending.set(id, { document, read });
   }
 
   async read(name: DocumentName): Promise<TieredResult | undefined> {
@@ -159,14 +166,10 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   async newest(id: string, version: number): Promise<number> {
     const lineage = this.#lineage;
     if (lineage === undefined || this.health.isSlow || this.#stored.peek(id)?.version === version) return 0;
-    let newest = 0;
-    const reading = this.health
-      .run(() => this.#folder.versionOf(lineage, id))
-      .then((found = 0) => {
-        newest = found;
-      });
-    this.health.isSlow = !(await withTimeout(NEWEST_MS, reading));
-    return newest;
+    const reading = this.health.run(() => this.#folder.versionOf(lineage, id));
+    const isInTime = await withTimeout(NEWEST_MS, reading);
+    this.health.isSlow = !isInTime;
+    return isInTime ? ((await reading) ?? 0) : 0;
   }
 
   #limitOf(id: string): number {
@@ -189,20 +192,10 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     this.#stored.clear();
   }
 
-  /** Returns true if this version is on disk, and was written lately if the epoch needs no confirmation. */
-  #isStored(id: string, document: Document, { epoch, at }: ReadAt): boolean {
-    const { version, read } = this.#stored.get(id) ?? {};
-    if (version !== document.version || read?.epoch !== epoch) return false;
-    return at - read.at < this.#limitOf(id) / TOUCHES;
-  }
-
-  /** Returns false if the write failed, or had no folder to write to. */
-  #write(): Promise<boolean> {
+  /** Returns true unless the write failed, or had no folder to write to. */
+  #write(): Promise<unknown> {
     this.#writing ??= this.#writeNow()
-      .catch((error: unknown) => {
-        this.health.failed(error);
-        return false;
-      })
+      .catch((error: unknown) => this.health.failed(error))
       .finally(() => {
         this.#writing = undefined;
       });
@@ -227,8 +220,8 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     await this.#writeDocuments(lineage);
     if (lineage !== this.#lineage) return false;
     if (confirmed) {
-      const { at, stamps } = confirmed;
-      await this.#folder.confirm({ lineage, stretch: this.#stretchOf(confirmed), at, stamps: [...stamps] });
+      const stretch = this.#stretchOf(confirmed);
+      await this.#folder.confirm({ lineage, stretch, at: confirmed.at, stamps: [...confirmed.stamps] });
     }
     await this.#tidyIfDue();
     this.health.succeeded();
@@ -253,9 +246,8 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
       await this.#tidyIfDue();
       const { document, read } = entry;
       const { version } = document;
-      const head = { lineage, id, version, stretch: this.#stretchOf(read), readAt: Math.floor(read.at) };
-      if (await this.#folder.write({ ...head, asOf: read.asOf }, encodeLoaded(id, document)))
-        this.health.written.inc();
+      const head = { lineage, id, version, stretch: this.#stretchOf(read), readAt: read.at, asOf: read.asOf };
+      if (await this.#folder.write(head, encodeLoaded(id, document))) this.health.written.inc();
       if (this.#pending.peek(id) !== entry) continue;
       this.#stored.set(id, { version, read });
       this.#pending.delete(id);
@@ -274,7 +266,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   }
 
   async #tidyIfDue(): Promise<void> {
-    if (this.#folder.isTidyDue(this.#now())) this.health.measured(await this.#folder.tidy(this.#now()));
+    if (this.#folder.isTidyDue(this.#now())) await this.#folder.tidy(this.#now());
   }
 
   #stretchOf({ epoch }: ReadAt): string {
@@ -285,4 +277,17 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     clearInterval(this.#timer);
     await withTimeout(LAST_WRITE_MS, this.flush());
   }
+}
+
+export function openDiskCopy({ config, logger, closing }: CopyContext): CopyPart | undefined {
+  const { SNAPSHOT_DIR: folder } = settingsOf(config, DISK_COPY_SETTINGS);
+  if (folder === undefined) return undefined;
+  const { settings } = config;
+  const limits = {
+    bytes: bytesOfCopy(settings),
+    staleLimitMs: settings.STALE_LIMIT * 1000,
+    tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
+  };
+  const copy = closing.use(new DiskCopy({ folder, limits, logger }));
+  return { copy, addMetrics: (registry) => copy.health.addMetrics(registry) };
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { messageOf } from '../../domain/errors.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
@@ -27,19 +27,6 @@ export class CopyHealth {
     labelNames: ['reason'],
     registers: [],
   });
-  // Several processes share one folder: their values must not be added up.
-  readonly #bytes = new Gauge({
-    name: 'fleetbook_disk_copy_bytes',
-    help: 'Bytes of the disk copy in SNAPSHOT_DIR, measured every five minutes',
-    registers: [],
-    aggregator: 'max',
-  });
-  readonly #documents = new Gauge({
-    name: 'fleetbook_disk_copy_documents',
-    help: 'Documents in the disk copy in SNAPSHOT_DIR, counted every five minutes',
-    registers: [],
-    aggregator: 'max',
-  });
   readonly #logger: Logger;
   readonly #reads = new Semaphore({ atOnce: READS, waitingAtMost: WAITING_READS, deadlineMs: READ_MS });
   #isReported = false;
@@ -52,13 +39,7 @@ export class CopyHealth {
   }
 
   addMetrics(registry: Registry): void {
-    for (const metric of [this.written, this.failures, this.#bytes, this.#documents])
-      registry.registerMetric<string>(metric);
-  }
-
-  measured({ bytes, documents }: { readonly bytes: number; readonly documents: number }): void {
-    this.#bytes.set(bytes);
-    this.#documents.set(documents);
+    for (const metric of [this.written, this.failures]) registry.registerMetric<string>(metric);
   }
 
   async run<T>(work: () => Promise<T>): Promise<T | undefined> {

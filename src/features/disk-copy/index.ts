@@ -5,6 +5,6 @@ import { DISK_COPY_SETTINGS } from './settings.ts';
 export const diskCopyFeature: Feature = {
   name: 'copy on disk',
   settings: DISK_COPY_SETTINGS,
-  copy: async () => (await import('./part.ts')).openDiskCopy,
+  copy: async () => (await import('./disk-copy.ts')).openDiskCopy,
   check: async (config) => (await import('./doctor.ts')).checkDiskCopy(config),
 };

@@ -61,6 +61,12 @@ const read = (copy: CopyFolder, id = 'region:7') => copy.read(LINEAGE, id);
 const names = () => readdirSync(copyFolder(folder));
 const path = (name: string) => join(copyFolder(folder), name);
 
+/** Tidies the folder, and returns how many documents it still has. */
+async function documentsAfter(copy: CopyFolder, now: number): Promise<number> {
+  await copy.tidy(now);
+  return names().filter((name) => !/^(lineage|confirmed-|revoked-|tmp-)/.test(name)).length;
+}
+
 describe('a stored document', () => {
   it('is read byte for byte, also by another process', async () => {
     const value = await region(3, 50);
@@ -182,13 +188,13 @@ describe('a stored document', () => {
     await write(copy, 'region:7', 3, value);
     await write(copy, TOKEN, 1, value);
     await write(copy, 'clusters:1', 1, value, NOW - HOUR - 60_001);
-    expect((await copy.tidy(NOW)).documents).toBe(2);
-    expect((await copy.tidy(NOW + HOUR + 10_001)).documents).toBe(1);
-    expect((await copy.tidy(NOW + HOUR + 60_000)).documents).toBe(1);
+    expect(await documentsAfter(copy, NOW)).toBe(2);
+    expect(await documentsAfter(copy, NOW + HOUR + 10_001)).toBe(1);
+    expect(await documentsAfter(copy, NOW + HOUR + 60_000)).toBe(1);
     await confirm(copy, 'run-1', { at: NOW + 10 });
     utimesSync(path('confirmed-run-1'), (NOW + 10) / 1000, (NOW + 10) / 1000);
-    expect((await copy.tidy(NOW + HOUR + 60_010)).documents).toBe(1);
-    expect((await copy.tidy(NOW + HOUR + 60_011)).documents).toBe(0);
+    expect(await documentsAfter(copy, NOW + HOUR + 60_010)).toBe(1);
+    expect(await documentsAfter(copy, NOW + HOUR + 60_011)).toBe(0);
   });
 
   it('leaves tombstones, confirmations and unfinished writes until they are too old', async () => {
@@ -227,7 +233,7 @@ describe('the size limit', () => {
     expect((await read(copy, TOKEN))?.version).toBe(1);
     expect((await read(copy, 'clusters:399'))?.version).toBe(1);
     expect(await read(copy, 'clusters:0')).toBeUndefined();
-    expect((await copy.tidy(NOW)).documents).toBeGreaterThan(50);
+    expect(await documentsAfter(copy, NOW)).toBeGreaterThan(50);
   });
 
   it('rejects further documents if tokens alone fill the folder', async () => {
