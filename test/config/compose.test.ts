@@ -52,6 +52,7 @@ describe('a profile', () => {
         ...['postgres', 'queue-redis', 'cache-redis'].map((name) => [name, undefined] as const),
         ...['migrate', 'api', 'worker'].map((name) => [name, undefined] as const),
         ['replica', 'replica'],
+        ['trial', 'trial'],
         ...[...NODES, 'cluster'].map((name) => [name, 'cluster'] as const),
       ]),
     );
