@@ -2,6 +2,7 @@
  * The files of a disk copy: one for each document, which a rename replaces. Several processes may share the folder. Every
  * file has a checksum and names its lineage.
  */
+import { randomUUID } from 'node:crypto';
 import { close, fsync, openSync, rmSync, writeSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -50,6 +51,8 @@ interface Confirmation {
 interface Owner {
   readonly lineage: string;
   readonly namedAt: number;
+  /** A new one each time the folder begins empty. */
+  readonly id: string;
 }
 
 /** Returns true for the id of a document. Other text must not become a file name. */
@@ -63,6 +66,7 @@ export class CopyFolder {
   readonly #folder: string;
   readonly #limits: CopyLimits;
   #isFirst = true;
+  #ownerId: string | undefined;
   /** Bytes of all files at the last `tidy`, and bytes that this process has written since. */
   #measured = 0;
   #written = 0;
@@ -81,7 +85,7 @@ export class CopyFolder {
 
   /**
    * Takes the folder for a lineage. The lineage that Postgres named last owns it: files of another one are removed.
-   * @returns `begun` if the folder was empty until now, `refused` if a later lineage owns it
+   * @returns `begun` if a process has emptied the folder since the last claim, `refused` if a later lineage owns it
    */
   async claim(lineage: string, namedAt: number): Promise<'owned' | 'begun' | 'refused'> {
     if (this.#isFirst) await this.#removeOtherFormats();
@@ -89,12 +93,17 @@ export class CopyFolder {
     const file = await readFileOf<Owner>(this.#path('lineage'));
     const owner = file?.head;
     const isOwned = owner?.lineage === lineage;
-    if (owner && namedAt <= owner.namedAt) return isOwned ? 'owned' : 'refused';
-    if (file && !isOwned) await rm(this.#folder, { recursive: true, force: true });
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await chmod(this.#folder, 0o700);
-    await replaceFile(this.#path('lineage'), { lineage, namedAt } satisfies Owner);
-    return isOwned ? 'owned' : 'begun';
+    if (owner && !isOwned && namedAt <= owner.namedAt) return 'refused';
+    const id = isOwned ? owner.id : randomUUID();
+    const isBegun = !isOwned || id !== (this.#ownerId ?? id);
+    this.#ownerId = id;
+    if (!isOwned || namedAt > owner.namedAt) {
+      if (file && !isOwned) await rm(this.#folder, { recursive: true, force: true });
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await chmod(this.#folder, 0o700);
+      await replaceFile(this.#path('lineage'), { lineage, namedAt, id } satisfies Owner);
+    }
+    return isBegun ? 'begun' : 'owned';
   }
 
   /**

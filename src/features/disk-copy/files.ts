@@ -1,19 +1,17 @@
 /** Files that begin with one line of JSON and its checksum. A rename replaces each file as a whole. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
 /** A file does not hold what was written. */
 export class DamagedFile extends Error {}
 
-export async function readIfExists(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
+export const readIfExists = (path: string): Promise<Buffer | undefined> =>
+  readFile(path).catch(unlessMissing);
+
+/** Returns the names in a folder; none if it does not exist. */
+export const namesIn = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(unlessMissing)) ?? [];
 
 /** Returns the first line, undefined if it is damaged, and the bytes after it. Undefined if the file does not exist. */
 export async function readFileOf<T>(path: string) {
@@ -51,5 +49,6 @@ export function decodeLine<T>(line: string): T | undefined {
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0');
 
-export const isMissing = (error: unknown): boolean =>
-  (error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

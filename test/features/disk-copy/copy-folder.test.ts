@@ -358,6 +358,18 @@ describe('damaged files', () => {
     expect(readdirSync(folder).sort()).toEqual(['another folder', 'fleetbook-copy-2']);
   });
 
+  it('a copy that one process has begun again begins again for the others too, once', async () => {
+    const [a, b] = [await open(), await open()];
+    await write(b, 'region:7', 3, await region(3));
+    rmSync(copyFolder(folder), { recursive: true });
+    expect(await a.claim(LINEAGE, 1)).toBe('begun');
+    // Otherwise this process would believe that its document is on disk.
+    expect(await b.claim(LINEAGE, 1)).toBe('begun');
+    for (const copy of [a, b]) expect(await copy.claim(LINEAGE, 1)).toBe('owned');
+    expect(await (await open()).claim(LINEAGE, 2)).toBe('owned');
+    expect(await a.claim(LINEAGE, 1)).toBe('owned');
+  });
+
   it('a removed copy, or one without a readable owner, begins again', async () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
