@@ -2,7 +2,7 @@
  * `npm test`: prepares the servers that the tests need, runs the tests, and prints the results. Arguments go to
  * vitest, except `--quick`: only tests that need no server and start no process.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
@@ -10,6 +10,7 @@ import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { installer } from '../src/dev/system-package.ts';
 import { onPath } from '../src/processes/on-path.ts';
+import { TEST_PROGRAM } from './support/program.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
 import {
   type FailedTest,
@@ -55,6 +56,7 @@ const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await scratchFolder();
 const reportFiles: string[] = [];
 let stock: StockPostgres | undefined;
+let bundle: string | undefined;
 let redis: string | undefined;
 const first = await run(filters);
 let { report } = first;
@@ -126,6 +128,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
       if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
       stock ??= await stockPostgres();
+      if (process.env.CI) bundle ??= builtProgram();
     } catch (error) {
       const report = await readReport([]);
       return { ...messages, report, problem: error instanceof Error ? error.message : String(error) };
@@ -140,6 +143,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       TMPDIR: folder.path,
       [REPORT_FILE]: reportFile,
       ...(isQuick ? { [QUICK]: '1' } : {}),
+      ...(bundle === undefined ? {} : { [TEST_PROGRAM]: bundle }),
       ...(stock?.bin === undefined ? {} : { [STOCK_POSTGRES]: stock.bin }),
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -162,6 +166,15 @@ async function run(args: readonly string[]): Promise<Outcome> {
     ...started,
     ...(interruption.signal === undefined ? {} : { signal: interruption.signal }),
   };
+}
+
+/** Bundles the sources into `dist`, and returns the path of the program. */
+function builtProgram(): string {
+  execFileSync(process.execPath, [join(ROOT, 'node_modules/rolldown/bin/cli.mjs'), '-c'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return join(ROOT, 'dist/src/cli.js');
 }
 
 /** The first Ctrl-C ends the tests with their processes, and the second one kills them. */

@@ -10,12 +10,11 @@ import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { addMachines, addSample, reprice, type Sample } from '../snapshot/rows.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import { type Program, startProgram } from '../support/program.ts';
+import { CLI, type Program, startProgram } from '../support/program.ts';
 import { type RunningPublisher, startPublisher } from '../support/published.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
 
 const KINDS = ['providers', 'region', 'clusters', 'token'];

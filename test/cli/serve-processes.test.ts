@@ -14,12 +14,11 @@ import { Supervisor } from '../../src/processes/supervisor.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import { type Program, startProgram } from '../support/program.ts';
+import { CLI, type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
 
 const opened = new AsyncDisposableStack();

@@ -4,13 +4,12 @@ import { confirmRetirement } from '../../src/cli/sources/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { startProgram } from '../support/program.ts';
+import { CLI, startProgram } from '../support/program.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31'];
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
 const closing = new AsyncDisposableStack();
 let env: Record<string, string>;

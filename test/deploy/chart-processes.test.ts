@@ -9,7 +9,7 @@ import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { HELM, needs } from '../support/needs.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { startProgram } from '../support/program.ts';
+import { CLI, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import {
@@ -23,7 +23,6 @@ import {
 } from './chart-support.ts';
 import { checkApi } from './programs/check-api.ts';
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const hasHelm = needs(helm !== undefined, HELM);
 const KIND = `${import.meta.dirname}/kind`;
 const OPS_TOKEN = 'the-operators-token-of-these-tests';

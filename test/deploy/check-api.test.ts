@@ -3,12 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { freePort } from '../../src/processes/port.ts';
-import { startProgram } from '../support/program.ts';
+import { CLI, startProgram } from '../support/program.ts';
 import { startPublished } from '../support/published.ts';
 import { until } from '../support/until.ts';
 import { checkApi } from './programs/check-api.ts';
-
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
 it('passes for a reader, and names an operation that answers otherwise', async () => {
   await using published = await startPublished();

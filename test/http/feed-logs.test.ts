@@ -5,10 +5,9 @@ import { hashToken } from '../../src/domain/token.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
-import { startProgram } from '../support/program.ts';
+import { CLI, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const scene = sceneForEachTest();
 
 it('contains no token, wherever a client writes it and whatever fails', async () => {

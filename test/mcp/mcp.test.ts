@@ -14,9 +14,8 @@ import { createToken } from '../../src/db/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';
+import { CLI } from '../support/program.ts';
 import { type Published, startPublished } from '../support/published.ts';
-
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
 const opened = new AsyncDisposableStack();
 let published: Published;

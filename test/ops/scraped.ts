@@ -9,11 +9,10 @@ import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/
 import { freePort } from '../../src/processes/port.ts';
 import { faultyUpstream } from '../support/faulty-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { startProgram } from '../support/program.ts';
+import { CLI, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
 /** A schedule without a slot during the tests. */
 const YEARLY = '0 0 1 1 *';

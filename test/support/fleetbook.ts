@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { CLI } from './program.ts';
 
 export interface CliResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
-
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
 /** Runs the program with only the environment of `env`. @param input standard input of the program */
 export async function fleetbook(

@@ -3,9 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
+import { CLI } from './program.ts';
 import { until } from './until.ts';
-
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 
 /** A `fleetbook up` as a person starts it, in a temporary folder. */
 export interface Up {

@@ -16,11 +16,10 @@ import { freePort } from '../../src/processes/port.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { QUEUE_PREFIX, SYNC_QUEUE } from '../../workers/queues.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { type Program, startProgram } from '../support/program.ts';
+import { CLI, type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 /** Its latest slot stays the same for the whole test run. */
 const YEARLY = '0 0 1 1 *';
 const RATES = `<gesmes:Envelope><Cube><Cube time='2026-11-20'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;

@@ -20,11 +20,10 @@ import {
   verify,
 } from '../../snapshot/rows.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
-import { type Program, startProgram } from '../../support/program.ts';
+import { CLI, type Program, startProgram } from '../../support/program.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
-const CLI = new URL('../../../src/cli.ts', import.meta.url).pathname;
 const REGIONS = 12;
 const MACHINES_OF_REGION = 25;
 const ORGANIZATIONS = 150;

@@ -11,7 +11,7 @@ import { freePort } from '../../../src/processes/port.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../../workers/queues.ts';
-import { type Program, startProgram } from '../../support/program.ts';
+import { CLI, type Program, startProgram } from '../../support/program.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { type Agreeing, disagreements } from './agreement.ts';
@@ -19,7 +19,6 @@ import { leftovers } from './leftovers.ts';
 import { editionOf, type PriceList, startPriceList } from './price-list.ts';
 import { startTestPostgres } from './stack.ts';
 
-const CLI = new URL('../../../src/cli.ts', import.meta.url).pathname;
 const DIE_AT = new URL('./die-at.ts', import.meta.url).href;
 /** No slot is due during the tests. */
 const YEARLY = '0 0 1 1 *';

@@ -10,14 +10,13 @@ import { freePort } from '../../../src/processes/port.ts';
 import { type FaultyUpstream, faultyUpstream } from '../../support/faulty-upstream.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
 import { createDatabase } from '../../support/postgres.ts';
-import { type Program, startProgram } from '../../support/program.ts';
+import { CLI, type Program, startProgram } from '../../support/program.ts';
 import { startPublisher } from '../../support/published.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { loadedModules } from './loaded-modules.ts';
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.ts';
 
-const CLI = new URL('../../../src/cli.ts', import.meta.url).pathname;
 const YEARLY = '0 0 1 1 *';
 
 const opened = new AsyncDisposableStack();
