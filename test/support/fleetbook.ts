@@ -13,9 +13,10 @@ export async function fleetbook(
   args: readonly string[],
   env: Record<string, string> = {},
   input = '',
+  program = CLI,
 ): Promise<CliResult> {
   try {
-    const running = promisify(execFile)(process.execPath, [CLI, ...args], {
+    const running = promisify(execFile)(process.execPath, [program, ...args], {
       env: { PATH: process.env.PATH, ...env },
     });
     // The program may end without reading.

@@ -4,8 +4,11 @@ import { createInterface } from 'node:readline';
 /** Names the script of the bundle that `npm test` has built in CI. */
 export const TEST_PROGRAM = 'TEST_PROGRAM';
 
+/** The program as sources, for tests about its modules. */
+export const SOURCES = new URL('../../src/cli.ts', import.meta.url).pathname;
+
 /** The program that tests start: the sources, or the bundle, which starts with half the CPU time. */
-export const CLI = process.env[TEST_PROGRAM] ?? new URL('../../src/cli.ts', import.meta.url).pathname;
+export const CLI = process.env[TEST_PROGRAM] ?? SOURCES;
 
 /** A real process. Disposing sends SIGTERM and waits, then SIGKILL after ten seconds. */
 export interface Program extends AsyncDisposable {

@@ -10,7 +10,7 @@ import { freePort } from '../../../src/processes/port.ts';
 import { type FaultyUpstream, faultyUpstream } from '../../support/faulty-upstream.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
 import { createDatabase } from '../../support/postgres.ts';
-import { CLI, type Program, startProgram } from '../../support/program.ts';
+import { CLI, type Program, SOURCES, startProgram } from '../../support/program.ts';
 import { startPublisher } from '../../support/published.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -201,16 +201,18 @@ describe('tracing without configuration', () => {
   const off = () => Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('OTEL_')));
   const needless = (modules: readonly string[]) => modules.filter((path) => PACKAGES.test(path));
 
+  const sync = (of: Record<string, string>) => fleetbook(['sync', 'hetzner'], of, '', SOURCES);
+
   it('loads no package of OpenTelemetry', async () => {
-    const on = await loadedModules((more) => fleetbook(['sync', 'hetzner'], { ...env, ...more }));
+    const on = await loadedModules((more) => sync({ ...env, ...more }));
     expect(needless(on.modules)).not.toEqual([]);
-    const sync = await loadedModules((more) => fleetbook(['sync', 'hetzner'], { ...off(), ...more }));
-    expect(sync.result.code).toBe(0);
-    expect(needless(sync.modules)).toEqual([]);
+    const without = await loadedModules((more) => sync({ ...off(), ...more }));
+    expect(without.result.code).toBe(0);
+    expect(needless(without.modules)).toEqual([]);
     const serve = await loadedModules(async (more) => {
       const port = await freePort();
       const ports = { PORT: String(port), OPS_PORT: String(await freePort()) };
-      await using program = await startProgram(CLI, ['serve'], { env: { ...off(), ...ports, ...more } });
+      await using program = await startProgram(SOURCES, ['serve'], { env: { ...off(), ...ports, ...more } });
       const ready = async () =>
         (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.status === 200;
       await until(ready);
