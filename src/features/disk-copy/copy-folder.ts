@@ -136,7 +136,8 @@ export class CopyFolder {
     const bytes = roomOf(value.length);
     if (this.#measured + this.#written + bytes > this.#limits.bytes * MOST) return false;
     const before = await this.#headOf(head.lineage, head.id);
-    if (before && (before.version - head.version || before.readAt - head.readAt) >= 0) return true;
+    if (before && before.version > head.version) return true;
+    if (before?.version === head.version && before.readAt >= head.readAt) return true;
     this.#written += bytes;
     await replaceFile(this.#path(fileOf(head.id)), head, value);
     return true;
