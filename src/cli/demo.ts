@@ -14,7 +14,7 @@ import {
   RATES_PATH,
 } from '../dev/demo/market.ts';
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';
-import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../dev/sample/upstream.ts';
+import { sampleSettings, startSampleUpstream } from '../dev/sample/upstream.ts';
 import { decider, type Env } from './terminal/options.ts';
 import { print } from './terminal/output.ts';
 
@@ -49,10 +49,7 @@ async function demo(given: Environment, opensBrowser: boolean): Promise<void> {
     ...Object.fromEntries(kept),
     FLEETBOOK_HOME: home,
     FLEETBOOK_CONFIG: file,
-    HETZNER_URL: upstream.hetznerUrl,
-    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
-    LINODE_URL: upstream.linodeUrl,
-    CLUSTERS_URL: upstream.clustersUrl,
+    ...sampleSettings(upstream),
     OWN_HARDWARE_TOKEN,
     CATALOGUE_CURRENCY: SAMPLE_RATES.currency,
     EXCHANGE_RATES_URL: upstream.url + RATES_PATH,

@@ -46,7 +46,7 @@ export interface AcquirePostgresOptions {
   /** Gets the package if it is not installed. No other process may write there. */
   readonly folder: string;
   readonly notify: (line: string) => void;
-  /** The module from which the package is looked up; by default this one. */
+  /** Node resolves the package from this module; by default from acquire-postgres.ts. */
   readonly module?: string;
   /** Folders to search for npm; by default PATH and the common folders. */
   readonly path?: string;

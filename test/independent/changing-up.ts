@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import clusters from '../../src/dev/sample/clusters.json' with { type: 'json' };
 import { SAMPLE_RATES } from '../../src/dev/sample/rates.ts';
-import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
+import { sampleSettings, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
@@ -30,9 +30,7 @@ export async function startChangingUp(): Promise<ChangingUp> {
   await write('Active');
   const up = opened.use(
     await startUp(home.path, {
-      HETZNER_URL: upstream.hetznerUrl,
-      HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
-      LINODE_URL: upstream.linodeUrl,
+      ...sampleSettings(upstream),
       CLUSTERS_URL: file,
       CATALOGUE_RATES: `EUR:${SAMPLE_RATES.rates.EUR}`,
     }),

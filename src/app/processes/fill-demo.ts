@@ -27,10 +27,10 @@ export async function fillDemo(
   config: Config,
   { logger, market, decider, notify }: FillOptions,
 ): Promise<void> {
-  await using worker = composeWorker(config, logger);
-  const { store } = worker;
   const marker = join(config.settings.FLEETBOOK_HOME, 'filled');
   if (existsSync(marker)) return;
+  await using worker = composeWorker(config, logger);
+  const { store } = worker;
   if ((await sourceStatus(store.sql)).length > 0)
     throw new Error(
       `the demo was stopped before its history was complete; remove ${config.settings.FLEETBOOK_HOME} and start it again`,

@@ -27,7 +27,7 @@ import { dirtyDocuments } from '../../db/versions.ts';
 import { type Home, openHome } from '../../dev/home.ts';
 import { announceRunning, runningNotice } from '../../dev/running.ts';
 import { SAMPLE_RATES } from '../../dev/sample/rates.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../dev/sample/upstream.ts';
+import { SAMPLE_ORGANIZATION, sampleSettings } from '../../dev/sample/upstream.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { SCOPES } from '../../domain/scope.ts';
 import { mergeMetrics } from '../../ops/collect.ts';
@@ -175,10 +175,11 @@ async function startSample(processes: Supervisor, env: Environment): Promise<Rec
   };
   const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start('sample', () => startChild(sample));
   return {
-    HETZNER_URL: String(hetznerUrl),
-    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
-    LINODE_URL: String(linodeUrl),
-    CLUSTERS_URL: String(clustersUrl),
+    ...sampleSettings({
+      hetznerUrl: String(hetznerUrl),
+      linodeUrl: String(linodeUrl),
+      clustersUrl: String(clustersUrl),
+    }),
     CATALOGUE_CURRENCY: SAMPLE_RATES.currency,
     CATALOGUE_RATES: Object.entries(SAMPLE_RATES.rates)
       .map(([currency, rate]) => `${currency}:${rate}`)

@@ -1,4 +1,4 @@
-/** The invented market of the demo: the sample's upstreams with prices that move, and one upstream of its own. */
+/** The invented market of the demo: the sample's upstreams with moving prices, a price list and a file of rates. */
 import clusters from '../sample/clusters.json' with { type: 'json' };
 import { SAMPLE_RATES } from '../sample/rates.ts';
 import { type Endpoint, SAMPLE_ENDPOINTS } from '../sample/upstream.ts';

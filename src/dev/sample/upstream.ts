@@ -22,6 +22,20 @@ export interface SampleUpstream extends AsyncDisposable {
   readonly clustersUrl: string;
 }
 
+/** Returns the variables that make the sample's upstreams sources. */
+export function sampleSettings({
+  hetznerUrl,
+  linodeUrl,
+  clustersUrl,
+}: Pick<SampleUpstream, 'hetznerUrl' | 'linodeUrl' | 'clustersUrl'>) {
+  return {
+    HETZNER_URL: hetznerUrl,
+    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+    LINODE_URL: linodeUrl,
+    CLUSTERS_URL: clustersUrl,
+  };
+}
+
 export interface Endpoint {
   /** A text is sent unchanged. */
   readonly rows: readonly unknown[] | string;
