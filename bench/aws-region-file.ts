@@ -52,6 +52,7 @@ async function measure(): Promise<void> {
       rejected: 0,
       unread: 0,
       region: 0,
+      'region-price': 0,
       total: 0,
       validator: 0,
       unmodified: 0,

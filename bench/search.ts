@@ -12,16 +12,16 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { searchApi } from '../src/features/search/routes.ts';
+import { searchReader } from '../src/features/search/search-reader.ts';
+import { buildApp } from '../src/http/app.ts';
 import {
   type CatalogueIndex,
   emptyIndex,
   indexBytes,
   updateIndex,
-} from '../src/features/search/catalogue-index.ts';
-import { searchApi } from '../src/features/search/routes.ts';
-import { search } from '../src/features/search/search.ts';
-import { searchReader } from '../src/features/search/search-reader.ts';
-import { buildApp } from '../src/http/app.ts';
+} from '../src/snapshot/catalogue/catalogue-index.ts';
+import { search } from '../src/snapshot/catalogue/search.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';

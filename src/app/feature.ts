@@ -13,6 +13,7 @@ import type { AcknowledgedAlert, Condition } from '../domain/alert.ts';
 import type { Decider } from '../domain/operator.ts';
 import type { ApiFeature } from '../http/app.ts';
 import type { OpsPart } from '../ops/part.ts';
+import type { Searchable } from '../snapshot/catalogue/searchable.ts';
 import type { FollowerContext, PublicationFollower } from '../snapshot/publish/publisher.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
@@ -126,6 +127,8 @@ export interface ReaderContext extends CopyContext {
   readonly documents: Documents;
   readonly subscription: CacheSubscription;
   readonly memory: MemoryBudget;
+  /** The published machines of all regions. The first use reads them. */
+  readonly catalogue: Searchable;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */
   openReads(connections: number): PostgresReads;
 }

@@ -7,6 +7,7 @@ import { postgresProblem, type ServerSetting } from '../db/connection/server-pro
 import { TokenUse } from '../db/token-use.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
+import { Searchable } from '../snapshot/catalogue/searchable.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -111,6 +112,13 @@ export async function composeReader(
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   closing.use(watchReaderMisfit({ store, server: database, replica, logger }));
+  const catalogue = new Searchable({
+    documents,
+    subscription,
+    logger,
+    memoryLimit: memory.search,
+    staleLimitMs,
+  });
   const parts = features.parts.map((open) =>
     open({
       config,
@@ -119,6 +127,7 @@ export async function composeReader(
       documents,
       subscription,
       memory,
+      catalogue,
       openReads: (connections) => readsOf(openServer(database, connections, closing), logger),
     }),
   );

@@ -8,5 +8,6 @@ export * from './schema/feed.ts';
 export * from './schema/lineage.ts';
 export * from './schema/operators.ts';
 export * from './schema/organizations.ts';
+export * from './schema/price-book.ts';
 export * from './schema/run-changes.ts';
 export * from './schema/sources.ts';

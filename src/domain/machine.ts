@@ -1,6 +1,7 @@
 import type { ExclusionReason } from './exclusion.ts';
 import type { FactsDocument, MachineFacts } from './machine-facts.ts';
 import type { SourcePrice } from './price.ts';
+import type { OfferedTerms } from './term.ts';
 
 /** `Binary` counts GiB (2^30 bytes), `Decimal` counts GB (10^9 bytes). */
 export type MemoryUnit = 'Binary' | 'Decimal';
@@ -15,6 +16,10 @@ export interface Offer {
   readonly ram: number;
   readonly ramUnit: MemoryUnit;
   readonly price: SourcePrice;
+  /** The prices of other terms. */
+  readonly terms?: OfferedTerms;
+  /** The most that a calendar month of it costs on demand, a plain decimal in the currency of `price`. */
+  readonly monthlyCap?: string;
   /** An absent fact is unknown, even if an earlier run knew it. */
   readonly facts?: Partial<MachineFacts>;
   /** The source's own reason why the machine cannot be ordered as an ordinary one today. */

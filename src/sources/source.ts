@@ -4,6 +4,7 @@ import { PlainFailure } from '../domain/errors.ts';
 import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
+import type { OfferedRegionPrice } from '../domain/region-price.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
 
@@ -106,6 +107,7 @@ export type CatalogueItem =
   | ValidatorItem
   | { readonly kind: 'region'; readonly code: string; readonly name: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
+  | { readonly kind: 'region-price'; readonly regionCode: string; readonly price: OfferedRegionPrice }
   | RejectedRow
   | UnreadRegion
   | DataTime

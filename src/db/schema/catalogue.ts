@@ -1,3 +1,5 @@
+import type { StoredRegionPrice } from '../../domain/region-price.ts';
+import type { StoredTerms } from '../../domain/term.ts';
 import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
 import { amount, factColumns, instant, minutePrice, reference, statedPrice } from './shared-columns.ts';
@@ -23,6 +25,8 @@ export const regions = pgTable(
     publishedVersion: c.bigint('published_version', { mode: 'number' }).notNull().default(0),
     /** The version that the changes feed has covered. A first version has no changes. */
     announcedVersion: c.bigint('told_version', { mode: 'number' }).notNull().default(1),
+    /** Prices besides those of machines. Null: unknown. */
+    prices: c.jsonb('prices').$type<readonly StoredRegionPrice[]>(),
   }),
   (t) => [
     unique('regions_natural_key').on(t.providerId, t.code, t.organizationId).nullsNotDistinct(),
@@ -56,6 +60,8 @@ export const machines = pgTable(
     createdAt: instant('created_at').notNull().defaultNow(),
     /** The run that added it. Null for machines of an earlier release, and for machines that clusters named first. */
     addedBy: c.bigint('added_by', { mode: 'number' }),
+    /** Prices of other terms. Null: none is known. */
+    terms: c.jsonb('terms').$type<StoredTerms>(),
     ...factColumns,
   }),
   (t) => [
@@ -103,6 +109,33 @@ export const machinePrices = pgTable(
     primaryKey({ columns: [t.machineId, t.validFrom] }),
     index('machine_prices_by_time').using('brin', t.validFrom),
   ],
+);
+
+/** History of `machines.terms`: one row per change of any term. `valid_to` is null for the current one. */
+export const machineTerms = pgTable(
+  'machine_terms',
+  (c) => ({
+    machineId: c.integer('machine_id').notNull(),
+    validFrom: instant('valid_from').notNull(),
+    validTo: instant('valid_to'),
+    terms: c.jsonb('terms').$type<StoredTerms>().notNull(),
+  }),
+  (t) => [
+    primaryKey({ columns: [t.machineId, t.validFrom] }),
+    index('machine_terms_by_time').using('brin', t.validFrom),
+  ],
+);
+
+/** History of `regions.prices`: one row per change of any price. `valid_to` is null for the current one. */
+export const regionPrices = pgTable(
+  'region_prices',
+  (c) => ({
+    regionId: reference('region_id', () => regions.id),
+    validFrom: instant('valid_from').notNull(),
+    validTo: instant('valid_to'),
+    prices: c.jsonb('prices').$type<readonly StoredRegionPrice[]>().notNull(),
+  }),
+  (t) => [primaryKey({ columns: [t.regionId, t.validFrom] })],
 );
 
 /** The latest reference rates of the European Central Bank: units of the currency per euro. */

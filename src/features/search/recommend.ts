@@ -1,6 +1,6 @@
-import type { CatalogueIndex } from './catalogue-index.ts';
-import type { Filters } from './question.ts';
-import { select } from './select.ts';
+import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
+import type { Filters } from '../../snapshot/catalogue/filters.ts';
+import { select } from '../../snapshot/catalogue/select.ts';
 
 /** Returns the row of the cheapest machine of each provider that fits, by price, then id. */
 export function cheapestOfEach(index: CatalogueIndex, filters: Filters): number[] {

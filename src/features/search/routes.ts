@@ -17,13 +17,14 @@ import {
 } from '../../http/protocol/parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
 import { MACHINE_EXAMPLE } from '../../http/routes/machines.ts';
+import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
+import { type Filters, SORT_FIELDS, type Sort } from '../../snapshot/catalogue/filters.ts';
+import { SearchUnavailable } from '../../snapshot/catalogue/read-regions.ts';
+import { MACHINE_FIELDS } from '../../snapshot/catalogue/shown.ts';
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
-import { GIGABYTE } from './dictionary.ts';
-import { type Filters, RAM_UNITS, type RamUnit, SORT_FIELDS, type Sort } from './question.ts';
-import { SearchUnavailable } from './read-regions.ts';
+import { RAM_UNITS, type RamUnit } from './question.ts';
 import { recommendSchema, searchSchema } from './schema.ts';
 import type { SearchReader } from './search-reader.ts';
-import { MACHINE_FIELDS } from './shown.ts';
 
 const MACHINE: MachineFactsDocument = {
   ...MACHINE_EXAMPLE,

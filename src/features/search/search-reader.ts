@@ -1,22 +1,15 @@
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { decimal, product } from '../../domain/price.ts';
+import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
+import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
+import { search } from '../../snapshot/catalogue/search.ts';
+import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
+import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
-import type { CatalogueIndex } from './catalogue-index.ts';
-import {
-  type Filters,
-  isSameVersion,
-  questionHash,
-  type RamUnit,
-  readCursor,
-  type Sort,
-  writeCursor,
-} from './question.ts';
+import { isSameVersion, questionHash, type RamUnit, readCursor, writeCursor } from './question.ts';
 import { cheapestOfEach } from './recommend.ts';
 import type { RecommendDocument, SearchDocument } from './schema.ts';
-import { search } from './search.ts';
-import type { SearchState } from './searchable.ts';
-import { type MachineField, machineOfRow } from './shown.ts';
 
 export interface SearchQuestion {
   readonly filters: Filters;

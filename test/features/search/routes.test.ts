@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SearchUnavailable } from '../../../src/features/search/read-regions.ts';
 import { searchApi } from '../../../src/features/search/routes.ts';
+import { SearchUnavailable } from '../../../src/snapshot/catalogue/read-regions.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import { type TestApi, testApi } from '../../http/harness.ts';
 

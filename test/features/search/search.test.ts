@@ -1,21 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  isSameVersion,
+  questionHash,
+  readCursor,
+  writeCursor,
+} from '../../../src/features/search/question.ts';
+import { cheapestOfEach } from '../../../src/features/search/recommend.ts';
+import {
   type CatalogueIndex,
   emptyIndex,
   indexBytes,
   updateIndex,
-} from '../../../src/features/search/catalogue-index.ts';
-import {
-  type Filters,
-  isSameVersion,
-  questionHash,
-  readCursor,
-  type Sort,
-  writeCursor,
-} from '../../../src/features/search/question.ts';
-import { cheapestOfEach } from '../../../src/features/search/recommend.ts';
-import { search } from '../../../src/features/search/search.ts';
+} from '../../../src/snapshot/catalogue/catalogue-index.ts';
+import type { Filters, Sort } from '../../../src/snapshot/catalogue/filters.ts';
+import { search } from '../../../src/snapshot/catalogue/search.ts';
 import * as worlds from './world.ts';
 
 const CHEAPEST: Sort = { by: 'price', descending: false };

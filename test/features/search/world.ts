@@ -5,9 +5,9 @@ import {
   type CatalogueIndex,
   type RegionUpdate,
   updateIndex,
-} from '../../../src/features/search/catalogue-index.ts';
-import { GIGABYTE } from '../../../src/features/search/dictionary.ts';
-import type { Filters, Position, Sort } from '../../../src/features/search/question.ts';
+} from '../../../src/snapshot/catalogue/catalogue-index.ts';
+import { GIGABYTE } from '../../../src/snapshot/catalogue/dictionary.ts';
+import type { Filters, Position, Sort } from '../../../src/snapshot/catalogue/filters.ts';
 import { ColumnsBuilder, type MachineWithFacts } from '../../../src/snapshot/document/build-columns.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
 

@@ -1,6 +1,7 @@
 /** Items that an adapter may yield for any answer. */
 import { EXCLUSION_REASONS } from '../../../src/domain/exclusion.ts';
 import { decimal, type SourcePrice } from '../../../src/domain/price.ts';
+import type { OfferedRegionPrice } from '../../../src/domain/region-price.ts';
 import type { CatalogueItem, ClusterItem } from '../../../src/sources/source.ts';
 
 const CREATED_AT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$/;
@@ -41,6 +42,8 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
       }
       return undefined;
     }
+    case 'region-price':
+      return wrongRegionPrice(item.price);
     case 'region':
       return isNamed(item.code) && isNamed(item.name) ? undefined : 'a region without code or name';
     case 'rejected':
@@ -60,6 +63,17 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
     case 'unmodified':
       return isNamed(item.validator.url) ? undefined : 'a validator of nothing';
   }
+}
+
+function wrongRegionPrice({ item, name, currency, tiers }: OfferedRegionPrice): string | undefined {
+  if (!isNamed(name)) return `a price of ${item} without a name`;
+  if (tiers[0]?.from !== '0') return `a price of ${item} that does not begin at 0`;
+  for (const { from, amount } of tiers) {
+    if (decimal(from) !== from) return `a step from ${from}`;
+    const wrong = wrongPrice({ amount, per: 'month', currency });
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
 }
 
 function wrongPrice({ amount, per, currency }: SourcePrice): string | undefined {

@@ -8,10 +8,10 @@ import postgres from 'postgres';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
 import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
-import { Searchable } from '../../../src/features/search/searchable.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
 import { openRedis, redisReady } from '../../../src/redis/redis.ts';
+import { Searchable } from '../../../src/snapshot/catalogue/searchable.ts';
 import {
   clustersContent,
   providersContent,

@@ -1,6 +1,6 @@
 /** The keys of orders, and binary search in them. */
 import type { ProviderKind } from './dictionary.ts';
-import type { Sort } from './question.ts';
+import type { Sort } from './filters.ts';
 
 export interface Keyed {
   readonly prices: Float64Array;

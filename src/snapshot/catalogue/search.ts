@@ -1,7 +1,7 @@
 /** Scans the order of the sort key until the page is full. See docs/decisions/0082. */
 import type { CatalogueIndex } from './catalogue-index.ts';
+import type { Filters, Position, Sort } from './filters.ts';
 import { firstWhere, keyOf } from './order.ts';
-import type { Filters, Position, Sort } from './question.ts';
 import type { Rows } from './rows.ts';
 import { type Selection, select } from './select.ts';
 

@@ -1,7 +1,7 @@
 /** Machines in search answers: the fields of the contract, and facts. */
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { byColumn, type FactsDocument } from '../../domain/machine-facts.ts';
-import type { MachineKind } from '../../snapshot/document/columns.ts';
+import type { MachineKind } from '../document/columns.ts';
 import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
 
 export type MachineField = keyof MachineFactsDocument;

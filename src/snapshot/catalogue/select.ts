@@ -1,8 +1,8 @@
 /** The rows that filters select, as a range and marks that a scan tests quickly. */
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { ProviderKind } from './dictionary.ts';
+import type { Filters } from './filters.ts';
 import { firstWhere } from './order.ts';
-import type { Filters } from './question.ts';
 import { NO_ROW } from './rows.ts';
 
 /** A row fits if it is from `first` to before `end` and its type and its region are marked with 1. */

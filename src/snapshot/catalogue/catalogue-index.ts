@@ -1,6 +1,6 @@
 /** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
-import type { Place, RegionColumns } from '../../snapshot/document/columns.ts';
+import type { Place, RegionColumns } from '../document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
 

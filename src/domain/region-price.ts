@@ -1,0 +1,38 @@
+/** Prices of a region besides those of its machines: storage, outgoing traffic and addresses. */
+import type { SourcePrice } from './price.ts';
+
+export const REGION_ITEMS = ['block_storage', 'traffic_out', 'ipv4'] as const;
+export type RegionItem = (typeof REGION_ITEMS)[number];
+
+/** One step of a price by quantity: it applies from this quantity of a month on. */
+export interface OfferedTier {
+  /** In `unit`, a plain decimal; `"0"` for the first step. */
+  readonly from: string;
+  /** A plain decimal for one unit. */
+  readonly amount: string;
+}
+
+/** A price of a region, as a source states it. */
+export interface OfferedRegionPrice {
+  readonly item: RegionItem;
+  /** The provider's own name, e.g. `gp3`. It is unique among the prices of one item. */
+  readonly name: string;
+  /** `recommend` and costs use this one. Each item of a region has one default. */
+  readonly isDefault: boolean;
+  /** What one unit is: `GB` or `GiB` of storage or traffic, or one address. */
+  readonly unit: 'GB' | 'GiB' | 'address';
+  /** Of storage and addresses. Traffic is paid by quantity, whenever it flows: undefined. */
+  readonly per: SourcePrice['per'] | undefined;
+  /** ISO 4217 code, upper case. */
+  readonly currency: string;
+  /** Sorted by `from`; the first is from 0. A tier of amount 0 is an included quantity. */
+  readonly tiers: readonly OfferedTier[];
+}
+
+/** A price of a region as the database stores it: an element of `regions.prices`. */
+export interface StoredRegionPrice extends Omit<OfferedRegionPrice, 'tiers' | 'currency' | 'per'> {
+  /** In the published currency: per minute for storage and addresses, per unit for traffic. */
+  readonly tiers: readonly { readonly from: string; readonly price: string }[];
+  /** As the source states it. */
+  readonly source: Pick<OfferedRegionPrice, 'tiers' | 'currency' | 'per'>;
+}
