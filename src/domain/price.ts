@@ -44,6 +44,12 @@ export function quotient(amount: string, divisor: string): string {
   return new Exact(amount).div(divisor).toFixed();
 }
 
+/** Returns the amount without a percentage of it, rounded half to even at 18 places. */
+export function percentOff(amount: string, percent: string): string {
+  const left = new Exact(100).minus(percent).times('0.01');
+  return new Exact(amount).times(left).round(SCALE, Big.roundHalfEven).toFixed();
+}
+
 export function isPositive(amount: string): boolean {
   return new Exact(amount).gt(0);
 }
