@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { emptyTally, runHistory } from '../oracle/history.ts';
 import { Servers } from '../oracle/servers.ts';
 
-const SECONDS = Number(process.env.ORACLE_SECONDS ?? 60);
+const SECONDS = Number(process.env.ORACLE_SECONDS ?? 30);
 
 it('the model allows every answer of random histories', async () => {
   const first = Number(process.env.ORACLE_SEED ?? randomInt(2 ** 31));
