@@ -103,7 +103,7 @@ export function primaryMetrics(wanted: number, ready: () => number) {
 
 /** Verdicts that are mismatches; see snapshot/publish/verdict.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
-const DOCUMENT_KINDS = ['clusters', 'columns', 'providers', 'region', 'token'];
+const DOCUMENT_KINDS = ['clusters', 'columns', 'price-book', 'providers', 'region', 'token'];
 
 export function cacheComparison(registry: Registry) {
   const { counter, gauge, histogram } = seriesOf(registry);

@@ -48,6 +48,12 @@ beforeAll(async () => {
       values ('v', 'machines.csv', 'identity', 3, 1, 'h', 3, now()) returning id
     )
     insert into export_chunks (export_id, position, data) select id, 0, 'id\n'::bytea from file`;
+  await scene.sql`
+    insert into price_book_entries (organization_id, family, discount, valid_from)
+    select id, 'family of ' || slug, 10, now() from organizations`;
+  // The scene's offers have one term.
+  await scene.sql`insert into machine_terms (machine_id, valid_from, terms) select id, now(), '{}' from machines`;
+  await scene.sql`insert into region_prices (region_id, valid_from, prices) select id, now(), '[]' from regions where code = 'a'`;
   ({ token } = await createToken(scene.store.db, {
     organizationId: organizations.two,
     scopes: ['clusters:read'],
@@ -58,7 +64,7 @@ afterAll(async () => {
   await scene[Symbol.asyncDispose]();
 });
 
-const SCOPED = ['organizations', 'users', 'disk_types', 'clusters', 'disks'];
+const SCOPED = ['organizations', 'users', 'disk_types', 'clusters', 'disks', 'price_book_entries'];
 /** The suffix of all names of an organization here. */
 const marker = (organization: string) => `of ${organization}`;
 
@@ -119,7 +125,16 @@ describe('without any predicate', () => {
       }
     }
     expect(new Set(withMarkers)).toEqual(
-      new Set(['organizations', 'users', 'disk_types', 'clusters', 'regions', 'machines', 'providers']),
+      new Set([
+        'organizations',
+        'users',
+        'disk_types',
+        'clusters',
+        'price_book_entries',
+        'regions',
+        'machines',
+        'providers',
+      ]),
     );
   });
 
@@ -315,6 +330,10 @@ describe('by the predicates alone', () => {
       ]);
       expect(text).not.toContain(`of ${slug === 'one' ? 'two' : 'one'}`);
       expect(content).toEqual(await loadContent(reader.sql, name));
+      const book = { kind: 'price-book', organizationId: organizations[slug] } as const;
+      const entries = await loadContent(unbound, book);
+      expect(JSON.parse(entries?.body.toString() ?? '')).toMatchObject([{ family: `family of ${slug}` }]);
+      expect(entries).toEqual(await loadContent(reader.sql, book));
       expect(await loadVersion(unbound, name)).toBe(content?.version);
     },
   );
@@ -337,6 +356,8 @@ describe('by the predicates alone', () => {
     for (const sql of [unbound, reader.sql]) {
       const name = { kind: 'clusters', organizationId: organizations.two } as const;
       expect((await loadContent(sql, name))?.body.toString()).toBe('[]');
+      const book = { kind: 'price-book', organizationId: organizations.two } as const;
+      expect((await loadContent(sql, book))?.body.toString()).toBe('[]');
     }
     const hash = Buffer.from(hashToken(token), 'hex');
     expect(await reader.sql`select revoked from authenticate_token(${hash})`).toEqual([{ revoked: true }]);

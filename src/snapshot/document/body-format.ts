@@ -4,6 +4,7 @@ import { hashOf } from './body.ts';
 import { type MachineRow, providersContent, regionContent, tokenContent } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
 import { PROVIDER_JSON } from './load.ts';
+import { BOOK_ENTRY_JSON } from './load-price-book.ts';
 
 const REGION = { id: 1, code: 'c', name: 'n', version: 1, provider: { id: 1, name: 'p' } };
 const MACHINE: MachineRow = { id: 1, name: 'm', ram: 1, cpu: 1, price: 1, ramUnit: 'Binary' };
@@ -28,6 +29,6 @@ export const BODY_FORMAT = hashOf(
       providersContent(1, [{ id: 1, name: 'p', regions: [REGION] }], { sources: [] }),
       tokenContent('', 1, { id: 1, organizationId: 1, scopes: ['s'], expiresAt: 1, revoked: false }),
     ].map(({ body }) => body),
-    Buffer.from(CLUSTER_JSON + PROVIDER_JSON),
+    Buffer.from(CLUSTER_JSON + PROVIDER_JSON + BOOK_ENTRY_JSON),
   ]),
 );

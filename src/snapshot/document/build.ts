@@ -1,6 +1,7 @@
 /** Builds documents from rows. The same rows give the same bytes in the publisher and in the reader. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MachineDocument } from '../../domain/machine.ts';
+import type { PriceBookEntry } from '../../domain/price-book.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
@@ -78,6 +79,22 @@ export function clustersContent(
     clusters.map((cluster) => [cluster.slug, JSON.stringify(cluster)]),
     provenance,
   );
+}
+
+export function priceBookContent(
+  organizationId: number,
+  version: number,
+  entries: readonly PriceBookEntry[],
+  currency: string | undefined,
+): DocumentContent {
+  return {
+    name: { kind: 'price-book', organizationId },
+    version,
+    body: Buffer.from(JSON.stringify(entries)),
+    index: new Map(),
+    sources: [],
+    currency,
+  };
 }
 
 export interface ProviderListing {

@@ -14,6 +14,8 @@ export function documentId(name: DocumentName): string {
       return `columns:${name.regionId}`;
     case 'clusters':
       return `clusters:${name.organizationId}`;
+    case 'price-book':
+      return `price-book:${name.organizationId}`;
     case 'token':
       return `token:${name.hash}`;
   }

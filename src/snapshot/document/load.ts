@@ -14,8 +14,10 @@ import {
   type TokenRecord,
   tokenContent,
 } from './build.ts';
+import { checkKey } from './check-key.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
+import { loadPriceBook } from './load-price-book.ts';
 import { IS_LISTED, loadRegion, provenanceOf } from './load-region.ts';
 
 /** Reads all documents of a version row, the row's own document last. Empty if the row does not exist. */
@@ -25,7 +27,11 @@ export async function loadContents(sql: Sql, name: RowName): Promise<DocumentCon
     return contents ? [contents.columns, contents.region] : [];
   }
   const content = await loadContent(sql, name);
-  return content ? [content] : [];
+  if (!content) return [];
+  if (name.kind !== 'clusters') return [content];
+  // Read after the clusters: if its version is later, the row stays dirty and both are published again.
+  const book = await loadPriceBook(sql, name.organizationId);
+  return book ? [book, content] : [content];
 }
 
 export async function loadContent(sql: Sql, name: DocumentName): Promise<DocumentContent | undefined> {
@@ -38,6 +44,8 @@ export async function loadContent(sql: Sql, name: DocumentName): Promise<Documen
       return (await loadRegion(sql, name.regionId))?.columns;
     case 'clusters':
       return loadClusters(sql, name.organizationId);
+    case 'price-book':
+      return loadPriceBook(sql, name.organizationId);
     case 'token':
       return loadToken(sql, name.hash);
   }
@@ -55,7 +63,8 @@ async function versionRows(sql: Sql, name: DocumentName): Promise<readonly { ver
     case 'region':
     case 'columns':
       return sql`select version from regions where id = ${name.regionId} and organization_id is null`;
-    case 'clusters': {
+    case 'clusters':
+    case 'price-book': {
       const [, rows] = await sql.begin('read only', (tx) => [
         tx`select set_config('app.org_id', ${String(name.organizationId)}, true)`,
         tx<{ version: string }[]>`
@@ -139,11 +148,6 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   }
   const provenance = provenanceOf([...sources], first.currency);
   return clustersContent(organizationId, Number(first.version), clusters, provenance);
-}
-
-/** Rejects the answer to another query: a connection that mixes answers must never show one organization's data to another. */
-function checkKey<T>(found: T, requested: T): void {
-  if (found !== requested) throw new Error('PostgreSQL returned the answer to another query');
 }
 
 async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {

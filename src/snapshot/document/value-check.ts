@@ -24,6 +24,7 @@ export function parsed(bytes: Buffer): unknown {
 
 export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer): boolean {
   if (kind === 'token') return isTokenRecord(parsed(identity)) && index.equals(NO_PLACES);
+  if (kind === 'price-book') return index.equals(NO_PLACES) && isList(parsed(identity), isBookEntry);
   if (kind === 'columns') return index.equals(NO_PLACES) && readColumns(identity) !== undefined;
   // A provider has one key for each region.
   if (kind === 'providers')
@@ -103,6 +104,13 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isProvider = (value: unknown): boolean =>
   isRecord(value) && isList(value.regions, (region) => isRecord(region) && Number.isInteger(region.id));
+
+const isBookEntry = (value: unknown): boolean =>
+  isRecord(value) &&
+  Number.isInteger(value.id) &&
+  typeof value.from === 'string' &&
+  [typeof value.discount, typeof value.price].sort().join() === 'string,undefined' &&
+  (value.price === undefined || Number.isInteger(value.machineId));
 
 const isTokenRecord = (value: unknown): boolean =>
   isRecord(value) &&

@@ -159,11 +159,11 @@ export function merged(before: Stamps, others: Iterable<readonly [id: string, st
 }
 
 /**
- * Returns when the oldest of these sources was read; undefined while one was never read, and for tokens. An empty list means
- * every source of the document's kind.
+ * Returns when the oldest of these sources was read; undefined while one was never read, and for tokens and price books, which no
+ * source states. An empty list means every source of the document's kind.
  */
 export function timeBy(stamps: Stamps, documentId: string, sources: readonly string[]): string | undefined {
-  if (documentId.startsWith('token:')) return undefined;
+  if (/^(token|price-book):/.test(documentId)) return undefined;
   const kind = documentId.startsWith('clusters:') ? 'clusters' : 'catalogue';
   let oldest: string | undefined;
   if (sources.length === 0) {

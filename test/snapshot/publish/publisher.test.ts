@@ -43,7 +43,7 @@ describe('publishing dirty documents', () => {
     expect(await differing()).toEqual([]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
     expect(await scene.publisher.compare()).toEqual({ published: 0 });
-    expect(await revision()).toBe(8);
+    expect(await revision()).toBe(10);
   });
 
   it('sends only the documents that contain a change', async () => {
@@ -195,7 +195,7 @@ describe('the comparison', () => {
   it('announces each sent document to the readers', async () => {
     await scene.cache.flushall();
     await scene.publisher.compare();
-    expect(await revision()).toBe(7);
+    expect(await revision()).toBe(9);
   });
 });
 
