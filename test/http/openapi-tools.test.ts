@@ -11,6 +11,8 @@ import openapiTypes, { astToString } from 'openapi-typescript';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
+import { costsReader } from '../../src/features/costs/costs-reader.ts';
+import { costsApi } from '../../src/features/costs/part.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
@@ -29,9 +31,18 @@ let text: string;
 beforeAll(async () => {
   const reads = { run: () => Promise.reject(new Error('there is no database')), atOnce: 1 };
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
+  const nothing = () => Promise.reject(new Error('there is no database'));
+  const costs = costsReader({
+    documents: { get: nothing, postgres: nothing },
+    catalogue: { get: nothing },
+    memoryLimit: 0,
+    staleLimitMs: 0,
+  });
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
-    await testApi({ features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed)] }),
+    await testApi({
+      features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed), costsApi(costs)],
+    }),
   );
   url = `http://127.0.0.1:${await listen(api.app)}`;
   text = await (await fetch(`${url}/openapi.json`)).text();
@@ -41,7 +52,7 @@ describe('the OpenAPI document', () => {
   it('has every operation', () => {
     const { paths } = JSON.parse(text) as { paths: object };
     expect(Object.keys(paths)).toEqual(
-      expect.arrayContaining(['/v1/machines/search', '/v1/changes', '/v1/exports/{file}']),
+      expect.arrayContaining(['/v1/machines/search', '/v1/changes', '/v1/exports/{file}', '/v1/costs']),
     );
   });
 

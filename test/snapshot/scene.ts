@@ -5,6 +5,8 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
+import { costsReader } from '../../src/features/costs/costs-reader.ts';
+import { costsApi } from '../../src/features/costs/part.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
@@ -188,6 +190,8 @@ function openReader({
     staleLimitMs,
   });
   const search = searchReader(searchable);
+  const memoryLimit = memory.costs;
+  const costs = costsReader({ documents, catalogue: searchable, memoryLimit, staleLimitMs, now });
   documents.onPublished({
     onPublished(id, position) {
       if (id === FEED_ID) feed.advanceTo(position);
@@ -200,7 +204,7 @@ function openReader({
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
     search,
-    features: [searchApi(search), feedApi(feed)],
+    features: [searchApi(search), feedApi(feed), costsApi(costs)],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       now,

@@ -5,7 +5,7 @@ import { type Operation, operation } from '../operation.ts';
 import { parameter } from '../protocol/parameters.ts';
 import { clusterSchema } from '../schemas.ts';
 
-const EXAMPLE: ClusterDocument = {
+export const CLUSTER_EXAMPLE: ClusterDocument = {
   name: 'Cluster Test',
   slug: 'cluster-test',
   region: { name: 'Ashburn, Virginia', code: 'us-east-1' },
@@ -27,9 +27,9 @@ const EXAMPLE: ClusterDocument = {
 };
 
 /** Accepts any text: one that no cluster has finds none. */
-const slug = parameter(z.string(), {
+export const slugParameter = parameter(z.string(), {
   description: 'The slug, unique within the organization of the token',
-  example: EXAMPLE.slug,
+  example: CLUSTER_EXAMPLE.slug,
   expected: 'a text',
 });
 
@@ -45,7 +45,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         summary: "Clusters of the token's organization",
         description: 'Oldest first, then by slug. Empty where there is none.',
         answers: z.array(clusterSchema),
-        example: [EXAMPLE],
+        example: [CLUSTER_EXAMPLE],
         extension: false,
       },
       read: (_, { organizationId }) => clusters.clusters(organizationId),
@@ -54,13 +54,13 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
     operation({
       path: '/v1/clusters/{slug}',
       scope: 'clusters:read',
-      parameters: { slug },
+      parameters: { slug: slugParameter },
       doc: {
         id: 'getCluster',
         summary: "One cluster of the token's organization",
         description: 'The same 404 for a cluster of another organization and for one that does not exist.',
         answers: clusterSchema,
-        example: EXAMPLE,
+        example: CLUSTER_EXAMPLE,
         extension: false,
       },
       read: ({ slug }, { organizationId }) => clusters.cluster(organizationId, slug),

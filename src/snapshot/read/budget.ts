@@ -4,7 +4,7 @@
  */
 const STORED = 1 / 2;
 
-/** Relative sizes of the stored parts. `prices` are price histories, `unknownTokens` are unknown to PostgreSQL. */
+/** Relative sizes of the stored parts. `prices` are price histories, `costs` those of clusters, `unknownTokens` are unknown to PostgreSQL. */
 const PARTS = {
   documents: 20,
   responses: 6,
@@ -12,6 +12,7 @@ const PARTS = {
   acceptedTokens: 1,
   unknownTokens: 1,
   prices: 1,
+  costs: 2,
 };
 const TOTAL = Object.values(PARTS).reduce((sum, part) => sum + part);
 

@@ -1,0 +1,145 @@
+/** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
+import type { ClusterDocument, DiskSizeUnit } from './cluster.ts';
+import type { MemoryUnit } from './machine.ts';
+import { decimal } from './price.ts';
+
+/** 730 hours. */
+const MINUTES_PER_MONTH = 43_800;
+
+/** Places of an amount per minute and per month. */
+const MINUTE_PLACES = 12;
+const MONTH_PLACES = 6;
+
+/** What something costs, in units of 10^-12 a minute and 10^-6 a month. */
+export interface Amount {
+  readonly perMinute: bigint;
+  readonly perMonth: bigint;
+}
+
+export const NOTHING: Amount = { perMinute: 0n, perMonth: 0n };
+
+/** The price of one node. */
+export interface NodePrice {
+  /** Per minute, a plain decimal. */
+  readonly price: string;
+  /** The most that a month of it costs, a plain decimal; null if there is no cap or it is unknown. */
+  readonly monthlyCap: string | null;
+}
+
+export interface ClusterCost {
+  /** Machine and disks are those of one node. */
+  readonly nodes: number;
+  /** Null if the price is unknown. */
+  readonly machine: Amount | null;
+  readonly disks: readonly (Amount | null)[];
+  /** The sum of the known parts. */
+  readonly total: Amount;
+  readonly isComplete: boolean;
+}
+
+type Disk = ClusterDocument['disks'][number];
+
+/** Returns the cost of a cluster. The status does not matter: a source that stops nodes reports fewer of them. */
+export function clusterCost(
+  { shards, replicas, disks }: Pick<ClusterDocument, 'shards' | 'replicas' | 'disks'>,
+  price: NodePrice | null,
+): ClusterCost {
+  const nodes = shards * replicas;
+  const machine = price && machineAmount(price, nodes);
+  const ofDisks = disks.map((disk) => diskAmount(disk, nodes));
+  const parts = [machine, ...ofDisks];
+  return {
+    nodes,
+    machine,
+    disks: ofDisks,
+    total: sum(parts.filter((part) => part !== null)),
+    isComplete: parts.every((part) => part !== null),
+  };
+}
+
+export function machineAmount({ price, monthlyCap }: NodePrice, nodes: number): Amount {
+  const minute = exact(price);
+  const uncapped = { units: minute.units * BigInt(MINUTES_PER_MONTH), places: minute.places };
+  const cap = monthlyCap === null ? undefined : exact(monthlyCap);
+  const month = cap && isLess(cap, uncapped) ? cap : uncapped;
+  const count = BigInt(nodes);
+  return {
+    perMinute: rounded(minute.units * count, minute.places, MINUTE_PLACES),
+    perMonth: rounded(month.units * count, month.places, MONTH_PLACES),
+  };
+}
+
+const BYTES: Readonly<Record<DiskSizeUnit, bigint>> = {
+  GB: 10n ** 9n,
+  TB: 10n ** 12n,
+  GiB: 2n ** 30n,
+  TiB: 2n ** 40n,
+};
+
+/** The unit that a price of a disk type is for. */
+export const PRICED_UNIT: Readonly<Record<MemoryUnit, 'GB' | 'GiB'>> = { Decimal: 'GB', Binary: 'GiB' };
+
+/** Returns what one disk of each node costs; null if its price is unknown. */
+function diskAmount({ type, size, unit }: Disk, nodes: number): Amount | null {
+  const price = type.price as number | null;
+  if (price === null) return null;
+  const [each, count] = [exact(price), exact(size)];
+  const units = each.units * count.units * BYTES[unit] * BigInt(nodes);
+  const places = each.places + count.places;
+  const divisor = BYTES[PRICED_UNIT[type.unit]];
+  return {
+    perMinute: rounded(units, places, MINUTE_PLACES, divisor),
+    perMonth: rounded(units * BigInt(MINUTES_PER_MONTH), places, MONTH_PLACES, divisor),
+  };
+}
+
+export function sum(amounts: Iterable<Amount>): Amount {
+  let [perMinute, perMonth] = [0n, 0n];
+  for (const amount of amounts) {
+    perMinute += amount.perMinute;
+    perMonth += amount.perMonth;
+  }
+  return { perMinute, perMonth };
+}
+
+/** The amount in the published currency, as answers show it. */
+export interface ShownAmount {
+  readonly per_minute: number;
+  readonly per_month: number;
+}
+
+/** Returns the numbers nearest to the amount: up to 9 × 10^15 units they have its exact decimals. */
+export function shownAmount({ perMinute, perMonth }: Amount): ShownAmount {
+  return {
+    per_minute: Number(perMinute) / 10 ** MINUTE_PLACES,
+    per_month: Number(perMonth) / 10 ** MONTH_PLACES,
+  };
+}
+
+/** units / 10^places */
+interface Exact {
+  readonly units: bigint;
+  readonly places: number;
+}
+
+function exact(value: string | number): Exact {
+  const text = decimal(value);
+  if (text === undefined) throw new Error(`${value} is no decimal`);
+  const point = text.indexOf('.');
+  return point < 0
+    ? { units: BigInt(text), places: 0 }
+    : { units: BigInt(text.replace('.', '')), places: text.length - 1 - point };
+}
+
+function isLess(a: Exact, b: Exact): boolean {
+  return a.units * 10n ** BigInt(b.places) < b.units * 10n ** BigInt(a.places);
+}
+
+/** Returns units / 10^places / divisor in units of 10^-to, rounded half to even. No value is negative. */
+function rounded(units: bigint, places: number, to: number, divisor = 1n): bigint {
+  const dividend = units * 10n ** BigInt(Math.max(0, to - places));
+  const by = divisor * 10n ** BigInt(Math.max(0, places - to));
+  const quotient = dividend / by;
+  const twiceRest = (dividend % by) * 2n;
+  return twiceRest > by || (twiceRest === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
+}

@@ -1,0 +1,141 @@
+/** Answers about the costs of an organization's clusters. Its methods may reject with `Unavailable`. */
+import { LRUCache } from 'lru-cache';
+import { pricesSince } from '../../db/costs.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
+import type { Body } from '../../snapshot/document/body.ts';
+import type { Document } from '../../snapshot/document/document.ts';
+import { type Page, readCursor } from './cursor.ts';
+import { costHistory, type TimeSpan } from './history.ts';
+import { bodyOf, type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
+import {
+  BYTES_PER_CLUSTER,
+  type CostedCluster,
+  costedClusters,
+  type OrganizationCosts,
+  organizationCosts,
+} from './organization-costs.ts';
+import { type PriceQuestion, pricedMachine } from './prices.ts';
+import { costDocument, costsDocument } from './shown-costs.ts';
+
+export type CostsReader = ReturnType<typeof costsReader>;
+
+/** The clusters of one document. */
+interface Parsed {
+  readonly document: Document | undefined;
+  readonly clusters: readonly CostedCluster[];
+  readonly machines: ReadonlySet<number>;
+}
+
+/** Costs, and what they were calculated from. */
+interface Calculated extends Pick<Inputs, 'index' | 'stored'>, Pick<Parsed, 'clusters'> {
+  readonly costs: OrganizationCosts;
+  /** Answers by page. */
+  readonly pages: LRUCache<string, Body>;
+}
+
+const PAGES_AT_MOST = 8;
+const NOTHING_PARSED: Parsed = { document: undefined, clusters: [], machines: new Set() };
+
+export function costsReader(options: CostsOptions) {
+  const inputs = new InputReader(options);
+  const half = Math.max(1, Math.floor(options.memoryLimit / 2));
+  // An organization that exceeds the limit is cached alone.
+  const sized = (clusters: readonly unknown[]) => Math.min(half, 1 + clusters.length * BYTES_PER_CLUSTER);
+  const parsed = new LRUCache<number, Parsed>({ maxSize: half, sizeCalculation: (of) => sized(of.clusters) });
+  const calculated = new LRUCache<string, Calculated>({
+    maxSize: half,
+    sizeCalculation: (of) => sized(of.clusters),
+  });
+
+  function parse(organizationId: number, document: Document | undefined): Parsed {
+    if (!document) return NOTHING_PARSED;
+    const known = parsed.get(organizationId);
+    if (known?.document === document) return known;
+    const clusters = costedClusters(JSON.parse(document.body.identity.toString()));
+    const machines = new Set(clusters.map(({ machineId }) => machineId));
+    const found = { document, clusters, machines };
+    parsed.set(organizationId, found);
+    return found;
+  }
+
+  function calculate(organizationId: number, clusters: readonly CostedCluster[], found: Inputs): Calculated {
+    const { term, prices, at } = found.question;
+    const key = [organizationId, term, prices, at].join(' ');
+    const known = calculated.get(key);
+    const isSame = known?.clusters === clusters;
+    if (isSame && known.index === found.index && hasSame(known.stored, found.stored)) return known;
+    const priceOf = (id: number) => pricedMachine(id, found);
+    const costs = organizationCosts(clusters, priceOf, isSame ? known.costs : undefined);
+    const pages = new LRUCache<string, Body>({ max: PAGES_AT_MOST });
+    const { index, stored } = found;
+    const result = { clusters, index, stored, costs, pages };
+    calculated.set(key, result);
+    return result;
+  }
+
+  function ofCluster<T>(
+    organizationId: number,
+    slug: string,
+    question: PriceQuestion,
+    next: (cluster: ClusterDocument, found: Inputs) => MaybePromise<T>,
+  ): MaybePromise<T | undefined> {
+    return whenThere(inputs.clusters(organizationId), (found) => {
+      const slice = found.document?.slice(slug);
+      if (!slice) return undefined;
+      const cluster: ClusterDocument = JSON.parse(slice.identity.toString());
+      const ids = new Set([cluster.machine.id]);
+      return whenThere(inputs.get(organizationId, found, ids, question), (all) => next(cluster, all));
+    });
+  }
+
+  return {
+    /** Returns undefined for an unknown slug. */
+    cost: (organizationId: number, slug: string, question: PriceQuestion): MaybePromise<Answer | undefined> =>
+      ofCluster(organizationId, slug, question, (cluster, found) => {
+        const priced = pricedMachine(cluster.machine.id, found);
+        return costAnswer(found, bodyOf(costDocument(cluster, priced, question)));
+      }),
+
+    /** Returns undefined for a cursor of another question. */
+    costs: (
+      organizationId: number,
+      question: PriceQuestion,
+      page: Page,
+    ): MaybePromise<Answer | undefined> => {
+      const after = page.cursor === undefined ? undefined : readCursor(page.cursor, question);
+      if (page.cursor !== undefined && !after) return undefined;
+      return whenThere(inputs.clusters(organizationId), (found) => {
+        const { clusters, machines } = parse(organizationId, found.document);
+        return whenThere(inputs.get(organizationId, found, machines, question), (all) => {
+          const { costs, pages } = calculate(organizationId, clusters, all);
+          const key = `${page.limit} ${page.cursor ?? ''}`;
+          const body = pages.get(key) ?? bodyOf(costsDocument(costs, question, page.limit, after));
+          pages.set(key, body);
+          return costAnswer(all, body);
+        });
+      });
+    },
+
+    /** Returns undefined for an unknown slug. */
+    history: (
+      organizationId: number,
+      slug: string,
+      question: Omit<PriceQuestion, 'at'>,
+      span: TimeSpan,
+    ): MaybePromise<Answer | undefined> =>
+      ofCluster(organizationId, slug, { ...question, at: undefined }, async (cluster, found) => {
+        const from = span.from ?? `${cluster.created_at}Z`;
+        const prices = await options.documents.postgres((sql) => pricesSince(sql, cluster.machine.id, from));
+        const document = costHistory(cluster, prices, found.question, { ...span, from });
+        return { ...costAnswer(found, bodyOf(document)), tier: 'postgres' as const };
+      }),
+  };
+}
+
+function hasSame<K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean {
+  if (a === b) return true;
+  if (a.size !== b.size) return false;
+  for (const [key, value] of a) if (b.get(key) !== value) return false;
+  return true;
+}

@@ -1,0 +1,123 @@
+/** Costs as answers show them. Pure. */
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import { type Amount, clusterCost, PRICED_UNIT, shownAmount } from '../../domain/cost.ts';
+import { firstWhere } from '../../snapshot/catalogue/order.ts';
+import { type Position, writeCursor } from './cursor.ts';
+import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';
+import type { Priced, PriceQuestion } from './prices.ts';
+import type {
+  CostDocument,
+  CostedIdentity,
+  CostOfList,
+  CostsDocument,
+  ShownQuestion,
+  ShownTotal,
+} from './schema.ts';
+
+const partOf = (amount: Amount | null) =>
+  amount ? shownAmount(amount) : { per_minute: null, per_month: null };
+
+const numberOf = (amount: string | null | undefined): number | null =>
+  amount === null || amount === undefined ? null : Number(amount);
+
+const shownQuestion = ({ term, prices, at }: PriceQuestion): ShownQuestion => ({
+  term,
+  prices,
+  at: at ?? null,
+});
+
+export function identityOf({ slug, name, status, provider, region }: ClusterDocument): CostedIdentity {
+  return { slug, name, status, provider, region };
+}
+
+export const shownPrice = ({ price, source, entry }: Priced) => ({
+  price: numberOf(price?.price),
+  price_source: source,
+  entry,
+});
+
+export function costDocument(
+  cluster: ClusterDocument,
+  machine: Priced,
+  question: PriceQuestion,
+): CostDocument {
+  const cost = clusterCost(cluster, machine.price);
+  const { id, cpu, ram, ram_unit } = cluster.machine;
+  return {
+    cluster: identityOf(cluster),
+    ...shownQuestion(question),
+    shards: cluster.shards,
+    replicas: cluster.replicas,
+    machine: {
+      id,
+      name: machine.name,
+      cpu,
+      ram,
+      ram_unit,
+      in_catalogue: machine.isPublished,
+      ...shownPrice(machine),
+      monthly_cap: numberOf(machine.price?.monthlyCap),
+      count: cost.nodes,
+      ...partOf(cost.machine),
+      reason: machine.reason,
+    },
+    disks: cluster.disks.map(({ type, size, unit }, i) => {
+      const amount = cost.disks[i] ?? null;
+      return {
+        type: type.name,
+        price: type.price,
+        price_unit: PRICED_UNIT[type.unit],
+        size,
+        unit,
+        count: cost.nodes,
+        ...partOf(amount),
+        reason: amount ? null : 'no_disk_price',
+      };
+    }),
+    ...shownAmount(cost.total),
+    complete: cost.isComplete,
+  };
+}
+
+/** @param after the last cluster of the page before */
+export function costsDocument(
+  { costs, total, providers, regions }: OrganizationCosts,
+  question: PriceQuestion,
+  limit: number,
+  after: Position | undefined,
+): CostsDocument {
+  const start = after ? firstWhere(0, costs.length, (i) => isBehind(costs[i] as CostOfCluster, after)) : 0;
+  const page = costs.slice(start, start + limit);
+  const last = start + limit < costs.length ? page.at(-1) : undefined;
+  return {
+    ...shownQuestion(question),
+    total: shownTotal(total),
+    providers: providers.map(({ provider, ...of }) => ({ provider, ...shownTotal(of) })),
+    regions: regions.map(({ provider, region, ...of }) => ({ provider, region, ...shownTotal(of) })),
+    clusters: page.map(shownCost),
+    next: last ? writeCursor({ perMonth: last.total.perMonth, slug: last.cluster.slug }, question) : null,
+  };
+}
+
+function isBehind({ total, cluster }: CostOfCluster, { perMonth, slug }: Position): boolean {
+  return total.perMonth === perMonth ? cluster.slug > slug : total.perMonth < perMonth;
+}
+
+const shownTotal = ({ clusters, amount, isComplete }: Total): ShownTotal => ({
+  clusters,
+  ...shownAmount(amount),
+  complete: isComplete,
+});
+
+function shownCost({ cluster, machine, total, isComplete }: CostOfCluster): CostOfList {
+  const { slug, name, where, nodes } = cluster;
+  return {
+    slug,
+    name,
+    ...where,
+    machine: { id: machine.id, name: machine.name },
+    nodes,
+    ...shownAmount(total),
+    complete: isComplete,
+  };
+}
