@@ -19,6 +19,17 @@ const LIMIT_MB = 300;
 const FILE = '/offers/v1.0/aws/AmazonEC2/20260220180000/us-east-1/index.json';
 const TYPES = 900;
 const VARIANTS = 120;
+const VOLUMES = ['gp3', 'gp2', 'io1', 'io2', 'st1', 'sc1', 'standard'];
+/** The ways to pay for a reservation: three for each length and class. */
+const LEASES = ['1yr', '3yr'].flatMap((length) =>
+  ['standard', 'convertible'].flatMap((offeringClass) =>
+    ['No Upfront', 'Partial Upfront', 'All Upfront'].map((option) => ({
+      LeaseContractLength: length,
+      OfferingClass: offeringClass,
+      PurchaseOption: option,
+    })),
+  ),
+);
 
 const { values } = parseArgs({
   options: {
@@ -58,8 +69,11 @@ async function measure(): Promise<void> {
       unmodified: 0,
       'as-of': 0,
     };
-    for await (const { kind } of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
-      seen[kind] += 1;
+    let reserved = 0;
+    for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') })) {
+      seen[item.kind] += 1;
+      if (item.kind === 'offer') reserved += Object.keys(item.offer.terms ?? {}).length;
+    }
     const seconds = (performance.now() - begun) / 1000;
     const found = {
       fileMB: Math.round(bytes / 1e6),
@@ -68,11 +82,15 @@ async function measure(): Promise<void> {
       limitMB: LIMIT_MB,
       eventLoopDelayP999Ms: Number((delay.percentile(99.9) / 1e6).toFixed(1)),
       offers: seen.offer,
+      reserved,
+      regionPrices: seen['region-price'],
       rejected: seen.rejected,
     };
     if (values.json) console.log(JSON.stringify(found));
     else console.table(found);
-    if (found.offers !== TYPES || found.peakRssMB > LIMIT_MB) process.exitCode = 1;
+    if (found.offers !== TYPES || reserved !== 2 * TYPES || found.regionPrices !== VOLUMES.length)
+      process.exitCode = 1;
+    if (found.peakRssMB > LIMIT_MB) process.exitCode = 1;
   } finally {
     server.kill();
   }
@@ -84,7 +102,8 @@ async function serve(): Promise<void> {
       Readable.from(regionFile()).pipe(response);
       return;
     }
-    const regions = { 'us-east-1': { regionCode: 'us-east-1', currentVersionUrl: FILE } };
+    const code = request.url?.includes('AmazonEC2') ? 'us-east-1' : 'elsewhere';
+    const regions = { [code]: { regionCode: code, currentVersionUrl: FILE } };
     response.end(JSON.stringify({ formatVersion: 'v1.0', regions }));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -96,18 +115,29 @@ async function serve(): Promise<void> {
 function* regionFile(): Generator<string> {
   yield '{\n  "formatVersion" : "v1.0",\n  "offerCode" : "AmazonEC2",\n  "products" : {';
   yield* entries(TYPES * VARIANTS, product);
+  for (const [index, name] of VOLUMES.entries())
+    yield `,\n"${volumeSku(index)}" : ${JSON.stringify(volume(index, name), null, 2)}`;
   yield '\n  },\n  "terms" : {\n    "OnDemand" : {';
   yield* entries(TYPES * VARIANTS, onDemand);
+  for (const index of VOLUMES.keys()) {
+    const of = volumeSku(index);
+    yield `,\n"${of}" : ${JSON.stringify({ [of]: term(of, 'JRTCKXETXF', 'GB-Mo', '0.0800000000', {}) }, null, 2)}`;
+  }
   yield '\n    },\n    "Reserved" : {';
-  yield* entries(Number.POSITIVE_INFINITY, reserved);
+  yield* entries(Number.POSITIVE_INFINITY, reserved, reservedAt);
   yield '\n    }\n  },\n  "attributesList" : { }\n}\n';
 }
 
 let sent = 0;
-function* entries(most: number, entry: (index: number) => object): Generator<string> {
+function* entries(
+  most: number,
+  entry: (index: number) => object,
+  indexAt = (number: number) => number,
+): Generator<string> {
   let text = '';
-  for (let index = 0; index < most && sent < bytes; index++) {
-    text += `${index === 0 ? '' : ','}\n"${sku(index)}" : ${JSON.stringify(entry(index), null, 2)}`;
+  for (let number = 0; number < most && sent < bytes; number++) {
+    const index = indexAt(number);
+    text += `${number === 0 ? '' : ','}\n"${sku(index)}" : ${JSON.stringify(entry(index), null, 2)}`;
     if (text.length < 65_536) continue;
     sent += text.length;
     yield text;
@@ -167,20 +197,46 @@ function product(index: number): object {
   };
 }
 
+function volumeSku(index: number): string {
+  return `VOLUME${sku(index).slice(6)}`;
+}
+
+function volume(index: number, name: string): object {
+  const attributes = {
+    servicecode: 'AmazonEC2',
+    location: 'US East (N. Virginia)',
+    locationType: 'AWS Region',
+    usagetype: `EBS:VolumeUsage.${name}`,
+    regionCode: 'us-east-1',
+    volumeApiName: name,
+  };
+  return { sku: volumeSku(index), productFamily: 'Storage', attributes };
+}
+
 function onDemand(index: number): object {
-  return { [`${sku(index)}.JRTCKXETXF`]: term(index, 'JRTCKXETXF', 'Hrs', '0.0960000000', {}) };
+  const of = sku(index);
+  return { [`${of}.JRTCKXETXF`]: term(of, 'JRTCKXETXF', 'Hrs', '0.0960000000', {}) };
+}
+
+/** Of the ordinary variants first, so that each has one in a file of any size. */
+function reservedAt(index: number): number {
+  if (index < TYPES) return index * VARIANTS;
+  const other = index - TYPES;
+  return other + Math.floor(other / (VARIANTS - 1)) + 1;
 }
 
 function reserved(index: number): object {
-  const lease = { LeaseContractLength: '3yr', OfferingClass: 'convertible', PurchaseOption: 'All Upfront' };
-  const codes = ['MZU6U2429S', '7NE97W5U4E', 'CUZHX8X6JH', '4NA7Y494T4', 'VJWZNREJX2', 'HU7G6KETJZ'];
+  const of = sku(index);
   return Object.fromEntries(
-    codes.map((code) => [`${sku(index)}.${code}`, term(index, code, 'Quantity', '1161', lease)]),
+    LEASES.map((lease, number) => {
+      const code = `LEASE${number}`.padEnd(10, '0');
+      return [`${of}.${code}`, term(of, code, 'Quantity', '1161', lease)];
+    }),
   );
 }
 
-function term(index: number, code: string, unit: string, price: string, termAttributes: object): object {
-  const rate = `${sku(index)}.${code}.6YS6EN2CT7`;
+function term(of: string, code: string, unit: string, price: string, termAttributes: object): object {
+  const rate = `${of}.${code}.6YS6EN2CT7`;
   const dimension = {
     rateCode: rate,
     description: `$${price} per On Demand Linux Instance Hour`,
@@ -192,7 +248,7 @@ function term(index: number, code: string, unit: string, price: string, termAttr
   };
   return {
     offerTermCode: code,
-    sku: sku(index),
+    sku: of,
     effectiveDate: '2026-02-01T00:00:00Z',
     priceDimensions: { [rate]: dimension },
     termAttributes,

@@ -15,6 +15,11 @@ async function scene() {
   await using undo = new AsyncDisposableStack();
   const database = undo.use(await createDatabase());
   const upstream = undo.use(await fakeUpstream());
+  for (const offer of ['AWSDataTransfer', 'AmazonVPC']) {
+    const regions = { elsewhere: { regionCode: 'elsewhere', currentVersionUrl: '/none' } };
+    const path = `/offers/v1.0/aws/${offer}/current/region_index.json`;
+    upstream.expect({ path, times: 'any' }, { json: { regions } });
+  }
   const env: Record<string, string> = {
     DATABASE_URL: database.url,
     REDIS_URL: 'redis://127.0.0.1:1',

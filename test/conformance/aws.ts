@@ -1,7 +1,9 @@
-import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
+import { type CatalogueCase, type FixturePage, fixture, offersIn } from './catalogue-case.ts';
 
-const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
-const FILE = '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json';
+const indexOf = (name: string) => `/offers/v1.0/aws/${name}/current/region_index.json`;
+const fileOf = (name: string) => `/offers/v1.0/aws/${name}/{version}/{region}/index.json`;
+const [INDEX, FILE] = [indexOf('AmazonEC2'), fileOf('AmazonEC2')];
 const OHIO = 'us-east-2';
 const LOS_ANGELES = 'us-west-2-lax-1';
 
@@ -14,10 +16,74 @@ const maps = [
   '/terms/OnDemand',
   '/terms/OnDemand/*',
   '/terms/OnDemand/*/*/priceDimensions',
+  '/terms/Reserved',
+  '/terms/Reserved/*',
+  '/terms/Reserved/*/*/priceDimensions',
 ];
 const file = (code: string) => `/offers/v1.0/aws/AmazonEC2/20260220180000/${code}/index.json`;
+const smallFile = (name: string, code: string) =>
+  `/offers/v1.0/aws/${name}/20260110120000/${code}/index.json`;
+const hourly = (amount: string, upfront?: string) => ({
+  price: { amount, per: 'hour' as const, currency: 'USD' },
+  ...(upfront !== undefined && { upfront }),
+});
+const storage = (name: string, amount: string): OfferedRegionPrice => ({
+  item: 'block_storage',
+  name,
+  isDefault: name === 'gp3',
+  unit: 'GiB',
+  per: 'month',
+  currency: 'USD',
+  tiers: [{ from: '0', amount }],
+});
+/** The index of a small offer, and the files of both regions. That of Los Angeles states only prices of Ohio. */
+const smallOffer = (name: string, of: string, sku: string): FixturePage[] => [
+  {
+    path: indexOf(name),
+    query: {},
+    json: fixture(`aws/${of}_index.json`),
+    list: 'regions',
+    maps: ['/regions'],
+    required: ['/regions'],
+    otherRequired: [`/regions/${OHIO}/currentVersionUrl`, `/regions/${OHIO}/regionCode`],
+    prices: [],
+  },
+  {
+    path: smallFile(name, OHIO),
+    endpoint: fileOf(name),
+    region: OHIO,
+    query: {},
+    json: fixture(`aws/${of}-${OHIO}.json`),
+    list: 'products',
+    maps,
+    required: [],
+    otherRequired: [
+      `${term(sku)}/priceDimensions`,
+      `${step(sku)}/unit`,
+      `${step(sku)}/pricePerUnit`,
+      `${step(sku)}/pricePerUnit/USD`,
+    ],
+    otherPrices: [`${step(sku)}/pricePerUnit/USD`],
+    prices: [],
+  },
+  {
+    path: smallFile(name, LOS_ANGELES),
+    endpoint: fileOf(name),
+    region: LOS_ANGELES,
+    query: {},
+    json: fixture(`aws/${of}-${OHIO}.json`),
+    list: 'products',
+    maps,
+    required: [],
+    prices: [],
+  },
+];
 const term = (sku: string) => `/terms/OnDemand/${sku}/${sku}.JRTCKXETXF`;
 const dimension = (sku: string) => `${term(sku)}/priceDimensions/${sku}.JRTCKXETXF.6YS6EN2CT7`;
+const step = (sku: string) => `${term(sku)}/priceDimensions/${sku}.JRTCKXETXF.STEP0`;
+const lease = (sku: string, code: string) => `/terms/Reserved/${sku}/${sku}.${code}`;
+const upfront = (sku: string, code: string) =>
+  `${lease(sku, code)}/priceDimensions/${sku}.${code}.2TG2D8R56U/pricePerUnit/USD`;
 const attribute = (sku: string, name: string) => `/products/${sku}/attributes/${name}`;
 
 export const catalogueCase: CatalogueCase = {
@@ -64,6 +130,21 @@ export const catalogueCase: CatalogueCase = {
         `${dimension('OHA1METAL0000001')}/pricePerUnit`,
         `${dimension('OHA1METAL0000001')}/pricePerUnit/USD`,
       ],
+      otherRequired: [
+        `${dimension('OHSTORAGEGP30001')}/unit`,
+        `${dimension('OHSTORAGEIO20001')}/pricePerUnit/USD`,
+        `${lease('OHT3MEDIUM000001', 'NQ3QZPMQV9')}/termAttributes`,
+        `${lease('OHT3MEDIUM000001', 'NQ3QZPMQV9')}/termAttributes/OfferingClass`,
+        `${lease('OHT3MEDIUM000001', 'NQ3QZPMQV9')}/termAttributes/LeaseContractLength`,
+        `${lease('OHT3MEDIUM000001', 'NQ3QZPMQV9')}/priceDimensions`,
+        upfront('OHT3MEDIUM000001', 'NQ3QZPMQV9'),
+      ],
+      otherPrices: [
+        `${dimension('OHSTORAGEGP30001')}/pricePerUnit/USD`,
+        upfront('OHT3MEDIUM000001', 'NQ3QZPMQV9'),
+        // Not the cheapest way to pay, but it might have been.
+        upfront('OHT3MEDIUM000001', '38NPMPTW36'),
+      ],
       prices: [
         `${dimension('OHT3MEDIUM000001')}/pricePerUnit/USD`,
         `${dimension('OHA1METAL0000001')}/pricePerUnit/USD`,
@@ -80,12 +161,16 @@ export const catalogueCase: CatalogueCase = {
       required: ['/products', attribute('LAC5LARGE0000001', 'vcpu')],
       prices: [`${dimension('LAC5LARGE0000001')}/pricePerUnit/USD`],
     },
+    ...smallOffer('AWSDataTransfer', 'transfer', 'OHTRANSFEROUT001'),
+    ...smallOffer('AmazonVPC', 'vpc', 'OHADDRESSINUSE01'),
   ],
-  empty: {
-    [INDEX]: { formatVersion: 'v1.0', regions: {} },
-    [FILE]: { formatVersion: 'v1.0', products: {}, terms: { OnDemand: {}, Reserved: {} } },
-  },
-  uncounted: [INDEX, FILE],
+  empty: Object.fromEntries(
+    ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'].flatMap((name) => [
+      [indexOf(name), { formatVersion: 'v1.0', regions: {} }],
+      [fileOf(name), { formatVersion: 'v1.0', products: {}, terms: { OnDemand: {}, Reserved: {} } }],
+    ]),
+  ),
+  uncounted: ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'].flatMap((name) => [indexOf(name), fileOf(name)]),
   regions: { [OHIO]: 'US East (Ohio)', [LOS_ANGELES]: 'US West (Los Angeles)' },
   offers: [
     // Windows, dedicated, SQL Server, reserved and unused capacity, and April's price are not read.
@@ -116,7 +201,45 @@ export const catalogueCase: CatalogueCase = {
     't4g.small': { architecture: 'arm64', generation: '4', localDisk: 0 },
     'c5.large': { generation: '5', localDisk: 0 },
   },
+  terms: {
+    // Convertible reservations, and those of Windows and dedicated machines, are not read.
+    't3.medium@us-east-2': {
+      terms: { reserved_1y: hourly('0', '214'), reserved_3y: hourly('0', '412') },
+    },
+    'r6i.4xlarge@us-east-2': { terms: { reserved_1y: hourly('0.635'), reserved_3y: hourly('0.436') } },
+  },
+  regionPrices: {
+    [OHIO]: [
+      storage('gp2', '0.1'),
+      storage('gp3', '0.08'),
+      storage('io2', '0.125'),
+      {
+        item: 'traffic_out',
+        name: 'Internet',
+        isDefault: true,
+        unit: 'GiB',
+        per: undefined,
+        currency: 'USD',
+        tiers: [
+          { from: '0', amount: '0.09' },
+          { from: '10240', amount: '0.085' },
+          { from: '51200', amount: '0.07' },
+          { from: '153600', amount: '0.05' },
+        ],
+      },
+      {
+        item: 'ipv4',
+        name: 'Public IPv4',
+        isDefault: true,
+        unit: 'address',
+        per: 'hour',
+        currency: 'USD',
+        tiers: [{ from: '0', amount: '0.005' }],
+      },
+    ],
+  },
   rejected: [
+    { key: 'AmazonVPC moon-1', reason: /region_index\.json: regions\.moon-1\.currentVersionUrl/ },
     { key: 'mars-1', reason: /^regions\.mars-1\.currentVersionUrl/ },
     { key: `m7i.large@${OHIO}`, reason: /no term is on demand, in force and priced by the hour/ },
     {

@@ -3,6 +3,7 @@ import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { BillingPeriod } from '../../src/domain/price.ts';
+import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -30,6 +31,9 @@ export interface FixturePage {
   readonly required: readonly string[];
   /** JSON pointers to prices of published offers. */
   readonly prices: readonly string[];
+  /** The same for prices of terms and of regions. Without a required field, or with a wrong price, no machine is lost. */
+  readonly otherRequired?: readonly string[];
+  readonly otherPrices?: readonly string[];
 }
 
 /** The export `catalogueCase` of `test/conformance/<id>.ts` for the adapter of that id. */
@@ -51,6 +55,10 @@ export interface CatalogueCase {
   readonly offers: readonly Offer[];
   /** Facts of the offers, by the machine's name, or by `name@region` if they differ; default: none. */
   readonly facts?: Readonly<Record<string, Partial<MachineFacts>>>;
+  /** Terms and monthly caps of the offers, by `name@region`; default: none. */
+  readonly terms?: Readonly<Record<string, Pick<Offer, 'terms' | 'monthlyCap'>>>;
+  /** Prices of the regions, by region code; default: none. */
+  readonly regionPrices?: Readonly<Record<string, readonly OfferedRegionPrice[]>>;
   readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
 }
 

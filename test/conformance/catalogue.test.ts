@@ -2,95 +2,14 @@ import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
 import { ALL_SETTINGS } from '../../src/app/features.ts';
 import type { Offer } from '../../src/domain/machine.ts';
-import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { descriptionOf, environmentKey, readOptions } from '../../src/sources/schema/options.ts';
-import {
-  type AnyCatalogueAdapter,
-  type CatalogueItem,
-  type RejectedRow,
-  SourceError,
-} from '../../src/sources/source.ts';
-import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
-import {
-  type CatalogueCase,
-  caseOf,
-  endpointOf,
-  type FixturePage,
-  type Json,
-  listPointer,
-} from './catalogue-case.ts';
-import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';
+import { SourceError } from '../../src/sources/source.ts';
+import type { FakeAnswer } from '../support/fake-upstream.ts';
+import { caseOf, endpointOf, type FixturePage, type Json, listPointer } from './catalogue-case.ts';
+import { type Catalogue, nameOf, read, sorted, withFacts } from './catalogue-reading.ts';
+import { failure, PASSING } from './failing.ts';
 import { changed, everyObject, fieldsOutsideRows, reversed, without, withoutFirst } from './json-changes.ts';
-
-interface Catalogue {
-  readonly regions: Readonly<Record<string, string>>;
-  readonly offers: readonly Offer[];
-  /** With unread regions, which excuse their machines as a rejected row does. */
-  readonly rejected: readonly RejectedRow[];
-  readonly unread: readonly string[];
-  readonly totals: readonly Extract<CatalogueItem, { kind: 'total' }>[];
-}
-
-/** Reads the case's pages, some with other answers; with `all`, each must be requested exactly once. */
-async function read(
-  adapter: AnyCatalogueAdapter,
-  { pages, now, basePath = '', options }: CatalogueCase,
-  otherwise: (page: FixturePage) => FakeAnswer | undefined = () => undefined,
-  all: 'all' | 'any' = 'any',
-  failsOnce?: { readonly page: FixturePage; readonly answer: FakeAnswer },
-): Promise<Catalogue> {
-  await using upstream = await fakeUpstream();
-  if (failsOnce)
-    upstream.expect({ path: failsOnce.page.path, query: failsOnce.page.query }, failsOnce.answer);
-  for (const page of pages) {
-    const call = {
-      path: page.path,
-      query: page.query,
-      headers: CREDENTIALS[page.anonymous ? 'none' : adapter.credentials],
-      times: all === 'all' ? 1 : all,
-    };
-    const answer = otherwise(page) ?? { json: page.json };
-    upstream.expect(call, { ...answer, headers: { ...page.headers, ...answer.headers } });
-  }
-  const http = openSourceHttp({
-    baseUrl: upstream.url + basePath,
-    credentials: adapter.credentials,
-    token: TOKEN,
-    deadlineMs: 5_000,
-    maxBytes: 1_000_000,
-    ...(failsOnce && { retries: retriesOfARun() }),
-  });
-  const items: CatalogueItem[] = [];
-  const context = { http, now: () => now, options: options?.(upstream.url) };
-  for await (const item of adapter.catalogue(context)) items.push(item);
-  return {
-    regions: Object.fromEntries(
-      items.flatMap((item) => (item.kind === 'region' ? [[item.code, item.name]] : [])),
-    ),
-    offers: sorted(items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []))),
-    rejected: items.flatMap((item) => {
-      if (item.kind !== 'unread') return item.kind === 'rejected' ? [item] : [];
-      const { regionCode, reason } = item;
-      return [{ kind: 'rejected', key: regionCode, regionCode, reason }];
-    }),
-    unread: items.filter((item) => item.kind === 'unread').map((item) => item.regionCode),
-    totals: items.filter((item) => item.kind === 'total'),
-  };
-}
-
-function sorted(offers: readonly Offer[]): Offer[] {
-  return offers.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-}
-
-function withFacts(offer: Offer, { facts = {} }: CatalogueCase): Offer {
-  const own = facts[nameOf(offer)] ?? facts[offer.name];
-  return own === undefined ? offer : { ...offer, facts: own };
-}
-
-function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): string {
-  return `${name}@${regionCode}`;
-}
 
 /** Each earlier offer is unchanged, or a new rejected row excuses it and names `field`. */
 function expectNothingLost(before: Catalogue, after: Catalogue, field: string): void {

@@ -7,7 +7,13 @@ import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 
-const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
+const indexOf = (offer: string) => `/offers/v1.0/aws/${offer}/current/region_index.json`;
+const INDEX = indexOf('AmazonEC2');
+/** Of the small offers, which list no region that is read here. */
+const ELSEWHERE = {
+  json: { regions: { elsewhere: { regionCode: 'elsewhere', currentVersionUrl: '/none' } } },
+};
+const SMALL = ['AWSDataTransfer', 'AmazonVPC'];
 const REGION = 'us-east-2';
 
 const attributes = {
@@ -46,6 +52,7 @@ async function itemsOf(files: Readonly<Record<string, FakeAnswer>>): Promise<Cat
     codes.map((code) => [code, { regionCode: code, currentVersionUrl: `/files/${code}.json` }]),
   );
   upstream.expect({ path: INDEX }, { json: { regions } });
+  for (const offer of SMALL) upstream.expect({ path: indexOf(offer) }, ELSEWHERE);
   for (const [code, answer] of Object.entries(files)) {
     upstream.expect({ path: `/files/${code}.json`, times: 'any' }, answer);
   }
@@ -254,6 +261,7 @@ describe('an AWS region', () => {
       [REGION]: { regionCode: REGION, currentVersionUrl: 'https://elsewhere.example/x.json' },
     };
     upstream.expect({ path: INDEX }, { json: { regions } });
+    for (const offer of SMALL) upstream.expect({ path: indexOf(offer) }, ELSEWHERE);
     const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
     const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
     const items: CatalogueItem[] = [];
@@ -297,6 +305,7 @@ describe('the published catalogue of AWS', needs(existsSync(DATA), RECORDED_PAYL
         key: `m5.large@${REGION}`,
         reason: '8D49XP354UEYTHGM: no term is on demand, in force and priced by the hour',
       }),
+      expect.objectContaining({ kind: 'region-price', price: expect.objectContaining({ name: 'gp3' }) }),
     ]);
   });
 

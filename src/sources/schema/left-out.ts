@@ -1,0 +1,36 @@
+import type { RejectedRow } from '../source.ts';
+import { rejectedRow } from './items.ts';
+import { type Row, rowOf } from './rows.ts';
+
+/**
+ * Counts prices that cannot be used, besides those of machines on demand. Machines and regions are offered without them. One
+ * rejected row reports all prices of a kind, so that a change of the upstream's format never rejects a whole catalogue.
+ */
+export class LeftOut {
+  readonly #kinds = new Map<string, { count: number; readonly first: string }>();
+
+  /** @param kind for example `spot prices`; it may be no machine's name, because a rejected row excuses the machine that it names */
+  add(kind: string, key: string, reason: string): void {
+    const known = this.#kinds.get(kind);
+    if (known === undefined) this.#kinds.set(kind, { count: 1, first: `${key}: ${reason}` });
+    else known.count += 1;
+  }
+
+  /** Returns the price that `read` returns. A price that cannot be used is left out. */
+  read<T>(kind: string, key: string, read: () => T): T | undefined {
+    return this.value(kind, key, rowOf(read));
+  }
+
+  value<T>(kind: string, key: string, { value, reason }: Row<T>): T | undefined {
+    if (reason !== undefined) this.add(kind, key, reason);
+    return value;
+  }
+
+  *rows(regionCode?: string): Generator<RejectedRow> {
+    for (const [kind, { count, first }] of this.#kinds) {
+      const key = regionCode === undefined ? kind : `${kind}@${regionCode}`;
+      const prices = count === 1 ? 'one price is' : `${count} prices are`;
+      yield rejectedRow(key, `${prices} left out; the first is ${first}`, { name: kind, regionCode });
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import Big from 'big.js';
+import { isPositive } from '../../domain/price.ts';
+import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
+import type { CatalogueItem } from '../source.ts';
+import { unusable } from './rows.ts';
+
+export type FoundPrice = Omit<OfferedRegionPrice, 'isDefault'>;
+
+/**
+ * Returns the sorted steps of a price by quantity. Equal steps are one. Ends the surrounding `rowOf` if the steps contradict each
+ * other, none begins at 0, or nothing costs anything: a list of zeros is a free allowance without its price.
+ */
+export function tiersOf(steps: readonly OfferedTier[]): OfferedTier[] {
+  const byStart = new Map<string, string>();
+  for (const { from, amount } of steps) {
+    const known = byStart.get(from);
+    if (known !== undefined && known !== amount)
+      unusable(`has several prices from ${from} on: ${known}, ${amount}`);
+    byStart.set(from, amount);
+  }
+  const tiers = [...byStart].map(([from, amount]) => ({ from, amount }));
+  const sorted = tiers.toSorted((a, b) => new Big(a.from).cmp(b.from));
+  if (sorted[0]?.from !== '0') unusable('has no price from 0 on');
+  if (!sorted.some(({ amount }) => isPositive(amount))) unusable('has no price above 0');
+  return sorted;
+}
+
+/** Yields the prices of a region. The default of each item is the first of `preferred` that the region has, else its first by name. */
+export function* regionPriceItems(
+  regionCode: string,
+  found: readonly FoundPrice[],
+  preferred: readonly string[] = [],
+): Generator<CatalogueItem> {
+  const rank = ({ name }: FoundPrice) => {
+    const at = preferred.indexOf(name);
+    return at < 0 ? preferred.length : at;
+  };
+  for (const prices of Map.groupBy(found, ({ item }) => item).values()) {
+    const [first] = prices.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+    for (const price of prices)
+      yield { kind: 'region-price', regionCode, price: { ...price, isDefault: price === first } };
+  }
+}

@@ -1,0 +1,91 @@
+import type { Offer } from '../../src/domain/machine.ts';
+import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
+import type { AnyCatalogueAdapter, CatalogueItem, RejectedRow } from '../../src/sources/source.ts';
+import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
+import type { CatalogueCase, FixturePage } from './catalogue-case.ts';
+import { CREDENTIALS, retriesOfARun, TOKEN } from './failing.ts';
+
+export interface Catalogue {
+  readonly regions: Readonly<Record<string, string>>;
+  readonly offers: readonly Offer[];
+  /** By region code. */
+  readonly regionPrices: Readonly<Record<string, readonly OfferedRegionPrice[]>>;
+  /** With unread regions, which excuse their machines as a rejected row does. */
+  readonly rejected: readonly RejectedRow[];
+  readonly unread: readonly string[];
+  readonly totals: readonly Extract<CatalogueItem, { kind: 'total' }>[];
+}
+
+/** Reads the case's pages, some with other answers; with `all`, each must be requested exactly once. */
+export async function read(
+  adapter: AnyCatalogueAdapter,
+  { pages, now, basePath = '', options }: CatalogueCase,
+  otherwise: (page: FixturePage) => FakeAnswer | undefined = () => undefined,
+  all: 'all' | 'any' = 'any',
+  failsOnce?: { readonly page: FixturePage; readonly answer: FakeAnswer },
+): Promise<Catalogue> {
+  await using upstream = await fakeUpstream();
+  if (failsOnce)
+    upstream.expect({ path: failsOnce.page.path, query: failsOnce.page.query }, failsOnce.answer);
+  for (const page of pages) {
+    const call = {
+      path: page.path,
+      query: page.query,
+      headers: CREDENTIALS[page.anonymous ? 'none' : adapter.credentials],
+      times: all === 'all' ? 1 : all,
+    };
+    const answer = otherwise(page) ?? { json: page.json };
+    upstream.expect(call, { ...answer, headers: { ...page.headers, ...answer.headers } });
+  }
+  const http = openSourceHttp({
+    baseUrl: upstream.url + basePath,
+    credentials: adapter.credentials,
+    token: TOKEN,
+    deadlineMs: 5_000,
+    maxBytes: 1_000_000,
+    ...(failsOnce && { retries: retriesOfARun() }),
+  });
+  const items: CatalogueItem[] = [];
+  const context = { http, now: () => now, options: options?.(upstream.url) };
+  for await (const item of adapter.catalogue(context)) items.push(item);
+  return {
+    regions: Object.fromEntries(
+      items.flatMap((item) => (item.kind === 'region' ? [[item.code, item.name]] : [])),
+    ),
+    offers: sorted(items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []))),
+    regionPrices: regionPricesIn(items),
+    rejected: items.flatMap((item) => {
+      if (item.kind !== 'unread') return item.kind === 'rejected' ? [item] : [];
+      const { regionCode, reason } = item;
+      return [{ kind: 'rejected', key: regionCode, regionCode, reason }];
+    }),
+    unread: items.filter((item) => item.kind === 'unread').map((item) => item.regionCode),
+    totals: items.filter((item) => item.kind === 'total'),
+  };
+}
+
+function regionPricesIn(items: readonly CatalogueItem[]): Catalogue['regionPrices'] {
+  const rows = items.filter((item) => item.kind === 'region-price');
+  const byRegion = Map.groupBy(rows, ({ regionCode }) => regionCode);
+  return Object.fromEntries(
+    [...byRegion].map(([code, prices]) => [code, prices.map(({ price }) => price).toSorted(byName)]),
+  );
+}
+
+export function byName(a: OfferedRegionPrice, b: OfferedRegionPrice): number {
+  return `${a.item} ${a.name}` < `${b.item} ${b.name}` ? -1 : 1;
+}
+
+export function sorted(offers: readonly Offer[]): Offer[] {
+  return offers.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+export function withFacts(offer: Offer, { facts = {}, terms = {} }: CatalogueCase): Offer {
+  const own = facts[nameOf(offer)] ?? facts[offer.name];
+  return { ...offer, ...(own && { facts: own }), ...terms[nameOf(offer)] };
+}
+
+export function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): string {
+  return `${name}@${regionCode}`;
+}

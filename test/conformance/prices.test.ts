@@ -1,0 +1,101 @@
+/** Terms of machines and prices of regions, of each adapter that states some. */
+import { describe, expect, it } from 'vitest';
+import { catalogueAdapters } from '../../src/sources/registry.ts';
+import { SourceError } from '../../src/sources/source.ts';
+import type { FakeAnswer } from '../support/fake-upstream.ts';
+import { caseOf, type FixturePage, type Json } from './catalogue-case.ts';
+import { byName, type Catalogue, nameOf, read } from './catalogue-reading.ts';
+import { changed, without } from './json-changes.ts';
+
+/** All machines remain at their prices. Prices of terms or regions are missing, and a new rejected row names `field`. */
+function expectOnlyPricesLost(before: Catalogue, after: Catalogue, field: string): void {
+  const onDemand = ({ offers }: Catalogue) => offers.map(({ terms: _, ...offer }) => offer);
+  expect(onDemand(after)).toEqual(onDemand(before));
+  const [known, left] = [otherPrices(before), otherPrices(after)];
+  expect(left.length).toBeLessThan(known.length);
+  expect(known).toEqual(expect.arrayContaining(left));
+  const fresh = after.rejected.filter((row) => !before.rejected.some((old) => old.reason === row.reason));
+  expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
+}
+
+function otherPrices({ offers, regionPrices }: Catalogue): string[] {
+  const terms = offers.flatMap((offer) =>
+    Object.entries(offer.terms ?? {}).map((term) => `${nameOf(offer)} ${JSON.stringify(term)}`),
+  );
+  const regions = Object.entries(regionPrices).flatMap(([code, prices]) =>
+    prices.map(({ isDefault: _, ...price }) => `${code} ${JSON.stringify(price)}`),
+  );
+  return [...terms, ...regions];
+}
+
+const cases = await Promise.all(
+  catalogueAdapters.map(async (adapter) => ({ adapter, own: await caseOf(adapter.id) })),
+);
+
+describe.for(cases)('$adapter.id', ({ adapter, own }) => {
+  const instead = (page: FixturePage, answer: FakeAnswer) => (requested: FixturePage) =>
+    requested === page ? answer : undefined;
+  const fields = (of: 'otherRequired' | 'otherPrices') =>
+    own.pages.flatMap((page) => (page[of] ?? []).map((pointer) => [pointer, page] as const));
+
+  it('states terms and prices of regions in the form of the contract', async () => {
+    const found = await read(adapter, own);
+    expect(found.regionPrices).toEqual(
+      Object.fromEntries(
+        Object.entries(own.regionPrices ?? {}).map(([code, prices]) => [code, prices.toSorted(byName)]),
+      ),
+    );
+    for (const [code, prices] of Object.entries(found.regionPrices)) {
+      expect(found.regions, 'a region with prices').toHaveProperty([code]);
+      expect(new Set(prices.map(({ item, name }) => `${item} ${name}`)).size).toBe(prices.length);
+      for (const [item, same] of Map.groupBy(prices, (price) => price.item))
+        expect([item, same.filter(({ isDefault }) => isDefault).length]).toEqual([item, 1]);
+      for (const { tiers, per, item } of prices) {
+        expect(tiers[0]?.from).toBe('0');
+        expect(tiers.map(({ from }) => Number(from))).toEqual(
+          tiers.map(({ from }) => Number(from)).toSorted((a, b) => a - b),
+        );
+        expect(tiers.some(({ amount }) => Number(amount) > 0)).toBe(true);
+        expect(per === undefined).toBe(item === 'traffic_out');
+      }
+    }
+    for (const { terms = {}, price: onDemand } of found.offers) {
+      for (const { price, upfront = '0' } of Object.values(terms)) {
+        expect(Number(price.amount) + Number(upfront)).toBeGreaterThan(0);
+        expect(price.currency).toBe(onDemand.currency);
+      }
+    }
+  });
+
+  it.for(fields('otherRequired'))(
+    'loses only a price of a term or a region if %s is missing or of another type',
+    async ([pointer, page]) => {
+      const before = await read(adapter, own);
+      const field = pointer.split('/').at(-1) ?? '';
+      for (const json of [
+        without(page.json, pointer),
+        changed(page.json, pointer, () => ({ other: true })),
+      ]) {
+        const after = await read(adapter, own, instead(page, { json })).catch((error: unknown) => {
+          if (!(error instanceof SourceError)) throw error;
+          expect(error).toMatchObject({ kind: 'invalid', message: expect.stringContaining(field) });
+          return undefined;
+        });
+        if (after !== undefined) expectOnlyPricesLost(before, after, field);
+      }
+    },
+  );
+
+  it.for(fields('otherPrices'))(
+    'loses only that price if %s is negative, absurd or not a number',
+    async ([pointer, page]) => {
+      const before = await read(adapter, own);
+      for (const wrong of [-0.01, 1e30, 'free', '', true, '0x10', 'Infinity']) {
+        const price = (value: Json) => (typeof value === 'string' ? String(wrong) : wrong);
+        const json = changed(page.json, pointer, price);
+        const after = await read(adapter, own, instead(page, { json }));
+        expectOnlyPricesLost(before, after, pointer.split('/').at(-1) ?? '');
+      }
+    },
+  );
+});
