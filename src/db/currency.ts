@@ -11,6 +11,7 @@ import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
 import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
 import { createTemporary, increment, type RowOf } from './connection/statements.ts';
 import { lockOrganizations } from './organizations.ts';
+import { type JsonConverter, restateJson } from './restate-json.ts';
 import { minutePrice } from './schema/shared-columns.ts';
 import {
   diskTypes,
@@ -78,11 +79,13 @@ export type CurrencyChange =
  * Converts every stated price to another currency and gives every document a new version, in one transaction: readers find all
  * prices in the same currency.
  * @param priceOf returns the price per minute in the new currency; undefined without a rate
+ * @param convert does the same for terms and prices of regions
  */
 export async function changeCurrency(
   db: ConnectionDatabase,
   currency: string,
   priceOf: (stated: SourcePrice) => string | undefined,
+  convert: JsonConverter,
 ): Promise<CurrencyChange> {
   const restated = restatedPrices;
   await db.execute(createTemporary(restated, 'connection'));
@@ -106,6 +109,7 @@ export async function changeCurrency(
       .from(restated)
       .where(and(isNotNull(table.price), isRestated(table)));
   }
+  await restateJson(db, convert);
   await lockOrganizations(db, sql`select ${organizations.id} from ${organizations}`);
   await db.update(diskTypes).set({ price: restated.price }).from(restated).where(isRestated(diskTypes));
   await db.execute(sql`${RAISE.region} where ${regions.organizationId} is null`);

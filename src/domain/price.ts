@@ -64,13 +64,47 @@ export function pricePerMinute(
   rates: ExchangeRates,
 ): string | undefined {
   const rate = currency === publishedCurrency ? '1' : rates[currency];
+  return rate === undefined ? undefined : converted(unscaled(amount), rate, MINUTES[per]);
+}
+
+/** Does the same for an amount that is paid once. */
+export function amountIn(
+  { amount, currency }: Pick<SourcePrice, 'amount' | 'currency'>,
+  publishedCurrency: string,
+  rates: ExchangeRates,
+): string | undefined {
+  const rate = currency === publishedCurrency ? '1' : rates[currency];
+  return rate === undefined ? undefined : converted(unscaled(amount), rate, 1n);
+}
+
+/** Does the same for a recurring price and a payment once for this many minutes. It rounds the sum once. */
+export function spreadPerMinute(
+  { amount, per, currency }: SourcePrice,
+  once: { readonly amount: string; readonly minutes: number },
+  publishedCurrency: string,
+  rates: ExchangeRates,
+): string | undefined {
+  const rate = currency === publishedCurrency ? '1' : rates[currency];
   if (rate === undefined) return undefined;
-  const isNegative = amount.startsWith('-');
-  const [units, places] = unscaled(isNegative ? amount.slice(1) : amount);
+  const [units, places] = unscaled(amount);
+  const [onceUnits, oncePlaces] = unscaled(once.amount);
+  const [minutes, onceMinutes] = [MINUTES[per], BigInt(once.minutes)];
+  const most = Math.max(places, oncePlaces);
+  const sum =
+    units * 10n ** BigInt(most - places) * onceMinutes +
+    onceUnits * 10n ** BigInt(most - oncePlaces) * minutes;
+  return converted([sum, most], rate, minutes * onceMinutes);
+}
+
+type Unscaled = readonly [units: bigint, places: number];
+
+function converted([units, places]: Unscaled, rate: string, parts: bigint): string {
   const [rateUnits, ratePlaces] = unscaled(rate);
   const shift = SCALE - places - ratePlaces;
-  const dividend = units * rateUnits * 10n ** BigInt(Math.max(0, shift));
-  const divisor = MINUTES[per] * 10n ** BigInt(Math.max(0, -shift));
+  const product = units * rateUnits * 10n ** BigInt(Math.max(0, shift));
+  const isNegative = product < 0n;
+  const dividend = isNegative ? -product : product;
+  const divisor = parts * 10n ** BigInt(Math.max(0, -shift));
   const twiceRest = (dividend % divisor) * 2n;
   let atoms = dividend / divisor;
   if (twiceRest > divisor || (twiceRest === divisor && atoms % 2n === 1n)) atoms += 1n;
@@ -79,9 +113,9 @@ export function pricePerMinute(
   return isNegative && atoms > 0n ? `-${plain}` : plain;
 }
 
-/** Returns a decimal without a sign as units / 10^places. */
-function unscaled(text: string): [units: bigint, places: number] {
-  const plain = /^\d+\.?\d*$/.test(text) ? text : new Exact(text).toFixed();
+/** Returns a decimal as units / 10^places. */
+function unscaled(text: string): Unscaled {
+  const plain = /^-?\d+\.?\d*$/.test(text) ? text : new Exact(text).toFixed();
   const point = plain.indexOf('.');
   return point < 0 ? [BigInt(plain), 0] : [BigInt(plain.replace('.', '')), plain.length - 1 - point];
 }

@@ -1,5 +1,5 @@
 /** Prices of a region besides those of its machines: storage, outgoing traffic and addresses. */
-import type { SourcePrice } from './price.ts';
+import { amountIn, type ExchangeRates, pricePerMinute, type SourcePrice } from './price.ts';
 
 export const REGION_ITEMS = ['block_storage', 'traffic_out', 'ipv4'] as const;
 export type RegionItem = (typeof REGION_ITEMS)[number];
@@ -35,4 +35,34 @@ export interface StoredRegionPrice extends Omit<OfferedRegionPrice, 'tiers' | 'c
   readonly tiers: readonly { readonly from: string; readonly price: string }[];
   /** As the source states it. */
   readonly source: Pick<OfferedRegionPrice, 'tiers' | 'currency' | 'per'>;
+}
+
+/** Returns a price in the published currency; undefined without an exchange rate. The amounts must be plain decimals. */
+function storedRegionPrice(
+  { tiers, currency, per, ...price }: OfferedRegionPrice,
+  published: string,
+  rates: ExchangeRates,
+): StoredRegionPrice | undefined {
+  const stored: { from: string; price: string }[] = [];
+  for (const { from, amount } of tiers) {
+    const perUnit =
+      per === undefined
+        ? amountIn({ amount, currency }, published, rates)
+        : pricePerMinute({ amount, per, currency }, published, rates);
+    if (perUnit === undefined) return undefined;
+    stored.push({ from, price: perUnit });
+  }
+  return { ...price, tiers: stored, source: { tiers, currency, per } };
+}
+
+/** Returns the prices in another currency, without those that have no exchange rate; null if none has one. */
+export function restatedRegionPrices(
+  prices: readonly StoredRegionPrice[],
+  published: string,
+  rates: ExchangeRates,
+): readonly StoredRegionPrice[] | null {
+  const restated = prices.flatMap(
+    ({ tiers: _, source, ...price }) => storedRegionPrice({ ...price, ...source }, published, rates) ?? [],
+  );
+  return restated.length === 0 ? null : restated;
 }

@@ -8,6 +8,8 @@ import {
 } from '../db/currency.ts';
 import { exchangeRates } from '../domain/exchange-rates.ts';
 import { type ExchangeRates, pricePerMinute } from '../domain/price.ts';
+import { restatedRegionPrices } from '../domain/region-price.ts';
+import { restatedTerms } from '../domain/term.ts';
 import { SourceError } from '../sources/source.ts';
 
 export interface Pricing {
@@ -38,7 +40,10 @@ export async function adoptCurrency(
   const rates = await ratesInto(currency, store, settings, now);
   // The end of the connection is the rollback.
   await using connection = store.connection();
-  return await changeCurrency(connection.db, currency, (price) => pricePerMinute(price, currency, rates));
+  return await changeCurrency(connection.db, currency, (price) => pricePerMinute(price, currency, rates), {
+    terms: (stored) => restatedTerms(stored, currency, rates),
+    regionPrices: (stored) => restatedRegionPrices(stored, currency, rates),
+  });
 }
 
 /** @throws SourceError if the currency has changed since the batch was priced */

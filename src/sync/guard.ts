@@ -58,6 +58,11 @@ export interface GuardInput {
   /** Repeated rows, and the number of their types. */
   readonly duplicates: number;
   readonly duplicateTypes: number;
+  /** Known machines with terms, and those that lose a term. */
+  readonly knownTerms: number;
+  readonly termsLost: number;
+  /** Machines with a term whose price would change by more than `priceRatio`. */
+  readonly termJumps: { readonly rows: number; readonly types: number; readonly ratio: number };
   /** Rows that were rejected for their price jump. */
   readonly setAside: number;
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
@@ -111,6 +116,8 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
       ? 'known rows are not reported any more'
       : `known rows would go: ${missing} are not reported any more, ${withdrawn} would be excluded`;
   share('removed', missing + withdrawn, known, limits.removedShare, removed);
+  const lost = 'machines with prices of terms would lose one';
+  share('removed', batch.termsLost, batch.knownTerms, limits.removedShare, lost);
   const added = 'rows would be new, counted against the known ones';
   share('added', batch.added, known, limits.addedShare, added);
   share('repriced', batch.repriced, known, limits.repricedShare, 'known rows have another price');
@@ -131,6 +138,12 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     const { priceRatio: limit } = limits;
     const detail = `${batch.jumps} of ${seen} rows would change a published price by more than a factor of ${limit}, one by ${batch.priceRatio.toPrecision(3)}`;
     broken.push({ guard: 'price_ratio', found: batch.priceRatio, limit, detail });
+  }
+  const { termJumps } = batch;
+  if (!isFew(termJumps, seen, limits)) {
+    const { priceRatio: limit } = limits;
+    const detail = `${termJumps.rows} of ${seen} rows would change the price of a term by more than a factor of ${limit}, one by ${termJumps.ratio.toPrecision(3)}`;
+    broken.push({ guard: 'price_ratio', found: termJumps.ratio, limit, detail });
   }
   return broken;
 }

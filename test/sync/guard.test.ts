@@ -23,6 +23,9 @@ const GOOD: GuardInput = {
   duplicates: 0,
   duplicateTypes: 0,
   setAside: 0,
+  knownTerms: 100,
+  termsLost: 0,
+  termJumps: { rows: 0, types: 0, ratio: 1 },
   totals: [],
 };
 const broken = (batch: Partial<GuardInput>, limits = {}) =>
@@ -33,6 +36,10 @@ describe('a batch', () => {
     ['without a change', {}, []],
     ['that loses exactly the share', { missing: 20 }, []],
     ['that loses one machine more', { missing: 21 }, ['removed']],
+    ['that loses terms of a fifth of the machines that have some', { termsLost: 20 }, []],
+    ['that loses terms of more of them', { termsLost: 21 }, ['removed']],
+    ['with a tenth of the terms beyond the factor', { termJumps: { rows: 10, types: 10, ratio: 6 } }, []],
+    ['with more of them', { termJumps: { rows: 11, types: 11, ratio: 6 } }, ['price_ratio']],
     ['that doubles the catalogue', { added: 100, seen: 200 }, []],
     ['that more than doubles it', { added: 101, seen: 201 }, ['added']],
     ['that reprices half', { repriced: 50 }, []],

@@ -8,6 +8,7 @@ import type { Offer } from '../../src/domain/machine.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
+import type { OfferedTerms } from '../../src/domain/term.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
 import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { syncClusters } from '../../src/sync/clusters/clusters.ts';
@@ -178,11 +179,14 @@ export interface OfferFields {
   readonly price?: Partial<Offer['price']>;
   readonly facts?: Partial<MachineFacts>;
   readonly excluded?: ExclusionReason;
+  readonly terms?: OfferedTerms;
+  readonly monthlyCap?: string;
 }
 
 /** A machine of 2 cpu and 4 GiB at 0.06 USD an hour, which is 0.001 a minute. */
 export function offer(regionCode: string, name: string, fields: OfferFields = {}): CatalogueItem {
-  const { cpu = 2, ram = 4, ramUnit = 'Binary', amount = '0.06', price = {}, facts, excluded } = fields;
+  const { cpu = 2, ram = 4, ramUnit = 'Binary', amount = '0.06', price = {} } = fields;
+  const { facts, excluded, terms, monthlyCap } = fields;
   const made: Offer = {
     regionCode,
     name,
@@ -192,6 +196,8 @@ export function offer(regionCode: string, name: string, fields: OfferFields = {}
     price: { amount, per: 'hour', currency: 'USD', ...price },
     ...(facts === undefined ? {} : { facts }),
     ...(excluded === undefined ? {} : { excluded }),
+    ...(terms === undefined ? {} : { terms }),
+    ...(monthlyCap === undefined ? {} : { monthlyCap }),
   };
   return { kind: 'offer', offer: made };
 }

@@ -41,6 +41,7 @@ export const {
   getTableConfig,
   index,
   integer,
+  jsonb,
   numeric,
   pgTable,
   primaryKey,

@@ -5,6 +5,7 @@ import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } fr
 import { array, insertInto, nameOf } from '../connection/statements.ts';
 import { factsJson } from '../machine-facts.ts';
 import { heldBatches, heldItems } from '../schema.ts';
+import { offeredTerms } from '../terms.ts';
 import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 
@@ -47,16 +48,18 @@ type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Col
 
 /** Returns a machine as an adapter's item. @param excluded null unless the source itself excludes the machine */
 export function offerItem(
-  machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit', Column> &
+  machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit' | 'terms', Column> &
     StatedColumns &
     Parameters<typeof factsJson>[0],
   regionCode: Column,
   excluded: SQLWrapper,
 ): SQL {
   const { name, cpu, ram, ramUnit } = machine;
+  const { terms, monthlyCap } = offeredTerms(machine.terms);
   return sql`jsonb_build_object('kind', 'offer', 'offer', jsonb_strip_nulls(jsonb_build_object(
     'regionCode', ${regionCode}, 'name', ${name}, 'cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit},
-    'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded})))`;
+    'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded},
+    'terms', ${terms}, 'monthlyCap', ${monthlyCap})))`;
 }
 
 export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedColumns): SQL {

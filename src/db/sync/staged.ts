@@ -1,6 +1,6 @@
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { copyLines } from '../connection/copy.ts';
-import { integer, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
+import { integer, jsonb, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
 import { createTemporary } from '../connection/statements.ts';
 import { bytes, factColumns, minutePrice, statedPrice } from '../schema/shared-columns.ts';
 
@@ -13,6 +13,8 @@ export const offerColumns = {
   ...statedPrice,
   price: minutePrice('price'),
   excludedReason: text('excluded_reason'),
+  /** `StoredTerms`. Null: none is known. */
+  terms: jsonb('terms'),
   ...factColumns,
 };
 

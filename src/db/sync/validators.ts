@@ -130,6 +130,7 @@ export async function stageStored(
       sourceCurrency,
       price,
       excludedReason: sql`nullif(${machines.excludedReason}, 'no_exchange_rate')`,
+      terms: machines.terms,
       ...factsOf(machines),
     })}
     from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}

@@ -12,6 +12,13 @@ import {
 import { setJumpsAside } from '../../db/sync/catalogue/price-jumps.ts';
 import type { Repeated } from '../../db/sync/catalogue/reject.ts';
 import {
+  countWithTerms,
+  findTermJumps,
+  NO_TERM_JUMPS,
+  setTermJumpsAside,
+  type TermJumps,
+} from '../../db/sync/catalogue/term-jumps.ts';
+import {
   type CatalogueSource,
   lockProvider,
   writeMachines,
@@ -96,7 +103,14 @@ function catalogueKind(
   const source = { id: sourceId, provider };
   return {
     pricing,
-    stage: (db) => stageCatalogue(db, items, pricing, progress),
+    stage: (db) =>
+      stageCatalogue(
+        db,
+        items,
+        pricing,
+        { maxPrice: highestPrice(limits.maxHourlyPrice, pricing), maxRatio: limits.priceRatio },
+        progress,
+      ),
     countStored: (db) => countStored(db, sourceId),
     lock: (db) => lockProvider(db, source),
 
@@ -149,7 +163,9 @@ async function compareCatalogue(
   const { jumps, jumpTypes } = compared.diff;
   const fewJump = !approved && isFew({ rows: jumps, types: jumpTypes }, seen, limits);
   const jumped = fewJump ? await setJumpsAside(db, sourceId) : { count: 0, rejected: [] };
-  const diff = jumped.count > 0 ? await countChanges(db, sourceId) : compared.diff;
+  const terms = await guardTerms(db, staged, sourceId, { limits, approved, seen });
+  const hasSetAside = jumped.count > 0 || terms.rejected.length > 0;
+  const diff = hasSetAside ? await countChanges(db, sourceId) : compared.diff;
   const rejected = seen - compared.usable + jumped.count;
   const duplicates = await duplicatesIn(db, sourceId, compared);
   // Neither rows that wait for a setting nor rows that an operator approved are a sign of a broken feed.
@@ -163,6 +179,8 @@ async function compareCatalogue(
       setAside: jumped.count,
       seen: seen - uncounted,
       rejected: rejected - uncounted,
+      knownTerms: diff.termsLost > 0 ? await countWithTerms(db, sourceId) : 0,
+      termJumps: terms.jumps,
     },
     limits,
   );
@@ -173,11 +191,33 @@ async function compareCatalogue(
     regions,
     broken,
     counts: { seen, rejected, added, changed, withdrawn },
-    rejected: boundedRejected([...compared.rejected, ...jumped.rejected]),
+    rejected: boundedRejected([
+      ...compared.rejected,
+      ...jumped.rejected,
+      ...staged.rejectedTerms,
+      ...terms.rejected,
+    ]),
     rejectedWithoutJumps: compared.rejected,
     withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
     regionCount: staged.regions.size,
   };
+}
+
+/** Sets the jumps of terms aside if they are few. @returns the others, for the guards */
+async function guardTerms(
+  db: ConnectionDatabase,
+  { withTerms }: StagedCatalogue,
+  sourceId: string,
+  {
+    limits,
+    approved,
+    seen,
+  }: Pick<CatalogueBatch, 'limits'> & { readonly approved: boolean; readonly seen: number },
+): Promise<{ readonly jumps: TermJumps; readonly rejected: readonly RejectedKey[] }> {
+  if (approved || withTerms === 0) return { jumps: NO_TERM_JUMPS, rejected: [] };
+  const jumps = await findTermJumps(db, sourceId, limits.priceRatio);
+  if (jumps.rows === 0 || !isFew(jumps, seen, limits)) return { jumps, rejected: [] };
+  return { jumps: NO_TERM_JUMPS, rejected: await setTermJumpsAside(db, sourceId) };
 }
 
 const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);

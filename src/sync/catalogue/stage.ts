@@ -14,6 +14,7 @@ import { type CatalogueItem, SourceError } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
+import { type TermBounds, termsOf } from './stage-terms.ts';
 
 export type StagedCatalogue = ReturnType<CollectedItems['staged']>;
 
@@ -21,6 +22,9 @@ const PROGRESS_EVERY = 500;
 
 /** Regions of one catalogue. Unlike the rows, they stay in memory. */
 const MOST_REGIONS = 10_000;
+
+/** Rejected terms that are stored with their reasons. */
+const TERMS_KEPT = 1000;
 
 /** Characters of one chunk of COPY: a chunk for each row would double the cost of the row. */
 const CHUNK = 16_384;
@@ -30,10 +34,18 @@ export async function stageCatalogue(
   db: ConnectionDatabase,
   items: AsyncIterable<CatalogueItem>,
   pricing: Pricing,
+  bounds: TermBounds,
   progress: Progress = () => {},
 ): Promise<StagedCatalogue> {
   await createStagedOffers(db);
   const collected = new CollectedItems();
+  const staged = (offer: Offer): string => {
+    const price = pricePerMinute(offer.price, pricing.currency, pricing.rates);
+    if (offer.terms === undefined && offer.monthlyCap === undefined) return copyLine(offer, price, COPY_NULL);
+    const terms = termsOf(offer, price, pricing, bounds, (row) => collected.rejectTerm(row));
+    if (terms) collected.withTerms += 1;
+    return copyLine(offer, price, terms === undefined ? COPY_NULL : copyField(JSON.stringify(terms)));
+  };
   const yielder = new EventLoopYielder();
 
   async function* lines(): AsyncGenerator<string> {
@@ -42,7 +54,7 @@ export async function stageCatalogue(
     for await (const item of items) {
       collected.add(item);
       if (item.kind === 'offer') {
-        text += copyLine(item.offer, pricePerMinute(item.offer.price, pricing.currency, pricing.rates));
+        text += staged(item.offer);
         if (text.length >= CHUNK) {
           yield text;
           text = '';
@@ -76,7 +88,11 @@ class CollectedItems {
   /** Region code → the upstream's own time of the data, RFC 3339; the key `undefined` is the whole source. */
   readonly asOf = new Map<string | undefined, string>();
   #lastOffered: string | undefined;
+  /** Bad terms of good offers, at most `TERMS_KEPT`. They do not count as seen. */
+  readonly rejectedTerms: RejectedKey[] = [];
   offers = 0;
+  /** Offers with terms. */
+  withTerms = 0;
   /** Rejected rows that wait for a setting. */
   waiting = 0;
   /** Offers, rejected rows and unread regions. */
@@ -122,6 +138,10 @@ class CollectedItems {
     throw new SourceError('invalid', `${problem}; split it into several sources`);
   }
 
+  rejectTerm(row: RejectedKey): void {
+    if (this.rejectedTerms.length < TERMS_KEPT) this.rejectedTerms.push(row);
+  }
+
   /** Adds the unread regions to the rejected rows. */
   staged() {
     const unread = [...this.unread].map(([code, reason]) => unreadRegion(code, reason));
@@ -129,10 +149,10 @@ class CollectedItems {
   }
 }
 
-function copyLine(offer: Offer, price: string | undefined): string {
+function copyLine(offer: Offer, price: string | undefined, terms: string): string {
   const { regionCode, name, cpu, ram, ramUnit, price: source, facts } = offer;
   const excluded = exclusion(offer, price) ?? COPY_NULL;
-  return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\t${facts ? factFields(facts) : UNKNOWN_FACTS}\n`;
+  return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\t${terms}\t${facts ? factFields(facts) : UNKNOWN_FACTS}\n`;
 }
 
 const UNKNOWN_FACTS = FACT_FIELDS.map(() => COPY_NULL).join('\t');

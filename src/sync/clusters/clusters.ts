@@ -1,4 +1,5 @@
 import { approvedRows } from '../../db/quarantine.ts';
+import { NO_TERM_JUMPS } from '../../db/sync/catalogue/term-jumps.ts';
 import {
   type ClusterDiff,
   computeClusterDiff,
@@ -57,6 +58,9 @@ const NO_MACHINES = {
   duplicates: 0,
   duplicateTypes: 0,
   setAside: 0,
+  knownTerms: 0,
+  termsLost: 0,
+  termJumps: NO_TERM_JUMPS,
   totals: [],
 };
 

@@ -208,8 +208,11 @@ async function take(world: World, taken: Step): Promise<void> {
       await using connection = syncs.store.connection();
       world.currency = world.currency === 'USD' ? 'EUR' : 'USD';
       const factor = world.currency === 'USD' ? 1 : 2;
-      await changeCurrency(connection.db, world.currency, ({ amount, per }) =>
-        ((Number(amount) * factor) / (per === 'hour' ? 60 : 1)).toFixed(9),
+      await changeCurrency(
+        connection.db,
+        world.currency,
+        ({ amount, per }) => ((Number(amount) * factor) / (per === 'hour' ? 60 : 1)).toFixed(9),
+        { terms: () => null, regionPrices: () => null },
       );
       return;
     }

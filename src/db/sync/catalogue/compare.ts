@@ -6,6 +6,7 @@ import { array, createTemporary, insertInto, nameOf, selectAs } from '../../conn
 import { factsDiffer, factsJson } from '../../machine-facts.ts';
 import { amount, minutePrice } from '../../schema/shared-columns.ts';
 import { machines, regions } from '../../schema.ts';
+import { losesTerms, statedTerms } from '../../terms.ts';
 import { offerColumns, stagedOffers } from '../staged.ts';
 
 export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
@@ -25,6 +26,7 @@ export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
   oldExcludedReason: c.text('old_excluded_reason'),
   oldSource: c.text('old_source'),
   oldFacts: c.jsonb('old_facts'),
+  oldTerms: c.jsonb('old_terms'),
   /** False for a machine that the batch lacks. `moveMissing` moves such rows. */
   isReported: c.boolean('is_reported').notNull(),
   isOutOfRange: c.boolean('is_out_of_range').notNull(),
@@ -38,6 +40,10 @@ export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
   reshaped: c.boolean('reshaped').notNull(),
   repriced: c.boolean('repriced').notNull(),
   factsChanged: c.boolean('facts_changed').notNull(),
+  /** Any other amount. `termsRestated`: the source states other terms. `termsLost`: it does not state one any more. */
+  termsChanged: c.boolean('terms_changed').notNull(),
+  termsRestated: c.boolean('terms_restated').notNull(),
+  termsLost: c.boolean('terms_lost').notNull(),
   differs: c.boolean('differs').notNull(),
   /** The factor of a price change, and whether it exceeds the limit; see price-jumps.ts. */
   ratio: c.numeric('ratio').notNull(),
@@ -87,7 +93,11 @@ export async function compare(
   const repriced = sql`(${wasRetired} or (${m.sourceAmount}, ${m.sourcePer}, ${m.sourceCurrency})
     is distinct from (${sourceAmount}, ${sourcePer}, ${sourceCurrency}))`;
   const factsChanged = factsDiffer(m, o);
-  const differs = sql`(${repriced} or ${reshaped} or ${factsChanged}
+  const terms = sql`case when ${keepsPrice} then ${m.terms} else ${o.terms} end`;
+  const termsChanged = sql`(${m.terms} is distinct from ${terms})`;
+  const termsRestated = sql`(${wasRetired} and ${o.terms} is not null
+    or ${termsChanged} and ${statedTerms(m.terms)} is distinct from ${statedTerms(terms)})`;
+  const differs = sql`(${repriced} or ${reshaped} or ${factsChanged} or ${termsChanged}
     or (${m.price}, ${m.excludedReason}) is distinct from (${price}, ${excludedReason}))`;
   await db.execute(sql`
     create temporary table ${catalogueDiff} on commit drop as
@@ -98,6 +108,7 @@ export async function compare(
       sourceCurrency,
       price,
       excludedReason,
+      terms,
       regionId: r.id,
       machineId: m.id,
       oldRegionId: m.regionId,
@@ -112,6 +123,7 @@ export async function compare(
       oldExcludedReason: m.excludedReason,
       oldSource: m.sourceId,
       oldFacts: factsJson(m),
+      oldTerms: m.terms,
       isReported,
       isOutOfRange,
       isNew: sql`${m.id} is null`,
@@ -124,6 +136,9 @@ export async function compare(
       reshaped,
       repriced,
       factsChanged,
+      termsChanged,
+      termsRestated,
+      termsLost: sql`(${isReported} and not (${wasRetired}) and ${termsChanged} and ${losesTerms(m.terms, terms)})`,
       differs,
       ratio: sql`1::numeric`,
       jumps: sql`false`,

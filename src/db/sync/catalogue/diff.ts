@@ -1,6 +1,7 @@
 import type { MemoryUnit } from '../../../domain/machine.ts';
 import { factsChange, type MachineFacts } from '../../../domain/machine-facts.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
+import { type StoredTerms, termsChange } from '../../../domain/term.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, type Column, count, desc, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../../connection/statements.ts';
@@ -29,6 +30,8 @@ export interface CatalogueDiff {
   readonly soldOut: number;
   readonly reshaped: number;
   readonly memoryFactor: number;
+  /** Machines with a term, or a monthly cap, that their source does not state any more. */
+  readonly termsLost: number;
 }
 
 export interface StagedBatch extends Bounds {
@@ -112,6 +115,7 @@ export async function countChanges(db: ConnectionDatabase, sourceId: string): Pr
       reshaped: countIf(sql`${d.reshaped} and ${changes}`),
       memoryFactor: sql<number>`coalesce(mode() within group (order by (${d.ram} / nullif(${d.oldRam}, 0)))
         filter (where ${d.reshaped} and ${changes}), 1)::float`,
+      termsLost: countIf(d.termsLost),
       jumps: countIf(d.jumps),
       jumpTypes: sql<number>`(count(distinct ${d.name}) filter (where ${d.jumps}))::int`,
       priceRatio: sql<number>`coalesce(max(${d.ratio}), 1)::float`,
@@ -158,9 +162,11 @@ export interface CataloguePreview {
   readonly unseen: number;
 }
 
-interface Facts {
+interface Details {
   readonly oldFacts: Partial<MachineFacts> | null;
   readonly facts: Partial<MachineFacts> | null;
+  readonly oldTerms: StoredTerms | null;
+  readonly terms: StoredTerms | null;
 }
 
 const catalogueChanges = pgTable('catalogue_changes', (c) => ({
@@ -174,7 +180,20 @@ const catalogueChanges = pgTable('catalogue_changes', (c) => ({
   detail: c.text('detail').notNull(),
   oldFacts: c.jsonb('old_facts'),
   facts: c.jsonb('facts'),
+  oldTerms: c.jsonb('old_terms'),
+  terms: c.jsonb('terms'),
 }));
+
+/** Returns the change of facts and terms, both sides in words: `arm64, spot unknown → x86_64, spot 0.01 USD per hour`. */
+function changeInWords({ oldFacts, facts, oldTerms, terms }: Details): string {
+  const [before = '', after = ''] = factsChange(oldFacts, facts).split(' → ');
+  const [termsBefore = '', termsAfter = ''] = termsChange(oldTerms, terms) ?? [];
+  const sides = [
+    [before, termsBefore],
+    [after, termsAfter],
+  ].map((parts) => parts.filter((part) => part !== '').join(', '));
+  return sides.every((side) => side === '') ? '' : sides.join(' → ');
+}
 
 const unitOf = (column: Column) => sql`case ${column} when 'Binary' then 'GiB' else 'GB' end`;
 
@@ -192,7 +211,7 @@ export async function cataloguePreview(
         when ${d.wasPublished} and not ${d.isPublished} then 'excluded'
         when ${d.isPublished} and not ${d.wasPublished} then 'published'
         when ${d.reshaped} then 'shape'
-        when ${d.factsChanged} and not ${d.repriced} and ${d.price} is not distinct from ${d.oldPrice} then 'facts'
+        when (${d.factsChanged} or ${d.termsChanged}) and not ${d.repriced} and ${d.price} is not distinct from ${d.oldPrice} then 'facts'
         else 'price' end`,
       isSeen: sql`${d.wasPublished} or ${d.isPublished}`,
       regionCode: d.regionCode,
@@ -207,17 +226,19 @@ export async function cataloguePreview(
         else coalesce(${d.excludedReason}, '') end`,
       oldFacts: d.oldFacts,
       facts: factsJson(d),
+      oldTerms: d.oldTerms,
+      terms: d.terms,
     })}
     from ${d} where ${d.differs}
     union all
-    select 'gone', ${missing.wasPublished}, ${missing.regionCode}, ${missing.name}, null, null, null, '', null, null
+    select 'gone', ${missing.wasPublished}, ${missing.regionCode}, ${missing.name}, null, null, null, '', null, null, null, null
     from ${missing} where not ${missing.tolerated}`);
   const counts = await db
     .select({ change: c.change, seen: countIf(c.isSeen), unseen: countIf(not(c.isSeen)) })
     .from(c)
     .groupBy(c.change)
     .orderBy(c.change);
-  const rows = await db.execute<RowOf<PreviewRow & Facts>>(sql`
+  const rows = await db.execute<RowOf<PreviewRow & Details>>(sql`
     with ranked as (
       select *, row_number() over (
         partition by ${c.change} order by abs(ln(nullif(${c.price}, 0) / nullif(${c.oldPrice}, 0))) desc nulls last,
@@ -225,13 +246,13 @@ export async function cataloguePreview(
       from ${c} where ${c.isSeen}
     )
     select change, region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice", shape, detail,
-      old_facts as "oldFacts", facts
+      old_facts as "oldFacts", facts, old_terms as "oldTerms", terms
     from ranked where rank <= ${limit ?? null}::bigint or ${limit === undefined}
     order by array_position(${array(CHANGES, 'text')}, change), rank`);
   return {
-    rows: rows.map(({ oldFacts, facts, ...row }) =>
+    rows: rows.map(({ oldFacts, facts, oldTerms, terms, ...row }) =>
       row.change === 'facts' || row.change === 'price'
-        ? { ...row, detail: factsChange(oldFacts, facts) }
+        ? { ...row, detail: changeInWords({ oldFacts, facts, oldTerms, terms }) }
         : row,
     ),
     totals: Object.fromEntries(counts.flatMap(({ change, seen }) => (seen > 0 ? [[change, seen]] : []))),

@@ -2,7 +2,7 @@ import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto, nameOf } from '../../connection/statements.ts';
 import { factsJson } from '../../machine-facts.ts';
-import { machineChanges, machinePrices, machines } from '../../schema.ts';
+import { machineChanges, machinePrices, machines, machineTerms } from '../../schema.ts';
 import { HAS_NO_OTHER_REASON } from '../../shown-rows.ts';
 import type { ChangedBy } from '../run.ts';
 import { catalogueDiff as d } from './compare.ts';
@@ -72,5 +72,8 @@ export function retiring({ runId, sourceId, now }: ChangedBy, condition: SQL, fr
     ), closed as (
       update ${machinePrices} set ${nameOf(validTo)} = ${now} from retired
       where ${machineId} = ${retired.id} and ${validTo} is null
+    ), closed_terms as (
+      update ${machineTerms} set ${nameOf(machineTerms.validTo)} = ${now} from retired
+      where ${machineTerms.machineId} = ${retired.id} and ${machineTerms.validTo} is null
     ), recorded as (${record} from retired)`;
 }

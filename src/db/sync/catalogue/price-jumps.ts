@@ -3,7 +3,7 @@
 import type { SourcePrice } from '../../../domain/price.ts';
 import { REJECTED_KEPT } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { alias, type Column, sql } from '../../connection/drizzle.ts';
+import { alias, type Column, type SQLWrapper, sql } from '../../connection/drizzle.ts';
 import { insertInto, type RowOf } from '../../connection/statements.ts';
 import { acceptedPrices } from '../../schema.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
@@ -42,13 +42,14 @@ export async function markJumps(
       sourceCurrency: sql`${d.oldCurrency}`,
       price: sql`${d.oldPrice}`,
       repriced: sql`false`,
-      differs: sql`(${d.reshaped} or ${d.factsChanged} or ${d.oldExcludedReason} is distinct from ${d.excludedReason})`,
+      differs: sql`(${d.reshaped} or ${d.factsChanged} or ${d.termsChanged} or ${d.oldExcludedReason} is distinct from ${d.excludedReason})`,
     })
     .where(sql`${mayJump} and ${d.isSoldOut} and ${ratio} > ${limit}`);
 }
 
 /** As in domain/price.ts. `ratio` multiplies crosswise, since a quotient would be rounded. */
-const minutes = (per: Column) => sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+export const minutes = (per: SQLWrapper) =>
+  sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 
 type Jump = SourcePrice & {
   readonly regionCode: string;

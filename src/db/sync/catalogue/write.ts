@@ -15,7 +15,15 @@ import {
 import { array, increment, insertInto } from '../../connection/statements.ts';
 import { factsOf } from '../../machine-facts.ts';
 import { lockOrganizations } from '../../organizations.ts';
-import { clusters, machinePrices, machines, organizations, providers, regions } from '../../schema.ts';
+import {
+  clusters,
+  machinePrices,
+  machines,
+  machineTerms,
+  organizations,
+  providers,
+  regions,
+} from '../../schema.ts';
 import { RAISE } from '../../versions.ts';
 import type { ChangedBy } from '../run.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
@@ -168,7 +176,10 @@ async function addMachines(
       ${insertInto(machines, { regionId: regions.id, ...storedOffer, sourceId: source.id, createdAt: now, addedBy: runId })}
       from ${d} join ${regions} on ${isRegionOf(source)}
       where ${d.isNew} order by ${d.regionCode} collate "C", ${d.name} collate "C"
-      returning ${sql.join(Object.values({ id: machines.id, ...priceOf(machines) }), sql`, `)}
+      returning ${sql.join(Object.values({ id: machines.id, terms: machines.terms, ...priceOf(machines) }), sql`, `)}
+    ), with_terms as (
+      ${insertInto(machineTerms, { machineId: added.id, validFrom: now, terms: added.terms })}
+      from added where ${added.terms} is not null
     )
     ${insertInto(machinePrices, { machineId: added.id, validFrom: now, ...priceOf(added) })} from added`);
 }
@@ -180,6 +191,7 @@ const storedOffer = {
   ramUnit: d.ramUnit,
   ...priceOf(d),
   excludedReason: d.excludedReason,
+  terms: d.terms,
   ...factsOf(d),
 };
 
@@ -204,11 +216,29 @@ async function changeMachines(db: ConnectionDatabase, source: CatalogueSource, n
     .set({ price: d.price })
     .from(d)
     .where(sql`${isCurrent} and ${machinePrices.price} is null and ${d.price} is not null`);
+  await changeTerms(db, now);
   await db
     .update(machines)
     .set({ ...storedOffer, sourceId: source.id, missedRuns: 0, retiredAt: null })
     .from(d)
     .where(eq(machines.id, d.machineId));
+}
+
+/** Writes the history of terms. Terms that an exchange rate alone changes have no new row. */
+async function changeTerms(db: ConnectionDatabase, now: string): Promise<void> {
+  const isRestated = sql`${d.termsRestated} and not ${d.isNew}`;
+  const [any] = await db.select({ name: d.name }).from(d).where(isRestated).limit(1);
+  if (!any) return;
+  await db
+    .update(machineTerms)
+    .set({ validTo: now })
+    .from(d)
+    .where(
+      sql`${machineTerms.machineId} = ${d.machineId} and ${machineTerms.validTo} is null and ${isRestated}`,
+    );
+  await db.execute(sql`
+    ${insertInto(machineTerms, { machineId: d.machineId, validFrom: now, terms: d.terms })}
+    from ${d} where ${isRestated} and ${d.terms} is not null`);
 }
 
 async function retireMissing(
@@ -239,7 +269,7 @@ function touchedRegions(source: CatalogueSource): SQL {
     select ${regions.id} from ${d} join ${regions} on ${isRegionOf(source)}
     where ${d.differs} and (${d.wasPublished} or ${d.isPublished} or ${d.wasSoldOut} or ${d.isSoldOut})
         and (${d.wasPublished} <> ${d.isPublished} or ${d.wasSoldOut} <> ${d.isSoldOut} or ${d.reshaped} or ${d.factsChanged}
-          or ${d.price} is distinct from ${d.oldPrice})
+          or ${d.termsChanged} or ${d.price} is distinct from ${d.oldPrice})
       or ${d.wasPublished} and ${d.isPublished} and ${d.oldSource} is distinct from ${source.id}`;
 }
 
