@@ -1,17 +1,23 @@
 /** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
+import type { RegionPrice, RegionTerms } from '../document/column-terms.ts';
 import type { Place, RegionColumns } from '../document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
+import { type TermRows, updateTermRows } from './term-rows.ts';
 
 export interface IndexedRegion extends Place {
   readonly version: number;
   readonly hash: string;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
+  /** Undefined if none of its machines has any. */
+  readonly terms?: RegionTerms | undefined;
+  /** Prices besides those of machines; undefined if they are unknown. */
+  readonly prices?: readonly RegionPrice[] | undefined;
 }
 
-export interface RegionUpdate extends IndexedRegion {
+export interface RegionUpdate extends Omit<IndexedRegion, 'terms' | 'prices'> {
   readonly columns: RegionColumns;
 }
 
@@ -23,6 +29,8 @@ export interface NameText {
 
 export interface CatalogueIndex {
   readonly rows: Rows;
+  /** The machines with each term that occurs. */
+  readonly termRows: TermRows;
   readonly dictionary: Dictionary;
   /** By type: its kind. It has the types of this index. The dictionary may have more. */
   readonly kindOf: Uint32Array;
@@ -36,6 +44,7 @@ export interface CatalogueIndex {
 export function emptyIndex(): CatalogueIndex {
   return {
     rows: NO_ROWS,
+    termRows: new Map(),
     dictionary: new Dictionary(),
     kindOf: new Uint32Array(0),
     names: { text: '', starts: new Uint32Array(0) },
@@ -51,15 +60,25 @@ const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;
 
 /** Returns the bytes of an index, by its own count. */
-export function indexBytes({ rows, dictionary, regions }: CatalogueIndex): number {
+export function indexBytes({ rows, termRows, dictionary, regions }: CatalogueIndex): number {
   const { names, kinds } = dictionary;
+  const ofTerms = [...termRows.values()].reduce((sum, { count }) => sum + count * BYTES_PER_ROW, 0);
+  const ofRegions = regions.reduce((sum, { terms }) => sum + (terms ? termsBytes(terms) : 0), 0);
   return (
+    ofTerms +
+    ofRegions +
     rows.count * BYTES_PER_ROW +
     names.length * BYTES_PER_TYPE +
     kinds.length * BYTES_PER_KIND +
     regions.length * BYTES_PER_REGION
   );
 }
+
+const termsBytes = ({ prices, upfronts, caps, since }: RegionTerms): number =>
+  [...prices.values(), ...upfronts.values(), caps, since].reduce(
+    (sum, { ids, values }) => sum + ids.byteLength + values.byteLength,
+    0,
+  );
 
 const MACHINES_PER_TURN = 512;
 
@@ -72,10 +91,11 @@ export function* updateIndex(
   const regions = [...before.regions];
   const regionOf = new Map(before.regionOf);
   for (const update of updates) {
-    const { region, provider, version, hash: contentHash, sources, currency } = update;
+    const { region, provider, version, hash: contentHash, sources, currency, columns } = update;
+    const { terms, regionPrices: prices } = columns;
     const place = regionOf.get(region.id) ?? regions.length;
     regionOf.set(region.id, place);
-    regions[place] = { region, provider, version, hash: contentHash, sources, currency };
+    regions[place] = { region, provider, version, hash: contentHash, sources, currency, terms, prices };
   }
   const isChanged = new Uint8Array(regions.length);
   for (const { region } of updates) isChanged[regionOf.get(region.id) as number] = 1;
@@ -85,8 +105,17 @@ export function* updateIndex(
   const kindOf = isLarger ? Uint32Array.from(dictionary.kindOf) : before.kindOf;
   const names = isLarger ? nameText(dictionary) : before.names;
   yield;
-  const rows = yield* mergeRows(before.rows, { incoming, isChanged, kindOf, kinds: dictionary.kinds });
-  return { rows, dictionary, kindOf, names, regions, regionOf, version: versionOf(regions) };
+  const change = { incoming, isChanged, kindOf, kinds: dictionary.kinds };
+  const rows = yield* mergeRows(before.rows, change);
+  let end = 0;
+  const changed = updates.map(({ region, columns }) => {
+    const from = end;
+    end += columns.ids.length;
+    const { terms } = before.regions[before.regionOf.get(region.id) ?? -1] ?? {};
+    return { from, end, before: terms, after: columns.terms };
+  });
+  const termRows = yield* updateTermRows(before.termRows, { ...change, regions: changed });
+  return { rows, termRows, dictionary, kindOf, names, regions, regionOf, version: versionOf(regions) };
 }
 
 function* gather(

@@ -65,6 +65,18 @@ export const NO_ROWS: Rows = {
   ofRegion: spans(0),
 };
 
+/** Returns the rows with spans for this many types and regions. New ones have no rows. */
+export function withSpans(rows: Rows, types: number, regions: number): Rows {
+  const grown = (before: Spans, count: number): Spans => {
+    if (before.first.length === count) return before;
+    const after = spans(count);
+    after.first.set(before.first);
+    after.last.set(before.last);
+    return after;
+  };
+  return { ...rows, ofType: grown(rows.ofType, types), ofRegion: grown(rows.ofRegion, regions) };
+}
+
 export interface Change {
   /** The rows of the changed regions: one region after the other, each in the order of price and id. */
   readonly incoming: Columns;

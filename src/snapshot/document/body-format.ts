@@ -1,5 +1,7 @@
 import { CLUSTER_JSON } from '../../db/shown-rows.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
+import { REGION_ITEMS } from '../../domain/region-price.ts';
+import { type StoredTerms, TERMS } from '../../domain/term.ts';
 import { hashOf } from './body.ts';
 import { type MachineRow, providersContent, regionContent, tokenContent } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
@@ -10,9 +12,23 @@ const REGION = { id: 1, code: 'c', name: 'n', version: 1, provider: { id: 1, nam
 const MACHINE: MachineRow = { id: 1, name: 'm', ram: 1, cpu: 1, price: 1, ramUnit: 'Binary' };
 const FACTS = Object.fromEntries(FACT_FIELDS.map((field) => [field, 1])) as unknown as MachineFacts;
 
+const SOURCE = { price: { amount: '1', per: 'hour', currency: 'EUR' } } as const;
+const TERMS_OF_MACHINE: StoredTerms = {
+  terms: Object.fromEntries(TERMS.map((term) => [term, { price: '1', upfront: '1', source: SOURCE }])),
+  monthly_cap: { price: '1', source: { amount: '1', currency: 'EUR' } },
+};
+const PRICES = REGION_ITEMS.map((item) => ({
+  item,
+  name: 'n',
+  isDefault: true,
+  unit: 'GB' as const,
+  tiers: [{ from: '0', price: '1' }],
+  source: { tiers: [{ from: '0', amount: '1' }], currency: 'EUR', per: 'hour' as const },
+}));
+
 function exampleColumns() {
-  const columns = new ColumnsBuilder(REGION);
-  columns.add({ ...MACHINE, facts: FACTS });
+  const columns = new ColumnsBuilder(REGION, PRICES);
+  columns.add({ ...MACHINE, facts: FACTS, terms: TERMS_OF_MACHINE, termsSince: 1 });
   columns.add({ ...MACHINE, facts: FACTS, soldOut: true });
   return columns.content({ sources: [] });
 }

@@ -1,6 +1,9 @@
 /** Builds the columns of a region. The same rows give the same bytes in the publisher and in the reader. */
 import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { StoredRegionPrice } from '../../domain/region-price.ts';
+import type { StoredTerms } from '../../domain/term.ts';
 import type { MachineRow, RegionHead } from './build.ts';
+import { type RegionPrice, TermsBuilder, type TermsPart } from './column-terms.ts';
 import { BYTES_PER_ROW, HEADER_LENGTH, MAGIC, type Place, type SoldOutRow, tupleOf } from './columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
@@ -8,6 +11,9 @@ import type { DocumentContent } from './format.ts';
 export interface MachineWithFacts extends MachineRow {
   readonly facts: MachineFacts;
   readonly soldOut?: boolean;
+  readonly terms?: StoredTerms | null;
+  /** Milliseconds since the epoch: when the terms last changed. */
+  readonly termsSince?: number | null;
 }
 
 export class ColumnsBuilder {
@@ -18,12 +24,17 @@ export class ColumnsBuilder {
   readonly #names: string[] = [];
   readonly #kinds = new Map<string, number>();
   readonly #soldOut: SoldOutRow[] = [];
+  readonly #terms = new TermsBuilder();
+  readonly #regionPrices: readonly StoredRegionPrice[] | undefined;
 
-  constructor(region: RegionHead) {
+  constructor(region: RegionHead, regionPrices?: readonly StoredRegionPrice[] | null) {
     this.#region = region;
+    this.#regionPrices = regionPrices ?? undefined;
   }
 
-  add({ id, name, cpu, ram, ramUnit, price, facts, soldOut }: MachineWithFacts): void {
+  add(machine: MachineWithFacts): void {
+    const { id, name, cpu, ram, ramUnit, price, facts, soldOut, terms, termsSince } = machine;
+    if (terms) this.#terms.add(id, terms, termsSince ?? undefined);
     const key = JSON.stringify(tupleOf({ cpu, ram, ramUnit }, facts));
     const kind = this.#kinds.get(key) ?? this.#kinds.size;
     if (kind === this.#kinds.size) this.#kinds.set(key, kind);
@@ -41,8 +52,13 @@ export class ColumnsBuilder {
     const { id, name, code, provider, version } = this.#region;
     const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
     const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
+    const parts: TermsPart = {
+      ...this.#terms.part(),
+      ...(this.#regionPrices && { prices: this.#regionPrices.map(shownPrice) }),
+    };
+    const rest = Object.keys(parts).length === 0 ? '' : `,${JSON.stringify(parts).slice(1, -1)}`;
     const head = Buffer.from(
-      `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}${soldOut}}`,
+      `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}${soldOut}${rest}}`,
     );
     const rows = this.#ids.length;
     const body = Buffer.alloc(HEADER_LENGTH + head.length + rows * BYTES_PER_ROW);
@@ -63,4 +79,8 @@ export class ColumnsBuilder {
       currency,
     };
   }
+}
+
+function shownPrice({ source, ...price }: StoredRegionPrice): RegionPrice {
+  return { ...price, per: source.per };
 }

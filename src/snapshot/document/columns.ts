@@ -4,11 +4,18 @@
  *     "FBC1" <rows, u32> <bytes of the head, u32> <head: JSON> <price, f64>… <id, u32>… <kind, u32>…
  *
  * Numbers are little-endian. Rows are sorted by price, then id. The head has the region, the names, and each kind of machine
- * (size and facts) once. It also has the sold-out machines.
+ * (size and facts) once. It also has the sold-out machines, and see column-terms.ts.
  */
 
 import type { MemoryUnit } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
+import {
+  isTermsPart,
+  type RegionPrice,
+  type RegionTerms,
+  readTerms,
+  type TermsPart,
+} from './column-terms.ts';
 
 /** The size and facts that machines with different names may share. */
 export interface MachineKind extends MachineFacts {
@@ -32,6 +39,10 @@ export interface RegionColumns extends Place {
   readonly kindOf: Uint32Array;
   readonly kinds: readonly MachineKind[];
   readonly names: readonly string[];
+  /** Undefined if no machine has any. */
+  readonly terms: RegionTerms | undefined;
+  /** Prices besides those of machines; undefined if they are unknown. */
+  readonly regionPrices: readonly RegionPrice[] | undefined;
 }
 
 export const MAGIC = 'FBC1';
@@ -48,7 +59,7 @@ export type KindTuple = [
 
 export type SoldOutRow = readonly [price: number, id: number, kind: number, name: string];
 
-interface Head extends Place {
+interface Head extends Place, TermsPart {
   readonly kinds: readonly KindTuple[];
   readonly names: readonly string[];
   readonly soldOut?: readonly SoldOutRow[];
@@ -84,7 +95,8 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
   const all = kinds.map(kindOfTuple);
   const soldOutKinds = soldOut.length === 0 ? [] : all.map((kind) => ({ ...kind, isSoldOut: true as const }));
   const names = soldOut.length === 0 ? head.names : [...head.names, ...soldOut.map(([, , , name]) => name)];
-  return { region, provider, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds] };
+  const rest = { terms: readTerms(head), regionPrices: head.prices };
+  return { region, provider, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds], ...rest };
 }
 
 export function tupleOf(
@@ -115,7 +127,8 @@ function readHead(text: string): Head | undefined {
     head.kinds.every((kind) => Array.isArray(kind) && Number.isInteger(kind[0]) && kind[0] > 0) &&
     Array.isArray(head.names) &&
     head.names.every((name) => typeof name === 'string') &&
-    (head.soldOut === undefined || (Array.isArray(head.soldOut) && head.soldOut.every(isSoldOutRow)));
+    (head.soldOut === undefined || (Array.isArray(head.soldOut) && head.soldOut.every(isSoldOutRow))) &&
+    isTermsPart(head);
   return isValid ? (head as Head) : undefined;
 }
 

@@ -3,12 +3,14 @@ import { selectedFacts } from '../../db/machine-facts.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { StoredRegionPrice } from '../../domain/region-price.ts';
+import type { StoredTerms } from '../../domain/term.ts';
 import { type Element, listContent, machineElements, type RegionHead } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 
-type Head = RegionHead & Provenance;
+type Head = RegionHead & Provenance & { readonly prices: readonly StoredRegionPrice[] | null };
 
 export interface RegionContents {
   readonly region: DocumentContent;
@@ -24,6 +26,8 @@ type Row = {
   readonly price: string;
   readonly ramUnit: MemoryUnit;
   readonly soldOut: boolean;
+  readonly terms: StoredTerms | null;
+  readonly termsSince: number | null;
 } & MachineFacts;
 
 export function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
@@ -38,23 +42,24 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
   let elementOf: ReturnType<typeof machineElements> | undefined;
   let columns: ColumnsBuilder | undefined;
   const machines: Element[] = [];
-  const take = ({ head: first, id, name, ram, cpu, price, ramUnit, soldOut, ...facts }: Row) => {
+  const take = ({ head: first, id, terms, termsSince, ...row }: Row) => {
     head ??= first ?? undefined;
     if (!head) return;
     elementOf ??= machineElements(head);
-    columns ??= new ColumnsBuilder(head);
+    columns ??= new ColumnsBuilder(head, head.prices);
     // A region without machines has one row.
     if (id === null) return;
+    const { name, ram, cpu, price, ramUnit, soldOut, ...facts } = row;
     const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
     if (!soldOut) machines.push(elementOf(machine));
-    columns.add({ ...machine, facts, soldOut });
+    columns.add({ ...machine, facts, soldOut, terms, termsSince });
   };
   let failure: unknown;
   // Only the first row has the region, which would otherwise be most of the bytes.
   await sql<Row[]>`
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
         'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
-        'provider', json_build_object('id', p.id, 'name', p.name),
+        'provider', json_build_object('id', p.id, 'name', p.name), 'prices', r.prices,
         -- The names of loadFreshness.
         'sources', coalesce(
           (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
@@ -66,7 +71,10 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
         'currency', (select currency from lineage)) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
       ${sql.unsafe(selectedFacts('m'))},
-      m.excluded_reason is not null as "soldOut"
+      m.excluded_reason is not null as "soldOut", m.terms,
+      case when m.terms is not null then (
+        select floor(extract(epoch from h.valid_from) * 1000)::float8 from machine_terms h
+        where h.machine_id = m.id and h.valid_to is null) end as "termsSince"
     from regions r
     join providers p on p.id = r.provider_id
     left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}

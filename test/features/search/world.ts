@@ -1,6 +1,7 @@
 /** Catalogues in memory, a naive search of them, and their indexes. */
 import fc from 'fast-check';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
+import type { StoredRegionPrice } from '../../../src/domain/region-price.ts';
 import {
   type CatalogueIndex,
   type RegionUpdate,
@@ -29,12 +30,17 @@ function atOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-export function updateOf(region: number, machines: readonly Machine[], version = 1): RegionUpdate {
+export function updateOf(
+  region: number,
+  machines: readonly Machine[],
+  version = 1,
+  prices?: readonly StoredRegionPrice[],
+): RegionUpdate {
   const place = {
     region: { id: region, name: `Region ${region}`, code: `r${region}` },
     provider: { id: providerOf(region), name: `Provider ${providerOf(region)}` },
   };
-  const builder = new ColumnsBuilder({ ...place.region, provider: place.provider, version });
+  const builder = new ColumnsBuilder({ ...place.region, provider: place.provider, version }, prices);
   for (const machine of inOrder(machines)) builder.add(machine);
   const columns = readColumns(builder.content({ sources: [] }).body);
   if (!columns) throw new Error('unreachable: what was built can be read');

@@ -1,0 +1,100 @@
+/** Machines and regions of the catalogue in memory by their ids. */
+import { TERMS, type Term } from '../../domain/term.ts';
+import { amountOf, type RegionPrice } from '../document/column-terms.ts';
+import type { MachineKind } from '../document/columns.ts';
+import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
+import { NO_ROW, NO_ROWS, type Rows, withSpans } from './rows.ts';
+
+/** Prices are per minute, in the currency of its region. */
+export interface FoundMachine {
+  /** In `rows` of the index. */
+  readonly row: number;
+  readonly id: number;
+  readonly name: string;
+  readonly kind: MachineKind;
+  /** In `regions` of the index, see `SearchState.asOf`. */
+  readonly place: number;
+  readonly region: IndexedRegion;
+  readonly price: number;
+  readonly terms: { readonly [T in Term]?: TermPrice };
+  /** The most that a calendar month costs on demand. */
+  readonly monthlyCap: number | undefined;
+  /** Milliseconds since the epoch: when a term or the cap last changed. */
+  readonly termsSince: number | undefined;
+}
+
+export interface TermPrice {
+  /** With the payment upfront spread over the term. */
+  readonly price: number;
+  /** In total; undefined if nothing is paid upfront. */
+  readonly upfront: number | undefined;
+}
+
+/** Returns a published or sold-out machine. */
+export function findMachine(index: CatalogueIndex, id: number): FoundMachine | undefined {
+  const { rows, dictionary, kindOf, regions } = index;
+  const row = rowOf(rows, id);
+  if (row === undefined) return undefined;
+  const type = rows.types[row] as number;
+  const place = rows.regions[row] as number;
+  const name = dictionary.names[type];
+  const kind = dictionary.kinds[kindOf[type] as number]?.facts;
+  const region = regions[place];
+  if (name === undefined || !kind || !region)
+    throw new Error('unreachable: every row has a type and a region');
+  const { terms } = region;
+  return {
+    row,
+    id,
+    name,
+    kind,
+    place,
+    region,
+    price: rows.prices[row] as number,
+    terms: terms ? termsOf(region, id) : {},
+    monthlyCap: terms && amountOf(terms.caps, id),
+    termsSince: terms && amountOf(terms.since, id),
+  };
+}
+
+function termsOf({ terms }: IndexedRegion, id: number): FoundMachine['terms'] {
+  const found: { [T in Term]?: TermPrice } = {};
+  for (const term of TERMS) {
+    const prices = terms?.prices.get(term);
+    const price = prices && amountOf(prices, id);
+    if (price === undefined) continue;
+    const upfronts = terms?.upfronts.get(term);
+    found[term] = { price, upfront: upfronts && amountOf(upfronts, id) };
+  }
+  return found;
+}
+
+/** Returns the prices of a region besides those of machines; null if they are unknown, undefined for an unknown region. */
+export function pricesOfRegion(
+  index: CatalogueIndex,
+  regionId: number,
+): readonly RegionPrice[] | null | undefined {
+  const region = index.regions[index.regionOf.get(regionId) ?? -1];
+  return region && (region.prices ?? null);
+}
+
+/** Returns the index with only the machines that have the term. The price of a row is that of the term. */
+export function ofTerm(index: CatalogueIndex, term: Term): CatalogueIndex {
+  const { termRows, kindOf, regions } = index;
+  return { ...index, rows: termRows.get(term) ?? withSpans(NO_ROWS, kindOf.length, regions.length) };
+}
+
+/** Ids are dense, so an array of rows by id takes four bytes a machine. It is made at the first use of an index. */
+const rowsById = new WeakMap<Rows, Uint32Array>();
+
+function rowOf(rows: Rows, id: number): number | undefined {
+  let byId = rowsById.get(rows);
+  if (!byId) {
+    const most = rows.ids.reduce((max, each) => Math.max(max, each), 0);
+    byId = new Uint32Array(most + 1).fill(NO_ROW);
+    for (let row = 0; row < rows.count; row++) byId[rows.ids[row] as number] = row;
+    rowsById.set(rows, byId);
+  }
+  const row = byId[id];
+  return row === undefined || row === NO_ROW ? undefined : row;
+}
