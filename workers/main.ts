@@ -26,6 +26,7 @@ import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
 import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from './queues.ts';
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
+import { storeSchedules } from './store-schedules.ts';
 import { type SyncDependencies, syncProcessor } from './sync-job.ts';
 import { openWatches } from './watches.ts';
 
@@ -97,6 +98,7 @@ export async function startWorker(
     scheduler = clocks;
     void adoptCurrency(config, worker, queues.sync, logger);
     clocks.start();
+    void storeSchedules(store.db, cache, config.sources, logger);
     watches.start();
     // After an outage of the queue, missed slots run at once and not at the next full minute.
     producer.on('ready', () => clocks.catchUpSoon());
@@ -147,6 +149,7 @@ async function addConsumers(
     await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
     await pruneRuns(worker.store.db);
     await pruneDifferences(worker.store.db);
+    await storeSchedules(worker.store.db, worker.cache, config.sources, logger);
     for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
   });
   const { store } = worker;

@@ -10,6 +10,7 @@ import type { Grant } from '../domain/scope.ts';
 import type { TokenReader } from '../snapshot/document/answer.ts';
 import { bearerToken } from './auth.ts';
 import { cutWhenIdle } from './protocol/connections.ts';
+import { isYoungEnough } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type AddressOf, addressKey, hasBadHost, requestIdOf } from './protocol/request.ts';
 import type { RecordedRequest, Recorder } from './record.ts';
@@ -51,6 +52,8 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     const cached = grant && responses.select(found, grant.organizationId);
     if (!cached || !grant.scopes.includes(cached.scope) || !cached.prepared.hasCodingFor(request))
       return false;
+    // The ordinary route refuses old data.
+    if (!isYoungEnough(request.headers, cached.prepared.answer.asOf, Date.now())) return false;
     admit(request.socket);
     const id = requestIdOf(request);
     const status = cached.prepared.write(request, response, id);

@@ -1,6 +1,7 @@
 /** Named headers and responses of `/openapi.json`. Examples are real answers. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from './auth.ts';
 import { reference, references, type Schema } from './openapi-schemas.ts';
+import { dataTooOld } from './protocol/max-age.ts';
 import { idParameter, invalidParameter, unknownParameter } from './protocol/parameters.ts';
 import {
   INTERNAL_ERROR,
@@ -79,6 +80,13 @@ const challenge = (problem: Problem) =>
 const RETRY_AFTER = header('Seconds', '1');
 const LACKING = insufficientScope('clusters:read');
 
+const TOO_OLD = dataTooOld({
+  asOf: '2026-03-01T04:17:02Z',
+  maxAge: 3600,
+  now: Date.parse('2026-03-01T06:17:02Z'),
+  nextRun: { dueAt: '2026-03-01T10:17:00Z', retryAfterSeconds: 14_398 },
+});
+
 const INVALID = 'A parameter is missing, repeated or invalid; `parameter` names it';
 const invalidExample = invalidParameter(
   'query',
@@ -123,8 +131,8 @@ export const RESPONSES = {
     },
   ),
   503: problems(
-    'No fresh answer is available',
-    { unavailable: unavailable(1) },
+    'No fresh answer is available, or the data is older than `Cache-Control` accepts',
+    { unavailable: unavailable(1), dataTooOld: TOO_OLD },
     { 'Retry-After': RETRY_AFTER },
   ),
   default: problems('Any other error', { internalError: INTERNAL_ERROR }),

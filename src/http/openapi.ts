@@ -11,6 +11,7 @@ import {
 } from './openapi-responses.ts';
 import { references, type Schema, schemaWriter } from './openapi-schemas.ts';
 import type { DescribedOperation, OperationDoc } from './operation.ts';
+import { cacheControlParameter } from './protocol/max-age.ts';
 import { aboutOf, queryNames } from './protocol/parameters.ts';
 import { documented, problemSchema } from './schemas.ts';
 
@@ -77,6 +78,8 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
   const described = Object.entries(parameters).map(([name, schema]) =>
     describeParameter(name, inQuery.includes(name) ? 'query' : 'path', schema),
   );
+  // A file has no single time at which all of its data was verified.
+  if (!doc.types) described.push(describeParameter('Cache-Control', 'header', cacheControlParameter));
   return {
     operationId: doc.id,
     summary: doc.summary,
@@ -93,7 +96,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
       },
       ...responseReferences([
         304,
-        ...(isStrict || !described.some(({ schema }) => schema.type === 'integer') ? [] : ([400] as const)),
+        ...(isStrict ? [] : ([400] as const)),
         401,
         403,
         ...(path.includes('{') ? ([404] as const) : []),
@@ -116,7 +119,7 @@ function contentOf({ types, answers, example }: OperationDoc, write: Write): Sch
   return { 'application/json': { schema, example } };
 }
 
-function describeParameter(name: string, where: 'query' | 'path', parameter: z.ZodType) {
+function describeParameter(name: string, where: 'query' | 'path' | 'header', parameter: z.ZodType) {
   const { description, example, isList } = aboutOf(parameter);
   const { $schema: _, ...schema } = z.toJSONSchema(parameter, { unrepresentable: 'any' });
   // A list is one value with commas.

@@ -12,6 +12,7 @@ import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../
 import { type GuardDeps, guard, guardHook } from './auth.ts';
 import type { Schema } from './openapi-schemas.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
+import { type FindNextRun, isYoungEnough, tooOld } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
@@ -74,6 +75,7 @@ export interface OperationDeps extends GuardDeps {
   readonly sendAnswer: SendAnswer;
   readonly pressure: onRequestHookHandler;
   readonly responses: ResponseCache | undefined;
+  readonly findNextRun: FindNextRun;
 }
 
 /** The route options of all operations. The token is verified before everything that could reveal data. */
@@ -102,12 +104,14 @@ export function answerRecorder({ recorder }: Pick<OperationDeps, 'recorder'>, pa
 /** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
 export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
   const { path, scope, shared, read } = operation;
-  const { sendAnswer, withDeadline, rateLimit, responses } = deps;
+  const { sendAnswer, withDeadline, rateLimit, responses, findNextRun } = deps;
   const answered = answerRecorder(deps, path);
 
-  /** Sends an answer. Compresses it first if the request's coding is missing. */
+  /** Sends an answer, unless it is older than the request accepts. Compresses it first if the request's coding is missing. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
-    const { body } = prepared.answer;
+    const { body, asOf } = prepared.answer;
+    if (!isYoungEnough(request.headers, asOf, Date.now()))
+      return refuseOld(request, reply, asOf, findNextRun);
     const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compress(body));
     return whenThere(coded, () =>
       answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
@@ -145,6 +149,16 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
     },
     handler: answer,
   });
+}
+
+/** Answers that the data of this time is older than the request accepts. */
+export async function refuseOld(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  asOf: string | undefined,
+  findNextRun: FindNextRun,
+): Promise<void> {
+  sendProblem(reply, await tooOld(headers, asOf, Date.now(), findNextRun));
 }
 
 async function compress(body: EncodedBody): Promise<void> {

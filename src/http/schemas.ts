@@ -139,6 +139,20 @@ export const problemSchema = named(
     next: text(
       'For `urn:fleetbook:problem:cursor-gone`: the cursor to continue from after everything is listed again',
     ).optional(),
+    age: documented(z.int().check(z.gte(0)).nullable().optional(), {
+      description:
+        'For `urn:fleetbook:problem:data-too-old`: age of the data in seconds; null if it is unknown',
+    }),
+    as_of: documented(z.string().nullable().optional(), {
+      format: 'date-time',
+      description:
+        'For `urn:fleetbook:problem:data-too-old`: time of the last verification; null if it is unknown',
+    }),
+    next_run: documented(z.string().nullable().optional(), {
+      format: 'date-time',
+      description:
+        'For `urn:fleetbook:problem:data-too-old`: when the next run of its source is due; null if it is unknown',
+    }),
     checks: documented(z.record(z.string(), z.string()).optional(), {
       description: 'For `urn:fleetbook:problem:not-ready`: each check and its result',
     }),

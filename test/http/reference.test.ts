@@ -15,7 +15,10 @@ beforeAll(() => void execFileSync(process.execPath, [inPackage('src/http/referen
 
 interface OpenApi {
   readonly paths: Readonly<
-    Record<string, { get: { summary: string; parameters?: { name: string; required: boolean }[] } }>
+    Record<
+      string,
+      { get: { summary: string; parameters?: { name: string; in: string; required: boolean }[] } }
+    >
   >;
 }
 
@@ -91,8 +94,14 @@ describe('/llms.txt', () => {
       const [, section = ''] = text.body.split(`### GET /catalogue${path}\n`);
       const [own = ''] = section.split('\n##');
       expect(own, path).toContain(`${get.summary}. `);
-      for (const { name, required } of get.parameters ?? [])
-        expect(own).toMatch(new RegExp(`- \`${name}\` \\(\\w+, ${required ? 'required' : 'optional'}\\): `));
+      for (const { name, required, in: where } of get.parameters ?? []) {
+        // Fields of the header are described once, for all operations.
+        if (where === 'header') expect(text.body).toContain(`\`${name}: `);
+        else
+          expect(own).toMatch(
+            new RegExp(`- \`${name}\` \\(\\w+, ${required ? 'required' : 'optional'}\\): `),
+          );
+      }
     }
     expect(text.body).toContain('- 403, token without the scope: The token lacks the scope clusters:read.');
     expect(text.body).toContain('(/catalogue/openapi.json)');

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { BadSetting } from '../../src/config/settings.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
+import { SCHEDULES_KEY } from '../../src/snapshot/document/keys.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -30,6 +31,12 @@ describe('a worker', () => {
   it('syncs and publishes each source at its first start, and nothing if another starts in the same slot', async () => {
     const first = await start();
     await settled(first);
+    const stored = openRedis(cacheRedis.url, 'reader', () => {});
+    opened.defer(() => stored.disconnect());
+    // Readers state the next run of old data from these.
+    const schedules = Object.fromEntries(config().sources.map(({ id, schedule }) => [id, schedule]));
+    await until(async () => (await stored.hlen(SCHEDULES_KEY)) === config().sources.length);
+    expect(await stored.hgetall(SCHEDULES_KEY)).toEqual(schedules);
     // For the charts of the console.
     await until(async () => (await first.queues.sync.getMetrics('completed')).meta.count > 0);
     const reader = opened.use(await composeReader(config(), silent));

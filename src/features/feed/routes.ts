@@ -2,10 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
 import { INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
-import { grantOf, routeOf, valuesOf } from '../../http/operation.ts';
+import { grantOf, refuseOld, routeOf, valuesOf } from '../../http/operation.ts';
 import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';
 import { cutWhenIdle } from '../../http/protocol/connections.ts';
+import { isYoungEnough } from '../../http/protocol/max-age.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
 import { NOT_ACCEPTABLE, sendProblem } from '../../http/protocol/problem.ts';
 import { TokenChecks } from '../../http/token-check.ts';
@@ -77,6 +78,11 @@ class ChangesRoute {
         if (resumed !== undefined && !CURSOR_TEXT.test(resumed))
           return sendProblem(reply, INVALID_LAST_EVENT_ID);
         return await this.#sendStream(request, reply, scope, resumed);
+      }
+      // A page of changes has no time at which its data was verified.
+      if (!isYoungEnough(request.headers, undefined, Date.now())) {
+        await refuseOld(request, reply, undefined, this.#deps.findNextRun);
+        return reply;
       }
       if (after !== undefined) return await this.#sendChanges(request, reply, scope, { after, ...rest });
       const { start, head, currency } = await this.#deps.withDeadline(this.#feed.reads.beginning());

@@ -118,7 +118,7 @@ function* members(header: string): Iterable<{ name: string; q: number }> {
 }
 
 /** Caches at most 256 results, so that a client cannot fill memory with new values. */
-function cached<T>(work: (header: string) => T): (header: string) => T {
+export function cached<T>(work: (header: string) => T): (header: string) => T {
   const known = new Map<string, T>();
   return (header) => {
     const before = known.get(header);

@@ -22,6 +22,7 @@ const HEAD = `# Fleetbook
   compare the number alone: 8 GB and 8 GiB both match 8, unless the parameter \`ram_unit\` selects one unit.
 - \`Fleetbook-As-Of\` is the time when the data was last verified against its source. \`Fleetbook-Tier\` names the tier
   that answered.
+- \`Cache-Control: max-age=N\` refuses data that is older than N seconds: 503 states its age.
 - With \`ETag\` and \`If-None-Match\`, an unchanged answer has no body (304).
 - Every error is a problem of RFC 9457 (\`application/problem+json\`): \`detail\` names the cause and the accepted values.`;
 

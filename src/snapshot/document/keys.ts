@@ -24,6 +24,9 @@ export function documentId(name: DocumentName): string {
 /** Key of the current lineage, for readers during an outage of PostgreSQL. */
 export const LINEAGE_KEY = 'fb:lineage';
 
+/** Hash of the sources that workers run by schedule, and their cron expressions. Workers write it every minute. */
+export const SCHEDULES_KEY = 'fb:schedules';
+
 /** Replaces a document's id in messages about the changes feed, whose position replaces the version. */
 export const FEED_ID = 'feed';
 

@@ -179,7 +179,7 @@ export class Documents {
     return this.#memory.asOf(id);
   }
 
-  get freshness(): Pick<Freshness, 'begin' | 'confirmed'> {
+  get freshness(): Pick<Freshness, 'begin' | 'confirmed' | 'sourceAt'> {
     return this.#freshness;
   }
 

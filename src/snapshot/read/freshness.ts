@@ -122,6 +122,12 @@ export class Freshness {
     return later(asOf, timeBy(this.confirmed(epoch), id, sources));
   }
 
+  /** Returns the id of a source whose last good run began at this time (RFC 3339); undefined if later runs have replaced it. */
+  sourceAt(asOf: string): string | undefined {
+    for (const [id, stamp] of this.#known.postgres) if (time(stamp) === asOf) return id.split('/', 1)[0];
+    return undefined;
+  }
+
   /** Reads the stamps of Postgres at most once a second. It never fails. */
   async #readNowAndThen(): Promise<void> {
     if (this.#options.now() - this.#readAt > READ_AGAIN_MS) {
