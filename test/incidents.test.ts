@@ -142,6 +142,7 @@ it('a page that fails twice costs neither the run nor another read of the others
     '/v1/locations 1',
     '/v1/server_types 1',
     ...['/v1/server_types 2', '/v1/server_types 2', '/v1/server_types 2'],
+    '/v1/pricing undefined',
   ]);
   const retryLines = lines.filter(({ msg }) => msg.includes('retried in'));
   expect(retryLines).toMatchObject([1, 2].map((repeatedInRun) => ({ sourceId: 'hetzner', repeatedInRun })));

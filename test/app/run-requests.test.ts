@@ -64,20 +64,21 @@ it('of a run are stored in the order of their start, and the command shows them'
     outcome: 'changed',
     rows: [
       '200 /v1/locations?per_page=50&page=1 1',
+      '200 /v1/pricing 1',
       '200 /v1/server_types?per_page=50&page=1 1',
       '200 /v1/server_types?per_page=50&page=2 1',
     ],
   });
-  expect(requests).toMatchObject({ total: 3, attempts: 3, failed: 0 });
+  expect(requests).toMatchObject({ total: 4, attempts: 4, failed: 0 });
   expect(JSON.stringify(requests)).not.toContain(TOKEN);
 
   const { stdout } = await fleetbook(['run', String(id)], env);
   expect(stdout).toMatch(
-    /\n3 requests: [\d.]+ k?B decompressed, \d+ ms in total, 0 retries, 0 failed\nREQUEST/,
+    /\n4 requests: [\d.]+ k?B decompressed, \d+ ms in total, 0 retries, 0 failed\nREQUEST/,
   );
   expect(stdout).toContain('/v1/server_types?per_page=50&page=2');
   const limited = (await fleetbook(['run', String(id), '--limit', '1'], env)).stdout;
-  expect(limited).toContain('… 2 more requests; see --all');
+  expect(limited).toContain('… 3 more requests; see --all');
   const json = JSON.parse((await fleetbook(['run', String(id), '--json'], env)).stdout);
   expect(json.requests).toEqual(requests);
 });

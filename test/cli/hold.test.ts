@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { hetznerPricing } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
@@ -24,6 +25,7 @@ async function hetzner(names: readonly string[], factor: number) {
     { json: { locations: [{ name: 'fsn1', city: 'Falkenstein' }], meta } },
   );
   upstream.expect({ path: '/v1/server_types', query }, { json: { server_types: types, meta } });
+  hetznerPricing(upstream);
   return upstream;
 }
 

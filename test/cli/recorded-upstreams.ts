@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
+import { hetznerPricing, linodePrices } from '../support/provider-answers.ts';
 
 const DATA = new URL('../../../shared/data/', import.meta.url);
 
@@ -27,5 +28,7 @@ export async function replayRecorded(): Promise<FakeUpstream> {
   for (const [path, query, file] of answers) {
     upstream.expect({ path, query, times: 'any' }, { json: recorded(file) });
   }
+  hetznerPricing(upstream);
+  linodePrices(upstream);
   return upstream;
 }

@@ -5,6 +5,7 @@ import { fitted } from '../../src/cli/terminal/output.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { hetznerPricing } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 
 describe('the progress of a sync', () => {
@@ -89,6 +90,7 @@ describe('the result of a sync', { timeout: 240_000 }, () => {
       { json: { locations: [{ name: 'fsn1', city: 'F' }], meta } },
     );
     upstream.expect({ path: '/v1/server_types', query }, { json: { server_types, meta } });
+    hetznerPricing(upstream);
     return await fleetbook(['sync', 'hetzner'], { ...env, ...more, HETZNER_URL: upstream.url });
   }
   const tooLong = (text: string) => text.split('\n').filter((line) => line.length > 80);

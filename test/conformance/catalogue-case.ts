@@ -34,6 +34,8 @@ export interface FixturePage {
   /** The same for prices of terms and of regions. Without a required field, or with a wrong price, no machine is lost. */
   readonly otherRequired?: readonly string[];
   readonly otherPrices?: readonly string[];
+  /** It states only prices of regions: if it cannot be read, the machines are read all the same. */
+  readonly additional?: true;
 }
 
 /** The export `catalogueCase` of `test/conformance/<id>.ts` for the adapter of that id. */
@@ -55,7 +57,7 @@ export interface CatalogueCase {
   readonly offers: readonly Offer[];
   /** Facts of the offers, by the machine's name, or by `name@region` if they differ; default: none. */
   readonly facts?: Readonly<Record<string, Partial<MachineFacts>>>;
-  /** Terms and monthly caps of the offers, by `name@region`; default: none. */
+  /** Terms and monthly caps of the offers, by the machine's name, or by `name@region` if they differ; default: none. */
   readonly terms?: Readonly<Record<string, Pick<Offer, 'terms' | 'monthlyCap'>>>;
   /** Prices of the regions, by region code; default: none. */
   readonly regionPrices?: Readonly<Record<string, readonly OfferedRegionPrice[]>>;
@@ -82,6 +84,17 @@ export function offersIn(currency: string, ramUnit: Offer['ramUnit'] = 'Binary')
     const offer: Offer = { regionCode, name, cpu, ram, ramUnit, price: { amount, per, currency } };
     return excluded === undefined ? offer : { ...offer, excluded };
   };
+}
+
+/** Returns a price of a region with one step. */
+export function regionPrice(
+  item: OfferedRegionPrice['item'],
+  name: string,
+  unit: OfferedRegionPrice['unit'],
+  amount: string,
+  rest: Pick<OfferedRegionPrice, 'per' | 'currency'> & { readonly isDefault?: boolean },
+): OfferedRegionPrice {
+  return { item, name, unit, isDefault: true, ...rest, tiers: [{ from: '0', amount }] };
 }
 
 export function listPointer({ list }: FixturePage): string {

@@ -83,7 +83,7 @@ export function sorted(offers: readonly Offer[]): Offer[] {
 
 export function withFacts(offer: Offer, { facts = {}, terms = {} }: CatalogueCase): Offer {
   const own = facts[nameOf(offer)] ?? facts[offer.name];
-  return { ...offer, ...(own && { facts: own }), ...terms[nameOf(offer)] };
+  return { ...offer, ...(own && { facts: own }), ...(terms[nameOf(offer)] ?? terms[offer.name]) };
 }
 
 export function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): string {

@@ -82,6 +82,13 @@ export const catalogueCase: CatalogueCase = {
     'm-2vcpu-16gb': { cpuKind: 'dedicated', localDisk: 26.844 },
     's-1vcpu-512mb-free': { cpuKind: 'shared', localDisk: 26.844 },
   },
+  terms: {
+    's-1vcpu-1gb': { monthlyCap: '5' },
+    's-2vcpu-2gb': { monthlyCap: '15' },
+    'c-2': { monthlyCap: '42' },
+    'gpu-h100x1-80gb': { monthlyCap: '2522.16' },
+    'm-2vcpu-16gb': { monthlyCap: '84' },
+  },
   rejected: [
     { key: 'm-2vcpu-16gb@lon1', reason: /^regions names lon1, which \/v2\/regions does not list/ },
     { key: 's-4vcpu-8gb', reason: /^vcpus must be a whole number above 0; it is "4"$/ },

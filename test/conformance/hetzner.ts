@@ -1,8 +1,16 @@
-import { type CatalogueCase, fixture, type Json, offersIn } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, type Json, offersIn, regionPrice } from './catalogue-case.ts';
 
 const query = (page: number) => ({ page: String(page), per_page: '50' });
 
 const offer = offersIn('EUR', 'Decimal');
+
+const perMonth = { per: 'month', currency: 'EUR' } as const;
+const volume = regionPrice('block_storage', 'volume', 'GiB', '0.044', perMonth);
+// A euro for each of 1024 GiB.
+const traffic = regionPrice('traffic_out', 'traffic', 'GiB', '0.0009765625', {
+  per: undefined,
+  currency: 'EUR',
+});
 
 function empty(list: string): Json {
   return { [list]: [], meta: { pagination: { page: 1, next_page: null, total_entries: 0 } } };
@@ -53,8 +61,33 @@ export const catalogueCase: CatalogueCase = {
       required: ['/server_types/1/cores', '/meta/pagination'],
       prices: ['/server_types/0/prices/1/price_hourly/net'],
     },
+    {
+      path: '/v1/pricing',
+      query: {},
+      json: fixture('hetzner/pricing.json'),
+      list: 'pricing/primary_ips/0/prices',
+      required: [
+        '/pricing',
+        '/pricing/currency',
+        '/pricing/volume',
+        '/pricing/primary_ips',
+        '/pricing/primary_ips/0/prices',
+        '/pricing/primary_ips/0/prices/0/price_monthly',
+      ],
+      prices: [],
+      otherPrices: [
+        '/pricing/volume/price_per_gb_month/net',
+        '/pricing/primary_ips/0/prices/0/price_monthly/net',
+      ],
+      additional: true,
+    },
   ],
-  empty: { '/v1/locations': empty('locations'), '/v1/server_types': empty('server_types') },
+  empty: {
+    '/v1/locations': empty('locations'),
+    '/v1/server_types': empty('server_types'),
+    '/v1/pricing': { pricing: { currency: 'EUR', primary_ips: [] } },
+  },
+  uncounted: ['/v1/pricing'],
   regions: { fsn1: 'Falkenstein', hel1: 'Helsinki', ash: 'Ashburn, VA' },
   offers: [
     offer('cx22', 'fsn1', 2, 4, '0.006'),
@@ -82,6 +115,23 @@ export const catalogueCase: CatalogueCase = {
     cpx21: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
     // Its disk is network storage.
     cpx31: { architecture: 'x86_64', cpuKind: 'shared' },
+  },
+  terms: {
+    'cx22@fsn1': { monthlyCap: '3.79' },
+    'cx22@hel1': { monthlyCap: '3.9' },
+    cx11: { monthlyCap: '3.29' },
+    cpx11: { monthlyCap: '4.35' },
+    'cpx11@ash': { monthlyCap: '4.99' },
+    cax11: { monthlyCap: '3.99' },
+    ccx63: { monthlyCap: '289.99' },
+    cpx21: { monthlyCap: '7.05' },
+    cpx31: { monthlyCap: '13.1' },
+  },
+  regionPrices: {
+    fsn1: [traffic, volume, regionPrice('ipv4', 'primary_ip', 'address', '0.5', perMonth)],
+    // It has no machine and no address for sale with a price.
+    hel1: [traffic, volume],
+    ash: [traffic, volume, regionPrice('ipv4', 'primary_ip', 'address', '0.6', perMonth)],
   },
   rejected: [
     { key: 'cpx21@mars1', reason: /^prices\[1\]\.location names mars1, which \/v1\/locations does not list/ },

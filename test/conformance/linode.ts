@@ -1,4 +1,4 @@
-import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const offer = offersIn('USD');
 
@@ -6,6 +6,10 @@ const soldOut = { excluded: 'sold_out' } as const;
 const deprecated = { excluded: 'deprecated' } as const;
 const accelerated = { excluded: 'accelerated' } as const;
 const empty = { data: [], page: 1, pages: 1, results: 0 };
+
+const perUnit = { per: undefined, currency: 'USD' } as const;
+const storage = (amount: string, per: 'hour' | 'month') =>
+  regionPrice('block_storage', 'volume', 'GiB', amount, { per, currency: 'USD' });
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -72,8 +76,42 @@ export const catalogueCase: CatalogueCase = {
       required: ['/page', '/pages', '/data/0/available', '/data/0/region', '/data/0/plan'],
       prices: [],
     },
+    {
+      path: '/v4/volumes/types',
+      query: { page: '1' },
+      json: fixture('linode/volume-types.json'),
+      list: 'data',
+      required: [
+        '/data',
+        '/page',
+        '/pages',
+        '/results',
+        '/data/0/id',
+        '/data/0/price',
+        '/data/0/region_prices',
+      ],
+      prices: [],
+      otherPrices: ['/data/0/price/monthly', '/data/0/region_prices/0/hourly'],
+      additional: true,
+    },
+    {
+      path: '/v4/network-transfer/prices',
+      query: { page: '1' },
+      json: fixture('linode/network-transfer-prices.json'),
+      list: 'data',
+      required: ['/data', '/results', '/data/1/id', '/data/1/price', '/data/1/region_prices/0/id'],
+      prices: [],
+      otherPrices: ['/data/0/price/hourly', '/data/1/region_prices/0/hourly'],
+      additional: true,
+    },
   ],
-  empty: { '/v4/regions': empty, '/v4/linode/types': empty, '/v4beta/regions/availability': empty },
+  empty: {
+    '/v4/regions': empty,
+    '/v4/linode/types': empty,
+    '/v4beta/regions/availability': empty,
+    '/v4/volumes/types': empty,
+    '/v4/network-transfer/prices': empty,
+  },
   regions: {
     'us-east': 'Newark, NJ',
     'id-cgk': 'Jakarta, ID',
@@ -106,6 +144,31 @@ export const catalogueCase: CatalogueCase = {
     'g7-premium-2': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000 },
     'g1-gpu-rtx6000-1': { localDisk: 26.844, network: 1000 },
     'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000 },
+  },
+  terms: {
+    'g6-nanode-1': { monthlyCap: '5' },
+    'g6-nanode-1@id-cgk': { monthlyCap: '6' },
+    'g6-standard-2': { monthlyCap: '24' },
+    'g6-standard-2@id-cgk': { monthlyCap: '28.8' },
+    'g5-standard-2': { monthlyCap: '20' },
+    'g7-highmem-1': { monthlyCap: '60' },
+    'g7-premium-2': { monthlyCap: '51.6' },
+    'g1-gpu-rtx6000-1': { monthlyCap: '1000' },
+    'g1-accelerated-netint-vpu-t1u1-s': { monthlyCap: '280' },
+  },
+  regionPrices: {
+    'us-east': [
+      storage('0.1', 'month'),
+      regionPrice('traffic_out', 'network_transfer', 'GB', '0.005', perUnit),
+    ],
+    // Its override has no monthly price.
+    'id-cgk': [
+      storage('0.00018', 'hour'),
+      regionPrice('traffic_out', 'network_transfer', 'GB', '0.015', perUnit),
+    ],
+    // It has no block storage.
+    'us-iad': [regionPrice('traffic_out', 'network_transfer', 'GB', '0.005', perUnit)],
+    'us-den-1': [regionPrice('traffic_out', 'distributed_network_transfer', 'GB', '0.01', perUnit)],
   },
   rejected: [
     {

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
-import { caseOf, type FixturePage, type Json } from './catalogue-case.ts';
+import { caseOf, endpointOf, type FixturePage, type Json, listPointer } from './catalogue-case.ts';
 import { byName, type Catalogue, nameOf, read } from './catalogue-reading.ts';
-import { changed, without } from './json-changes.ts';
+import { changed, without, withoutFirst } from './json-changes.ts';
 
 /** All machines remain at their prices. Prices of terms or regions are missing, and a new rejected row names `field`. */
 function expectOnlyPricesLost(before: Catalogue, after: Catalogue, field: string): void {
@@ -95,6 +95,28 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
         const json = changed(page.json, pointer, price);
         const after = await read(adapter, own, instead(page, { json }));
         expectOnlyPricesLost(before, after, pointer.split('/').at(-1) ?? '');
+      }
+    },
+  );
+
+  it.for(own.pages.filter((page) => page.additional).map((page) => [page.path, page] as const))(
+    'loses only prices of regions, and reports a reason, if %s fails in any way',
+    async ([path, page]) => {
+      const before = await read(adapter, own);
+      const limited: FakeAnswer = { status: 429, headers: { 'retry-after': '7' } };
+      const answers: FakeAnswer[] = [
+        ...[401, 404, 500].map((status) => ({ status })),
+        limited,
+        { raw: '<html>Down for maintenance</html>', headers: { 'content-type': 'text/html' } },
+        { json: page.json, cutAfter: 20 },
+        ...(own.uncounted?.includes(endpointOf(page))
+          ? []
+          : [{ json: changed(page.json, listPointer(page), withoutFirst) }]),
+      ];
+      for (const answer of answers) {
+        const after = await read(adapter, own, instead(page, answer));
+        expectOnlyPricesLost(before, after, path);
+        expect(after.totals).toEqual(before.totals);
       }
     },
   );

@@ -87,6 +87,15 @@ export const catalogueCase: CatalogueCase = {
     'voc-c-2c-4gb': { cpuKind: 'dedicated' },
     'vx1-g-2c-8g': { localDisk: 25 },
   },
+  terms: {
+    'vc2-1c-1gb': { monthlyCap: '5' },
+    'vc2-1c-1gb@sao': { monthlyCap: '7.5' },
+    'vhf-2c-4gb': { monthlyCap: '24' },
+    'vcg-a16-2c-8g-2vram': { monthlyCap: '43' },
+    'vcg-a40-24c-120g-48vram': { monthlyCap: '1250' },
+    'voc-c-2c-4gb': { monthlyCap: '40' },
+    'vx1-g-2c-8g': { monthlyCap: '43.8' },
+  },
   rejected: [
     {
       key: 'vx1-g-2c-8g@sao',

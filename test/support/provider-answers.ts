@@ -3,6 +3,25 @@ import type { FakeAnswer, FakeUpstream } from './fake-upstream.ts';
 
 type Page = { readonly names: readonly string[] } | { readonly instead: FakeAnswer };
 
+/** Hetzner's prices besides those of its machines, in each run. */
+export function hetznerPricing(upstream: FakeUpstream): void {
+  const pricing = { currency: 'EUR', volume: { price_per_gb_month: { net: '0.044' } }, primary_ips: [] };
+  upstream.expect({ path: '/v1/pricing', times: 'any' }, { json: { pricing } });
+}
+
+/** Linode's prices besides those of its machines, in each run. */
+export function linodePrices(upstream: FakeUpstream): void {
+  const one = (id: string, hourly: number, monthly: number | null) => ({
+    json: { data: [{ id, price: { hourly, monthly }, region_prices: [] }], page: 1, pages: 1, results: 1 },
+  });
+  const query = { page: '1' };
+  upstream.expect({ path: '/v4/volumes/types', query, times: 'any' }, one('volume', 0.00015, 0.1));
+  upstream.expect(
+    { path: '/v4/network-transfer/prices', query, times: 'any' },
+    one('network_transfer', 0.005, null),
+  );
+}
+
 /** Hetzner's answers: one location, and its list of types page by page. All wait for `after`. */
 export function hetzner(
   upstream: FakeUpstream,
@@ -16,6 +35,7 @@ export function hetzner(
   const query = (page: number) => ({ page: String(page), per_page: '50' });
   const locations = [{ name: 'fsn1', city: 'Falkenstein' }];
   const json = { locations, meta: meta(1, null, 1) };
+  hetznerPricing(upstream);
   const expected = upstream.expect({ path: '/v1/locations', query: query(1) }, { json, after });
   for (const [index, page] of pages.entries()) {
     const number = index + 1;

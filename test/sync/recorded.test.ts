@@ -7,6 +7,7 @@ import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
+import { hetznerPricing, linodePrices } from '../support/provider-answers.ts';
 import { openScene, type Scene } from './scene.ts';
 
 const DATA = new URL('../../../shared/data/', import.meta.url);
@@ -41,6 +42,8 @@ async function recorded(adapter: CatalogueAdapter, answers: readonly Answer[]): 
   for (const { path, query, file } of answers) {
     upstream.expect({ path, query }, { raw: readFileSync(new URL(file, DATA)) });
   }
+  hetznerPricing(upstream);
+  linodePrices(upstream);
   const limits = { deadlineMs: 10_000, maxBytes: 10_000_000 };
   const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
   const items: CatalogueItem[] = [];

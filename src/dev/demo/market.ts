@@ -39,12 +39,17 @@ const SOLD_OUT = { name: 'cax31', location: 'fsn1', day: 7 };
 
 interface Priced {
   readonly hourly: number;
+  readonly monthly: number;
+}
+
+interface Net {
+  readonly net: string;
 }
 
 interface HetznerType {
   readonly name: string;
   readonly locations: readonly { readonly name: string }[];
-  readonly prices: readonly { readonly price_hourly: { readonly net: string } }[];
+  readonly prices: readonly { readonly price_hourly: Net; readonly price_monthly: Net }[];
 }
 
 interface LinodeType {
@@ -69,7 +74,7 @@ export class Market {
       return { rows: this.#ownHardware(), token: this.#isBroken ? 'renewed' : OWN_HARDWARE_TOKEN };
     if (path === RATES_PATH) return { rows: ratesFile() };
     const endpoint = SAMPLE_ENDPOINTS.get(path);
-    if (!endpoint || typeof endpoint.rows === 'string') return endpoint;
+    if (!endpoint || !Array.isArray(endpoint.rows)) return endpoint;
     if (path.endsWith('/server_types')) return { ...endpoint, rows: this.#hetzner(endpoint.rows) };
     if (path.endsWith('/linode/types')) return { ...endpoint, rows: this.#linode(endpoint.rows) };
     if (path === '/clusters.json') return { rows: this.#clusters() };
@@ -78,6 +83,7 @@ export class Market {
 
   #hetzner(rows: readonly unknown[]): unknown[] {
     const types = rows as readonly HetznerType[];
+    const moved = (name: string, { net }: Net) => ({ net: this.#moved(name, Number(net)).toFixed(10) });
     return types
       .filter(({ name }) => name !== NEW_TYPE.name || this.#isReached(NEW_TYPE.day))
       .map((type) => ({
@@ -88,7 +94,8 @@ export class Market {
         })),
         prices: type.prices.map((price) => ({
           ...price,
-          price_hourly: { net: this.#moved(type.name, Number(price.price_hourly.net)).toFixed(10) },
+          price_hourly: moved(type.name, price.price_hourly),
+          price_monthly: moved(type.name, price.price_monthly),
         })),
       }));
   }
@@ -99,6 +106,7 @@ export class Market {
     const moved = (id: string, price: Priced) => ({
       ...price,
       hourly: Number((this.#moved(id, price.hourly) * unit).toFixed(6)),
+      monthly: Number((this.#moved(id, price.monthly) * unit).toFixed(2)),
     });
     return types.map((type) => ({
       ...type,

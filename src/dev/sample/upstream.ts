@@ -5,10 +5,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import clusters from './clusters.json' with { type: 'json' };
 import locations from './hetzner/locations.json' with { type: 'json' };
+import pricing from './hetzner/pricing.json' with { type: 'json' };
 import serverTypes from './hetzner/server_types.json' with { type: 'json' };
 import availability from './linode/availability.json' with { type: 'json' };
+import transferPrices from './linode/network_transfer_prices.json' with { type: 'json' };
 import linodeRegions from './linode/regions.json' with { type: 'json' };
 import linodeTypes from './linode/types.json' with { type: 'json' };
+import volumeTypes from './linode/volume_types.json' with { type: 'json' };
 import { hetznerPages, linodePages, type Paged } from './pages.ts';
 
 export const SAMPLE_ORGANIZATION = { slug: 'sample', name: 'Sample organization' } as const;
@@ -37,8 +40,8 @@ export function sampleSettings({
 }
 
 export interface Endpoint {
-  /** A text is sent unchanged. */
-  readonly rows: readonly unknown[] | string;
+  /** A text, or an object that is no list, is sent unchanged. */
+  readonly rows: readonly unknown[] | object | string;
   readonly paged?: Paged;
   readonly token?: string;
 }
@@ -46,9 +49,12 @@ export interface Endpoint {
 export const SAMPLE_ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map<string, Endpoint>([
   ['/hetzner/v1/locations', hetzner('locations', locations.locations)],
   ['/hetzner/v1/server_types', hetzner('server_types', serverTypes.server_types)],
+  ['/hetzner/v1/pricing', { rows: pricing, token: SAMPLE_HETZNER_TOKEN }],
   ['/linode/v4/linode/types', { rows: linodeTypes.data, paged: linodePages }],
   ['/linode/v4/regions', { rows: linodeRegions.data, paged: linodePages }],
   ['/linode/v4beta/regions/availability', { rows: availability.data, paged: linodePages }],
+  ['/linode/v4/volumes/types', { rows: volumeTypes.data, paged: linodePages }],
+  ['/linode/v4/network-transfer/prices', { rows: transferPrices.data, paged: linodePages }],
   ['/clusters.json', { rows: clusters }],
 ]);
 
@@ -124,7 +130,7 @@ function replyTo(
     return { status: 401, body: problem('unauthorized', 'the bearer token is missing or wrong') };
   }
   const { rows, paged } = endpoint;
-  const body = paged && typeof rows !== 'string' ? paged(rows, url.searchParams) : rows;
+  const body = paged && Array.isArray(rows) ? paged(rows, url.searchParams) : rows;
   if (body === undefined) {
     return { status: 400, body: problem('invalid_input', 'no such page, or no such page size') };
   }

@@ -140,6 +140,22 @@ export async function* wholeList<Row>(
 }
 
 /**
+ * Returns the rows of a list without its items, for a list that may be left out.
+ * @throws SourceError if the list is not as long as it states
+ */
+export async function completeRows<Row>(
+  path: string,
+  list: AsyncGenerator<CatalogueItem, Row[]>,
+): Promise<Row[]> {
+  for (;;) {
+    const { done, value } = await list.next();
+    if (done) return value;
+    if (value.kind === 'total' && value.advertised !== value.fetched)
+      throw incompleteList(path, value.fetched, value.advertised);
+  }
+}
+
+/**
  * Yields every row of a list that states its count of rows, or else ends with a page that is not full. It may be empty.
  * @param read reads one page: `number` counts from 1, `offset` is the count of rows before the page
  */

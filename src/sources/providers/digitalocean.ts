@@ -37,7 +37,10 @@ const Size = z.object({
 const PricedSize = Size.and(hourlyOrMonthly('price_hourly', 'price_monthly', 'USD'));
 type Size = z.infer<typeof PricedSize>;
 
-/** Source: https://docs.digitalocean.com/reference/api/reference/sizes/ and …/regions/. */
+/**
+ * Source: https://docs.digitalocean.com/reference/api/reference/sizes/ and …/regions/. Source of the cap:
+ * https://docs.digitalocean.com/products/droplets/details/pricing/. The API states no prices of volumes, traffic or addresses.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'digitalocean',
   provider: { id: 9, name: 'DigitalOcean' },
@@ -49,8 +52,8 @@ export const adapter: CatalogueAdapter = {
   facts: ['cpuKind', 'localDisk'],
   schedule: '12 * * * *',
   notes:
-    'DigitalOcean caps the bill at a monthly price, that of 672 hours. Fleetbook reads it only if a size has no hourly ' +
-    'price. The hourly price times 730 hours overstates the month by 9 %.',
+    'DigitalOcean caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price ' +
+    'times 730 hours would overstate the month by 9 %.',
 
   async *catalogue({ http }) {
     const listed = yield* list(http, '/v2/regions', 'regions');
@@ -62,9 +65,9 @@ export const adapter: CatalogueAdapter = {
 
 /** Yields a size in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
-  const { slug: name, vcpus: cpu, disk: localDisk, description = '', price } = size;
+  const { slug: name, vcpus: cpu, disk: localDisk, description = '', price, monthly: monthlyCap } = size;
   const cpuKind = CPU_KINDS.find(([words]) => words.test(description))?.[1];
-  const machine = { name, cpu, ...memory(size.memory, adapter.memoryUnit), price };
+  const machine = { name, cpu, ...memory(size.memory, adapter.memoryUnit), price, monthlyCap };
   const selling = new Set(size.regions);
   for (const { code: regionCode, available } of regions) {
     const excluded = exclusion(size, available && selling.has(regionCode));

@@ -1,13 +1,20 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import { product } from '../../domain/price.ts';
 import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { architecture, cpuKind, diskIn } from '../schema/facts.ts';
-import { amount, count, label, quantity } from '../schema/fields.ts';
+import { amount, count, currencyCode, label, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
-import { labelIn, readRow } from '../schema/rows.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
+import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 const LARGEST_PAGE = 50;
+
+const PRICING = '/v1/pricing';
+
+/** `included_traffic` of 20 TB is 20 × 2^40 bytes, so a TB is 1024 GiB. */
+const PER_TIB = '0.0009765625';
 
 const Meta = z.object({
   pagination: z.object({
@@ -43,34 +50,68 @@ const ServerType = z.object({
 });
 type ServerType = z.infer<typeof ServerType>;
 
-const Price = z.object({ location: label, price_hourly: z.object({ net: amount }) });
+const Net = z.object({ net: amount });
+/** Net amounts: an account's VAT is in the gross ones. */
+const Price = z.object({ location: label, price_hourly: Net, price_monthly: Net.nullish() });
+const Traffic = z.object({ price_per_tb_traffic: Net.nullish() });
 
-/** Source: https://docs.hetzner.cloud/reference/cloud#server-types and its changelog of 2025-09-24 and 2026-04-01. */
+const AddressPrice = z.object({ location: label, price_monthly: Net });
+
+const Pricing = z.object({
+  pricing: z.object({
+    currency: currencyCode,
+    /** One price for all locations. A "GB" of a volume is a GiB: https://github.com/hetznercloud/csi-driver, internal/driver. */
+    volume: z.object({ price_per_gb_month: Net }),
+    primary_ips: z.array(z.object({ type: z.string(), prices: z.array(z.unknown()) })),
+  }),
+});
+
+/** Location → prices of outgoing traffic that its machines for sale state. */
+type TrafficPrices = Map<string, Set<string>>;
+
+/**
+ * Source: https://docs.hetzner.cloud/reference/cloud#server-types, #pricing, and its changelog of 2025-09-24 and 2026-04-01.
+ * Source of the cap: https://docs.hetzner.com/cloud/billing/faq.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'hetzner',
   provider: { id: 5, name: 'Hetzner' },
   baseUrl: 'https://api.hetzner.cloud',
-  endpoints: ['/v1/locations', '/v1/server_types'],
+  endpoints: ['/v1/locations', '/v1/server_types', PRICING],
   credentials: 'bearer',
   memoryUnit: 'GB',
   currency: 'EUR',
   facts: ['architecture', 'cpuKind', 'localDisk'],
   schedule: '17 * * * *',
   notes:
-    'Hetzner caps the bill at a monthly price, which Fleetbook does not read. The hourly price times 730 hours overstates ' +
-    'the month by 15 to 22 %, for `cpx11` by 19 %.',
+    'Hetzner caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
+    'overstate the month by 15 to 22 %, for `cpx11` by 19 %. The price of an address is its monthly one, for the same reason.',
 
   async *catalogue({ http, now }) {
     const locations = yield* list(http, '/v1/locations', 'locations');
     const regions = yield* usableRegions(locations, Location, 'name', 'location');
     const known = new Set(regions.map(({ code }) => code));
     const types = yield* list(http, '/v1/server_types', 'server_types');
+    const prices = new RegionPrices();
+    const traffic: TrafficPrices = new Map();
     for (const type of yield* usableRows(types, ServerType, 'name', 'server type'))
-      yield* offers(type, known, now());
+      yield* offers(type, known, now(), (location, row) => {
+        const stated = prices.leftOut.value('traffic prices', `${type.name}@${location}`, row);
+        const amounts = traffic.get(location) ?? new Set();
+        if (stated?.price_per_tb_traffic) traffic.set(location, amounts.add(stated.price_per_tb_traffic.net));
+      });
+    for (const [location, amounts] of traffic) addTraffic(prices, location, amounts);
+    await prices.read('storage and address prices', PRICING, () => readPricing(http, known, prices));
+    yield* prices.items();
   },
 };
 
-function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Generator<CatalogueItem> {
+function* offers(
+  type: ServerType,
+  known: ReadonlySet<string>,
+  now: Date,
+  noteTraffic: (location: string, row: Row<z.infer<typeof Traffic>>) => void,
+): Generator<CatalogueItem> {
   const { name, cores: cpu, architecture, cpu_type: cpuKind } = type;
   const localDisk = type.storage_type === 'local' ? type.disk : undefined;
   const facts = { architecture, cpuKind, localDisk };
@@ -87,8 +128,10 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
       yield rejectedOffer(name, value.location, problem);
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
+      const monthlyCap = value.price_monthly?.net;
       const excluded = exclusion(type, value.location, now);
-      yield offerItem({ regionCode: value.location, ...machine, price }, excluded);
+      if (excluded === undefined) noteTraffic(value.location, readRow(Traffic, row, ['prices', index]));
+      yield offerItem({ regionCode: value.location, ...machine, price, monthlyCap }, excluded);
     }
   }
   for (const regionCode of unpriced)
@@ -96,6 +139,38 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
   if (type.prices.length === 0 && unpriced.size === 0) {
     const problem = 'prices is empty; it must have an entry for each location that sells the type';
     yield rejectedRow(name, problem, { name });
+  }
+}
+
+/** The API states the price with each machine, and Hetzner has one price in a location. */
+function addTraffic(prices: RegionPrices, location: string, amounts: ReadonlySet<string>): void {
+  const [net, ...others] = amounts;
+  if (net === undefined) return;
+  if (others.length > 0) {
+    const differ = `price_per_tb_traffic differs between machines: ${[...amounts].join(', ')}`;
+    prices.leftOut.add('traffic prices', location, differ);
+    return;
+  }
+  const { currency } = adapter;
+  const price = { item: 'traffic_out', name: 'traffic', unit: 'GiB', per: undefined, currency } as const;
+  prices.add(location, { ...price, amount: product(net, PER_TIB) });
+}
+
+async function readPricing(
+  http: SourceHttp,
+  known: ReadonlySet<string>,
+  prices: RegionPrices,
+): Promise<void> {
+  const { currency, volume, primary_ips } = (await http.json(PRICING, Pricing)).data.pricing;
+  const storage = { item: 'block_storage', name: 'volume', unit: 'GiB', per: 'month', currency } as const;
+  for (const location of known) prices.add(location, { ...storage, amount: volume.price_per_gb_month.net });
+  const rows = primary_ips.filter(({ type }) => type === 'ipv4').flatMap((ipv4) => ipv4.prices);
+  const address = { item: 'ipv4', name: 'primary_ip', unit: 'address', per: 'month', currency } as const;
+  for (const [index, row] of rows.entries()) {
+    const read = readRow(AddressPrice, row, ['primary_ips', 'prices', index]);
+    const value = prices.leftOut.value('address prices', labelIn(row, 'location') ?? String(index + 1), read);
+    if (value !== undefined && known.has(value.location))
+      prices.add(value.location, { ...address, amount: value.price_monthly.net });
   }
 }
 

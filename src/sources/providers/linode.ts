@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { anotherPage, pagesByNumber, wholeList } from '../http/lists.ts';
+import { anotherPage, completeRows, pagesByNumber, wholeList } from '../http/lists.ts';
 import { diskIn, networkIn } from '../schema/facts.ts';
-import { count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
+import { amount, count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
+
+const VOLUMES = '/v4/volumes/types';
+const TRAFFIC = '/v4/network-transfer/prices';
 
 /** The capability that a region needs to sell a class of types. Source: the API's reference of `class`. */
 const CAPABILITY: ReadonlyMap<string, string> = new Map([
@@ -62,22 +66,30 @@ const Type = z.object({
 });
 type Type = z.infer<typeof Type>;
 
+/** In both lists of prices. The price of one GB of traffic is in `hourly`, and there is no month. */
+const Rate = z.object({ hourly: amount.nullable(), monthly: amount.nullable() });
+const Rated = z.object({ id: label, price: Rate, region_prices: z.array(Rate.extend({ id: label })) });
+type Rated = z.infer<typeof Rated>;
+
 const Availability = z.object({ region: label, plan: label, available: z.boolean() });
 
-/** Source: https://techdocs.akamai.com/linode-api/reference/get-linode-types, get-regions, get-regions-availability. */
+/**
+ * Source: https://techdocs.akamai.com/linode-api/reference/get-linode-types, get-regions, get-regions-availability,
+ * get-volume-types, get-network-transfer-prices. Source of the cap: https://www.linode.com/pricing/, "up to its monthly cap".
+ */
 export const adapter: CatalogueAdapter = {
   id: 'linode',
   provider: { id: 6, name: 'Linode' },
   baseUrl: 'https://api.linode.com',
-  endpoints: ['/v4/regions', '/v4/linode/types', '/v4beta/regions/availability'],
+  endpoints: ['/v4/regions', '/v4/linode/types', '/v4beta/regions/availability', VOLUMES, TRAFFIC],
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
   facts: ['cpuKind', 'localDisk', 'network'],
   schedule: '37 * * * *',
   notes:
-    'Linode caps the bill at a monthly price. Fleetbook reads it only if a type has no hourly price. The hourly price ' +
-    'times 730 hours overstates the month by 9.5 %.',
+    'Linode caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
+    'overstate the month by 9.5 %. The price of storage is its monthly one, for the same reason.',
 
   async *catalogue({ http }) {
     const listed = yield* list(http, '/v4/regions', 'regions');
@@ -92,8 +104,59 @@ export const adapter: CatalogueAdapter = {
       else yield rejectedRow(`availability ${index + 1}`, read.reason ?? '', { regionCode, name });
     }
     for (const type of yield* usableRows(types, Type, 'id', 'type')) yield* offers(type, regions, stock);
+    const prices = new RegionPrices();
+    await prices.read('storage prices', VOLUMES, async () => {
+      for (const rated of await rates(http, VOLUMES, 'storage prices', prices))
+        addStorage(prices, rated, regions);
+    });
+    await prices.read('traffic prices', TRAFFIC, async () => {
+      for (const rated of await rates(http, TRAFFIC, 'traffic prices', prices))
+        addTraffic(prices, rated, regions);
+    });
+    yield* prices.items();
   },
 };
+
+async function rates(
+  http: SourceHttp,
+  path: string,
+  kind: string,
+  { leftOut }: RegionPrices,
+): Promise<Rated[]> {
+  const rows = await completeRows(path, list(http, path, path));
+  return rows.flatMap((row, index) => {
+    const rated = leftOut.value(kind, labelIn(row, 'id') ?? String(index + 1), readRow(Rated, row));
+    return rated === undefined ? [] : [rated];
+  });
+}
+
+/** A volume of 20 "GB" is one of 20 GiB: https://github.com/linode/linode-blockstorage-csi-driver. */
+function addStorage(prices: RegionPrices, rated: Rated, regions: readonly Region[]): void {
+  if (rated.id !== 'volume') return;
+  for (const { code, capabilities } of regions) {
+    const { hourly, monthly } = rateIn(rated, code);
+    const amount = monthly ?? hourly;
+    if (amount === null || !capabilities.includes('Block Storage')) continue;
+    const per = monthly === null ? 'hour' : 'month';
+    const price = { item: 'block_storage', name: rated.id, unit: 'GiB', per, amount } as const;
+    prices.add(code, { ...price, currency: adapter.currency });
+  }
+}
+
+/** Traffic beyond what the machines include. Distributed sites have another price. */
+function addTraffic(prices: RegionPrices, rated: Rated, regions: readonly Region[]): void {
+  for (const { code, site_type: site } of regions) {
+    const { hourly: amount } = rateIn(rated, code);
+    const name = site === 'distributed' ? 'distributed_network_transfer' : 'network_transfer';
+    if (amount === null || name !== rated.id) continue;
+    const price = { item: 'traffic_out', name, unit: 'GB', per: undefined, amount } as const;
+    prices.add(code, { ...price, currency: adapter.currency });
+  }
+}
+
+function rateIn({ price, region_prices }: Rated, regionCode: string): z.infer<typeof Rate> {
+  return region_prices.find(({ id }) => id === regionCode) ?? price;
+}
 
 function* offers(
   type: Type,
@@ -111,10 +174,11 @@ function* offers(
   }
   for (const { code: regionCode, status } of selling) {
     yield offerOrRejected(name, regionCode, () => {
-      const price = priceIn(type, regionCode);
+      const { price, monthly: monthlyCap } = priceIn(type, regionCode);
       const stocked = stock.get(pair(regionCode, name));
       const isStocked = stocked === undefined || valueIn(stocked, 'availability: ').available;
-      return offerItem({ regionCode, ...machine, price }, exclusion(type, isStocked && status === 'ok'));
+      const excluded = exclusion(type, isStocked && status === 'ok');
+      return offerItem({ regionCode, ...machine, price, monthlyCap }, excluded);
     });
   }
 }
@@ -127,8 +191,8 @@ function sells(region: Region, type: Type): boolean {
 
 function priceIn(type: Type, regionCode: string) {
   const index = type.region_prices.findIndex((candidate) => candidate.id === regionCode);
-  if (index < 0) return parseRow(Price, type.price, ['price']).price;
-  return parseRow(Price, type.region_prices[index], ['region_prices', index]).price;
+  if (index < 0) return parseRow(Price, type.price, ['price']);
+  return parseRow(Price, type.region_prices[index], ['region_prices', index]);
 }
 
 function exclusion(type: Type, orderable: boolean) {

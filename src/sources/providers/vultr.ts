@@ -54,7 +54,11 @@ const Plan = z.looseObject({
 });
 type Plan = z.infer<typeof Plan>;
 
-/** Source: https://www.vultr.com/api/#tag/plans, #tag/region, and the fields of its public answers. */
+/**
+ * Source: https://www.vultr.com/api/#tag/plans, #tag/region, and the fields of its public answers. Source of the cap:
+ * https://docs.vultr.com/support/platform/billing/how-am-i-billed-for-my-servers. The API states no prices of storage, traffic
+ * or addresses.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'vultr',
   provider: { id: 7, name: 'Vultr' },
@@ -65,6 +69,9 @@ export const adapter: CatalogueAdapter = {
   currency: 'USD',
   facts: ['cpuKind', 'localDisk'],
   schedule: '7 * * * *',
+  notes:
+    'Vultr caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price times ' +
+    '730 hours would overstate the month by 9 %.',
 
   async *catalogue({ http }) {
     const listed = yield* list(http, '/v2/regions', 'regions');
@@ -85,8 +92,11 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
   const selling = new Set(plan.locations.filter((location) => location !== ''));
   for (const regionCode of regions) {
     yield offerOrRejected(name, regionCode, () => {
-      const price = priceIn(plan, regionCode);
-      return offerItem({ regionCode, ...machine, price }, exclusion(plan, selling.has(regionCode)));
+      const { price, monthly: monthlyCap } = priceIn(plan, regionCode);
+      return offerItem(
+        { regionCode, ...machine, price, monthlyCap },
+        exclusion(plan, selling.has(regionCode)),
+      );
     });
   }
   for (const location of selling.difference(new Set(regions))) {
@@ -98,8 +108,8 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
 
 function priceIn(plan: Plan, regionCode: string) {
   const own = Object.entries(plan.location_cost ?? {}).find(([region]) => region === regionCode);
-  if (own === undefined) return parseRow(Price, plan).price;
-  return parseRow(Price, own[1], ['location_cost', regionCode]).price;
+  if (own === undefined) return parseRow(Price, plan);
+  return parseRow(Price, own[1], ['location_cost', regionCode]);
 }
 
 function exclusion(plan: Plan, sold: boolean) {

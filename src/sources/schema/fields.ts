@@ -39,14 +39,17 @@ export function amountIn(unit: string) {
     });
 }
 
-/** The price for an hour in one field of an object, else for a month in another. */
+/** The price for an hour in one field of an object, else for a month in another; `monthly` is the latter, if the object has it. */
 export function hourlyOrMonthly(hourly: string, monthly: string, currency: string) {
   return z
     .object({ [hourly]: amount.nullish(), [monthly]: amount.nullish() })
-    .transform((row, context): { price: SourcePrice } => {
-      const [perHour, perMonth] = [row[hourly], row[monthly]];
-      if (perHour != null) return { price: { amount: perHour, per: 'hour', currency } };
-      if (perMonth != null) return { price: { amount: perMonth, per: 'month', currency } };
+    .transform((row, context): { price: SourcePrice; monthly: string | undefined } => {
+      const { [hourly]: perHour, [monthly]: perMonth } = row;
+      const price = perHour == null ? perMonth : perHour;
+      if (price != null) {
+        const per = perHour == null ? 'month' : 'hour';
+        return { price: { amount: price, per, currency }, monthly: perMonth ?? undefined };
+      }
       return invalid(context, `must be a price, unless ${monthly} is one`, hourly);
     });
 }

@@ -80,13 +80,22 @@ export function unusableRegion(
   return code === undefined ? rejectedRow(key, reason) : { kind: 'unread', regionCode: code, reason };
 }
 
-/** Returns the item of a machine in a region. A price of zero excludes it, like a reason of the source. */
+type FoundOffer = Omit<Offer, 'excluded' | 'facts' | 'monthlyCap'> & {
+  readonly facts?: FoundFacts;
+  readonly monthlyCap?: string | undefined;
+};
+
+/** Returns the item of a machine in a region. A price of zero excludes it, like a reason of the source. A cap of zero is none. */
 export function offerItem(
-  { facts, ...machine }: Omit<Offer, 'excluded' | 'facts'> & { readonly facts?: FoundFacts },
+  { facts, monthlyCap, ...machine }: FoundOffer,
   excluded?: ExclusionReason | null,
 ): CatalogueItem {
   const known = Object.entries(facts ?? {}).filter(([, fact]) => fact != null);
-  const offer: Offer = known.length === 0 ? machine : { ...machine, facts: Object.fromEntries(known) };
+  const offer: Offer = {
+    ...machine,
+    ...(monthlyCap !== undefined && isPositive(monthlyCap) && { monthlyCap }),
+    ...(known.length > 0 && { facts: Object.fromEntries(known) }),
+  };
   const reason = excluded ?? (isPositive(machine.price.amount) ? undefined : 'zero_price');
   return { kind: 'offer', offer: reason === undefined ? offer : { ...offer, excluded: reason } };
 }

@@ -1,7 +1,8 @@
 import Big from 'big.js';
 import { isPositive } from '../../domain/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
-import type { CatalogueItem } from '../source.ts';
+import { type CatalogueItem, SourceError } from '../source.ts';
+import { LeftOut } from './left-out.ts';
 import { unusable } from './rows.ts';
 
 export type FoundPrice = Omit<OfferedRegionPrice, 'isDefault'>;
@@ -40,4 +41,43 @@ export function* regionPriceItems(
     for (const price of prices)
       yield { kind: 'region-price', regionCode, price: { ...price, isDefault: price === first } };
   }
+}
+
+/** The prices of all regions of a source, for an API that states them together. */
+export class RegionPrices {
+  readonly leftOut = new LeftOut();
+  readonly #found = new Map<string, FoundPrice[]>();
+  #closed: SourceError | undefined;
+
+  /** Adds a price with one step. */
+  add(
+    regionCode: string,
+    { amount, ...price }: Omit<FoundPrice, 'tiers'> & { readonly amount: string },
+  ): void {
+    const known = this.#found.get(regionCode);
+    const found = { ...price, tiers: [{ from: '0', amount }] };
+    if (known === undefined) this.#found.set(regionCode, [found]);
+    else known.push(found);
+  }
+
+  /**
+   * Reads a payload that states only prices of regions. If that fails, they are left out: the machines of the run are good without
+   * them. Nothing more is requested after a failure that concerns every request.
+   */
+  async read(kind: string, path: string, read: () => Promise<void>): Promise<void> {
+    const failure = this.#closed ?? (await read().catch(sourceError));
+    if (!(failure instanceof SourceError)) return;
+    if (failure.limitsAll) this.#closed = failure;
+    this.leftOut.add(kind, path, failure.message);
+  }
+
+  *items(preferred?: readonly string[]): Generator<CatalogueItem> {
+    for (const [regionCode, found] of this.#found) yield* regionPriceItems(regionCode, found, preferred);
+    yield* this.leftOut.rows();
+  }
+}
+
+function sourceError(error: unknown): SourceError {
+  if (error instanceof SourceError) return error;
+  throw error;
 }

@@ -30,13 +30,15 @@ async function read(adapter: CatalogueAdapter) {
   });
   const offers: Offer[] = [];
   const regions = new Map<string, string>();
+  const priced = new Set<string>();
   for await (const item of adapter.catalogue({ http, now: () => NOW })) {
     if (item.kind === 'offer') offers.push(item.offer);
     else if (item.kind === 'region') regions.set(item.code, item.name);
+    else if (item.kind === 'region-price') priced.add(`${item.price.item} ${item.regionCode}`);
     else if (item.kind === 'total') expect(item.fetched).toBe(item.advertised);
     else expect.fail(JSON.stringify(item));
   }
-  return { provider: adapter.provider, offers, regions };
+  return { provider: adapter.provider, offers, regions, priced };
 }
 
 const catalogues = new Map([
@@ -54,6 +56,16 @@ function reasons(provider: string, type: string): Set<string | undefined> {
 }
 
 describe('the sample catalogue', () => {
+  it('has prices of storage and traffic in each region, and of addresses where the provider states them', () => {
+    const of = (item: string) => (provider: string) => {
+      const { regions, priced } = catalogues.get(provider) ?? expect.unreachable(provider);
+      return [...regions.keys()].filter((code) => priced.has(`${item} ${code}`)).length / regions.size;
+    };
+    expect(['Hetzner', 'Linode'].map(of('block_storage'))).toEqual([1, 1]);
+    expect(['Hetzner', 'Linode'].map(of('traffic_out'))).toEqual([1, 1]);
+    expect(['Hetzner', 'Linode'].map(of('ipv4'))).toEqual([1, 0]);
+  });
+
   it('has each kind of excluded machine, and a published one exactly at the limits', () => {
     expect(reasons('Hetzner', 'cx22')).toEqual(new Set(['deprecated']));
     expect(reasons('Hetzner', 'cax31')).toEqual(new Set(['sold_out']));

@@ -100,9 +100,9 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await scene.fail();
     const { page, complaints } = await open(PHONE);
     await page.goto('/runs/1');
-    const requests = page.getByRole('region', { name: '2 requests to the upstream' });
+    const requests = page.getByRole('region', { name: '3 requests to the upstream' });
     await requests.getByText('/v1/server_types?per_page=50&page=1').waitFor();
-    expect(await requests.getByText('200', { exact: true }).count()).toBe(2);
+    expect(await requests.getByText('200', { exact: true }).count()).toBe(3);
     expect(await overflows(page)).toBe(false);
     expect(await seriousFindings(page)).toEqual([]);
     await page.goto('/sources/hetzner');

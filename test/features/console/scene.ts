@@ -20,6 +20,7 @@ import type { SyncResult } from '../../../src/sync/pipeline.ts';
 import { openQueues, type Queues } from '../../../workers/queues.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';
+import { hetznerPricing } from '../../support/provider-answers.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { NO_RETRIES } from '../../support/request-retries.ts';
 import { addOperators } from '../operators/accounts-scene.ts';
@@ -66,6 +67,7 @@ async function hetzner(types: number, factor: number) {
   }));
   upstream.expect({ path: '/v1/locations', query }, { json: { locations, meta } });
   upstream.expect({ path: '/v1/server_types', query }, { json: { server_types, meta } });
+  hetznerPricing(upstream);
   return upstream;
 }
 

@@ -3,6 +3,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/hetzner.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { hetznerPricing } from '../../support/provider-answers.ts';
 import { answersInMemory } from './answers-in-memory.ts';
 
 const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
@@ -30,6 +31,7 @@ async function itemsOf(serverType: object): Promise<CatalogueItem[]> {
   );
   const json = { server_types: [serverType], meta };
   upstream.expect({ path: '/v1/server_types', query: { page: '1', per_page: '50' } }, { json });
+  hetznerPricing(upstream);
   const http = openSourceHttp({
     baseUrl: upstream.url,
     credentials: 'none',
@@ -39,7 +41,7 @@ async function itemsOf(serverType: object): Promise<CatalogueItem[]> {
   const found: CatalogueItem[] = [];
   for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
     found.push(item);
-  return found.filter((item) => item.kind !== 'region');
+  return found.filter((item) => item.kind !== 'region' && item.kind !== 'region-price');
 }
 
 const excludedOf = async (serverType: object) =>

@@ -3,6 +3,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/linode.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { linodePrices } from '../../support/provider-answers.ts';
 
 const list = (data: object[]) => ({ json: { data, page: 1, pages: 1, results: data.length } });
 const newark = { id: 'us-east', label: 'Newark, NJ', capabilities: ['Linodes', 'GPU Linodes'], status: 'ok' };
@@ -24,6 +25,7 @@ async function itemsOf({ region = {}, type = {}, availability = {} }): Promise<C
   upstream.expect({ path: '/v4/regions', query }, list([{ ...newark, ...region }]));
   upstream.expect({ path: '/v4/linode/types', query }, list([{ ...nanode, ...type }]));
   upstream.expect({ path: '/v4beta/regions/availability', query }, list([{ ...row, ...availability }]));
+  linodePrices(upstream);
   const http = openSourceHttp({
     baseUrl: upstream.url,
     credentials: 'none',

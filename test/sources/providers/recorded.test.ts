@@ -8,6 +8,7 @@ import { adapter as linode } from '../../../src/sources/providers/linode.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { hetznerPricing, linodePrices } from '../../support/provider-answers.ts';
 
 const DATA = new URL('../../../../shared/data/', import.meta.url);
 
@@ -45,6 +46,7 @@ describe(
       const query = { page: '1', per_page: '50' };
       upstream.expect({ path: '/v1/locations', query }, recorded('hetzner/locations.json'));
       upstream.expect({ path: '/v1/server_types', query }, recorded('hetzner/server_types.json'));
+      hetznerPricing(upstream);
       const { offers, within, regions, rejected, totals } = await read(hetzner, upstream);
       expect([types(offers), offers.length, within.length]).toEqual([24, 105, 99]);
       expect(within.filter((offer) => offer.excluded === undefined)).toHaveLength(84);
@@ -61,6 +63,7 @@ describe(
         ram: 2,
         ramUnit: 'Decimal',
         price: { amount: expect.stringMatching(/^0\.\d+[1-9]$/), per: 'hour', currency: 'EUR' },
+        monthlyCap: '3.85',
         facts: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
       });
     });
@@ -76,6 +79,7 @@ describe(
       const first = { page: '1' };
       upstream.expect({ path: '/v4/regions', query: first }, recorded('linode/regions.json'));
       upstream.expect({ path: '/v4/linode/types', query: first }, recorded('linode/types.json'));
+      linodePrices(upstream);
       const pages = readdirSync(new URL('linode/', DATA)).filter((name) =>
         name.startsWith('regions-availability'),
       );

@@ -159,6 +159,7 @@ describe('the recorded catalogue of Vultr', needs(existsSync(DATA), RECORDED_PAY
       ram: 48,
       ramUnit: 'Binary',
       price: { amount: '256', per: 'month', currency: 'USD' },
+      monthlyCap: '256',
       facts: { cpuKind: 'shared', localDisk: 768 },
     });
   });
