@@ -28,6 +28,7 @@ export const SECTIONS: readonly Section[] = [
       'docs/client.md',
       'docs/mcp.md',
       'docs/exports.md',
+      'docs/webhooks.md',
       'docs/embedding.md',
       'examples/README.md',
       'examples/*',

@@ -10,6 +10,7 @@ import { operatorsFeature } from '../features/operators/index.ts';
 import { replicaFeature } from '../features/replica/index.ts';
 import { searchFeature } from '../features/search/index.ts';
 import { tracingFeature } from '../features/tracing/index.ts';
+import { webhooksFeature } from '../features/webhooks/index.ts';
 import type { Feature, OpenAlerts, TracedProgram, Tracing } from './feature.ts';
 
 export const FEATURES: readonly Feature[] = [
@@ -20,6 +21,7 @@ export const FEATURES: readonly Feature[] = [
   replicaFeature,
   exportsFeature,
   alertsFeature,
+  webhooksFeature,
   tracingFeature,
   operatorsFeature,
   consoleFeature,

@@ -11,3 +11,4 @@ export * from './schema/organizations.ts';
 export * from './schema/price-book.ts';
 export * from './schema/run-changes.ts';
 export * from './schema/sources.ts';
+export * from './schema/webhooks.ts';

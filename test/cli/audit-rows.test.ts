@@ -4,10 +4,10 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
 import { readLineage } from '../../src/db/lineage.ts';
-import { type Receiver, receiver } from '../features/alerts/receiver.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { type Receiver, receiver } from '../support/webhook-receiver.ts';
 
 describe('the audit log', { timeout: 240_000 }, () => {
   let here: CommandScene;

@@ -1,5 +1,5 @@
 import { index, pgTable, sql, uniqueIndex } from '../connection/drizzle.ts';
-import { instant } from './shared-columns.ts';
+import { IS_WAITING, instant, messageColumns } from './shared-columns.ts';
 
 /** An alert is open while `resolved_at` is null. A key has at most one open alert. */
 export const alerts = pgTable(
@@ -30,25 +30,9 @@ export const alerts = pgTable(
   ],
 );
 
-/** Messages to webhooks. Each webhook receives its messages in the order of their ids. */
+/** Messages to the operators' webhooks. */
 export const alertDeliveries = pgTable(
   'alert_deliveries',
-  (c) => ({
-    id: c.bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-    webhook: c.text('webhook').notNull(),
-    /** The receiver's id of the message. A message that an operator sends again keeps it. */
-    messageId: c.text('message_id').notNull(),
-    body: c.jsonb('body').notNull(),
-    createdAt: instant('created_at').notNull().defaultNow(),
-    attempts: c.integer('attempts').notNull().default(0),
-    nextAttemptAt: instant('next_attempt_at').notNull().defaultNow(),
-    deliveredAt: instant('delivered_at'),
-    gaveUpAt: instant('gave_up_at'),
-    lastError: c.text('last_error'),
-  }),
-  (t) => [
-    index('alert_deliveries_to_send')
-      .on(t.webhook, t.id)
-      .where(sql`delivered_at is null and gave_up_at is null`),
-  ],
+  (c) => ({ ...messageColumns, webhook: c.text('webhook').notNull() }),
+  (t) => [index('alert_deliveries_to_send').on(t.webhook, t.id).where(IS_WAITING)],
 );

@@ -1,6 +1,6 @@
-import { createHmac, randomUUID } from 'node:crypto';
 import type { alerts } from '../../db/schema.ts';
 import type { HeldSampleRow } from '../../domain/held-sample.ts';
+import { newMessageId } from '../../webhooks/send.ts';
 import type { AlertRules, Webhook } from './rules.ts';
 import { actionOf } from './subject.ts';
 
@@ -34,8 +34,6 @@ export interface MessageAlert {
   readonly url: string | null;
   readonly command: string;
 }
-
-export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`;
 
 /** Returns one message for each webhook and type. It contains all alerts of that type. */
 export function messagesFor(
@@ -152,14 +150,3 @@ function rowLines({ rows, more }: Rows): string[] {
 /** Escapes the three characters of Slack's syntax, so that text of an upstream becomes no mention and no link. */
 const slackEscaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-
-/** Returns the header fields of standardwebhooks.com. @param at seconds since the epoch */
-export function signedHeaders(
-  messageId: string,
-  at: number,
-  body: string,
-  secret: Buffer,
-): Record<string, string> {
-  const signature = createHmac('sha256', secret).update(`${messageId}.${at}.${body}`).digest('base64');
-  return { 'webhook-id': messageId, 'webhook-timestamp': String(at), 'webhook-signature': `v1,${signature}` };
-}

@@ -1,9 +1,9 @@
-export interface Webhook {
+import type { Receiver } from '../../webhooks/send.ts';
+
+/** Its address is never stored or shown. */
+export interface Webhook extends Receiver {
   /** The name in the database, in logs and in commands. */
   readonly id: string;
-  /** May contain a secret, so it is never logged, stored or shown. */
-  readonly url: string;
-  readonly secret: Buffer | undefined;
   readonly format: 'standard' | 'slack';
   readonly kinds: readonly string[] | undefined;
 }

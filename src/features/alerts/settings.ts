@@ -4,6 +4,7 @@ import type { Environment, WithSections } from '../../config/config.ts';
 import { httpUrl, isHttpUrl, oneOf, text } from '../../config/setting-values.ts';
 import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
 import { variable } from '../../config/variable-name.ts';
+import { readSecret, SECRET_FORM } from '../../webhooks/send.ts';
 import { ALERT_KINDS, type AlertRules, NO_ALERTS, type Webhook } from './rules.ts';
 
 export const ALERT_SETTINGS = {
@@ -84,9 +85,6 @@ export function alertProblems(config: WithSections): string[] {
   return problems;
 }
 
-/** Bytes of a signing secret, as in standardwebhooks.com. */
-const SECRET_BYTES = { least: 24, most: 64 };
-
 function readAlertRules({ settings, sections }: WithSections, problems: string[]): AlertRules {
   const { environment: env } = settings;
   const entry = checkedShape.parse(sections[ALERT_SECTION.name]);
@@ -129,15 +127,13 @@ function webhookOfTheEnvironment(env: Environment, problems: string[]): Webhook 
   return { id: 'default', url, secret, format, kinds: undefined };
 }
 
-/** Returns the bytes of a secret. @param name of the setting, for the problem */
+/** @param name of the setting, for the problem */
 function secretOf(text: string | undefined, name: string, problems: string[]): Buffer | undefined {
   if (text === undefined) return undefined;
-  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
-  const bytes = Buffer.from(base64, 'base64');
-  const { least, most } = SECRET_BYTES;
-  if (bytes.length >= least && bytes.length <= most) return bytes;
-  problems.push(
-    `${name} must be whsec_ and the base64 of ${least} to ${most} bytes, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`,
-  );
-  return undefined;
+  const secret = readSecret(text);
+  if (secret === undefined)
+    problems.push(
+      `${name} must be ${SECRET_FORM}, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`,
+    );
+  return secret;
 }

@@ -1,4 +1,3 @@
-import { BlockList, isIP } from 'node:net';
 import { badAnswer, type JsonRequest, misconfigured, type SourceHttp } from '../source.ts';
 
 export function readBaseUrl(text: string): URL | undefined {
@@ -81,35 +80,4 @@ export function siblingHost(http: SourceHttp, hosts: TwoHosts): SourceHttp {
   if (before === undefined) throw misconfigured(`the source's URL must look like ${hosts.example}`);
   if (hosts.first.test(hostname)) return http.at(hosts.second, hosts.credentials);
   return http.at(origin + before, hosts.credentials === 'none' ? 'same' : hosts.credentials);
-}
-
-/** Link-local addresses and metadata services, which give the machine's credentials to any program on it. */
-const FORBIDDEN = new BlockList();
-FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4');
-FORBIDDEN.addSubnet('fe80::', 10, 'ipv6');
-// AWS, Azure, Alibaba Cloud and Oracle (its older address).
-FORBIDDEN.addAddress('fd00:ec2::254', 'ipv6');
-FORBIDDEN.addAddress('168.63.129.16', 'ipv4');
-FORBIDDEN.addAddress('100.100.100.200', 'ipv4');
-FORBIDDEN.addAddress('192.0.0.192', 'ipv4');
-
-const METADATA_NAMES =
-  /^(metadata|metadata\.google\.internal|metadata\.goog|instance-data(\.ec2\.internal)?)\.?$/i;
-
-/** Returns whether no source may connect to a host: a name, or an address with or without brackets and zone. */
-export function isForbidden(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
-  const version = isIP(bare);
-  if (version === 0) return METADATA_NAMES.test(bare);
-  if (version === 4) return FORBIDDEN.check(bare, 'ipv4');
-  return FORBIDDEN.check(bare, 'ipv6') || isForbidden4In6(bare);
-}
-
-/** Checks IPv4 within IPv6: mapped (`::ffff:a9fe:a9fe`), compatible and NAT64. */
-function isForbidden4In6(address: string): boolean {
-  const { hostname } = new URL(`http://[${address}]`);
-  const found = /^\[(?:::ffff:|::|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(hostname);
-  if (found === null) return false;
-  const [high = 0, low = 0] = [found[1], found[2]].map((part) => Number.parseInt(part ?? '0', 16));
-  return FORBIDDEN.check([high >> 8, high & 255, low >> 8, low & 255].join('.'), 'ipv4');
 }

@@ -1,11 +1,9 @@
-import { lookup } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { type RequestOptions, request as secure } from 'node:https';
-import type { LookupFunction } from 'node:net';
 import { VERSION } from '../../config/package.ts';
 import { traced } from '../../domain/tracer.ts';
 import { misconfigured, type SourceError } from '../source.ts';
-import { isForbidden } from './address.ts';
+import { checkedLookup, isForbidden } from './forbidden-address.ts';
 
 /** Not by `import`, which would load all of undici: a tenth of the start of a command. */
 const { request: plain } = process.getBuiltinModule('node:http');
@@ -33,7 +31,7 @@ async function headOf(url: URL, options: GetOptions): Promise<IncomingMessage> {
     const headers = { 'user-agent': `fleetbook/${VERSION}`, ...options.headers };
     const send = url.protocol === 'http:' ? plain : secure;
     // Ignores credentials in an address that an upstream names.
-    const sent = send(url, { ...options, headers, auth: undefined, lookup: checkedLookup });
+    const sent = send(url, { ...options, headers, auth: undefined, lookup });
     sent.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
     // A connection that is lost during the response emits another error.
     sent.once('response', resolve).on('error', reject).end();
@@ -47,16 +45,6 @@ async function headOf(url: URL, options: GetOptions): Promise<IncomingMessage> {
   }
 }
 
-/** Resolves a name and checks the address that the connection will use: a second lookup could differ. */
-const checkedLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, options, (error, address, family) => {
-    const found = typeof address === 'string' ? [address] : (address ?? []).map((each) => each.address);
-    const bad = error ? undefined : found.find(isForbidden);
-    if (bad === undefined) callback(error, address, family);
-    else callback(forbidden(hostname, bad), [], 0);
-  });
-};
-
 function forbidden(hostname: string, address?: string): SourceError {
   const what = address === undefined ? 'is' : `resolves to ${address},`;
   return misconfigured(
@@ -64,3 +52,5 @@ function forbidden(hostname: string, address?: string): SourceError {
       "check the source's URL and where it redirects",
   );
 }
+
+const lookup = checkedLookup(forbidden);

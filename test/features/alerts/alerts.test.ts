@@ -12,8 +12,8 @@ import type { AlertMessage } from '../../../src/features/alerts/message.ts';
 import { alertRecords, findDeliveries } from '../../../src/features/alerts/queries.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/alerts/rules.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { ACME, LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
-import { type Receiver, receiver } from './receiver.ts';
 
 const HOUR = 3_600_000;
 const SOURCES: readonly WatchedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];
@@ -53,6 +53,7 @@ const evaluate = (now: Date = scene.now(), more: Partial<AlertRules> = {}, sourc
   evaluateAlerts(scene.store.db, sources, rules(more), now);
 const send = (to: Webhook = webhook()) =>
   deliver({ db: scene.store.db, webhook: to, logger: pino({ level: 'silent' }) });
+const endPauses = () => scene.sql`update alert_deliveries set next_attempt_at = now()`;
 const messages = () => hook.taken.map(({ text }) => JSON.parse(text) as AlertMessage);
 const kinds = (message: AlertMessage | undefined) =>
   message?.data.alerts.map(({ kind, subject }) => `${kind} ${subject}`);
@@ -327,7 +328,10 @@ describe('a webhook', () => {
     for (let turn = 0; turn < 4; turn++) {
       await scene.catalogue(items(3));
       await evaluate(later(4));
+      await endPauses();
       expect(await send()).toBe(15_000 * 2 ** turn);
+      // A webhook gets no message during its pause.
+      expect(await send()).toBeUndefined();
       await scene.catalogue(items(3));
       await evaluate();
     }
@@ -338,6 +342,7 @@ describe('a webhook', () => {
     expect(hook.requestCount).toBe(4);
 
     hook.status = 200;
+    await endPauses();
     await Promise.all(Array.from({ length: 4 }, () => send()));
     await send();
     const ids = hook.taken.map(({ headers }) => headers['webhook-id']);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CommandScene, openCommandScene } from '../../support/command-scene.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
-import { type Receiver, receiver } from './receiver.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 
 describe('fleetbook alert', () => {
   let here: CommandScene;

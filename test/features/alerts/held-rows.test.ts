@@ -6,9 +6,9 @@ import { deliver } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { type AlertMessage, bodyText, type MessageAlert } from '../../../src/features/alerts/message.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/alerts/rules.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { cluster } from '../../sync/cluster-rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
-import { type Receiver, receiver } from './receiver.ts';
 
 let scene: Scene;
 let hook: Receiver;

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
 import { until } from '../../support/until.ts';
+import { receiver } from '../../support/webhook-receiver.ts';
 import { settled, start, store, useServers } from '../../support/worker-scene.ts';
-import { receiver } from './receiver.ts';
 
 useServers();
 

@@ -11,7 +11,7 @@ import { alertRules } from '../../../src/features/alerts/settings.ts';
 import { activityMark } from '../../../src/features/console/activity.ts';
 import type { Overview } from '../../../src/features/console/routes/api.ts';
 import { until } from '../../support/until.ts';
-import { type Receiver, receiver } from '../alerts/receiver.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { Browser } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -125,6 +125,7 @@ describe('alerts', () => {
 
   it('are sent again by an operator, who is recorded', async () => {
     hook.status = 200;
+    await scene.worker.store.sql`update alert_deliveries set next_attempt_at = now()`;
     await send();
     const [first] = (await deliveries('?state=delivered')).rows;
     const mark = await activityMark(scene.worker.store.sql, openAlerts);

@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { isForbidden } from '../../../src/sources/http/address.ts';
+import { isForbidden } from '../../../src/sources/http/forbidden-address.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 

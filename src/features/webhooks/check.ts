@@ -1,0 +1,80 @@
+/** Finds the events of a webhook, and stores their messages in the same transaction as what it has seen. */
+import type { Database } from '../../db/connection/connect.ts';
+import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
+import { organizations, organizationWebhooks, type SeenState, webhookMessages } from '../../db/schema.ts';
+import { newMessageId } from '../../webhooks/send.ts';
+import { changedClusters } from './changed-clusters.ts';
+import { changedPrices } from './changed-prices.ts';
+import type { WebhookMessage } from './events.ts';
+
+/**
+ * Messages that may wait for one receiver. A webhook with more is not checked until some are delivered or given up, so its
+ * events wait where they are stored anyway.
+ */
+export const MOST_WAITING = 100;
+const MACHINES_PER_MESSAGE = 500;
+
+type Content = Pick<WebhookMessage, 'type' | 'data'>;
+
+/** @returns the number of new messages */
+export async function checkWebhook(db: Database, id: number, now: Date): Promise<number> {
+  return db.transaction(async (tx) => {
+    const [found] = await tx
+      .select({ webhook: organizationWebhooks, slug: organizations.slug })
+      .from(organizationWebhooks)
+      .innerJoin(organizations, eq(organizations.id, organizationWebhooks.organizationId))
+      .where(and(eq(organizationWebhooks.id, id), isNull(organizations.deletedAt)))
+      // Another worker checks it, or removes it.
+      .for('update', { of: organizationWebhooks, skipLocked: true });
+    if (!found || (await waitingMessages(tx, id)) >= MOST_WAITING) return 0;
+    const { webhook, slug } = found;
+    const contents: Content[] = [];
+    const { position, parts } = await changedClusters(tx, webhook.organizationId, webhook.position);
+    if (webhook.events.includes('clusters'))
+      for (const part of parts)
+        contents.push({ type: 'clusters.changed', data: { organization: slug, ...part } });
+    const seen: { -readonly [Key in keyof SeenState]: SeenState[Key] } = {};
+    if (webhook.events.includes('prices')) {
+      const prices = await changedPrices(tx, webhook.organizationId, webhook.seen?.prices);
+      seen.prices = prices.seen;
+      for (let first = 0; first < prices.machines.length; first += MACHINES_PER_MESSAGE) {
+        const machines = prices.machines.slice(first, first + MACHINES_PER_MESSAGE);
+        contents.push({ type: 'prices.changed', data: { organization: slug, machines } });
+      }
+    }
+    await store(tx, id, { position, seen }, contents, now);
+    return contents.length;
+  });
+}
+
+const waitingMessages = (tx: Database, id: number): Promise<number> => {
+  const { webhook, deliveredAt, gaveUpAt } = webhookMessages;
+  return tx.$count(webhookMessages, and(eq(webhook, id), isNull(deliveredAt), isNull(gaveUpAt)));
+};
+
+async function store(
+  tx: Database,
+  id: number,
+  { position, seen }: { readonly position: number; readonly seen: SeenState },
+  contents: readonly Content[],
+  now: Date,
+): Promise<void> {
+  await tx
+    .update(organizationWebhooks)
+    .set({ position, seen })
+    .where(
+      and(
+        eq(organizationWebhooks.id, id),
+        sql`(${organizationWebhooks.position}, ${organizationWebhooks.seen}) is distinct from
+          (${position}::bigint, ${JSON.stringify(seen)}::text::jsonb)`,
+      ),
+    );
+  if (contents.length === 0) return;
+  const timestamp = now.toISOString();
+  await tx.insert(webhookMessages).values(
+    contents.map(({ type, data }) => {
+      const body: WebhookMessage = { type, timestamp, data };
+      return { webhook: id, messageId: newMessageId(), body };
+    }),
+  );
+}

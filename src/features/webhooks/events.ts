@@ -1,0 +1,47 @@
+/** The bodies of messages: type, time and data, as in standardwebhooks.com. */
+import type { WEBHOOK_EVENTS } from '../../db/schema.ts';
+
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+
+export interface WebhookMessage {
+  readonly type: 'clusters.changed' | 'prices.changed' | 'webhook.test';
+  /** When the worker found the events, RFC 3339. */
+  readonly timestamp: string;
+  readonly data: WebhookData;
+}
+
+export type WebhookData = ClustersChanged | PricesChanged | { readonly organization: string };
+
+export interface ClustersChanged {
+  readonly organization: string;
+  readonly clusters: readonly { readonly change: 'created' | 'changed' | 'deleted'; readonly slug: string }[];
+  /** True if earlier changes are lost, because no worker ran for as long as changes are kept. Read all clusters again. */
+  readonly incomplete: boolean;
+}
+
+/** An amount as the provider states it. Decimal text, exactly. */
+export interface StatedPrice {
+  readonly amount: string;
+  readonly per: string;
+  readonly currency: string;
+}
+
+export interface PricesChanged {
+  readonly organization: string;
+  readonly machines: readonly ChangedPrice[];
+}
+
+export interface ChangedPrice {
+  readonly id: number;
+  readonly name: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly before: StatedPrice;
+  readonly after: StatedPrice;
+  /** Per minute, in the currency of the catalogue; null without an exchange rate. */
+  readonly price: number | null;
+  /** Slugs of the first clusters that use the machine. */
+  readonly clusters: readonly string[];
+  /** How many other clusters use it. */
+  readonly more: number;
+}

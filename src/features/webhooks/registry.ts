@@ -1,0 +1,146 @@
+/** The stored webhooks. The transaction of each change writes its audit row, which holds no secret. */
+import { audit } from '../../db/audit.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { and, eq, isNotNull, sql } from '../../db/connection/drizzle.ts';
+import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
+import type { Organization } from '../../db/organizations.ts';
+import { feedHead, organizations, organizationWebhooks, webhookMessages } from '../../db/schema.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { pruneMessages } from '../../webhooks/deliver.ts';
+import { newSecret } from '../../webhooks/send.ts';
+import type { WebhookEvent } from './events.ts';
+
+/** An organization's webhooks cost every check, so their number is limited. */
+export const MOST_WEBHOOKS = 20;
+
+export interface NewWebhook {
+  readonly url: URL;
+  readonly events: readonly WebhookEvent[];
+}
+
+/** A webhook as lists show it: without its secret and the path of its address, which may hold another one. */
+export interface ListedWebhook {
+  readonly id: number;
+  readonly origin: string;
+  readonly events: readonly WebhookEvent[];
+  readonly createdAt: string;
+  readonly waiting: number;
+  readonly deliveredAt: string | null;
+  readonly lastError: string | null;
+}
+
+const subjectOf = (id: number) => ({ kind: 'organization_webhook', id });
+
+/** @returns the webhook's id and secret; undefined if the organization has as many as it may have */
+export async function addWebhook(
+  db: Database,
+  { id: organizationId, slug }: Organization,
+  { url, events }: NewWebhook,
+  decider: Decider,
+): Promise<{ readonly id: number; readonly secret: Buffer } | undefined> {
+  const secret = newSecret();
+  return db.transaction(async (tx) => {
+    // Two commands count one after the other.
+    await tx.execute(
+      sql`select from ${organizations} where ${organizations.id} = ${organizationId} for update`,
+    );
+    const isOwn = eq(organizationWebhooks.organizationId, organizationId);
+    if ((await tx.$count(organizationWebhooks, isOwn)) >= MOST_WEBHOOKS) return undefined;
+    const [row] = await tx
+      .insert(organizationWebhooks)
+      .values({
+        organizationId,
+        url: url.href,
+        secret,
+        events: [...events],
+        // Earlier changes are no events.
+        position: sql`(select ${feedHead.position} from ${feedHead})`,
+      })
+      .returning({ id: organizationWebhooks.id });
+    if (!row) throw new Error('unreachable: the row is inserted');
+    const details = { organization: slug, origin: url.origin, events };
+    await audit(tx, decider, { action: 'webhook.add', subject: subjectOf(row.id), details });
+    return { id: row.id, secret };
+  });
+}
+
+export async function listWebhooks(db: Database, organizationId: number): Promise<ListedWebhook[]> {
+  const { webhook, id, deliveredAt, gaveUpAt } = webhookMessages;
+  const own = eq(webhook, organizationWebhooks.id);
+  const rows = await db
+    .select({
+      id: organizationWebhooks.id,
+      url: organizationWebhooks.url,
+      events: organizationWebhooks.events,
+      createdAt: sql<string>`${rfc3339(organizationWebhooks.createdAt)}`,
+      waiting: sql<number>`(
+        select count(*)::int from ${webhookMessages} where ${own} and ${deliveredAt} is null and ${gaveUpAt} is null)`,
+      deliveredAt: sql<string | null>`(
+        select ${rfc3339(sql`max(${deliveredAt})`)} from ${webhookMessages} where ${own})`,
+      lastError: sql<string | null>`(
+        select ${webhookMessages.lastError} from ${webhookMessages} where ${own} and ${isNotNull(webhookMessages.lastError)}
+        order by ${id} desc limit 1)`,
+    })
+    .from(organizationWebhooks)
+    .where(eq(organizationWebhooks.organizationId, organizationId))
+    .orderBy(organizationWebhooks.id);
+  return rows.map(({ url, ...row }) => ({ ...row, origin: new URL(url).origin }));
+}
+
+const isOf = (id: number, organizationId: number) =>
+  and(eq(organizationWebhooks.id, id), eq(organizationWebhooks.organizationId, organizationId));
+
+/** @returns false if the organization has no such webhook */
+export async function removeWebhook(
+  db: Database,
+  { id: organizationId, slug }: Organization,
+  id: number,
+  decider: Decider,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const { count } = await tx.delete(organizationWebhooks).where(isOf(id, organizationId));
+    if (count === 0) return false;
+    const details = { organization: slug };
+    await audit(tx, decider, { action: 'webhook.remove', subject: subjectOf(id), details });
+    return true;
+  });
+}
+
+export type StoredWebhook = typeof organizationWebhooks.$inferSelect;
+
+export async function findWebhook(
+  db: Database,
+  id: number,
+  organizationId?: number,
+): Promise<StoredWebhook | undefined> {
+  const condition = organizationId === undefined ? eq(organizationWebhooks.id, id) : isOf(id, organizationId);
+  const [row] = await db.select().from(organizationWebhooks).where(condition);
+  return row;
+}
+
+export async function recordTest(
+  db: Database,
+  { slug }: Organization,
+  id: number,
+  decider: Decider,
+): Promise<void> {
+  const details = { organization: slug };
+  await audit(db, decider, { action: 'webhook.test', subject: subjectOf(id), details });
+}
+
+/** Returns the webhooks of all organizations that are not deleted. */
+export async function allWebhooks(db: Database): Promise<number[]> {
+  const rows = await db.execute<RowOf<{ id: number }>>(sql`
+    select ${organizationWebhooks.id} from ${organizationWebhooks}
+    join ${organizations} on ${organizations.id} = ${organizationWebhooks.organizationId}
+    where ${organizations.deletedAt} is null order by ${organizationWebhooks.id}`);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes old messages, and the webhooks of deleted organizations with their secrets. */
+export async function pruneWebhooks(db: Database): Promise<void> {
+  await db.execute(sql`
+    delete from ${organizationWebhooks} using ${organizations}
+    where ${organizations.id} = ${organizationWebhooks.organizationId} and ${organizations.deletedAt} is not null`);
+  await pruneMessages(db, webhookMessages);
+}

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type CommandScene, openCommandScene } from '../../support/command-scene.ts';
+import { fleetbook } from '../../support/fleetbook.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
+
+let here: CommandScene;
+let hook: Receiver;
+beforeAll(async () => {
+  [here, hook] = await Promise.all([openCommandScene(), receiver()]);
+  await here.scene.sql`insert into organizations (slug, name) values ('one', 'One'), ('two', 'Two')`;
+});
+afterAll(() => Promise.all([here[Symbol.asyncDispose](), hook[Symbol.asyncDispose]()]));
+const webhook = (...args: string[]) => fleetbook(['webhook', ...args], here.env);
+
+it('fleetbook webhook adds, lists, tests and removes webhooks of one organization', async () => {
+  expect((await webhook('list', '--org', 'one')).stdout).toBe(
+    'one has no webhook; add one: fleetbook webhook add --org one --url https://…\n',
+  );
+  const added = await webhook('add', '--org', 'one', '--url', hook.url, '--by', 'ada');
+  expect(added).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^webhook 1 of one gets clusters and prices; its signing secret is shown only now:\nwhsec_[\w+/]{43}=\n$/,
+    ),
+  });
+  const [secret = ''] = /whsec_\S+/.exec(added.stdout) ?? [];
+  hook.status = 503;
+  expect(await webhook('test', '1', '--org', 'one')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('webhook 1 did not accept the message: it answered 503'),
+  });
+  hook.status = 200;
+  expect((await webhook('test', '1', '--org', 'one', '--json')).stdout).toContain('"delivered": true');
+  expect(hook.taken[0]?.headers['webhook-signature']).toMatch(/^v1,/);
+  expect(JSON.parse(hook.taken[0]?.text ?? '')).toMatchObject({
+    type: 'webhook.test',
+    data: { organization: 'one' },
+  });
+  const listed = await webhook('list', '--org', 'one');
+  expect(listed.stdout).toMatch(/^1 +http:\/\/127\.0\.0\.1:\d+ +clusters, prices +.* +0 +none yet *$/m);
+  expect(listed.stdout).not.toContain('of-a-secret-path');
+  expect(listed.stdout).not.toContain(secret);
+  expect(await webhook('remove', '1', '--org', 'two')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('two has no webhook 1; see: fleetbook webhook list --org two'),
+  });
+  expect(await webhook('remove', '1', '--org', 'one')).toMatchObject({
+    code: 0,
+    stdout: 'webhook 1 of one is removed\n',
+  });
+  const actions = await here.scene.sql`select action, by from audit_log order by id`;
+  expect(actions.map(({ action }) => action)).toEqual([
+    'webhook.add',
+    'webhook.test',
+    'webhook.test',
+    'webhook.remove',
+  ]);
+});
+
+it.each([
+  [['add', '--org', 'none', '--url', 'https://example.org/'], 1, 'there is no organization "none"'],
+  [['add', '--org', 'one', '--url', 'http://example.org/'], 2, '--url must start with https://'],
+  [
+    ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'clusters,disks'],
+    2,
+    '--events has "disks"; the events are clusters, prices',
+  ],
+] as const)('fleetbook webhook %j exits with %i', async (args, code, message) => {
+  expect(await webhook(...args)).toMatchObject({ code, stderr: expect.stringContaining(message) });
+});
