@@ -22,7 +22,7 @@ import {
   updateIndex,
 } from '../src/snapshot/catalogue/catalogue-index.ts';
 import { search } from '../src/snapshot/catalogue/search.ts';
-import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
+import { memoryCatalogue, memoryClusters, memoryTokens, NO_BOOKS } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
@@ -227,7 +227,9 @@ async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
-    features: [searchApi(searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }))],
+    features: [
+      searchApi(searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }, NO_BOOKS)),
+    ],
     tokens,
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,

@@ -34,7 +34,8 @@ export interface SelectedMachine {
 
 /** The entries for one term at one time, prepared for many machines. */
 export interface BookForTerm {
-  readonly isEmpty: boolean;
+  /** The entries that apply, the most specific one first. */
+  readonly entries: readonly PriceBookEntry[];
   /** Returns the entry that gives the machine's own price; undefined if the list price applies. */
   entryOf(machine: SelectedMachine): PriceBookEntry | undefined;
 }
@@ -112,7 +113,7 @@ export function bookForTerm(entries: readonly PriceBookEntry[], term: PricedTerm
     yield ofAll;
   }
   return {
-    isEmpty: applying.length === 0,
+    entries: applying,
     entryOf(machine) {
       for (const group of groups(machine)) {
         const found = group?.find((entry) => isSelected(entry, machine, term));
@@ -146,7 +147,7 @@ export function ownPrice(
 }
 
 /** Returns the price per minute that an entry gives: its fixed price, or the list price without the discount. */
-function priceBy({ price, discount }: PriceBookEntry, listPrice: string): string {
+export function priceBy({ price, discount }: PriceBookEntry, listPrice: string): string {
   return price ?? percentOff(listPrice, discount ?? '0');
 }
 

@@ -3,6 +3,7 @@
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { type Grant, SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { newToken } from '../../src/domain/token.ts';
+import { priceBooks } from '../../src/features/search/own.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/snapshot/catalogue/catalogue-index.ts';
 import type {
@@ -106,6 +107,11 @@ export async function memoryCatalogue(): Promise<CatalogueReader> {
 
 const plain = ({ id, name, code }: (typeof REGIONS)[number]) => ({ id, name, code });
 
+/** Organizations without own prices. */
+export const NO_BOOKS = priceBooks({
+  get: () => ({ document: undefined, tier: 'memory', asOf: undefined }),
+});
+
 export function memorySearch(): SearchReader {
   const facts = {
     architecture: 'arm64',
@@ -126,7 +132,7 @@ export function memorySearch(): SearchReader {
   let turn = work.next();
   while (!turn.done) turn = work.next();
   const index = turn.value;
-  return searchReader({ get: () => ({ index, tier: 'memory', asOf: () => AS_OF }) });
+  return searchReader({ get: () => ({ index, tier: 'memory', asOf: () => AS_OF }) }, NO_BOOKS);
 }
 
 export async function memoryClusters(): Promise<ClusterReader> {

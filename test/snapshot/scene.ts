@@ -12,6 +12,7 @@ import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
 import { replicaOf } from '../../src/features/replica/tier.ts';
+import { priceBooks } from '../../src/features/search/own.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import type { ApiFeature } from '../../src/http/app.ts';
@@ -189,7 +190,7 @@ function openReader({
     memoryLimit: options.searchLimit ?? memory.search,
     staleLimitMs,
   });
-  const search = searchReader(searchable);
+  const search = searchReader(searchable, priceBooks(documents));
   const memoryLimit = memory.costs;
   const costs = costsReader({ documents, catalogue: searchable, memoryLimit, staleLimitMs, now });
   documents.onPublished({

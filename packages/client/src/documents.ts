@@ -78,6 +78,8 @@ export interface MachineFilter {
    * `Binary` (GiB) or `Decimal` (GB): all machines in this unit, compared in bytes.
    */
   readonly ram_unit?: 'AsSold' | Unit | undefined;
+  /** `list`: list prices. `own` by default: own prices of the organization, where it has them. */
+  readonly prices?: 'own' | 'list' | undefined;
   /** Ids, up to 100. */
   readonly provider?: number | readonly number[] | undefined;
   readonly region?: number | readonly number[] | undefined;
@@ -111,8 +113,16 @@ export interface SearchQuestion<Field extends keyof MachineWithFacts = keyof Mac
   readonly fields?: readonly Field[] | undefined;
 }
 
+/** Present if the organization has own prices now, and the question is not for list prices. */
+export interface PriceSource {
+  /** Whether `price` is an own price or the list price. */
+  readonly price_source?: 'own' | 'list';
+  /** The list price, if `price` is an own price. */
+  readonly list_price?: number;
+}
+
 export interface SearchPage<Found = MachineWithFacts> {
-  readonly machines: readonly Found[];
+  readonly machines: readonly (Found & PriceSource)[];
   /** The cursor of the next page; null on the last page. */
   readonly next: string | null;
   /** The unit of memory in the request. */
@@ -135,7 +145,7 @@ export interface RecommendQuestion extends MachineFilter {
 export interface Recommendations {
   /** The cheapest suitable machine of each provider, cheapest first. */
   readonly recommendations: readonly {
-    readonly machine: MachineWithFacts;
+    readonly machine: MachineWithFacts & PriceSource;
     readonly hours: number;
     /** The price of all hours, in `Answer.currency`. */
     readonly total: number;

@@ -1,12 +1,13 @@
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import { addSearchSeries } from './metrics.ts';
+import { priceBooks } from './own.ts';
 import { searchApi } from './routes.ts';
 import { searchReader } from './search-reader.ts';
 
 export function readSearch(context: ReaderContext): ReaderPart {
-  const { catalogue } = context;
+  const { catalogue, documents } = context;
   return {
-    api: searchApi(searchReader(catalogue)),
+    api: searchApi(searchReader(catalogue, priceBooks(documents))),
     addMetrics: (registry) => addSearchSeries(registry, () => catalogue.counts),
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
+import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
@@ -52,6 +53,11 @@ const shared = {
   }).optional(),
   cpu_kind: wordParameter('Dedicated or shared cpu', ['dedicated', 'shared'], 'dedicated').optional(),
 };
+const prices = wordParameter(
+  'Prices of the answer. `own`: those of the price book of the organization where an entry applies, else list prices',
+  ['own', 'list'],
+  'own',
+).default('own');
 const cursor = parameter(z.string().regex(/^[\w-]{1,100}$/), {
   description: 'Start of the page: `next` of the previous page, with the same other parameters',
   example: 'uX3kR0aZq7YF3nXkPxs1eVJ7',
@@ -70,6 +76,7 @@ const searchParameters = {
   min_ram_per_cpu: ram('Least memory for each virtual CPU, in `ram_unit`', '2'),
   max_ram_per_cpu: ram('Most memory for each virtual CPU, in `ram_unit`', '8'),
   ...shared,
+  prices,
   // JSON Schema counts characters, zod's `max` counts UTF-16 code units.
   name: parameter(
     z
@@ -115,6 +122,7 @@ const recommendParameters = {
   hours,
   disk: ram('Needed local disk, in GB', '80'),
   ...shared,
+  prices,
 };
 
 export const searchApi =
@@ -137,7 +145,7 @@ function searchOperations(reader: SearchReader): Operation[] {
         example: { machines: [MACHINE], next: null, ram_unit: 'AsSold', version: VERSION, moved: false },
         extension: true,
       },
-      read: (values) =>
+      read: (values, grant) =>
         orProblem(async () => {
           const { sort, limit, cursor: begin, fields } = values;
           const found = await reader.search({
@@ -147,10 +155,12 @@ function searchOperations(reader: SearchReader): Operation[] {
             limit,
             cursor: begin,
             fields: fields && inOrder(fields),
+            organizationId: ownerOf(values.prices, grant),
           });
           return found ?? invalidParameter('query', 'cursor', cursor, begin);
         }),
-      shared: true,
+      // Own prices differ by organization.
+      shared: false,
     }),
     operation({
       path: '/v1/machines/recommend',
@@ -177,19 +187,25 @@ function searchOperations(reader: SearchReader): Operation[] {
         },
         extension: true,
       },
-      read: ({ cpu, ram: least, disk, hours, ...rest }) =>
+      read: ({ cpu, ram: least, disk, hours, prices: which, ...rest }, grant) =>
         orProblem(() => {
           const filters = filtersOf({ ...rest, min_cpu: cpu, min_ram: least });
           return reader.recommend({
             filters: { ...filters, minDisk: disk === undefined ? undefined : Number(disk) },
             ramUnit: rest.ram_unit,
             hours,
+            organizationId: ownerOf(which, grant),
           });
         }),
-      shared: true,
+      // Own prices differ by organization.
+      shared: false,
     }),
   ];
 }
+
+/** Returns whose own prices the answer has. */
+const ownerOf = (prices: 'own' | 'list', { organizationId }: Grant): number | undefined =>
+  prices === 'own' ? organizationId : undefined;
 
 async function orProblem(read: () => MaybePromise<Answer | Problem>): Promise<Answer | Problem> {
   try {

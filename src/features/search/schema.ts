@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
-import { documented, machineWithFactsSchema, object, orNull, text } from '../../http/schemas.ts';
+import {
+  documented,
+  machineWithFactsSchema,
+  object,
+  orNull,
+  pricePerMinute,
+  text,
+} from '../../http/schemas.ts';
 import { RAM_UNITS, type RamUnit } from './question.ts';
 
 const version = text('Version of the searched catalogue');
@@ -9,8 +16,24 @@ const ramUnit = documented(z.enum(RAM_UNITS), {
     'The unit of memory in the request: `AsSold` unless the parameter `ram_unit` names another one',
 });
 
+/** A machine of an organization with own prices. Without them the further fields are absent. */
+export interface PricedMachine extends MachineFactsDocument {
+  readonly price_source?: 'own' | 'list';
+  readonly list_price?: number;
+}
+
+const machine = machineWithFactsSchema.extend({
+  price_source: documented(z.enum(['own', 'list']).exactOptional(), {
+    description:
+      'Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
+  }),
+  list_price: documented(pricePerMinute.exactOptional(), {
+    description: 'The list price, if `price` is an own price',
+  }),
+});
+
 export interface SearchDocument {
-  readonly machines: readonly Partial<MachineFactsDocument>[];
+  readonly machines: readonly Partial<PricedMachine>[];
   readonly next: string | null;
   readonly ram_unit: RamUnit;
   readonly version: string;
@@ -19,7 +42,7 @@ export interface SearchDocument {
 
 export const searchSchema = object<SearchDocument>({
   machines: z.array(
-    documented(machineWithFactsSchema.exactPartial(), {
+    documented(machine.exactPartial(), {
       description: 'All fields, or those in `fields`',
     }),
   ),
@@ -32,7 +55,7 @@ export const searchSchema = object<SearchDocument>({
 });
 
 interface Recommendation {
-  readonly machine: MachineFactsDocument;
+  readonly machine: PricedMachine;
   readonly hours: number;
   readonly total: number;
   readonly computed: string;
@@ -47,7 +70,7 @@ export interface RecommendDocument {
 export const recommendSchema = object<RecommendDocument>({
   recommendations: z.array(
     object<Recommendation>({
-      machine: machineWithFactsSchema,
+      machine,
       hours: documented(z.number(), { description: 'Hours of the total' }),
       total: documented(z.number(), {
         description:

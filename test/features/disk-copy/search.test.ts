@@ -16,6 +16,7 @@ async function cheapest(reader: TestReader) {
     limit: 100,
     cursor: undefined,
     fields: undefined,
+    organizationId: undefined,
   });
   return { tier: answer?.tier, found: JSON.parse(answer?.body.identity.toString() ?? '{}') };
 }

@@ -24,6 +24,7 @@ async function search(
     limit: 3,
     cursor: undefined,
     fields: ['id', 'price'],
+    organizationId: undefined,
   });
   if (!answer) throw new Error('unreachable: there is no cursor');
   const { tier, asOf, currency } = answer;

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
+import { priceBooks } from '../../../src/features/search/own.ts';
 import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { buildApp } from '../../../src/http/app.ts';
@@ -137,6 +138,7 @@ async function requestAll(limit: number): Promise<() => number> {
             memoryLimit: memory.search,
             staleLimitMs: 3_600_000,
           }),
+          priceBooks(documents),
         ),
       ),
     ],
