@@ -199,7 +199,12 @@ export interface ChangePage {
 }
 
 type ExportFormat = 'ndjson' | 'csv' | 'parquet' | 'sqlite';
-export type ExportName = `machines.${ExportFormat}` | `prices.${ExportFormat}`;
+export type ExportName =
+  | `machines.${ExportFormat}`
+  | `prices.${ExportFormat}`
+  /** Its columns may change with any release. */
+  | `focus_experimental.${'csv' | 'parquet'}`
+  | 'opencost.csv';
 
 export interface ExportFile {
   readonly file: ExportName;

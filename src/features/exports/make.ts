@@ -8,12 +8,13 @@ import { createGzip } from 'node:zlib';
 import type { Connection, Store } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';
 import {
-  EXPORT_FORMATS,
   EXPORT_SCOPES,
   EXPORT_TABLES,
+  type ExportFile,
   type ExportFormat,
   type ExportScope,
   type ExportTable,
+  FORMATS_OF,
   storedName,
 } from './files.ts';
 import { parquetWriter } from './formats/parquet.ts';
@@ -81,13 +82,15 @@ function scopeWriter(
   metadata: Readonly<Record<string, string>>,
 ) {
   const columns = columnsOf(table, scope);
-  const pathOf = (format: ExportFormat) => join(folder, storedName(`${table}.${format}`, scope));
-  const writers: TableWriter[] = [
-    ndjsonWriter(pathOf('ndjson'), columns),
-    csvWriter(pathOf('csv'), columns),
-    parquetWriter(pathOf('parquet'), columns, metadata),
-    sqliteWriter(pathOf('sqlite'), table, columns),
-  ];
+  const pathOf = (format: ExportFormat) =>
+    join(folder, storedName(`${table}.${format}` as ExportFile, scope));
+  const open: Readonly<Record<ExportFormat, (path: string) => TableWriter>> = {
+    ndjson: (path) => ndjsonWriter(path, columns),
+    csv: (path) => csvWriter(path, columns),
+    parquet: (path) => parquetWriter(path, columns, metadata),
+    sqlite: (path) => sqliteWriter(path, table, columns),
+  };
+  const writers = FORMATS_OF[table].map((format) => open[format](pathOf(format)));
   let rows = 0;
   let batch: Row[] = [];
   const flush = () => {
@@ -130,7 +133,7 @@ async function storeFiles(
   };
   await db.execute(sql`begin`);
   for (const { table, scope, rows } of tables)
-    for (const format of EXPORT_FORMATS) {
+    for (const format of FORMATS_OF[table]) {
       const file = storedName(`${table}.${format}`, scope);
       const path = join(folder, file);
       await storeOne(file, rows, 'identity', path);

@@ -21,6 +21,7 @@ import {
   EXPORT_TYPES,
   type ExportFormat,
   type ExportScope,
+  isExperimental,
   type StoredExport,
   storedName,
 } from './files.ts';
@@ -32,7 +33,7 @@ const exportSchema = named(
     file: text('Its name, for `/v1/exports/{file}`'),
     version: text('Names the state of the catalogue; the same for all files'),
     bytes: count('Bytes of the file before compression'),
-    rows: count('Number of machines or prices'),
+    rows: count('Number of rows'),
     created_at: instant('Time of this state of the catalogue'),
     etag: text('Entity tag of the file before compression'),
   }),
@@ -129,7 +130,7 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
       id: 'downloadExport',
       summary: 'One file of the whole catalogue',
       description:
-        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete.',
+        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete. `focus_experimental` has the columns of a FOCUS 1.2 dataset, and is experimental: its columns may change with any release. `opencost.csv` is for the CSV provider of OpenCost.',
       answers: documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,
@@ -145,7 +146,11 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
       const [plain] = stored;
       if (!plain) return NOT_MADE;
       const chosen = chooseRepresentation(stored, request) ?? plain;
-      const headers = { ...headersOf(chosen), 'content-type': type };
+      const headers = {
+        ...headersOf(chosen),
+        'content-type': type,
+        ...(isExperimental(file) && { 'fleetbook-experimental': 'columns may change' }),
+      };
       const known = knownTag(request.headers['if-none-match'], chosen, stored);
       if (known !== undefined) return { status: 304, tier: 'postgres', headers: { ...headers, etag: known } };
       const { bytes } = chosen;

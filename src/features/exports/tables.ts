@@ -1,8 +1,9 @@
 /**
  * The exported tables: one list of columns for SQL and every file format. A new column comes last. No column is removed, and
- * no column changes its type.
+ * no column changes its type, except in experimental files.
  */
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
+import { TERMS } from '../../domain/term.ts';
 import type { ExportScope, ExportTable } from './files.ts';
 
 /**
@@ -40,6 +41,66 @@ const nullable = (name: string, type: ColumnType, value: string): Column => {
   return { name, type, value, nullable: true };
 };
 
+const MACHINES_WITH_PLACES = `machines m
+      join regions r on r.id = m.region_id and r.organization_id is null
+      join providers p on p.id = r.provider_id`;
+
+const CURRENCY = '(select currency from lineage)';
+
+/** One row for each machine and term, with the columns of a FOCUS 1.2 dataset and own ones (`x_`), see docs/exports.md. */
+const FOCUS: Table = {
+  columns: [
+    column('ProviderName', 'text', 'p.name'),
+    column('RegionId', 'text', 'r.code'),
+    column('RegionName', 'text', 'r.name'),
+    column('ServiceCategory', 'text', "'Compute'"),
+    column('ServiceSubcategory', 'text', "'Virtual Machines'"),
+    column('SkuId', 'text', 'm.name'),
+    column('SkuPriceId', 'text', "m.id || '/' || t.term"),
+    column(
+      'PricingCategory',
+      'text',
+      "case t.term when 'on_demand' then 'Standard' when 'spot' then 'Dynamic' else 'Committed' end",
+    ),
+    nullable(
+      'CommitmentDiscountCategory',
+      'text',
+      "case when t.term like 'reserved%' then 'Usage' when t.term like 'savings%' then 'Spend' end",
+    ),
+    column('PricingUnit', 'text', "'Hours'"),
+    column('ListUnitPrice', 'double', 'o.price * 60'),
+    nullable('BillingCurrency', 'text', CURRENCY),
+    column('x_MachineId', 'int32', 'm.id'),
+    column('x_Term', 'text', 't.term collate "C"'),
+    nullable('x_UpfrontPrice', 'double', 'o.upfront'),
+  ],
+  key: ['x_MachineId', 'x_Term'],
+  from: `${MACHINES_WITH_PLACES}
+    cross join (values ${['on_demand', ...TERMS].map((term) => `('${term}')`).join(', ')}) t (term)
+    cross join lateral (select
+      case t.term when 'on_demand' then m.price else (m.terms -> 'terms' -> t.term ->> 'price')::numeric end as price,
+      (m.terms -> 'terms' -> t.term ->> 'upfront')::numeric as upfront) o
+    where ${IS_PUBLISHED_OR_SOLD_OUT} and o.price > 0`,
+};
+
+/** On-demand prices as OpenCost's CSV provider reads them. It requires these eight columns in this order. */
+const OPENCOST: Table = {
+  columns: [
+    nullable('EndTimestamp', 'text', 'null::text'),
+    column('InstanceID', 'text', 'm.name collate "C"'),
+    column('Region', 'text', 'r.code collate "C"'),
+    column('AssetClass', 'text', "'node'"),
+    column('InstanceIDField', 'text', "'metadata.labels.node.kubernetes.io/instance-type'"),
+    column('InstanceType', 'text', 'm.name'),
+    column('MarketPriceHourly', 'double', 'm.price * 60'),
+    // OpenCost does not read it. People select a provider's rows by it.
+    column('Version', 'text', 'p.name collate "C"'),
+  ],
+  key: ['Version', 'Region', 'InstanceID'],
+  from: `${MACHINES_WITH_PLACES}
+    where ${IS_PUBLISHED_OR_SOLD_OUT}`,
+};
+
 const TABLES: Readonly<Record<ExportTable, Table>> = {
   machines: {
     columns: [
@@ -54,7 +115,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
         "m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end",
       ),
       column('price', 'double', 'm.price'),
-      nullable('currency', 'text', '(select currency from lineage)'),
+      nullable('currency', 'text', CURRENCY),
       column('provider_id', 'int32', 'p.id'),
       column('provider', 'text', 'p.name'),
       column('region_id', 'int32', 'r.id'),
@@ -68,9 +129,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       nullable('as_of', 'instant', 'f.verified_at'),
     ],
     key: ['id'],
-    from: `machines m
-      join regions r on r.id = m.region_id and r.organization_id is null
-      join providers p on p.id = r.provider_id
+    from: `${MACHINES_WITH_PLACES}
       left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
       where ${IS_PUBLISHED_OR_SOLD_OUT}`,
   },
@@ -88,6 +147,8 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       join regions r on r.id = m.region_id and r.organization_id is null
       where h.price > 0`,
   },
+  focus_experimental: FOCUS,
+  opencost: OPENCOST,
 };
 
 const AVAILABLE = column('available', 'int32', '(m.excluded_reason is null)');

@@ -15,6 +15,7 @@ const EXPOSED = [
   'Fleetbook-Currency',
   'Fleetbook-Tier',
   'Fleetbook-Export-Version',
+  'Fleetbook-Experimental',
   'X-Request-Id',
   'Retry-After',
   'RateLimit-Limit',

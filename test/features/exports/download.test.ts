@@ -75,7 +75,7 @@ describe('once files are made', () => {
     expect(listed.map(({ file }) => file)).toEqual(EXPORT_FILES);
     expect(new Set(listed.map(({ version }) => version)).size).toBe(1);
     const { hash, version, rows, bytes, createdAt } = of('prices.sqlite');
-    expect(listed.at(-1)).toEqual({
+    expect(listed.find(({ file }) => file === 'prices.sqlite')).toEqual({
       file: 'prices.sqlite',
       version,
       bytes,
@@ -116,6 +116,9 @@ describe('once files are made', () => {
       'cache-control': 'private, no-cache',
       vary: 'Authorization, Accept-Encoding',
     });
+    expect(response.headers.get('fleetbook-experimental')).toBe(
+      file.startsWith('focus_experimental') ? 'columns may change' : null,
+    );
     expect(response.headers.get('content-encoding')).toBeNull();
     expect((await bytesOf(response)).equals(await storedBytes(scene.store.sql, of(file)))).toBe(true);
     const head = await fetchPath(`/v1/exports/${file}`, { range: 'bytes=0-1' }, 'HEAD');

@@ -8,11 +8,19 @@ import { gunzipSync } from 'node:zlib';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EXPORT_FILES, EXPORT_TABLES, type StoredExport } from '../../../src/features/exports/files.ts';
+import { EXPORT_FILES, type StoredExport } from '../../../src/features/exports/files.ts';
 import { csvLine } from '../../../src/features/exports/formats/text.ts';
 import { newestExports } from '../../../src/features/exports/queries.ts';
 import { columnsOf as columnsOfExport } from '../../../src/features/exports/tables.ts';
-import { addCatalogue, download, type ExportScene, NAMES, openExportScene, storedBytes } from './scene.ts';
+import {
+  addCatalogue,
+  addTerms,
+  download,
+  type ExportScene,
+  NAMES,
+  openExportScene,
+  storedBytes,
+} from './scene.ts';
 
 const run = promisify(execFile);
 const hasPython = await run('python3', ['-c', 'import sqlite3']).then(
@@ -30,7 +38,9 @@ beforeAll(async () => {
   scene = await openExportScene();
   const { sql } = scene.store;
   await addCatalogue(sql);
-  expect(await scene.make()).toMatchObject({ outcome: 'made', rows: NAMES.length * 3 });
+  await addTerms(sql, 'plain');
+  // Each machine has two prices of the past, a row in the other files, and one machine has two terms.
+  expect(await scene.make()).toMatchObject({ outcome: 'made', rows: NAMES.length * 5 + 2 });
   files = await download(scene);
   duckdb = await (await DuckDBInstance.create(':memory:')).connect();
   await duckdb.run("set TimeZone = 'UTC'");
@@ -54,8 +64,10 @@ afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
 });
 
+const OWN_TABLES = ['machines', 'prices'] as const;
+
 /** Returns the columns for DuckDB: instants as text, integers as JSON numbers. */
-function columnsOf(table: (typeof EXPORT_TABLES)[number]): string {
+function columnsOf(table: (typeof OWN_TABLES)[number]): string {
   return columnsOfExport(table, 'now')
     .map(({ name, type }) => {
       if (type === 'instant') return `strftime(${name}::timestamptz, '%Y-%m-%dT%H:%M:%S.%fZ') as ${name}`;
@@ -65,7 +77,7 @@ function columnsOf(table: (typeof EXPORT_TABLES)[number]): string {
     .join(', ');
 }
 
-describe.each(EXPORT_TABLES)('%s', (table) => {
+describe.each(OWN_TABLES)('%s', (table) => {
   it.each(['parquet', 'csv', 'ndjson'] as const)(
     'DuckDB reads from %s the rows of PostgreSQL',
     async (format) => {
@@ -117,6 +129,72 @@ print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf
     const found = JSON.parse(stdout) as Record<string, string>[];
     expect(found.map(({ price, ...row }) => ({ ...row, price: String(Number(price)) }))).toEqual(texts);
   });
+});
+
+/** Two prices a minute, an hour of each, and what is paid upfront. */
+const PRICES = {
+  on_demand: { hour: 0.00000000045 * 60, upfront: null },
+  reserved_1y: { hour: 0.006, upfront: 12.5 },
+  spot: { hour: 0.003, upfront: null },
+};
+
+describe('a price list in the columns of FOCUS', () => {
+  it.each(['csv', 'parquet'])('has a row for each machine and term in %s', async (format) => {
+    const found = await duckdb.runAndReadAll(
+      `select * from '${files[`focus_experimental.${format}` as 'machines.csv']}'`,
+    );
+    const rows = found.getRowObjectsJson();
+    expect(rows).toHaveLength(NAMES.length + 2);
+    const [{ id } = { id: 0 }] = await scene.store.sql<
+      { id: number }[]
+    >`select id from machines where name = 'plain'`;
+    const place = { ProviderName: 'Wölkchen, "Inc." 🚀', RegionId: 'zrh', RegionName: 'Zürich' };
+    const row = (
+      term: keyof typeof PRICES,
+      PricingCategory: string,
+      CommitmentDiscountCategory: string | null,
+    ) => ({
+      ...place,
+      ServiceCategory: 'Compute',
+      ServiceSubcategory: 'Virtual Machines',
+      SkuId: 'plain',
+      SkuPriceId: `${id}/${term}`,
+      PricingCategory,
+      CommitmentDiscountCategory,
+      PricingUnit: 'Hours',
+      ListUnitPrice: expect.closeTo(PRICES[term].hour, 15),
+      BillingCurrency: 'USD',
+      x_MachineId: format === 'csv' ? String(id) : id,
+      x_Term: term,
+      x_UpfrontPrice: PRICES[term].upfront,
+    });
+    expect(rows.slice(0, 3)).toEqual([
+      row('on_demand', 'Standard', null),
+      row('reserved_1y', 'Committed', 'Usage'),
+      row('spot', 'Dynamic', null),
+    ]);
+    expect(new Set(rows.map(({ SkuPriceId }) => SkuPriceId)).size).toBe(rows.length);
+    expect(rows.slice(3).map(({ SkuId }) => SkuId)).toEqual(NAMES.slice(1));
+  });
+});
+
+it('OpenCost’s price list has its eight columns, and the on-demand price of an hour', async () => {
+  const text = await readFile(files['opencost.csv'], 'utf8');
+  const [head, ...lines] = text.split('\r\n');
+  // OpenCost splits lines by position, and ignores the head.
+  expect(head).toBe(
+    'EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,MarketPriceHourly,Version',
+  );
+  expect(lines.find((line) => line.startsWith(',plain,'))).toBe(
+    `,plain,zrh,node,metadata.labels.node.kubernetes.io/instance-type,plain,2.7e-8,"Wölkchen, ""Inc."" 🚀"`,
+  );
+  const found = await duckdb.runAndReadAll(
+    `select InstanceID, MarketPriceHourly::double as price from read_csv('${files['opencost.csv']}', header = true, allow_quoted_nulls = false, nullstr = '')`,
+  );
+  const truth = await scene.store.sql`
+    select name as "InstanceID", (price * 60)::float8 as price from machines where excluded_reason is null`;
+  expect(sorted(found.getRowObjectsJson())).toEqual(sorted([...truth]));
+  expect(truth).toHaveLength(NAMES.length);
 });
 
 it('Parquet columns have the documented types', async () => {

@@ -60,7 +60,7 @@ it('stores two versions, and leaves no folder', async () => {
   const rows = await scene.store.sql`
     select count(distinct version)::int as versions, count(distinct export_id)::int as files
     from exports left join export_chunks on export_id = id`;
-  expect(rows).toEqual([{ versions: 2, files: 48 }]);
+  expect(rows).toEqual([{ versions: 2, files: 68 }]);
   expect(await isThere(join(scene.folder, 'making'))).toBe(false);
 });
 
@@ -190,7 +190,7 @@ describe('a worker', () => {
     await until(() => outcomes.filter((outcome) => outcome === 'made').length === 2);
     expect(outcomes).not.toContain('failed');
     const rows = await scene.store.sql`select count(*)::int as n from exports group by version`;
-    expect(rows).toEqual([{ n: 24 }, { n: 24 }]);
+    expect(rows).toEqual([{ n: 34 }, { n: 34 }]);
     expect(await isThere(join(tmpdir(), `fleetbook-exports-${await readLineage(scene.store.sql)}`))).toBe(
       false,
     );

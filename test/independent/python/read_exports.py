@@ -11,8 +11,9 @@ import sqlite3
 import sys
 
 folder, program = sys.argv[1:]
-TABLES = ("machines", "prices")
-INSTANTS = {"machines": ["as_of"], "prices": ["valid_from", "valid_to"]}
+ALL = ("parquet", "csv", "ndjson", "sqlite")
+TABLES = {"machines": ALL, "prices": ALL, "focus_experimental": ("parquet", "csv"), "opencost": ("csv",)}
+INSTANTS = {"machines": ["as_of"], "prices": ["valid_from", "valid_to"], "focus_experimental": [], "opencost": []}
 
 
 def plain(value):
@@ -90,7 +91,8 @@ def by_duckdb(table, kind):
         "ndjson": f"read_ndjson('{path}')",
     }[kind]
     shown = ", ".join(f"{name}::timestamptz as {name}" for name in INSTANTS[table])
-    found = database.execute(f"select * replace ({shown}) from {source}")
+    replaced = f"replace ({shown})" if shown else ""
+    found = database.execute(f"select * {replaced} from {source}")
     types = {name: str(kind) for name, kind, *_ in found.description}
     return types, rows(types, found.fetchall())
 
@@ -112,8 +114,8 @@ READERS = {
 
 read, kinds = READERS[program]
 found = {}
-for table in TABLES:
-    for kind in kinds:
+for table, made in TABLES.items():
+    for kind in [each for each in kinds if each in made]:
         types, content = read(table, kind)
         found[f"{table}.{kind}"] = {"types": types, "rows": content}
 print(json.dumps(found, allow_nan=False))

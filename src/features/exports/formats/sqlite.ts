@@ -13,9 +13,8 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   instant: 'text',
 };
 
-const INDEXES: Readonly<Record<ExportTable, readonly (readonly string[])[]>> = {
+const INDEXES: { readonly [T in ExportTable]?: readonly (readonly string[])[] } = {
   machines: [['price'], ['provider_id', 'region_id']],
-  prices: [],
 };
 
 export function sqliteWriter(path: string, table: ExportTable, columns: readonly Column[]): TableWriter {
@@ -38,7 +37,7 @@ export function sqliteWriter(path: string, table: ExportTable, columns: readonly
     },
     finish() {
       database.exec('commit');
-      for (const each of INDEXES[table])
+      for (const each of INDEXES[table] ?? [])
         database.exec(`create index ${table}_by_${each.join('_and_')} on ${table} (${each.join(', ')})`);
       database.exec('analyze');
       database.close();
