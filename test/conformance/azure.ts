@@ -1,3 +1,4 @@
+import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
 import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const PRICES = '/api/retail/prices';
@@ -10,7 +11,40 @@ const IRELAND = 'northeurope';
 const offer = offersIn('USD');
 
 const prices = { path: PRICES, list: 'Items' };
-const filter = { $filter: "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'" };
+const listOf = (what: string, priceType = 'Consumption') => ({
+  'api-version': '2023-01-01-preview',
+  $filter: `${what} and priceType eq '${priceType}'`,
+});
+const filter = listOf("serviceName eq 'Virtual Machines'");
+const offered = (term: { readonly amount?: string; readonly upfront?: string }) => ({
+  price: { amount: term.amount ?? '0', per: 'hour' as const, currency: 'USD' },
+  ...(term.upfront !== undefined && { upfront: term.upfront }),
+});
+const regionPrice = (
+  form: Pick<OfferedRegionPrice, 'item' | 'unit' | 'per'>,
+  name: string,
+  steps: readonly (readonly [string, string])[],
+  isDefault = true,
+): OfferedRegionPrice => ({
+  ...form,
+  name,
+  isDefault,
+  currency: 'USD',
+  tiers: steps.map(([from, amount]) => ({ from, amount })),
+});
+const disk = (amount: string) =>
+  regionPrice({ item: 'block_storage', unit: 'GiB', per: 'hour' }, 'Premium SSD v2 LRS', [['0', amount]]);
+const TRAFFIC = { item: 'traffic_out', unit: 'GB', per: undefined } as const;
+const MICROSOFT = regionPrice(TRAFFIC, 'Routing Preference: Microsoft network', [
+  ['0', '0'],
+  ['100', '0.087'],
+  ['10335', '0.083'],
+  ['51295', '0.07'],
+  ['153695', '0.05'],
+]);
+const ADDRESS = regionPrice({ item: 'ipv4', unit: 'address', per: 'hour' }, 'Standard IPv4', [
+  ['0', '0.005'],
+]);
 const skus = {
   path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`,
   endpoint: SKUS,
@@ -45,6 +79,12 @@ export const catalogueCase: CatalogueCase = {
           'retailPrice',
         ].map((name) => `/Items/12/${name}`),
       ],
+      otherRequired: [
+        '/Items/2/retailPrice',
+        '/Items/0/savingsPlan/1/retailPrice',
+        '/Items/0/savingsPlan/0/term',
+      ],
+      otherPrices: ['/Items/2/retailPrice', '/Items/0/savingsPlan/0/retailPrice'],
       prices: ['/Items/0/retailPrice', '/Items/12/retailPrice'],
     },
     {
@@ -53,6 +93,56 @@ export const catalogueCase: CatalogueCase = {
       json: fixture('azure/prices-2.json'),
       required: ['/Items', '/NextPageLink', '/Items/0/retailPrice'],
       prices: ['/Items/0/retailPrice'],
+    },
+    {
+      ...prices,
+      query: listOf("serviceName eq 'Virtual Machines'", 'Reservation'),
+      json: fixture('azure/reservations.json'),
+      required: [],
+      otherRequired: [
+        '/Items',
+        '/Items/0/armRegionName',
+        '/Items/0/productName',
+        '/Items/0/retailPrice',
+        '/Items/1/reservationTerm',
+        '/Items/1/currencyCode',
+        '/Items/1/effectiveStartDate',
+      ],
+      otherPrices: ['/Items/0/retailPrice', '/Items/1/retailPrice'],
+      prices: [],
+    },
+    {
+      ...prices,
+      query: listOf("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'"),
+      json: fixture('azure/disks.json'),
+      required: [],
+      otherRequired: ['/Items', '/Items/0/unitOfMeasure', '/Items/0/meterName', '/Items/0/currencyCode'],
+      otherPrices: ['/Items/0/retailPrice', '/Items/4/retailPrice'],
+      prices: [],
+    },
+    {
+      ...prices,
+      query: listOf("serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'"),
+      json: fixture('azure/traffic.json'),
+      required: [],
+      otherRequired: [
+        '/NextPageLink',
+        '/Items/0/productName',
+        '/Items/1/unitOfMeasure',
+        '/Items/2/retailPrice',
+      ],
+      // Without one step, the price below it would seem to continue.
+      otherPrices: ['/Items/1/retailPrice', '/Items/9/retailPrice', '/Items/11/retailPrice'],
+      prices: [],
+    },
+    {
+      ...prices,
+      query: listOf("serviceName eq 'Virtual Network' and productName eq 'IP Addresses'"),
+      json: fixture('azure/addresses.json'),
+      required: [],
+      otherRequired: ['/Count', '/Items/0/meterName', '/Items/2/retailPrice'],
+      otherPrices: ['/Items/0/retailPrice'],
+      prices: [],
     },
     {
       ...skus,
@@ -128,7 +218,48 @@ export const catalogueCase: CatalogueCase = {
     Standard_B1ls: { localDisk: 0 },
     Standard_F2s_v2: { generation: 'v2', localDisk: 0 },
   },
+  terms: {
+    [`Standard_D2s_v5@${VIRGINIA}`]: {
+      terms: {
+        spot: offered({ amount: '0.0192' }),
+        savings_plan_1y: offered({ amount: '0.0664' }),
+        savings_plan_3y: offered({ amount: '0.0365' }),
+        // Totals, although their unit says an hour.
+        reserved_1y: offered({ upfront: '496' }),
+        reserved_3y: offered({ upfront: '960' }),
+      },
+    },
+    [`Standard_E4-2as_v5@${IRELAND}`]: {
+      terms: { savings_plan_1y: offered({ amount: '0.171' }), reserved_3y: offered({ upfront: '2500' }) },
+    },
+  },
+  regionPrices: {
+    [VIRGINIA]: [
+      disk('0.00011'),
+      MICROSOFT,
+      regionPrice(
+        TRAFFIC,
+        'Routing Preference: Internet',
+        [
+          ['0', '0'],
+          ['100', '0.08'],
+          ['10335', '0.065'],
+        ],
+        false,
+      ),
+      ADDRESS,
+    ],
+    [NETHERLANDS]: [disk('0.000132'), MICROSOFT, ADDRESS],
+  },
   rejected: [
+    {
+      key: 'reserved prices',
+      reason: /first is Standard_E4-2as_v5@northeurope: currencyCode must be USD, as requested; it is "EUR"/,
+    },
+    {
+      key: 'address prices',
+      reason: /first is Standard IPv4@northeurope: unitOfMeasure must be 1 Hour; it is 1000 Hours/,
+    },
     { key: `Standard_D2as_v5@${NETHERLANDS}`, reason: /^several prices are in force: 0\.104, 0\.105/ },
     { key: 'Standard_Secret1', reason: /^has a price, but no region lists it among its SKUs/ },
     { key: `Standard_D4s_v5@${NETHERLANDS}`, reason: /^unitOfMeasure must be 1 Hour; it is "100 Hours"/ },

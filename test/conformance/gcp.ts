@@ -1,3 +1,4 @@
+import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
 import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const TYPES = '/compute/v1/projects/{project}/aggregated/machineTypes';
@@ -6,6 +7,39 @@ const IOWA = 'us-central1';
 const FRANKFURT = 'europe-west3';
 
 const offer = offersIn('USD');
+
+const hourly = (amount: string) => ({ price: { amount, per: 'hour' as const, currency: 'USD' } });
+const disk = (name: string, amount: string, isDefault = false): OfferedRegionPrice => ({
+  item: 'block_storage',
+  name,
+  isDefault,
+  unit: 'GiB',
+  per: 'month',
+  currency: 'USD',
+  tiers: [{ from: '0', amount }],
+});
+const traffic = (
+  name: string,
+  isDefault: boolean,
+  steps: readonly (readonly [string, string])[],
+): OfferedRegionPrice => ({
+  item: 'traffic_out',
+  name,
+  isDefault,
+  unit: 'GiB',
+  per: undefined,
+  currency: 'USD',
+  tiers: steps.map(([from, amount]) => ({ from, amount })),
+});
+const ADDRESS: OfferedRegionPrice = {
+  item: 'ipv4',
+  name: 'External IP',
+  isDefault: true,
+  unit: 'address',
+  per: 'hour',
+  currency: 'USD',
+  tiers: [{ from: '0', amount: '0.005' }],
+};
 
 const types = {
   path: '/compute/v1/projects/fleet/aggregated/machineTypes',
@@ -70,6 +104,15 @@ export const catalogueCase: CatalogueCase = {
       json: fixture('gcp/skus-2.json'),
       list: 'skus',
       required: ['/skus', '/skus/1/description', `${rate(1)}/nanos`],
+      otherRequired: [
+        `${rate(17)}/nanos`,
+        `${rate(20)}/units`,
+        `${rate(29)}/currencyCode`,
+        '/skus/21/pricingInfo/0/pricingExpression/usageUnit',
+        '/skus/33/pricingInfo/0/pricingExpression/tieredRates',
+        '/skus/39/pricingInfo',
+      ],
+      otherPrices: [17, 22, 25, 29, 34, 37].map((sku) => `${rate(sku)}/nanos`),
       prices: [`${rate(1)}/nanos`],
     },
   ],
@@ -107,7 +150,58 @@ export const catalogueCase: CatalogueCase = {
     't2d-standard-1': { generation: 't2d', cpuKind: 'dedicated' },
     't2a-standard-1': { architecture: 'arm64', generation: 't2a', cpuKind: 'dedicated' },
   },
+  terms: {
+    [`e2-standard-2@${IOWA}`]: {
+      terms: {
+        spot: hourly('0.020102'),
+        reserved_1y: hourly('0.042218'),
+        reserved_3y: hourly('0.030158'),
+      },
+    },
+    // A shared core has no commitments.
+    [`e2-micro@${IOWA}`]: { terms: { spot: hourly('0.00251275') } },
+    [`e2-medium@${IOWA}`]: { terms: { spot: hourly('0.010051') } },
+    [`n1-standard-1@${IOWA}`]: { terms: { reserved_1y: hourly('0.02992375') } },
+    [`n1-highcpu-2-d@${IOWA}`]: { terms: { reserved_1y: hourly('0.0446336787109375') } },
+    [`n1-highmem-2@${IOWA}`]: { terms: { reserved_1y: hourly('0.074527') } },
+    [`f1-micro@${IOWA}`]: { terms: { spot: hourly('0.0035') } },
+    [`c2-standard-4@${IOWA}`]: { terms: { reserved_1y: hourly('0.1144') } },
+  },
+  regionPrices: {
+    [IOWA]: [
+      disk('pd-balanced', '0.1', true),
+      disk('pd-standard', '0.04'),
+      traffic('Premium Tier to Americas', true, [
+        ['0', '0'],
+        ['1', '0.12'],
+        ['1024', '0.11'],
+        ['10240', '0.08'],
+      ]),
+      traffic('Standard Tier', false, [
+        ['0', '0'],
+        ['200', '0.085'],
+        ['10240', '0.065'],
+        ['153600', '0.045'],
+      ]),
+      ADDRESS,
+    ],
+    [FRANKFURT]: [
+      disk('pd-ssd', '0.204', true),
+      disk('pd-standard', '0.048'),
+      traffic('Premium Tier to Western Europe', true, [
+        ['0', '0.12'],
+        ['1024', '0.11'],
+        ['10240', '0.085'],
+      ]),
+      ADDRESS,
+    ],
+  },
   rejected: [
+    {
+      key: 'spot prices',
+      reason:
+        /^one price is left out; the first is t2d-standard-1@us-central1: no SKU prices the ram for spot/,
+    },
     { key: 'c3-standard-4-lssd', reason: /^has local disks in its price/ },
     { key: 'm2-ultramem-208', reason: /^has other rates than its family/ },
     { key: 'x9-standard-2', reason: /^no SKU prices the cores and the memory of the family x9/ },

@@ -5,9 +5,13 @@ import { eachRegion, nothingListed, pagesByLink } from '../http/lists.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
 import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow } from '../schema/items.ts';
+import { LeftOut } from '../schema/left-out.ts';
+import { regionPriceItems } from '../schema/region-prices.ts';
 import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
-import { type AzurePrice, BOUNDS, PRICES, readPrices } from './azure/prices.ts';
+import { BOUNDS, PRICES } from './azure/price-list.ts';
+import { type AzurePrice, readPrices } from './azure/prices.ts';
+import { PREFERRED, readRegionPrices } from './azure/region-prices.ts';
 
 const SKUS = '/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';
@@ -76,7 +80,9 @@ export const adapter: CatalogueAdapter = {
     'with the role Reader in it. An access token for `https://management.azure.com/` (`AZURE_TOKEN`) expires after about ' +
     'an hour: use [credentials that renew themselves](#credentials). A size that the subscription may not deploy in a ' +
     'region is `unavailable` there. Prices are read from `https://prices.azure.com` without credentials. If the URL is ' +
-    `not Microsoft’s, prices are read there too: \`${PRICES}\` replaces the path from \`/subscriptions/\` on.`,
+    `not Microsoft’s, prices are read there too: \`${PRICES}\` replaces the path from \`/subscriptions/\` on. Terms of Linux ` +
+    'are Spot, savings plans and reservations; a reservation is paid upfront, or in equal parts by the month at the same ' +
+    'total. Of the disks, only Premium SSD v2 has a price for a GiB: the others are sold in fixed sizes.',
 
   async *catalogue({ http, now }) {
     const prices = siblingHost(http, {
@@ -86,15 +92,22 @@ export const adapter: CatalogueAdapter = {
       second: 'https://prices.azure.com',
       credentials: 'none',
     });
-    const { regions, priced } = yield* readPrices(prices, now());
+    const leftOut = new LeftOut();
+    const { regions, priced } = yield* readPrices(prices, now(), leftOut);
+    const regionPrices = yield* readRegionPrices(prices, now(), leftOut);
     const sizes = new Map<string, Sizes>();
     yield* eachRegion(regions.keys(), async (regionCode) => {
       const read = await readSizes(http, regionCode);
       sizes.set(regionCode, read);
       return read.nameless;
     });
-    for (const [code, name] of regions) if (sizes.has(code)) yield { kind: 'region', code, name };
+    for (const [code, name] of regions) {
+      if (!sizes.has(code)) continue;
+      yield { kind: 'region', code, name };
+      yield* regionPriceItems(code, regionPrices.get(code) ?? [], PREFERRED);
+    }
     yield* offers(priced, sizes);
+    yield* leftOut.rows();
   },
 };
 
@@ -124,7 +137,7 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
   for (const region of sizes.values())
     for (const [name, { value }] of region.byName) if (value !== undefined) anywhere.set(name, value);
   const unknown = new Set<string>();
-  for (const { name, regionCode, price, licensed } of priced) {
+  for (const { name, regionCode, price, licensed, terms } of priced) {
     const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
     const region = sizes.get(regionCode);
     const here = region?.byName.get(name);
@@ -139,7 +152,8 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
       const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
       const machine = { name, cpu, ...memory(MemoryGB, adapter.memoryUnit), price: hourly };
       const excluded = exclusion(name, sku, here !== undefined, licensed);
-      yield offerItem({ regionCode, ...machine, facts: factsOf(name, sku) }, excluded);
+      const some = Object.keys(terms).length > 0 && { terms };
+      yield offerItem({ regionCode, ...machine, ...some, facts: factsOf(name, sku) }, excluded);
     }
   }
   // One row for all regions, since it is one problem.

@@ -5,9 +5,11 @@ import { nothingListed, pagesByToken } from '../http/lists.ts';
 import { architecture } from '../schema/facts.ts';
 import { count, label, omittedAtEnd } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
+import { LeftOut } from '../schema/left-out.ts';
 import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
-import { type GcpRates, readRates, SKUS } from './gcp/rates.ts';
+import type { GcpRates } from './gcp/rates.ts';
+import { readSkus, SKUS } from './gcp/skus.ts';
 
 const TYPES = '/aggregated/machineTypes';
 const AUTH = 'https://www.googleapis.com/auth';
@@ -69,7 +71,10 @@ export const adapter: CatalogueAdapter = {
     'in it; the Compute Engine API and the Cloud Billing API are enabled in the project. An access token (`GCP_TOKEN`) ' +
     'expires after an hour: use [credentials that renew themselves](#credentials). Prices are read from ' +
     '`https://cloudbilling.googleapis.com`, with the same token or with an API key. If the URL is not ' +
-    `Google’s, prices are read there too: \`${SKUS}\` replaces the path from \`/compute/v1/\` on.`,
+    `Google’s, prices are read there too: \`${SKUS}\` replaces the path from \`/compute/v1/\` on. Terms are Spot and ` +
+    'commitments for resources, which are billed by the month without a payment upfront; commitments for an amount of money ' +
+    'have no price of a machine. The default of traffic is the Premium Tier to the part of the world of its region. Included ' +
+    'quantities are those of an account.',
 
   async *catalogue({ http }) {
     const billing = siblingHost(http, {
@@ -85,11 +90,13 @@ export const adapter: CatalogueAdapter = {
       unread.push(row);
       yield row;
     }
-    const rates = yield* readRates(billing);
+    const leftOut = new LeftOut();
+    const { rates, regionPrices } = yield* readSkus(billing, leftOut);
     const unpriced = new Map<string, string>();
     for (const [regionCode, types] of regions) {
       // Google names a region only by its code.
       yield { kind: 'region', code: regionCode, name: regionCode };
+      yield* regionPrices.items(regionCode);
       for (const [name, zones] of types) {
         const isShared = zones.some((type) => type.isSharedCpu === true);
         const problem = billedDisks(name, zones) ?? rates.unpriced(name, isShared);
@@ -101,6 +108,7 @@ export const adapter: CatalogueAdapter = {
     }
     // One row for all regions, since it is one problem.
     for (const [name, reason] of unpriced) yield rejectedRow(name, reason, { name });
+    yield* leftOut.rows();
   },
 };
 
@@ -163,7 +171,10 @@ function offered(
     unusable('guestCpus or memoryMb differ between the zones of the region');
   const price = { amount: rates.hourly(type, regionCode), per: 'hour', currency: adapter.currency } as const;
   const machine = { name, cpu, ...memory(memoryMb, adapter.memoryUnit), price };
-  return offerItem({ regionCode, ...machine, facts: factsOf(name, zones) }, exclusion(zones));
+  const excluded = exclusion(zones);
+  const terms = excluded === 'accelerated' ? {} : rates.terms(type, regionCode);
+  const some = Object.keys(terms).length > 0 && { terms };
+  return offerItem({ regionCode, ...machine, ...some, facts: factsOf(name, zones) }, excluded);
 }
 
 /** Source of the series: https://cloud.google.com/compute/docs/machine-resource#machine_type_terminology. */

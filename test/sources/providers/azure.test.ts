@@ -6,7 +6,22 @@ import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 
 const SUBSCRIPTION = '/subscriptions/s1';
 const PRICES = '/api/retail/prices';
-const FILTER = { $filter: "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'" };
+const listOf = (what: string, priceType = 'Consumption') => ({
+  'api-version': '2023-01-01-preview',
+  $filter: `${what} and priceType eq '${priceType}'`,
+});
+const MACHINES = "serviceName eq 'Virtual Machines'";
+const FILTER = listOf(MACHINES);
+/** The other lists, which are empty here. */
+const OTHERS = [
+  listOf(MACHINES, 'Reservation'),
+  listOf("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'"),
+  listOf("serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'"),
+  listOf("serviceName eq 'Virtual Network' and productName eq 'IP Addresses'"),
+];
+const EMPTY = { json: { Items: [], NextPageLink: null, Count: 0 } };
+/** Reports of the lists that are empty here. */
+const isOfMachines = (item: CatalogueItem) => item.kind !== 'rejected' || !/ prices$/.test(item.key);
 const D2 = 'Standard_D2s_v5';
 
 const price = (changes: object = {}) => ({
@@ -50,6 +65,7 @@ async function itemsOf(
   await using upstream = await fakeUpstream();
   const json = { Items: prices, NextPageLink: null, Count: prices.length };
   upstream.expect({ path: PRICES, query: FILTER }, { json });
+  for (const query of OTHERS) upstream.expect({ path: PRICES, query, times: 'any' }, EMPTY);
   for (const [region, answer] of Object.entries(skus)) {
     const query = { 'api-version': '2021-07-01', $filter: `location eq '${region}'` };
     const given: FakeAnswer = 'length' in answer ? { json: { value: answer } } : answer;
@@ -64,7 +80,7 @@ async function read(baseUrl: string): Promise<CatalogueItem[]> {
   const found: CatalogueItem[] = [];
   for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
     found.push(item);
-  return found.filter(({ kind }) => kind !== 'region' && kind !== 'total');
+  return found.filter((item) => item.kind !== 'region' && item.kind !== 'total' && isOfMachines(item));
 }
 
 const amounts = (items: readonly CatalogueItem[]) =>
@@ -280,6 +296,7 @@ describe('the URL of Azure', () => {
       { path: `/azure${PRICES}`, query: { $filter: 'x', $skip: '1' }, headers },
       { json: { Items: [], NextPageLink: '', Count: 0 } },
     );
+    for (const other of OTHERS) upstream.expect({ path: `/azure${PRICES}`, query: other, headers }, EMPTY);
     const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
     upstream.expect(
       { path: `/azure${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query, headers },

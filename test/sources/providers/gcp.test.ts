@@ -184,7 +184,10 @@ describe('a price of GCP', () => {
       [core, ram, other],
       [other, core, ram],
     ]) {
-      expect(await rowsOf({}, skus)).toMatchObject([{ offer: { price: { amount: '0.064' } } }]);
+      const rows = await rowsOf({}, skus);
+      // Half of a commitment is left out, and reported.
+      const others = rows.filter((row) => row.kind !== 'rejected' || row.name !== 'commitment prices');
+      expect(others).toMatchObject([{ offer: { price: { amount: '0.064' } } }]);
     }
   });
 

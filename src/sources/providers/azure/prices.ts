@@ -1,23 +1,26 @@
 /** Azure's public price list. Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices. */
 
 import { z } from 'zod';
-import { nothingListed, pagesByLink } from '../../http/lists.ts';
-import { amount, label } from '../../schema/fields.ts';
+import { isPositive } from '../../../domain/price.ts';
+import type { OfferedTerm, OfferedTerms, Term } from '../../../domain/term.ts';
+import { nothingListed } from '../../http/lists.ts';
+import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
 import { rejectedRow } from '../../schema/items.ts';
-import { labelIn, latestPrice, type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
+import type { LeftOut } from '../../schema/left-out.ts';
+import { labelIn, type Row, readRow, rowOf, unusable } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
+import {
+  inForce,
+  newList,
+  PRICES,
+  type PriceRow,
+  priceInForce,
+  priceRows,
+  usd,
+  whenOf,
+} from './price-list.ts';
 
-export const PRICES = '/api/retail/prices';
-/** `Consumption` excludes reservations and the prices of DevTest subscriptions. */
-const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** The list has thousands of pages of 100 rows. The adapter stores little of each. */
-export const BOUNDS = { pages: 10_000, values: 50_000_000 };
-
-const PricePage = z.object({
-  Items: z.array(z.unknown()),
-  NextPageLink: z.string().nullable(),
-  Count: z.int(),
-});
+const MACHINES = "serviceName eq 'Virtual Machines'";
 
 /** A size has many rows; these fields identify the ordinary one. */
 const Kind = z.object({
@@ -36,17 +39,34 @@ const Kind = z.object({
 type Kind = z.infer<typeof Kind>;
 const Price = z.object({
   location: label,
-  currencyCode: z.literal('USD', { error: 'must be USD, as requested' }),
+  currencyCode: usd,
   unitOfMeasure: z.literal('1 Hour', { error: 'must be 1 Hour' }),
   retailPrice: amount,
 });
+/** Rates for an hour, in rows of Linux. A row without them has no savings plan. */
+const SavingsPlan = z.object({
+  savingsPlan: z.array(z.object({ term: z.string(), retailPrice: amount })).optional(),
+});
+/** `unitOfMeasure` of a reservation says `1 Hour`, but its price is the total of its term. */
+const Reservation = z.object({ reservationTerm: z.string(), currencyCode: usd, retailPrice: amount });
 
-export type AzurePrice = ReturnType<typeof chosen>;
+const SAVINGS: Readonly<Record<string, Term>> = { '1 Year': 'savings_plan_1y', '3 Years': 'savings_plan_3y' };
+const RESERVED: Readonly<Record<string, Term>> = { '1 Year': 'reserved_1y', '3 Years': 'reserved_3y' };
+const KINDS: Readonly<Record<Term, string>> = {
+  spot: 'spot prices',
+  savings_plan_1y: 'prices of savings plans',
+  savings_plan_3y: 'prices of savings plans',
+  reserved_1y: 'reserved prices',
+  reserved_3y: 'reserved prices',
+};
 
-interface PriceRow {
-  readonly since: number;
-  readonly isPrimary: boolean;
+export interface AzurePrice {
+  readonly name: string;
+  readonly regionCode: string;
   readonly price: Row<string>;
+  /** The size is sold only with Windows, and has no other terms. */
+  readonly licensed: boolean;
+  readonly terms: OfferedTerms;
 }
 
 interface SizeRows {
@@ -54,66 +74,131 @@ interface SizeRows {
   readonly regionCode: string;
   readonly linux: PriceRow[];
   readonly windows: PriceRow[];
+  readonly terms: { [T in Term]?: PriceRow[] };
 }
 
 /** Skips a size that a region sells only as Spot or Low Priority. */
 export async function* readPrices(
   http: SourceHttp,
   now: Date,
+  leftOut: LeftOut,
 ): AsyncGenerator<CatalogueItem, { regions: Map<string, string>; priced: AzurePrice[] }> {
   const regions = new Map<string, string>();
   const sizes = new Map<string, SizeRows>();
-  const query = { $filter: FILTER };
-  const listed = pagesByLink(http, PRICES, PricePage, query, (page) => page.NextPageLink, BOUNDS);
-  let [advertised, fetched] = [0, 0];
-  for await (const { data } of listed) {
-    const { Items, Count } = data;
-    for (const [index, row] of Items.entries()) {
-      const { value: kind, reason } = readRow(Kind, row);
-      const [name, regionCode] = [labelIn(row, 'armSkuName'), labelIn(row, 'armRegionName')];
-      const key = `${name ?? `price ${fetched + index + 1}`}@${regionCode ?? 'an unknown region'}`;
-      if (kind === undefined) yield rejectedRow(key, reason, { name, regionCode });
-      else if (isOnDemand(kind, now)) {
-        const read = readRow(Price, row);
-        if (read.value !== undefined) regions.set(kind.armRegionName, read.value.location);
-        addPrice(sizes, kind, read.value === undefined ? read : { value: read.value.retailPrice });
-      }
-    }
-    advertised += Count;
-    fetched += Items.length;
+  const list = newList('prices');
+  for await (const row of priceRows(http, `${MACHINES} and priceType eq 'Consumption'`, list)) {
+    const { value: kind, reason } = readRow(Kind, row);
+    const [name, regionCode] = [labelIn(row, 'armSkuName'), labelIn(row, 'armRegionName')];
+    const key = `${name ?? `price ${list.fetched}`}@${regionCode ?? 'an unknown region'}`;
+    if (kind === undefined) yield rejectedRow(key, reason, { name, regionCode });
+    else addRow(sizes, regions, kind, row, now);
   }
   if (sizes.size === 0) throw nothingListed(`${PRICES}: Items`);
-  yield { kind: 'total', of: 'prices', advertised, fetched };
-  return { regions, priced: [...sizes.values()].map(chosen) };
+  yield { kind: 'total', ...list };
+  yield* readReservations(http, now, sizes, leftOut);
+  const sold = [...sizes.values()].filter(({ linux, windows }) => linux.length + windows.length > 0);
+  return { regions, priced: sold.map((size) => chosen(size, leftOut)) };
 }
 
-function isOnDemand(kind: Kind, now: Date): boolean {
-  if (kind.armSkuName === '' || kind.type !== 'Consumption' || (kind.tierMinimumUnits ?? 0) > 0) return false;
-  if (/\b(Spot|Low Priority|Expired)\b/i.test(`${kind.skuName} ${kind.meterName}`)) return false;
-  if (/\b(Dedicated ?Host|Cloud ?Services)\b/i.test(kind.productName)) return false;
-  // A price whose date cannot be read counts as in force.
-  const [from, to] = [Date.parse(kind.effectiveStartDate), Date.parse(kind.effectiveEndDate ?? '')];
-  return !(from > now.getTime()) && !(to <= now.getTime());
+function addRow(
+  sizes: Map<string, SizeRows>,
+  regions: Map<string, string>,
+  kind: Kind,
+  row: unknown,
+  now: Date,
+): void {
+  if (!isMachine(kind, now) || kind.type !== 'Consumption') return;
+  const names = `${kind.skuName} ${kind.meterName}`;
+  const isWindows = /\bWindows\b/i.test(kind.productName);
+  const isSpot = /\bSpot\b/i.test(names);
+  if (isSpot && isWindows) return;
+  const read = readRow(Price, row);
+  const price: Row<string> = read.value === undefined ? read : { value: read.value.retailPrice };
+  const size = sizeOf(sizes, kind);
+  if (isSpot) {
+    addTerm(size, 'spot', kind, price);
+    return;
+  }
+  if (read.value !== undefined) regions.set(kind.armRegionName, read.value.location);
+  (isWindows ? size.windows : size.linux).push({ ...whenOf(kind), price });
+  if (!isWindows) addSavings(size, kind, row);
 }
 
-function addPrice(sizes: Map<string, SizeRows>, kind: Kind, price: Row<string>): void {
+function addSavings(size: SizeRows, kind: Kind, row: unknown): void {
+  const { value, reason } = readRow(SavingsPlan, row);
+  if (value === undefined) for (const term of Object.values(SAVINGS)) addTerm(size, term, kind, { reason });
+  for (const { term: text, retailPrice } of value?.savingsPlan ?? []) {
+    const term = SAVINGS[text];
+    if (term !== undefined) addTerm(size, term, kind, { value: retailPrice });
+  }
+}
+
+/** Reservations are for the hardware: they have no price with Windows. */
+async function* readReservations(
+  http: SourceHttp,
+  now: Date,
+  sizes: ReadonlyMap<string, SizeRows>,
+  leftOut: LeftOut,
+): AsyncGenerator<CatalogueItem> {
+  const list = newList('reservations');
+  for await (const row of priceRows(http, `${MACHINES} and priceType eq 'Reservation'`, list)) {
+    const { value: kind, reason } = readRow(Kind, row);
+    if (kind === undefined) leftOut.add('reserved prices', `reservation ${list.fetched}`, reason);
+    else if (isMachine(kind, now) && kind.type === 'Reservation' && !/\bWindows\b/i.test(kind.productName)) {
+      const size = sizes.get(keyOf(kind));
+      const { value, reason: problem } = readRow(Reservation, row);
+      if (value === undefined)
+        leftOut.add('reserved prices', `${kind.armSkuName}@${kind.armRegionName}`, problem);
+      const term = RESERVED[value?.reservationTerm ?? ''];
+      if (size !== undefined && value !== undefined && term !== undefined)
+        addTerm(size, term, kind, { value: value.retailPrice });
+    }
+  }
+  if (list.fetched === 0) leftOut.add('reserved prices', list.of, NOTHING_LISTED);
+  yield { kind: 'total', ...list };
+}
+
+function isMachine(kind: Kind, now: Date): boolean {
+  if (kind.armSkuName === '' || (kind.tierMinimumUnits ?? 0) > 0) return false;
+  if (/\b(Low Priority|Expired)\b/i.test(`${kind.skuName} ${kind.meterName}`)) return false;
+  return !/\b(Dedicated ?Host|Cloud ?Services)\b/i.test(kind.productName) && inForce(kind, now);
+}
+
+function keyOf({ armSkuName, armRegionName }: Kind): string {
+  return JSON.stringify([armSkuName, armRegionName]);
+}
+
+function sizeOf(sizes: Map<string, SizeRows>, kind: Kind): SizeRows {
   const { armSkuName: name, armRegionName: regionCode } = kind;
-  const key = JSON.stringify([name, regionCode]);
-  const size = sizes.get(key) ?? { name, regionCode, linux: [], windows: [] };
-  sizes.set(key, size);
-  const rows = /\bWindows\b/i.test(kind.productName) ? size.windows : size.linux;
-  const since = Date.parse(kind.effectiveStartDate) || 0;
-  rows.push({ since, isPrimary: kind.isPrimaryMeterRegion ?? true, price });
+  const size = sizes.get(keyOf(kind)) ?? { name, regionCode, linux: [], windows: [], terms: {} };
+  sizes.set(keyOf(kind), size);
+  return size;
 }
 
-function chosen({ name, regionCode, linux, windows }: SizeRows) {
+function addTerm({ terms }: SizeRows, term: Term, kind: Kind, price: Row<string>): void {
+  const rows = terms[term] ?? [];
+  rows.push({ ...whenOf(kind), price });
+  terms[term] = rows;
+}
+
+function chosen(size: SizeRows, leftOut: LeftOut): AzurePrice {
+  const { name, regionCode, linux, windows } = size;
   const licensed = linux.length === 0;
-  return { name, regionCode, price: rowOf(() => priceInForce(licensed ? windows : linux)), licensed };
+  const price = rowOf(() => priceInForce(licensed ? windows : linux));
+  return { name, regionCode, price, licensed, terms: licensed ? {} : termsOf(size, leftOut) };
 }
 
-/** Returns the latest price of the primary meter; without a primary meter, the latest of any. */
-function priceInForce(rows: readonly PriceRow[]): string {
-  const read = rows.map(({ price, ...row }) => ({ ...row, amount: valueIn(price) }));
-  const primary = read.filter(({ isPrimary }) => isPrimary);
-  return latestPrice(primary.length > 0 ? primary : read);
+function termsOf({ name, regionCode, terms }: SizeRows, leftOut: LeftOut): OfferedTerms {
+  const found: { [T in Term]?: OfferedTerm } = {};
+  for (const [term, rows] of Object.entries(terms) as [Term, PriceRow[]][]) {
+    const offered = leftOut.read(KINDS[term], `${name}@${regionCode}`, () => {
+      const paid = priceInForce(rows);
+      if (!isPositive(paid)) return unusable('costs nothing');
+      const isTotal = term.startsWith('reserved');
+      const hourly = { amount: isTotal ? '0' : paid, per: 'hour', currency: 'USD' } as const;
+      return isTotal ? { price: hourly, upfront: paid } : { price: hourly };
+    });
+    if (offered !== undefined) found[term] = offered;
+  }
+  return found;
 }

@@ -1,37 +1,11 @@
-/** Google's rates. Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list. */
-
+/** Google's rates of cores and memory, on demand and for other terms. */
 import Big from 'big.js';
-import { z } from 'zod';
 import { isPositive } from '../../../domain/price.ts';
-import { nothingListed, pagesByToken } from '../../http/lists.ts';
-import { countOrNone, label } from '../../schema/fields.ts';
-import { rejectedRow } from '../../schema/items.ts';
-import { labelIn, type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
-import type { RejectedRow, SourceHttp } from '../../source.ts';
+import type { OfferedTerms, Term } from '../../../domain/term.ts';
+import type { LeftOut } from '../../schema/left-out.ts';
+import { type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
+import { agreed, type FoundSku, pricedBy } from './sku.ts';
 
-/** The SKUs of Compute Engine. */
-export const SKUS = '/v1/services/6F81-5844-456A/skus';
-
-/** The token is empty on the last page. */
-const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string() });
-const Sku = z.object({
-  description: z.string(),
-  category: z.object({ usageType: z.string() }),
-  serviceRegions: z.array(label),
-});
-const UnitPrice = z
-  .object({
-    currencyCode: z.literal('USD', { error: 'must be USD, as requested' }),
-    units: z.string().regex(/^\d{1,9}$/, { error: 'must be a whole amount, 0 or above' }),
-    nanos: countOrNone.refine((nanos) => nanos < 1e9, { error: 'must be less than a whole unit' }),
-  })
-  .transform(({ units, nanos }) => new Big(`${units}.${String(nanos).padStart(9, '0')}`).toFixed());
-const pricedBy = (usageUnit: string) => {
-  const unit = z.literal(usageUnit, { error: `must be ${usageUnit}` });
-  const rates = z.array(z.object({ unitPrice: UnitPrice })).min(1);
-  const pricingExpression = z.object({ usageUnit: unit, tieredRates: rates });
-  return z.object({ pricingInfo: z.array(z.object({ pricingExpression })).min(1) });
-};
 type Component = 'core' | 'ram' | 'machine';
 const PRICED = { core: pricedBy('h'), ram: pricedBy('GiBy.h'), machine: pricedBy('h') };
 
@@ -49,6 +23,17 @@ const OF_MACHINE: readonly (readonly [RegExp, string])[] = [
   [/^Micro Instance with burstable CPU(?: running)?(?: in .+)?$/i, 'f1-micro'],
   [/^Small Instance with 1 VCPU(?: running)?(?: in .+)?$/i, 'g1-small'],
 ];
+const SPOT = /^(?:Spot )?Preemptible /i;
+/** Commitments for resources. Those of N1 name no family, and those for amounts of money (`dollar based`) have no rate of a core. */
+const OF_COMMITMENT =
+  /^Commitment v1: (?:([A-Z]\d+[A-Z]?)(?: AMD| Arm| Memory-optimized)? )?(Cpu|Ram) in .+ for [13] Years?$/i;
+const OF_OLD_COMMITMENT =
+  /^Commitment(?: v1)?: (Compute optimized|Memory-optimized)(?: Instance)? (Core|Cpu|Ram)(?: running)? in .+ for [13] Years?$/i;
+
+const TERMS = { Preemptible: 'spot', Commit1Yr: 'reserved_1y', Commit3Yr: 'reserved_3y' } as const;
+const USAGES: Readonly<Record<string, Contract>> = { OnDemand: 'on_demand', ...TERMS };
+type Contract = 'on_demand' | Term;
+
 /** Cores that Google charges for a shared-core machine. Source: https://cloud.google.com/compute/vm-instance-pricing. */
 const BILLED_CORES: Readonly<Record<string, string>> = {
   'e2-micro': '0.25',
@@ -62,96 +47,124 @@ interface BilledType {
   readonly name: string;
   readonly guestCpus: number;
   readonly memoryMb: number;
+  readonly isSharedCpu?: boolean | undefined;
 }
 
 export interface GcpRates {
   /** Returns exact dollars per hour. Zero if one part is zero, so that half a price is never published. */
   hourly(type: BilledType, regionCode: string): string;
+  /** Returns the other terms whose parts have a price in the region. */
+  terms(type: BilledType, regionCode: string): OfferedTerms;
   /** Returns why a type has no price in any region; undefined if it may have one. */
   unpriced(name: string, isShared: boolean): string | undefined;
 }
 
-export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, GcpRates> {
-  const rates = new Map<string, Row<string>>();
-  const families = new Set<string>();
-  let listed = 0;
-  const query = { currencyCode: 'USD', pageSize: 5000 };
-  const pages = pagesByToken(http, SKUS, SkuPage, query, (page) => page.nextPageToken, 'pageToken');
-  for await (const { data } of pages) {
-    for (const row of data.skus) {
-      listed += 1;
-      const id = labelIn(row, 'skuId') ?? `SKU ${listed}`;
-      const { value: sku, reason } = readRow(Sku, row);
-      if (sku === undefined) yield rejectedRow(id, reason);
-      const of = sku?.category.usageType === 'OnDemand' ? componentOf(sku.description) : undefined;
-      if (sku === undefined || of === undefined) continue;
-      families.add(of.family);
-      const rate = rowOf(() => priceOf(of.component, row, id));
-      for (const regionCode of sku.serviceRegions) {
-        const key = keyOf(of.family, of.component, regionCode);
-        rates.set(key, agreed(rates.get(key) ?? rate, rate));
-      }
+export class Rates implements GcpRates {
+  readonly #rates = new Map<string, Row<string>>();
+  readonly #families = new Set<string>();
+  readonly #leftOut: LeftOut;
+
+  constructor(leftOut: LeftOut) {
+    this.#leftOut = leftOut;
+  }
+
+  add({ description, usage, serviceRegions, row, id }: FoundSku): void {
+    const contract = USAGES[usage];
+    const of = contract === undefined ? undefined : componentOf(description, contract);
+    if (contract === undefined || of === undefined) return;
+    if (contract === 'on_demand') this.#families.add(of.family);
+    const rate = rowOf(() => priceOf(of.component, row, id));
+    for (const regionCode of serviceRegions) {
+      const key = keyOf(contract, of.family, of.component, regionCode);
+      this.#rates.set(key, agreed(this.#rates.get(key) ?? rate, rate));
     }
   }
-  if (listed === 0) throw nothingListed(`${SKUS}: skus`);
-  return {
-    hourly: (type, regionCode) => hourly(type, regionCode, rates),
-    unpriced: (name, isShared) => unpriced(name, isShared, families),
-  };
+
+  hourly(type: BilledType, regionCode: string): string {
+    return hourly(type, (component, family) => {
+      const rate = this.#rates.get(keyOf('on_demand', family, component, regionCode));
+      if (rate !== undefined || component === 'machine') return rate;
+      return { reason: `no SKU prices the ${component} of ${type.name} in ${regionCode}` };
+    });
+  }
+
+  terms(type: BilledType, regionCode: string): OfferedTerms {
+    const terms: { [T in Term]?: OfferedTerms[T] } = {};
+    for (const term of Object.values(TERMS)) {
+      // Commitments are for machine types with whole cores: https://cloud.google.com/compute/docs/instances/signing-up-committed-use-discounts.
+      if (term !== 'spot' && type.isSharedCpu === true) continue;
+      const rateOf = (component: Component, family: string) =>
+        this.#rates.get(keyOf(term, family, component, regionCode));
+      const parts = [rateOf('machine', type.name), rateOf('core', familyOf(type.name))];
+      if (parts.every((part) => part === undefined) && rateOf('ram', familyOf(type.name)) === undefined)
+        continue;
+      const kind = term === 'spot' ? 'spot prices' : 'commitment prices';
+      const amount = this.#leftOut.read(kind, `${type.name}@${regionCode}`, () => {
+        const found = hourly(type, (component, family) => {
+          const missing = { reason: `no SKU prices the ${component} for ${term}` };
+          return rateOf(component, family) ?? (component === 'machine' ? undefined : missing);
+        });
+        return isPositive(found) ? found : unusable('a part of it costs nothing');
+      });
+      if (amount !== undefined) terms[term] = { price: { amount, per: 'hour', currency: 'USD' } };
+    }
+    return terms;
+  }
+
+  unpriced(name: string, isShared: boolean): string | undefined {
+    if (this.#families.has(name)) return undefined;
+    if (OWN_RATES.test(name)) return 'has other rates than its family, which no SKU states';
+    if (isShared && BILLED_CORES[name] === undefined)
+      return 'is shared-core, and the share of a core in its price is not known';
+    if (this.#families.has(familyOf(name))) return undefined;
+    return `no SKU prices the cores and the memory of the family ${familyOf(name)}`;
+  }
 }
 
-function componentOf(description: string): { family: string; component: Component } | undefined {
-  const machine = OF_MACHINE.find(([pattern]) => pattern.test(description))?.[1];
+function componentOf(
+  description: string,
+  contract: Contract,
+): { family: string; component: Component } | undefined {
+  if (contract === 'reserved_1y' || contract === 'reserved_3y') {
+    const found = OF_COMMITMENT.exec(description) ?? OF_OLD_COMMITMENT.exec(description);
+    return found === null ? undefined : partOf(found[1] ?? 'N1', found[2]);
+  }
+  if (contract === 'spot' && !SPOT.test(description)) return undefined;
+  const text = contract === 'spot' ? description.replace(SPOT, '') : description;
+  const machine = OF_MACHINE.find(([pattern]) => pattern.test(text))?.[1];
   if (machine !== undefined) return { family: machine, component: 'machine' };
-  const found = OF_FAMILY.exec(description) ?? OF_OLD_FAMILY.exec(description);
-  const [named, part] = [found?.[1]?.toLowerCase(), found?.[2]?.toLowerCase()];
-  if (named === undefined) return undefined;
-  return { family: OLD_FAMILIES[named] ?? named, component: part === 'core' ? 'core' : 'ram' };
+  const found = OF_FAMILY.exec(text) ?? OF_OLD_FAMILY.exec(text);
+  return found?.[1] === undefined ? undefined : partOf(found[1], found[2]);
+}
+
+function partOf(named: string, part = ''): { family: string; component: Component } {
+  const family = named.toLowerCase();
+  const component = part.toLowerCase() === 'ram' ? 'ram' : 'core';
+  return { family: OLD_FAMILIES[family] ?? family, component };
 }
 
 function priceOf(component: Component, row: unknown, id: string): string {
-  const { pricingInfo } = valueIn(readRow(PRICED[component], row), `SKU ${id}: `);
-  const tiers = pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
-  return tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0';
+  const tiers = valueIn(readRow(PRICED[component], row), `SKU ${id}: `);
+  return tiers.map(({ amount }) => amount).find(isPositive) ?? '0';
 }
 
-function agreed(one: Row<string>, other: Row<string>): Row<string> {
-  if (one.value === undefined) return one;
-  if (other.value === undefined || one.value === other.value) return other;
-  return { reason: `SKUs disagree about its price: ${one.value} and ${other.value}` };
-}
-
-function keyOf(family: string, component: Component, regionCode: string): string {
-  return JSON.stringify([family, component, regionCode]);
+function keyOf(contract: Contract, family: string, component: Component, regionCode: string): string {
+  return JSON.stringify([contract, family, component, regionCode]);
 }
 
 function familyOf(name: string): string {
   return name.split('-')[0] ?? name;
 }
 
-function unpriced(name: string, isShared: boolean, families: ReadonlySet<string>): string | undefined {
-  if (families.has(name)) return undefined;
-  if (OWN_RATES.test(name)) return 'has other rates than its family, which no SKU states';
-  if (isShared && BILLED_CORES[name] === undefined)
-    return 'is shared-core, and the share of a core in its price is not known';
-  if (families.has(familyOf(name))) return undefined;
-  return `no SKU prices the cores and the memory of the family ${familyOf(name)}`;
-}
-
+/** @param rateOf a missing rate of a `machine` means that its parts are priced */
 function hourly(
   { name, guestCpus, memoryMb }: BilledType,
-  regionCode: string,
-  rates: ReadonlyMap<string, Row<string>>,
+  rateOf: (component: Component, family: string) => Row<string> | undefined,
 ): string {
-  const rateOf = (component: Component): string =>
-    valueIn(
-      rates.get(keyOf(familyOf(name), component, regionCode)) ?? {
-        reason: `no SKU prices the ${component} of ${name} in ${regionCode}`,
-      },
-    );
-  const whole = rates.get(keyOf(name, 'machine', regionCode));
+  const whole = rateOf('machine', name);
   if (whole !== undefined) return valueIn(whole);
-  const [core, ram] = [rateOf('core'), rateOf('ram')];
+  const rate = (component: Component) => valueIn(rateOf(component, familyOf(name)) ?? { reason: 'no SKU' });
+  const [core, ram] = [rate('core'), rate('ram')];
   if (!isPositive(core) || !isPositive(ram)) return '0';
   const cores = new Big(core).times(BILLED_CORES[name] ?? guestCpus);
   // A 1024th adds ten decimal places to nine: nothing is rounded.

@@ -1,0 +1,74 @@
+/** Lists of Azure's price list, and which of their rows are in force. */
+import { z } from 'zod';
+import { pagesByLink } from '../../http/lists.ts';
+import { latestPrice, type Row, valueIn } from '../../schema/rows.ts';
+import type { SourceHttp } from '../../source.ts';
+
+export const PRICES = '/api/retail/prices';
+/** The version with savings plans. */
+const VERSION = '2023-01-01-preview';
+/** The list of machines has thousands of pages of 100 rows. The adapter stores little of each. */
+export const BOUNDS = { pages: 10_000, values: 50_000_000 };
+
+const PricePage = z.object({
+  Items: z.array(z.unknown()),
+  NextPageLink: z.string().nullable(),
+  Count: z.int(),
+});
+
+export const usd = z.literal('USD', { error: 'must be USD, as requested' });
+
+export interface CountedList {
+  readonly of: string;
+  /** As the pages state it. */
+  advertised: number;
+  fetched: number;
+}
+
+export const newList = (of: string): CountedList => ({ of, advertised: 0, fetched: 0 });
+
+/** Yields the rows of a list, and counts them. */
+export async function* priceRows(
+  http: SourceHttp,
+  filter: string,
+  list: CountedList,
+): AsyncGenerator<unknown, void> {
+  const query = { 'api-version': VERSION, $filter: filter };
+  const pages = pagesByLink(http, PRICES, PricePage, query, (page) => page.NextPageLink, BOUNDS);
+  for await (const { data } of pages) {
+    list.advertised += data.Count;
+    for (const row of data.Items) {
+      list.fetched += 1;
+      yield row;
+    }
+  }
+}
+
+interface Dates {
+  readonly effectiveStartDate: string;
+  readonly effectiveEndDate?: string | undefined;
+  readonly isPrimaryMeterRegion?: boolean | undefined;
+}
+
+/** A price whose date cannot be read counts as in force. */
+export function inForce({ effectiveStartDate, effectiveEndDate = '' }: Dates, now: Date): boolean {
+  const [from, to] = [Date.parse(effectiveStartDate), Date.parse(effectiveEndDate)];
+  return !(from > now.getTime()) && !(to <= now.getTime());
+}
+
+export interface PriceRow {
+  readonly since: number;
+  readonly isPrimary: boolean;
+  readonly price: Row<string>;
+}
+
+export function whenOf({ effectiveStartDate, isPrimaryMeterRegion = true }: Dates) {
+  return { since: Date.parse(effectiveStartDate) || 0, isPrimary: isPrimaryMeterRegion };
+}
+
+/** Returns the latest price of the primary meter; without a primary meter, the latest of any. */
+export function priceInForce(rows: readonly PriceRow[]): string {
+  const read = rows.map(({ price, ...row }) => ({ ...row, amount: valueIn(price) }));
+  const primary = read.filter(({ isPrimary }) => isPrimary);
+  return latestPrice(primary.length > 0 ? primary : read);
+}

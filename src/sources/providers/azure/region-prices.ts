@@ -1,0 +1,149 @@
+/** Azure's prices of disks, traffic and addresses. Each is a short list. */
+import { z } from 'zod';
+import type { OfferedRegionPrice } from '../../../domain/region-price.ts';
+import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
+import type { LeftOut } from '../../schema/left-out.ts';
+import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';
+import { readRow, unusable } from '../../schema/rows.ts';
+import type { CatalogueItem, SourceHttp } from '../../source.ts';
+import { inForce, newList, type PriceRow, priceInForce, priceRows, usd, whenOf } from './price-list.ts';
+
+const Row = z.object({
+  armRegionName: z.string(),
+  productName: z.string(),
+  skuName: z.string(),
+  meterName: z.string(),
+  type: z.string(),
+  effectiveStartDate: z.string(),
+  effectiveEndDate: z.string().optional(),
+  isPrimaryMeterRegion: z.boolean().optional(),
+});
+type Row = z.infer<typeof Row>;
+const Price = z.object({
+  currencyCode: usd,
+  unitOfMeasure: z.string(),
+  tierMinimumUnits: z
+    .number()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER, { error: 'is beyond any quantity' })
+    .optional(),
+  retailPrice: amount,
+});
+
+interface Wanted {
+  readonly of: string;
+  readonly kind: string;
+  readonly filter: string;
+  readonly unitOfMeasure: string;
+  readonly form: Pick<OfferedRegionPrice, 'item' | 'unit' | 'per'>;
+  /** Returns the name of the price, undefined for another row. */
+  readonly nameOf: (row: Row) => string | undefined;
+}
+
+const MICROSOFT = 'Routing Preference: Microsoft network';
+
+/** Other disks have a price for each size, not for a GiB. */
+const WANTED: readonly Wanted[] = [
+  {
+    of: 'prices of disks',
+    kind: 'storage prices',
+    filter: "serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'",
+    unitOfMeasure: '1 GiB/Hour',
+    form: { item: 'block_storage', unit: 'GiB', per: 'hour' },
+    nameOf: ({ meterName }) =>
+      /^Premium LRS Provisioned Capacity$/i.test(meterName) ? 'Premium SSD v2 LRS' : undefined,
+  },
+  {
+    of: 'prices of traffic',
+    kind: 'traffic prices',
+    filter: "serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'",
+    unitOfMeasure: '1 GB',
+    form: { item: 'traffic_out', unit: 'GB', per: undefined },
+    // MGN is Microsoft's global network, which carries traffic unless a machine is set up otherwise.
+    nameOf: ({ productName }) =>
+      ({
+        'Rtn Preference: MGN': MICROSOFT,
+        'Bandwidth - Routing Preference: Internet': 'Routing Preference: Internet',
+      })[productName],
+  },
+  {
+    of: 'prices of addresses',
+    kind: 'address prices',
+    filter: "serviceName eq 'Virtual Network' and productName eq 'IP Addresses'",
+    unitOfMeasure: '1 Hour',
+    form: { item: 'ipv4', unit: 'address', per: 'hour' },
+    nameOf: ({ meterName }) => (meterName === 'Standard IPv4 Static Public IP' ? 'Standard IPv4' : undefined),
+  },
+];
+/** The names of the default prices. */
+export const PREFERRED: readonly string[] = [MICROSOFT];
+
+interface Steps {
+  readonly regionCode: string;
+  readonly name: string;
+  readonly byStart: Map<string, PriceRow[]>;
+}
+
+/** Returns the prices by region code. */
+export async function* readRegionPrices(
+  http: SourceHttp,
+  now: Date,
+  leftOut: LeftOut,
+): AsyncGenerator<CatalogueItem, Map<string, FoundPrice[]>> {
+  const found = new Map<string, FoundPrice[]>();
+  for (const wanted of WANTED) {
+    const { form, kind } = wanted;
+    for (const { regionCode, name, byStart } of (yield* readSteps(http, now, leftOut, wanted)).values()) {
+      const tiers = leftOut.read(kind, `${name}@${regionCode}`, () =>
+        tiersOf([...byStart].map(([from, rows]) => ({ from, amount: priceInForce(rows) }))),
+      );
+      const price = tiers && { ...form, name, currency: 'USD', tiers };
+      if (price !== undefined) found.set(regionCode, [...(found.get(regionCode) ?? []), price]);
+    }
+  }
+  return found;
+}
+
+async function* readSteps(
+  http: SourceHttp,
+  now: Date,
+  leftOut: LeftOut,
+  { of, kind, filter, unitOfMeasure, nameOf }: Wanted,
+): AsyncGenerator<CatalogueItem, Map<string, Steps>> {
+  const steps = new Map<string, Steps>();
+  const broken = new Set<string>();
+  const list = newList(of);
+  for await (const row of priceRows(http, `${filter} and priceType eq 'Consumption'`, list)) {
+    const { value: read, reason } = readRow(Row, row);
+    if (read === undefined) leftOut.add(kind, `row ${list.fetched}`, reason);
+    const name = read === undefined ? undefined : nameOf(read);
+    if (read === undefined || name === undefined || read.type !== 'Consumption' || !inForce(read, now))
+      continue;
+    if (!label.safeParse(read.armRegionName).success) continue;
+    const key = JSON.stringify([read.armRegionName, name]);
+    const price = leftOut.read(kind, `${name}@${read.armRegionName}`, () => priceOf(row, unitOfMeasure));
+    // Without one step, the price below it would seem to continue.
+    if (price === undefined) broken.add(key);
+    else {
+      const { regionCode, byStart } = steps.get(key) ?? {
+        regionCode: read.armRegionName,
+        byStart: new Map(),
+      };
+      const rows: PriceRow[] = byStart.get(price.from) ?? [];
+      byStart.set(price.from, [...rows, { ...whenOf(read), price: { value: price.amount } }]);
+      steps.set(key, { regionCode, name, byStart });
+    }
+  }
+  if (list.fetched === 0) leftOut.add(kind, list.of, NOTHING_LISTED);
+  yield { kind: 'total', ...list };
+  for (const key of broken) steps.delete(key);
+  return steps;
+}
+
+function priceOf(row: unknown, unitOfMeasure: string): { from: string; amount: string } {
+  const { value, reason } = readRow(Price, row);
+  if (value === undefined) return unusable(reason);
+  if (value.unitOfMeasure !== unitOfMeasure)
+    unusable(`unitOfMeasure must be ${unitOfMeasure}; it is ${value.unitOfMeasure}`);
+  return { from: String(value.tierMinimumUnits ?? 0), amount: value.retailPrice };
+}
