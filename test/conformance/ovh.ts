@@ -1,9 +1,12 @@
-import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const offer = offersIn('EUR', 'Decimal');
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
+
+const perHour = { per: 'hour', currency: 'EUR' } as const;
+const unmetered = regionPrice('traffic_out', 'unmetered', 'GB', '0', { per: undefined, currency: 'EUR' });
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -33,6 +36,7 @@ export const catalogueCase: CatalogueCase = {
         '/addons/1/configurations/0/name',
       ],
       prices: ['/addons/0/pricings/0/price', '/addons/2/pricings/0/price'],
+      otherPrices: ['/addons/16/pricings/0/price'],
     },
     {
       path: AVAILABILITY,
@@ -74,7 +78,23 @@ export const catalogueCase: CatalogueCase = {
   facts: {
     'b3-8': { localDisk: 50, network: 500 },
   },
+  regionPrices: {
+    GRA9: [
+      regionPrice('block_storage', 'classic', 'GiB', '0.000059', perHour),
+      regionPrice('block_storage', 'high-speed-gen2', 'GiB', '0.000119', { ...perHour, isDefault: false }),
+      unmetered,
+    ],
+    // The availability rules do not list the other volumes, whose addon lists this region.
+    BHS5: [regionPrice('block_storage', 'high-speed-gen2', 'GiB', '0.000119', perHour), unmetered],
+    'EU-WEST-PAR': [unmetered],
+    'EU-WEST-LZ-BRU-A': [unmetered],
+    'EU-SOUTH-MIL': [unmetered],
+  },
   rejected: [
+    {
+      key: 'storage prices',
+      reason: /^one price is left out; the first is volume\.high-speed\.consumption: pricings must have/,
+    },
     { key: 'c3-4.consumption', reason: /^is sold in no region: .* lists it for none/ },
     { key: 'addons without a description', reason: /^blobs is null .* vps-ssd-1\.consumption$/ },
     {

@@ -50,12 +50,13 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       expect(new Set(prices.map(({ item, name }) => `${item} ${name}`)).size).toBe(prices.length);
       for (const [item, same] of Map.groupBy(prices, (price) => price.item))
         expect([item, same.filter(({ isDefault }) => isDefault).length]).toEqual([item, 1]);
-      for (const { tiers, per, item } of prices) {
+      for (const { tiers, per, item, name } of prices) {
         expect(tiers[0]?.from).toBe('0');
         expect(tiers.map(({ from }) => Number(from))).toEqual(
           tiers.map(({ from }) => Number(from)).toSorted((a, b) => a - b),
         );
-        expect(tiers.some(({ amount }) => Number(amount) > 0)).toBe(true);
+        // The provider says that it charges no traffic.
+        if (name !== 'unmetered') expect(tiers.some(({ amount }) => Number(amount) > 0)).toBe(true);
         expect(per === undefined).toBe(item === 'traffic_out');
       }
     }

@@ -1,4 +1,4 @@
-import { type CatalogueCase, type FixturePage, fixture, offersIn } from './catalogue-case.ts';
+import { type CatalogueCase, type FixturePage, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
@@ -77,6 +77,25 @@ function productsPage(page: number, rest: Partial<FixturePage>): FixturePage {
   };
 }
 
+const volume = (name: string, zone: string, nanos: number, rest: object = {}) => ({
+  ...product(zone, 0),
+  sku: `/storage/block/${name}/${zone}`,
+  price: { retail_price: { currency_code: 'EUR', units: 0, nanos } },
+  unit_of_measure: { unit: 'gigabyte', size: 1 },
+  properties: { block_storage: {} },
+  ...rest,
+});
+const volumes = [
+  volume('volume-low-latency-5k', 'fr-par-1', 130_000),
+  volume('volume-bssd', 'fr-par-1', 120_000, { status: 'end_of_growth' }),
+  volume('volume-bssd', 'nl-ams-1', 240_000, { unit_of_measure: { unit: 'gigabyte', size: 2 } }),
+  // Not for sale any more, no volume, and in a zone without machines.
+  volume('volume-low-latency-5k', 'nl-ams-1', 90_000, { status: 'end_of_sale' }),
+  volume('snapshot', 'fr-par-1', 49_000),
+  volume('volume-bssd', 'us-nyc-1', 130_000),
+];
+const perHour = { per: 'hour', currency: 'EUR' } as const;
+
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
   pages: [
@@ -90,6 +109,17 @@ export const catalogueCase: CatalogueCase = {
       ],
     }),
     productsPage(2, {}),
+    {
+      path: PRODUCTS,
+      query: { product_types: 'block_storage', page: '1', page_size: '100' },
+      json: { products: volumes, total_count: volumes.length },
+      list: 'products',
+      required: [],
+      prices: [],
+      otherRequired: ['/total_count', '/products/0/price', '/products/0/unit_of_measure/unit'],
+      otherPrices: ['/products/0/price/retail_price/nanos'],
+      additional: true,
+    },
     page('fr-par-1', SERVERS, 'fr-par-1-servers-1', 10, {
       headers: { 'x-total-count': '10', link: linkOf(1) },
       required: ['/servers/DEV1-S/ncpus', '/servers/DEV1-S/ram', '/servers/DEV1-S/end_of_service'],
@@ -160,6 +190,13 @@ export const catalogueCase: CatalogueCase = {
         'PLAY2-MICRO',
       ].map((name) => [name, { architecture: 'x86_64' }]),
     ),
+  },
+  regionPrices: {
+    'fr-par-1': [
+      regionPrice('block_storage', 'volume-low-latency-5k', 'GB', '0.00013', perHour),
+      regionPrice('block_storage', 'volume-bssd', 'GB', '0.00012', { ...perHour, isDefault: false }),
+    ],
+    'nl-ams-1': [regionPrice('block_storage', 'volume-bssd', 'GB', '0.00012', perHour)],
   },
   rejected: [
     {

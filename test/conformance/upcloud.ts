@@ -1,6 +1,8 @@
-import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const offer = offersIn('EUR');
+
+const perHour = { per: 'hour', currency: 'EUR' } as const;
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -47,6 +49,12 @@ export const catalogueCase: CatalogueCase = {
         '/prices/zone/0/server_plan_1xCPU-1GB/price',
       ],
       prices: ['/prices/zone/0/server_plan_1xCPU-1GB/price', '/prices/zone/1/server_plan_1xCPU-1GB/price'],
+      otherRequired: ['/prices/zone/0/storage_maxiops/price', '/prices/zone/0/ipv4_address/amount'],
+      otherPrices: [
+        '/prices/zone/0/storage_maxiops/price',
+        '/prices/zone/0/ipv4_address/price',
+        '/prices/zone/0/public_ipv4_bandwidth_out/price',
+      ],
     },
   ],
   empty: {
@@ -69,6 +77,22 @@ export const catalogueCase: CatalogueCase = {
     offer('PREMIUM-SPOT-2xCPU-4GB', 'fi-hel1', 2, 4, '0.015', 'unavailable'),
     offer('DEV-1xCPU-1GB-10GB', 'de-fra1', 1, 1, '0', 'zero_price'),
   ],
+  // Cents, for an hour or for one GB of traffic.
+  regionPrices: {
+    'de-fra1': [
+      regionPrice('block_storage', 'maxiops', 'GiB', '0.00031', perHour),
+      regionPrice('block_storage', 'standard', 'GiB', '0.000116', { ...perHour, isDefault: false }),
+      regionPrice('ipv4', 'ipv4_address', 'address', '0.003', perHour),
+      regionPrice('traffic_out', 'public_ipv4_bandwidth_out', 'GB', '0.011', {
+        per: undefined,
+        currency: 'EUR',
+      }),
+    ],
+    'fi-hel1': [
+      regionPrice('block_storage', 'maxiops', 'GiB', '0.00031', perHour),
+      regionPrice('ipv4', 'ipv4_address', 'address', '0.003', perHour),
+    ],
+  },
   rejected: [
     { key: 'STARTER-0xCPU-1GB', reason: /^core_number must be a whole number above 0; it is 0$/ },
     { key: '2xCPU-4GB@fi-hel1', reason: /^server_plan_2xCPU-4GB is missing/ },

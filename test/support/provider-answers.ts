@@ -77,16 +77,30 @@ export const ZONES = [
   'pl-waw-3',
 ];
 
+const CATALOGUE = '/product-catalog/v2alpha1/public-catalog/products';
+
+function products(type: string, rows: readonly object[]) {
+  const query = { product_types: type, page: '1', page_size: '100' };
+  return [{ path: CATALOGUE, query }, { json: { products: rows, total_count: rows.length } }] as const;
+}
+
+/** Scaleway's volumes in its product catalogue, in each run. */
+export function scalewayVolumes(upstream: FakeUpstream, zones: readonly string[] = ZONES): void {
+  const volumes = zones.map((zone) => ({
+    sku: `/storage/block/volume-bssd/${zone}`,
+    locality: { zone },
+    price: { retail_price: { currency_code: 'EUR', units: 0, nanos: 120_000 } },
+    unit_of_measure: { unit: 'gigabyte', size: 1 },
+  }));
+  const [call, answer] = products('block_storage', volumes);
+  upstream.expect({ ...call, times: 'any' }, answer);
+}
+
 /** Scaleway's product catalogue, which states the zones of its types. */
 export function scalewayProducts(upstream: FakeUpstream, zones: readonly string[] = ZONES): void {
-  const products = zones.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
-  upstream.expect(
-    {
-      path: '/product-catalog/v2alpha1/public-catalog/products',
-      query: { product_types: 'instance', page: '1', page_size: '100' },
-    },
-    { json: { products, total_count: products.length } },
-  );
+  const types = zones.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
+  upstream.expect(...products('instance', types));
+  scalewayVolumes(upstream, zones);
 }
 
 /**

@@ -3,6 +3,7 @@ import { memory } from '../../domain/machine.ts';
 import { nothingListed } from '../http/lists.ts';
 import { currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, orRejected, rejectedRow } from '../schema/items.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, type Row, readRow, valueIn } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
@@ -12,6 +13,7 @@ import {
   type SourceHttp,
 } from '../source.ts';
 import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
+import { addTraffic, addVolumes, type Volume, volumeIn } from './ovh/region-prices.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
@@ -50,6 +52,7 @@ interface Plan {
 
 interface Catalogue {
   readonly plans: Map<string, Plan>;
+  readonly volumes: Volume[];
   /** Codes of hourly plans without a description, which OVH keeps for existing customers. */
   readonly undescribed: string[];
 }
@@ -77,12 +80,14 @@ export const adapter: CatalogueAdapter = {
     'The catalogue is public, and names the regions of older types only. The rules of availability name the regions of the ' +
     'others. If OVH answers these only to customers, the token is an OAuth 2.0 access token of a service account that may ' +
     '`GET /cloud/order/rule/availability`; it expires after an hour. Without a token these plans wait in quarantine, and ' +
-    'Fleetbook reads the others.',
+    'Fleetbook reads the others. Volumes are in the catalogue too; the default is `classic`. Outgoing traffic costs nothing in ' +
+    'Europe and Canada, as OVH’s price page says, and is unknown elsewhere. The price of further addresses is unknown: the ' +
+    'catalogue states zero, the manager does not.',
 
   async *catalogue({ http }) {
     const query = http.base.searchParams.has('ovhSubsidiary') ? {} : { ovhSubsidiary: SUBSIDIARY };
     const { addons, locale } = (await http.json(CATALOG, Catalog, { query })).data;
-    const read: Catalogue = { plans: new Map(), undescribed: [] };
+    const read: Catalogue = { plans: new Map(), volumes: [], undescribed: [] };
     for (const [index, row] of addons.entries()) yield* readAddon(row, `addon ${index + 1}`, read);
     const plans = [...read.plans.values()];
     if (plans.every((plan) => plan.machines.length === 0)) throw nothingListed(CATALOG);
@@ -94,22 +99,26 @@ export const adapter: CatalogueAdapter = {
         return { name: plan.type, planCode, row, regions: new Set(regions) };
       }),
     );
-    for (const code of new Set(sold.flatMap(({ regions }) => [...regions]))) {
-      yield { kind: 'region', code, name: code };
-    }
+    const selling = new Set(sold.flatMap(({ regions }) => [...regions]));
+    for (const code of selling) yield { kind: 'region', code, name: code };
     const located = new Set(sold.flatMap(({ name, regions }) => (regions.size > 0 ? [name] : [])));
     for (const plan of sold) {
       if (plan.regions.size > 0) yield* offers(plan, locale.currencyCode);
       else yield nowhere(plan, availability, located);
     }
     if (read.undescribed.length > 0) yield undescribed(read.undescribed);
+    const prices = new RegionPrices();
+    const regionsOf = (planCode: string) => availability.regions?.get(planCode);
+    addVolumes(prices, read.volumes, regionsOf, selling, locale.currencyCode);
+    addTraffic(prices, selling, locale.currencyCode);
+    yield* prices.items(['classic']);
   },
 };
 
 function* readAddon(
   row: unknown,
   unnamed: string,
-  { plans, undescribed: unknown }: Catalogue,
+  { plans, volumes, undescribed: unknown }: Catalogue,
 ): Generator<CatalogueItem> {
   const code = labelIn(row, 'planCode');
   const { type, paid, place = '' } = PLAN_CODE.exec(code ?? '')?.groups ?? {};
@@ -120,7 +129,11 @@ function* readAddon(
   }
   const { planCode } = addon;
   // Storage and networks are no machines.
-  if (addon.product !== 'publiccloud-instance') return;
+  if (addon.product !== 'publiccloud-instance') {
+    const volume = volumeIn(planCode, row);
+    if (volume !== undefined) volumes.push(volume);
+    return;
+  }
   if (type === undefined) {
     // Other payments, such as savings plans, are not on demand.
     if (isPaidByHour(row))

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import { quotient } from '../../domain/price.ts';
 import { countIn, nextLink } from '../http/headers.ts';
 import {
   anotherPage,
+  completeRows,
   eachRegion,
   nothingListed,
   pageOf,
@@ -11,8 +13,17 @@ import {
   wholeList,
 } from '../http/lists.ts';
 import { architecture, networkIn } from '../schema/facts.ts';
-import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
+import {
+  count,
+  countOrNone,
+  currencyCode,
+  hourlyOrMonthly,
+  label,
+  oneOf,
+  quantity,
+} from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
 import { badAnswer, type CatalogueAdapter, type CatalogueItem, type SourceHttp } from '../source.ts';
 
@@ -54,6 +65,35 @@ const Product = z.object({
   status: z.string().nullish(),
 });
 
+/** Statuses of products that cannot be ordered any more. */
+const ENDED: ReadonlySet<string> = new Set([
+  'end_of_deployment',
+  'end_of_support',
+  'end_of_sale',
+  'end_of_life',
+  'retired',
+]);
+
+/** `/storage/block/volume-low-latency-5k/fr-par-1`; snapshots are no volumes. */
+const VOLUME = /^\/storage\/block\/(?<name>volume-[^/]+)\//;
+
+/** `scw.Money`: whole units and billionths. */
+const Money = z
+  .object({
+    currency_code: currencyCode,
+    units: z.coerce.number().int().min(0),
+    nanos: z.int().min(0).max(999_999_999),
+  })
+  .transform(({ currency_code: currency, units, nanos }) => {
+    return { currency, amount: `${units}.${String(nanos).padStart(9, '0')}` };
+  });
+
+const Volume = Product.extend({
+  price: z.object({ retail_price: Money }),
+  /** Of an hour, as the bill's unit `gigabyte_hour` says. A volume of 1 GB has 10^9 bytes. */
+  unit_of_measure: z.object({ unit: z.literal('gigabyte', { error: 'must be gigabyte' }), size: count }),
+});
+
 const Page = z.object({ servers: z.record(z.string(), z.unknown()) });
 
 const ServerFields = z.object({
@@ -81,7 +121,7 @@ const Availability = z.object({
 /**
  * Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types and
  * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/. The Instance API does not list its zones; the
- * product catalogue names the zone of each product.
+ * product catalogue names the zone of each product, and states the prices of volumes. It states no prices of addresses or traffic.
  */
 export const adapter: CatalogueAdapter = {
   id: 'scaleway',
@@ -93,25 +133,51 @@ export const adapter: CatalogueAdapter = {
   currency: 'EUR',
   facts: ['architecture', 'network'],
   schedule: '27 * * * *',
+  notes:
+    'The product catalogue states the prices of block storage; the default is the one with 5,000 IOPS. It states no prices of ' +
+    'addresses or traffic. Scaleway bills by the hour, without a monthly cap.',
 
   async *catalogue({ http }) {
     const zones = yield* listZones(http);
     for (const code of zones) yield { kind: 'region', code, name: nameOf(code) };
     yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
+    const prices = new RegionPrices();
+    await prices.read('storage prices', PRODUCTS, () => readVolumes(http, zones, prices));
+    yield* prices.items(['volume-low-latency-5k', 'volume-bssd']);
   },
 };
 
-async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
+async function readVolumes(http: SourceHttp, zones: readonly string[], prices: RegionPrices): Promise<void> {
+  const rows = await completeRows(PRODUCTS, listProducts(http, 'block_storage'));
+  for (const row of rows) {
+    const sku = labelIn(row, 'sku') ?? '';
+    const name = VOLUME.exec(sku)?.groups?.name;
+    if (name === undefined) continue;
+    const volume = prices.leftOut.value('storage prices', sku, readRow(Volume, row));
+    const zone = volume?.locality.zone;
+    if (volume === undefined || zone == null || !zones.includes(zone) || ENDED.has(volume.status ?? ''))
+      continue;
+    const { amount, currency } = volume.price.retail_price;
+    const price = { item: 'block_storage', name, unit: 'GB', per: 'hour', currency } as const;
+    prices.add(zone, { ...price, amount: quotient(amount, String(volume.unit_of_measure.size)) });
+  }
+}
+
+function listProducts(http: SourceHttp, type: string): AsyncGenerator<CatalogueItem, unknown[]> {
   const checkRepetition = repetitionCheck(PRODUCTS);
   let fetched = 0;
-  const query = { product_types: 'instance', page_size: LARGEST_PAGE };
+  const query = { product_types: type, page_size: LARGEST_PAGE };
   const pages = pagesByNumber(http, PRODUCTS, Products, query, ({ rows, total }, page) => {
     for (const row of rows) checkRepetition(labelIn(row, 'sku'), page);
     fetched += rows.length;
     return page * LARGEST_PAGE < total && fetched < total ? page + 1 : undefined;
   });
+  return wholeList(PRODUCTS, 'products', pages);
+}
+
+async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
   const zones = new Set<string>();
-  for (const [index, row] of (yield* wholeList(PRODUCTS, 'products', pages)).entries()) {
+  for (const [index, row] of (yield* listProducts(http, 'instance')).entries()) {
     const { value: product, reason } = readRow(Product, row);
     if (product === undefined) yield rejectedRow(labelIn(row, 'sku') ?? `product ${index + 1}`, reason);
     else if (product.locality.zone != null && product.status !== 'retired') zones.add(product.locality.zone);

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import { isPositive } from '../../domain/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
-import { labelIn, readRow } from '../schema/rows.ts';
+import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
+import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const Zones = z.object({ zones: z.object({ zone: someRows }) });
@@ -30,10 +32,13 @@ type ZonePrices = z.infer<typeof ZonePrices>;
 
 const Price = z.object({
   /** The count of units that the price buys; 256 for memory. */
-  amount: amount.refine((units) => units === '1', { error: 'must be 1, the price of one server' }),
+  amount: amount.refine((units) => units === '1', { error: 'must be 1, the price of one' }),
   /** Cents (of the account's currency) per hour: 1.0416 is a little more than one cent. */
   price: amountIn('0.01'),
 });
+
+/** `storage_maxiops` and other tiers of storage; backups and templates have a price too, and are no disks of a machine. */
+const STORAGE = /^storage_(?!backup$|template$)(?<tier>.+)$/;
 
 /** Source: https://developers.upcloud.com/1.3/ and https://upcloud.com/docs/guides/getting-started-upcloud-api/. */
 export const adapter: CatalogueAdapter = {
@@ -45,6 +50,9 @@ export const adapter: CatalogueAdapter = {
   memoryUnit: 'MiB',
   currency: 'EUR',
   schedule: '22 * * * *',
+  notes:
+    'The price list also states storage (the default is MaxIOPS), IPv4 addresses and outgoing traffic of each zone. It states no ' +
+    'monthly caps.',
 
   async *catalogue({ http }) {
     const { zones } = (await http.json('/1.3/zone', Zones)).data;
@@ -72,6 +80,7 @@ export const adapter: CatalogueAdapter = {
       if (families.has(familyOf(plan)) || exclusion(plan) !== undefined) continue;
       yield rejectedRow(plan.name, `no zone of /1.3/price has server_plan_${plan.name}`, { name: plan.name });
     }
+    const regionPrices = new RegionPrices();
     const unpriced = new Set([...selling].flatMap(([zone, sells]) => (sells ? [zone] : [])));
     for (const [index, row] of prices.zone.entries()) {
       const { value, reason } = readRow(ZonePrices, row);
@@ -83,12 +92,14 @@ export const adapter: CatalogueAdapter = {
       } else if (selling.get(value.name) === true) {
         unpriced.delete(value.name);
         yield* offers(value, readable, currency);
+        addPrices(regionPrices, value, currency);
       }
     }
     for (const regionCode of unpriced) {
       const reason = '/1.3/price has no prices for a zone that /1.3/zone lists';
       yield { kind: 'unread', regionCode, reason };
     }
+    yield* regionPrices.items(['maxiops', 'standard']);
   },
 };
 
@@ -120,6 +131,37 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
     const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price };
     yield offerItem({ regionCode, ...machine }, excluded);
   }
+}
+
+/** All prices of a zone are those of one hour, except the price of one GB of traffic. A "GB" of storage is a GiB. */
+function addPrices(prices: RegionPrices, zone: ZonePrices, currency: string): void {
+  const add = (
+    kind: string,
+    field: string,
+    price: Omit<FoundPrice, 'tiers' | 'currency'>,
+    isFree: boolean,
+  ) => {
+    if (zone[field] === undefined) return;
+    const amount = prices.leftOut.read(kind, zone.name, () => {
+      const { price: stated } = parseRow(Price, zone[field], [field]);
+      return isFree || isPositive(stated) ? stated : unusable(`${field}.price must be above 0; it is 0`);
+    });
+    if (amount !== undefined) prices.add(zone.name, { ...price, currency, amount });
+  };
+  for (const field of Object.keys(zone)) {
+    const tier = STORAGE.exec(field)?.groups?.tier;
+    const storage = { item: 'block_storage', name: tier ?? '', unit: 'GiB', per: 'hour' } as const;
+    if (tier !== undefined) add('storage prices', field, storage, false);
+  }
+  const address = { item: 'ipv4', name: 'ipv4_address', unit: 'address', per: 'hour' } as const;
+  add('address prices', address.name, address, true);
+  const traffic = {
+    item: 'traffic_out',
+    name: 'public_ipv4_bandwidth_out',
+    unit: 'GB',
+    per: undefined,
+  } as const;
+  add('traffic prices', traffic.name, traffic, true);
 }
 
 function exclusion(plan: Plan) {

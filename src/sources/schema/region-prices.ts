@@ -49,7 +49,7 @@ export class RegionPrices {
   readonly #found = new Map<string, FoundPrice[]>();
   #closed: SourceError | undefined;
 
-  /** Adds a price with one step. */
+  /** Adds a price with one step. Names are unique in a region: another price of the same name is left out. */
   add(
     regionCode: string,
     { amount, ...price }: Omit<FoundPrice, 'tiers'> & { readonly amount: string },
@@ -57,7 +57,13 @@ export class RegionPrices {
     const known = this.#found.get(regionCode);
     const found = { ...price, tiers: [{ from: '0', amount }] };
     if (known === undefined) this.#found.set(regionCode, [found]);
-    else known.push(found);
+    else if (known.every(({ item, name }) => item !== price.item || name !== price.name)) known.push(found);
+    else
+      this.leftOut.add(
+        'repeated prices',
+        `${price.name}@${regionCode}`,
+        `is listed twice, also at ${amount}`,
+      );
   }
 
   /**

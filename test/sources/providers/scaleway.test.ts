@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/scaleway.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
+import { scalewayVolumes } from '../../support/provider-answers.ts';
 import { fates, readCatalogue } from '../../support/read-catalogue.ts';
 
 const ZONES = ['fr-par-1', 'fr-par-2', 'fr-par-3', 'nl-ams-1', 'nl-ams-2', 'nl-ams-3'].concat([
@@ -44,6 +45,7 @@ async function read(servers: FakeAnswer[], availability: FakeAnswer = stocked): 
   await using upstream = await fakeUpstream();
   const zones = ZONES.map((zone) => product(zone));
   upstream.expect({ path: CATALOGUE, query: productsOf(1) }, catalogue(zones));
+  scalewayVolumes(upstream);
   const first = pathOf('fr-par-1');
   for (const [index, answer] of servers.entries()) {
     upstream.expect({ path: first, query: query(index + 1), times: 'any' }, answer);
@@ -160,6 +162,7 @@ describe('the zones of Scaleway', () => {
     await using upstream = await fakeUpstream();
     for (const [index, answer] of pages.entries())
       upstream.expect({ path: CATALOGUE, query: productsOf(index + 1) }, answer);
+    scalewayVolumes(upstream);
     for (const zone of expectedZones) {
       upstream.expect({ path: pathOf(zone), query: query(1) }, some);
       upstream.expect({ path: `${pathOf(zone)}/availability`, query: query(1) }, stocked);
