@@ -32,6 +32,7 @@ export function machinesOf(region: number, perRegion: number, factor = 1): Machi
         cpuKind: type % 4 === 0 ? 'shared' : 'dedicated',
         localDisk: type % 3 === 0 ? 80 : 0,
         network: null,
+        includedTraffic: null,
       },
     };
   }).sort((a, b) => a.price - b.price || a.id - b.id);

@@ -13,6 +13,8 @@ export interface MachineFacts {
   readonly localDisk: number | null;
   /** Outgoing bandwidth, Mbit/s (10^6 bits). */
   readonly network: number | null;
+  /** GB (10^9 bytes) of outgoing traffic that the price of a month includes; 0 for none. */
+  readonly includedTraffic: number | null;
 }
 
 interface Fact {
@@ -69,6 +71,14 @@ export const MACHINE_FACTS = {
     inWords: '% Mbit/s',
     describe: 'Mbit/s; null: unknown',
     example: null,
+  },
+  includedTraffic: {
+    column: 'included_traffic',
+    type: 'number',
+    name: 'included traffic',
+    inWords: '% GB traffic a month included',
+    describe: 'GB of outgoing traffic a month that the price includes; 0 for none, null: unknown',
+    example: 20_000,
   },
 } as const satisfies Readonly<Record<keyof MachineFacts, Fact>>;
 

@@ -38,7 +38,7 @@ export interface StoredRegionPrice extends Omit<OfferedRegionPrice, 'tiers' | 'c
 }
 
 /** Returns a price in the published currency; undefined without an exchange rate. The amounts must be plain decimals. */
-function storedRegionPrice(
+export function storedRegionPrice(
   { tiers, currency, per, ...price }: OfferedRegionPrice,
   published: string,
   rates: ExchangeRates,

@@ -46,7 +46,14 @@ it('searches page by page the machines of the region’s list', async () => {
     expect(data.moved).toBe(false);
     found.push(...data.machines);
   }
-  const facts = { architecture: null, generation: null, cpu_kind: null, local_disk: null, network: null };
+  const facts = {
+    architecture: null,
+    generation: null,
+    cpu_kind: null,
+    local_disk: null,
+    network: null,
+    included_traffic: null,
+  };
   expect(found).toEqual(listed.map((machine) => ({ ...machine, ...facts })));
   const { data: names } = await given.client.search({ region: [sample.region], fields: ['name'], limit: 2 });
   expect(names.machines).toEqual(listed.slice(0, 2).map(({ name }) => ({ name })));

@@ -119,6 +119,7 @@ export function memorySearch(): SearchReader {
     cpuKind: 'shared',
     localDisk: 40,
     network: null,
+    includedTraffic: null,
   } as const;
   const updates = REGIONS.map(({ machines, ...region }): RegionUpdate => {
     const builder = new ColumnsBuilder({ ...region, version: 1, provider: PROVIDER });

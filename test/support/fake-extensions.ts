@@ -65,6 +65,7 @@ export const MACHINES: readonly MachineWithFacts[] = Array.from({ length: 7 }, (
   cpu_kind: 'shared',
   local_disk: 40,
   network: null,
+  included_traffic: null,
 }));
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;

@@ -27,6 +27,8 @@ export interface MachineWithFacts extends Machine {
   readonly local_disk: number | null;
   /** Mbit/s. */
   readonly network: number | null;
+  /** GB (decimal) of outgoing traffic a month that the price includes. */
+  readonly included_traffic: number | null;
   /** False if the machine is sold out. Other machines do not have this field. */
   readonly available?: false;
 }

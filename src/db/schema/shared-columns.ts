@@ -33,6 +33,7 @@ export const factColumns = {
   cpuKind: text('cpu_kind', { enum: CPU_KINDS }),
   localDisk: numeric('local_disk'),
   network: integer('network'),
+  includedTraffic: numeric('included_traffic'),
 };
 /** Columns of a message to a webhook. A webhook receives its messages in the order of their ids. */
 export const messageColumns = {

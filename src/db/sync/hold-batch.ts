@@ -25,14 +25,18 @@ export async function holdStaged(
     rejected,
     worst,
     regions,
+    regionPrices,
     asOf,
   }: HeldParts & {
     readonly regions: ReadonlyMap<string, string>;
+    /** Items of the kind `region-price`. */
+    readonly regionPrices: readonly object[];
     readonly asOf: ReadonlyMap<string | undefined, string>;
   },
 ): Promise<void> {
   const others = [
     ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
+    ...regionPrices,
     ...rejectedItems(rejected),
   ];
   const times = [...asOf].flatMap(([regionCode, time]) =>

@@ -44,6 +44,11 @@ export async function saveCatalogue(
       select jsonb_build_object('kind', 'region', 'code', ${r.code}, 'name', ${r.name})
       from ${regions} r where ${r.providerId} = ${source.provider.id} and ${r.organizationId} is null
       union all
+      select jsonb_build_object('kind', 'region-price', 'regionCode', ${r.code},
+        'price', (price - 'tiers' - 'source') || (price -> 'source'))
+      from ${regions} r cross join lateral jsonb_array_elements(${r.prices}) price
+      where ${r.providerId} = ${source.provider.id} and ${r.organizationId} is null
+      union all
       select ${offerItem(m, r.code, sql`nullif(${m.excludedReason}, 'no_exchange_rate')`)}
       from ${machines} m join ${regions} r on ${r.id} = ${m.regionId}
       where ${m.sourceId} = ${source.id} and ${m.retiredAt} is null and ${m.sourceAmount} is not null`,

@@ -126,6 +126,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       nullable('cpu_kind', 'text', 'm.cpu_kind'),
       nullable('local_disk', 'double', 'm.local_disk'),
       nullable('network', 'double', 'm.network'),
+      nullable('included_traffic', 'double', 'm.included_traffic'),
       nullable('as_of', 'instant', 'f.verified_at'),
     ],
     key: ['id'],

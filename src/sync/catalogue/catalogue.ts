@@ -10,6 +10,7 @@ import {
   withdrawnMachines,
 } from '../../db/sync/catalogue/diff.ts';
 import { setJumpsAside } from '../../db/sync/catalogue/price-jumps.ts';
+import { writeRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
 import type { Repeated } from '../../db/sync/catalogue/reject.ts';
 import {
   countWithTerms,
@@ -47,6 +48,7 @@ import {
   syncBatch,
 } from '../pipeline.ts';
 import { unmodifiedRegions } from '../validators.ts';
+import { type ComparedRegionPrices, compareRegionPrices } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
 
 interface CatalogueBatch {
@@ -62,6 +64,7 @@ interface ComparedCatalogue extends Compared {
   readonly diff: CatalogueDiff;
   /** Code → name, including unmodified regions. */
   readonly regions: ReadonlyMap<string, string>;
+  readonly regionPrices: ComparedRegionPrices['prices'];
   /** Without price jumps: an approval of the batch includes them. */
   readonly rejectedWithoutJumps: readonly RejectedKey[];
 }
@@ -118,19 +121,21 @@ function catalogueKind(
 
     async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
       const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
-      await holdStaged(db, run, broken, { readAt, rejected, worst, regions, asOf: staged.asOf });
+      const { asOf, regionPrices } = staged;
+      await holdStaged(db, run, broken, { readAt, rejected, worst, regions, asOf, regionPrices });
       return undefined;
     },
 
     saveBefore: (db, decision) => saveCatalogue(db, decision, source),
 
-    async write(db, { staged, diff, regions, rejected }, { runId, now, readAt }) {
+    async write(db, { staged, diff, regions, regionPrices, rejected }, { runId, now, readAt }) {
       const renamed = await writeRegions(db, source, regions);
       const by = { runId, sourceId, now };
+      const repriced = await writeRegionPrices(db, provider.id, regionPrices, now);
       const retired = await writeMachines(db, source, renamed, by, runsUntilRetired(approved));
       const unread =
         readAt === undefined ? [] : await stampRead(db, source, staged, { regions, rejected, readAt });
-      const changed = renamed.changed || diff.added + diff.changed + retired > 0;
+      const changed = renamed.changed || repriced || diff.added + diff.changed + retired > 0;
       return { changed, counts: { retired }, unread, namings: renamed.namings };
     },
   };
@@ -184,11 +189,21 @@ async function compareCatalogue(
     },
     limits,
   );
+  const read = readRegions(staged, regions);
+  const prices = await compareRegionPrices(db, source, {
+    stated: staged.regionPrices,
+    read: read.difference(new Set(unmodified)),
+    known: read,
+    pricing,
+    maxRatio: limits.priceRatio,
+    approved,
+  });
   const { added, changed, withdrawn, soldOut } = diff;
   return {
     staged,
     diff,
     regions,
+    regionPrices: prices.prices,
     broken,
     counts: { seen, rejected, added, changed, withdrawn },
     rejected: boundedRejected([
@@ -196,6 +211,7 @@ async function compareCatalogue(
       ...jumped.rejected,
       ...staged.rejectedTerms,
       ...terms.rejected,
+      ...prices.rejected,
     ]),
     rejectedWithoutJumps: compared.rejected,
     withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
@@ -235,6 +251,14 @@ async function duplicatesIn(
   return { rows, types: new Set(unknown.map(({ name }) => name)).size, approved };
 }
 
+/** Returns the regions that the batch lists or that have offers, without those that could not be read. */
+function readRegions(
+  { offered, unread }: StagedCatalogue,
+  regions: ReadonlyMap<string, string>,
+): ReadonlySet<string> {
+  return new Set([...regions.keys(), ...offered]).difference(unread);
+}
+
 /**
  * Stamps the regions that the batch has read: those that it lists or that have offers. Regions that could not be read, and
  * regions without a usable row, get no stamp.
@@ -243,14 +267,15 @@ async function duplicatesIn(
 async function stampRead(
   db: ConnectionDatabase,
   source: CatalogueSource,
-  { offered, unread, asOf }: StagedCatalogue,
+  staged: StagedCatalogue,
   {
     regions,
     rejected,
     readAt,
   }: Pick<ComparedCatalogue, 'regions' | 'rejected'> & { readonly readAt: string },
 ): Promise<RejectedKey[]> {
-  const reported = new Set([...regions.keys(), ...offered]).difference(unread);
+  const { unread, asOf } = staged;
+  const reported = readRegions(staged, regions);
   const unusable = new Set(await regionsOfUnusableRows(db, source, reported, rejected));
   const read = [...reported.difference(unusable)];
   await adoptMachines(db, source);

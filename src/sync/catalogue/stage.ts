@@ -14,6 +14,7 @@ import { type CatalogueItem, SourceError } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
+import type { StatedRegionPrice } from './region-prices.ts';
 import { type TermBounds, termsOf } from './stage-terms.ts';
 
 export type StagedCatalogue = ReturnType<CollectedItems['staged']>;
@@ -22,6 +23,9 @@ const PROGRESS_EVERY = 500;
 
 /** Regions of one catalogue. Unlike the rows, they stay in memory. */
 const MOST_REGIONS = 10_000;
+
+/** Prices of regions stay in memory too. */
+const MOST_REGION_PRICES = 100_000;
 
 /** Rejected terms that are stored with their reasons. */
 const TERMS_KEPT = 1000;
@@ -81,6 +85,7 @@ class CollectedItems {
   /** Announced and received rows. */
   readonly totals: { of: string; advertised: number; fetched: number }[] = [];
   readonly validators: ValidatorItem[] = [];
+  readonly regionPrices: StatedRegionPrice[] = [];
   /** Codes of regions with offers. */
   readonly offered = new Set<string>();
   /** Regions that could not be read: code → reason. */
@@ -124,6 +129,9 @@ class CollectedItems {
       case 'unmodified':
         this.validators.push(item);
         break;
+      case 'region-price':
+        this.regionPrices.push(item);
+        break;
       case 'offer':
         this.seen += 1;
         this.offers += 1;
@@ -132,6 +140,8 @@ class CollectedItems {
         this.offered.add(this.#lastOffered);
         break;
     }
+    if (this.regionPrices.length > MOST_REGION_PRICES)
+      throw new SourceError('invalid', `the source states more than ${MOST_REGION_PRICES} prices of regions`);
     const regions = Math.max(this.regions.size, this.offered.size, this.unread.size, this.asOf.size);
     if (regions <= MOST_REGIONS) return;
     const problem = `the source has more than ${MOST_REGIONS} regions, the limit of one catalogue`;

@@ -42,6 +42,7 @@ describe('/v1/machines/search', () => {
           cpu_kind: 'shared',
           local_disk: 40,
           network: null,
+          included_traffic: null,
         },
       ],
       next: expect.stringMatching(/^[\w-]+$/),

@@ -102,7 +102,14 @@ describe('a search', () => {
 
 /** 40,000 machines of 8 groups in 4 regions. The first region is the dearest. One name occurs once. */
 function large(): CatalogueIndex {
-  const facts = { architecture: null, generation: null, cpuKind: null, localDisk: null, network: null };
+  const facts = {
+    architecture: null,
+    generation: null,
+    cpuKind: null,
+    localDisk: null,
+    network: null,
+    includedTraffic: null,
+  };
   const world = new Map(
     [1, 2, 3, 4].map((region) => [
       region,

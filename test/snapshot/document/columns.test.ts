@@ -27,6 +27,7 @@ const machine: fc.Arbitrary<MachineWithFacts> = fc.record({
     cpuKind: fc.constantFrom(null, 'dedicated', 'shared'),
     localDisk: fc.option(fc.double({ min: 0, max: 1e5, noNaN: true })),
     network: fc.option(fc.integer({ min: 0, max: 400_000 })),
+    includedTraffic: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true })),
   }),
   soldOut: fc.constantFrom(false, false, true),
 });
@@ -86,6 +87,7 @@ describe('columns', () => {
       cpuKind: null,
       localDisk: null,
       network: null,
+      includedTraffic: null,
     } as const;
     const like = (id: number, cpu: number): MachineWithFacts => ({
       id,

@@ -1,0 +1,69 @@
+/** Statements about the prices of regions. */
+import type { StoredRegionPrice } from '../../../domain/region-price.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
+import { and, eq, isNotNull, isNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
+import { increment, insertInto } from '../../connection/statements.ts';
+import { acceptedPrices, regionPrices, regions } from '../../schema.ts';
+
+/** Returns the stored prices by region code, of regions that have some. */
+export async function storedRegionPrices(
+  db: ConnectionDatabase,
+  providerId: number,
+): Promise<Map<string, readonly StoredRegionPrice[]>> {
+  const rows = await db
+    .select({ code: regions.code, prices: regions.prices })
+    .from(regions)
+    .where(
+      and(eq(regions.providerId, providerId), isNull(regions.organizationId), isNotNull(regions.prices)),
+    );
+  return new Map(rows.map(({ code, prices }) => [code, prices ?? []]));
+}
+
+/** Returns accepted prices as `<region>/<item>/<name> <amount> <currency>`. */
+export async function acceptedRegionPrices(
+  db: ConnectionDatabase,
+  sourceId: string,
+): Promise<ReadonlySet<string>> {
+  const rows = await db.select().from(acceptedPrices).where(eq(acceptedPrices.sourceId, sourceId));
+  return new Set(
+    rows.map(
+      ({ regionCode, name, amount, currency }) => `${regionCode}/${name} ${Number(amount)} ${currency}`,
+    ),
+  );
+}
+
+/** Stores the differing prices, raises the versions of their regions, and writes the history. Returns whether any differs. */
+export async function writeRegionPrices(
+  db: ConnectionDatabase,
+  providerId: number,
+  prices: ReadonlyMap<string, readonly StoredRegionPrice[] | null>,
+  now: string,
+): Promise<boolean> {
+  if (prices.size === 0) return false;
+  const given = JSON.stringify([...prices].map(([code, stored]) => ({ code, stored })));
+  const changed = await db.execute<{ id: number }>(sql`
+    with given as (
+      select ${regions.id}, nullif(w.stored, 'null') as prices, ${regions.prices} as old
+      from jsonb_to_recordset(${given}::text::jsonb) w (code text, stored jsonb)
+      join ${regions} on ${regions.providerId} = ${providerId} and ${regions.code} = w.code
+        and ${regions.organizationId} is null
+      where ${regions.prices} is distinct from nullif(w.stored, 'null')
+    ), raised as (
+      update ${regions} set prices = given.prices, version = ${increment(regions.version)}
+      from given where ${regions.id} = given.id
+    ), closed as (
+      update ${regionPrices} set valid_to = ${now} from given
+      where ${regionPrices.regionId} = given.id and ${regionPrices.validTo} is null
+        and ${stated(sql`given.prices`)} is distinct from ${stated(sql`given.old`)}
+    ), opened as (
+      ${insertInto(regionPrices, { regionId: sql`given.id`, validFrom: now, prices: sql`given.prices` })}
+      from given where given.prices is not null
+        and ${stated(sql`given.prices`)} is distinct from ${stated(sql`given.old`)}
+    )
+    select id from given`);
+  return changed.length > 0;
+}
+
+/** Returns the prices without converted amounts: a new exchange rate alone has no row of history. */
+const stated = (prices: SQLWrapper) =>
+  sql`(select jsonb_agg(p - 'tiers' order by n) from jsonb_array_elements(${prices}) with ordinality e (p, n))`;

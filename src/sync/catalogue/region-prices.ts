@@ -1,0 +1,128 @@
+/** Prices of regions in a batch: checked, converted, and compared with the stored ones. */
+import type { ConnectionDatabase } from '../../db/connection/connect.ts';
+import { acceptedRegionPrices, storedRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
+import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
+import { pricePerMinute } from '../../domain/price.ts';
+import {
+  type OfferedRegionPrice,
+  type StoredRegionPrice,
+  storedRegionPrice,
+} from '../../domain/region-price.ts';
+import { comparedAmount, regionPricesProblem } from '../../domain/region-prices-check.ts';
+import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
+import type { Pricing } from '../currency.ts';
+
+export interface StatedRegionPrice {
+  readonly regionCode: string;
+  readonly price: OfferedRegionPrice;
+}
+
+export interface RegionPricesBatch {
+  readonly stated: readonly StatedRegionPrice[];
+  /** Regions that the batch has read. */
+  readonly read: ReadonlySet<string>;
+  /** Regions of the batch that exist or are new. */
+  readonly known: ReadonlySet<string>;
+  readonly pricing: Pricing;
+  readonly maxRatio: number;
+  readonly approved: boolean;
+}
+
+export interface ComparedRegionPrices {
+  /** Region code → its prices; null if the source states none any more. */
+  readonly prices: ReadonlyMap<string, readonly StoredRegionPrice[] | null>;
+  readonly rejected: readonly RejectedKey[];
+}
+
+/**
+ * Returns the prices to store. A region with a bad price or a jump keeps its last ones. A read region without any has none,
+ * if the batch states prices of other regions: a source that states none at all says nothing about them.
+ */
+export async function compareRegionPrices(
+  db: ConnectionDatabase,
+  source: CatalogueSource,
+  { stated, read, known, pricing, maxRatio, approved }: RegionPricesBatch,
+): Promise<ComparedRegionPrices> {
+  const prices = new Map<string, readonly StoredRegionPrice[] | null>();
+  const rejected: RejectedKey[] = [];
+  if (stated.length === 0) return { prices, rejected };
+  const before = await storedRegionPrices(db, source.provider.id);
+  const accepted = approved ? new Set<string>() : await acceptedRegionPrices(db, source.id);
+  const byRegion = Map.groupBy(stated, ({ regionCode }) => regionCode);
+  for (const [code, rows] of byRegion) {
+    const offered = rows.map(({ price }) => price);
+    const reject = (price: OfferedRegionPrice, kind: RejectionCode, reason: string, amount?: string) =>
+      rejected.push(rejectedPrice(code, price, kind, reason, amount));
+    const [bad, problem] = regionPricesProblem(offered) ?? [];
+    const first = offered[0] as OfferedRegionPrice;
+    if (!known.has(code))
+      reject(first, 'unknown_region', `its region ${code} is not in the provider's list of regions`);
+    else if (bad) reject(bad, 'invalid', problem ?? '');
+    else {
+      const jump = approved
+        ? undefined
+        : jumpIn(code, offered, before.get(code) ?? [], { maxRatio, accepted });
+      if (jump) {
+        const { price, from, amount } = jump;
+        const key = keyOf(code, price);
+        reject(
+          price,
+          'price_jump',
+          `price goes from ${from} to ${amount} ${price.currency}; readers keep the last ones. If it is right: fleetbook accept ${source.id} ${key} ${amount}`,
+          amount,
+        );
+      } else prices.set(code, storedPrices(offered, pricing));
+    }
+  }
+  for (const code of before.keys()) if (read.has(code) && !byRegion.has(code)) prices.set(code, null);
+  return { prices, rejected };
+}
+
+/** Leaves out prices without an exchange rate. */
+function storedPrices(offered: readonly OfferedRegionPrice[], { currency, rates }: Pricing) {
+  const stored = offered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []);
+  return stored.length === 0 ? null : stored;
+}
+
+const keyOf = (code: string, { item, name }: Pick<OfferedRegionPrice, 'item' | 'name'>) =>
+  `${code}/${item}/${name}`;
+
+function rejectedPrice(
+  code: string,
+  price: OfferedRegionPrice,
+  kind: RejectionCode,
+  reason: string,
+  amount: string | undefined,
+): RejectedKey {
+  const { item, name, currency, per = 'month' } = price;
+  // No machine has this name. Traffic is counted by the month.
+  const row = { key: keyOf(code, price), regionCode: code, name: `${item}/${name}`, code: kind, reason };
+  return amount === undefined ? row : { ...row, price: { amount, per, currency } };
+}
+
+interface Jump {
+  readonly price: OfferedRegionPrice;
+  readonly from: string;
+  readonly amount: string;
+}
+
+function jumpIn(
+  code: string,
+  offered: readonly OfferedRegionPrice[],
+  before: readonly StoredRegionPrice[],
+  { maxRatio, accepted }: { readonly maxRatio: number; readonly accepted: ReadonlySet<string> },
+): Jump | undefined {
+  for (const price of offered) {
+    const old = before.find(({ item, name }) => item === price.item && name === price.name);
+    const [from, amount] = [old && comparedAmount(old.source), comparedAmount(price)];
+    if (!old || from === undefined || amount === undefined || old.source.currency !== price.currency)
+      continue;
+    // The same unit of time, so that another period is no jump.
+    const each = (stated: string, per: OfferedRegionPrice['per']) =>
+      Number(per === undefined ? stated : pricePerMinute({ amount: stated, per, currency: 'X' }, 'X', {}));
+    const ratio = each(amount, price.per) / each(from, old.source.per);
+    const isAccepted = accepted.has(`${keyOf(code, price)} ${Number(amount)} ${price.currency}`);
+    if (Math.max(ratio, 1 / ratio) > maxRatio && !isAccepted) return { price, from, amount };
+  }
+  return undefined;
+}
