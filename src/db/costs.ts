@@ -1,9 +1,11 @@
 /** Prices of machines for the costs of clusters. */
+import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { StoredTerms } from '../domain/term.ts';
 import type { Sql } from './connection/client.ts';
+import { selectedFacts } from './machine-facts.ts';
 
 /** A stored machine with its prices at one time. The published catalogue may lack it. */
-export interface PricedMachine {
+export interface PricedMachine extends MachineFacts {
   readonly id: number;
   readonly name: string;
   readonly regionId: number;
@@ -38,6 +40,7 @@ export async function pricedMachines(
       tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
       tx<PricedMachine[]>`
         select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId",
+          ${tx.unsafe(selectedFacts('m'))},
           ${at === undefined ? tx`m.price, m.terms` : past},
           m.excluded_reason is distinct from 'unlisted' as "isListed",
           (select to_char(min(f.verified_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')

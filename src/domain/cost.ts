@@ -4,7 +4,7 @@ import type { MemoryUnit } from './machine.ts';
 import { decimal } from './price.ts';
 
 /** 730 hours. */
-const MINUTES_PER_MONTH = 43_800;
+export const MINUTES_PER_MONTH = 43_800;
 
 /** Places of an amount per minute and per month. */
 const MINUTE_PLACES = 12;
@@ -114,6 +114,12 @@ export function shownAmount({ perMinute, perMonth }: Amount): ShownAmount {
     per_minute: Number(perMinute) / 10 ** MINUTE_PLACES,
     per_month: Number(perMonth) / 10 ** MONTH_PLACES,
   };
+}
+
+/** Returns the units of an amount per month, rounded half to even. @param amount a plain decimal */
+export function monthUnits(amount: string): bigint {
+  const { units, places } = exact(amount);
+  return rounded(units, places, MONTH_PLACES);
 }
 
 /** units / 10^places */

@@ -1,24 +1,21 @@
 import { z } from 'zod';
+import { monthUnits } from '../../domain/cost.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
   countParameter,
+  decimalParameter,
   invalidParameter,
   parameter,
   type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
-import { CLUSTER_EXAMPLE, slugParameter as slug } from '../../http/routes/clusters.ts';
+import { slugParameter as slug } from '../../http/routes/clusters.ts';
 import { whenThere } from '../../snapshot/document/answer.ts';
+import { alternativesSchema } from './alternatives-schema.ts';
 import type { CostsReader } from './costs-reader.ts';
+import { ALTERNATIVES_EXAMPLE, COST_EXAMPLE, HISTORY_EXAMPLE, LIST_EXAMPLE } from './examples.ts';
 import { PRICE_SOURCES, PRICE_TERMS, type PriceQuestion } from './prices.ts';
-import {
-  type CostDocument,
-  type CostHistoryDocument,
-  type CostsDocument,
-  costHistorySchema,
-  costSchema,
-  costsSchema,
-} from './schema.ts';
+import { costHistorySchema, costSchema, costsSchema } from './schema.ts';
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
@@ -66,6 +63,12 @@ const listParameters = {
   limit: countParameter('Most clusters of the answer', [1, 1000], 100).default(100),
   cursor,
 };
+const alternativeParameters = {
+  slug,
+  ...priced,
+  limit: countParameter('Most machines of each list', [1, 50], 10).default(10),
+  min_saving: decimalParameter('Least saving of the whole cluster in a month', 6, '10').optional(),
+};
 const historyParameters = {
   slug,
   ...priced,
@@ -79,69 +82,6 @@ const questionOf = (given: Pick<Values<typeof listParameters>, 'term' | 'prices'
   at: given.at,
 });
 
-const { name, slug: exampleSlug, status, provider, region, machine } = CLUSTER_EXAMPLE;
-const AMOUNT = { per_minute: 0.0048, per_month: 210.24 };
-const EXAMPLE: CostDocument = {
-  cluster: { slug: exampleSlug, name, status, provider, region },
-  term: 'on_demand',
-  prices: 'own',
-  at: null,
-  shards: 3,
-  replicas: 1,
-  machine: {
-    ...machine,
-    name: 'm5.large',
-    in_catalogue: true,
-    price: 0.0016,
-    price_source: 'list',
-    entry: null,
-    monthly_cap: null,
-    count: 3,
-    ...AMOUNT,
-    reason: null,
-  },
-  disks: [],
-  ...AMOUNT,
-  complete: true,
-};
-const TOTAL = { clusters: 1, ...AMOUNT, complete: true };
-const LIST_EXAMPLE: CostsDocument = {
-  term: 'on_demand',
-  prices: 'own',
-  at: null,
-  total: TOTAL,
-  providers: [{ provider, ...TOTAL }],
-  regions: [{ provider, region, ...TOTAL }],
-  clusters: [
-    {
-      slug: exampleSlug,
-      name,
-      provider,
-      region,
-      machine: { id: machine.id, name: 'm5.large' },
-      nodes: 3,
-      ...AMOUNT,
-      complete: true,
-    },
-  ],
-  next: null,
-};
-const HISTORY_EXAMPLE: CostHistoryDocument = {
-  cluster: EXAMPLE.cluster,
-  term: 'on_demand',
-  prices: 'own',
-  steps: [
-    {
-      from: '2026-03-01T04:17:02.114392Z',
-      to: null,
-      price: 0.0016,
-      price_source: 'list',
-      entry: null,
-      ...AMOUNT,
-      complete: true,
-    },
-  ],
-};
 const FORMULA =
   'A node is a machine and its disks, and a cluster has shards × replicas nodes. A disk costs its price times its size. A month has 730 hours, and a monthly cap of the provider bounds the machine in it. The status does not matter.';
 
@@ -158,7 +98,7 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
         summary: 'What a cluster costs, with every price and quantity',
         description: `${FORMULA} Parts add up exactly. The same 404 as for the cluster.`,
         answers: costSchema,
-        example: EXAMPLE,
+        example: COST_EXAMPLE,
         extension: true,
       },
       read: ({ slug, ...given }, { organizationId }) => costs.cost(organizationId, slug, questionOf(given)),
@@ -180,6 +120,31 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
       },
       read: ({ slug, term, prices, from, to }, { organizationId }) =>
         costs.history(organizationId, slug, { term, prices }, { from, to }),
+      shared: false,
+    }),
+    operation({
+      path: '/v1/clusters/{slug}/alternatives',
+      scope: 'clusters:read',
+      parameters: alternativeParameters,
+      isStrict: true,
+      doc: {
+        id: 'listAlternatives',
+        summary: 'Machines that cost less for a cluster',
+        description:
+          'Machines with at least as many virtual CPUs and as much memory as sold: 8 GB and 8 GiB are both 8. Savings are those of the machines: a move to another region may change the price of disks and traffic. A list is chosen from five times as many machines, the cheapest per minute. The lists are empty if the price of the machine is unknown. Sold-out machines are left out. The same 404 as for the cluster.',
+        answers: alternativesSchema,
+        example: ALTERNATIVES_EXAMPLE,
+        extension: true,
+      },
+      read: ({ slug, term, prices, limit, min_saving }, { organizationId }) => {
+        const minSaving = min_saving === undefined ? 0n : monthUnits(min_saving);
+        return costs.alternatives(
+          organizationId,
+          slug,
+          { term, prices, at: undefined },
+          { limit, minSaving },
+        );
+      },
       shared: false,
     }),
     operation({

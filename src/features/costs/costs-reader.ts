@@ -5,6 +5,7 @@ import type { ClusterDocument } from '../../domain/cluster.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import type { Body } from '../../snapshot/document/body.ts';
 import type { Document } from '../../snapshot/document/document.ts';
+import { alternativesDocument, type WantedAlternatives } from './alternatives.ts';
 import { type Page, readCursor } from './cursor.ts';
 import { costHistory, type TimeSpan } from './history.ts';
 import { bodyOf, type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
@@ -28,7 +29,7 @@ interface Parsed {
 }
 
 /** Costs, and what they were calculated from. */
-interface Calculated extends Pick<Inputs, 'index' | 'stored'>, Pick<Parsed, 'clusters'> {
+interface Calculated extends Pick<Inputs, 'machines' | 'stored' | 'book'>, Pick<Parsed, 'clusters'> {
   readonly costs: OrganizationCosts;
   /** Answers by page. */
   readonly pages: LRUCache<string, Body>;
@@ -63,13 +64,20 @@ export function costsReader(options: CostsOptions) {
     const { term, prices, at } = found.question;
     const key = [organizationId, term, prices, at].join(' ');
     const known = calculated.get(key);
+    const { machines, stored, book } = found;
     const isSame = known?.clusters === clusters;
-    if (isSame && known.index === found.index && hasSame(known.stored, found.stored)) return known;
-    const priceOf = (id: number) => pricedMachine(id, found);
-    const costs = organizationCosts(clusters, priceOf, isSame ? known.costs : undefined);
+    if (isSame && known.machines === machines && known.book === book && hasSame(known.stored, stored))
+      return known;
+    const before = isSame ? known : undefined;
+    const isSamePriced = (id: number) =>
+      before?.book === book &&
+      before.machines.get(id) === machines.get(id) &&
+      before.stored.get(id) === stored.get(id);
+    const priceOf = (id: number) =>
+      (isSamePriced(id) ? before?.costs.machines.get(id) : undefined) ?? pricedMachine(id, found);
+    const costs = organizationCosts(clusters, priceOf, before?.costs);
     const pages = new LRUCache<string, Body>({ max: PAGES_AT_MOST });
-    const { index, stored } = found;
-    const result = { clusters, index, stored, costs, pages };
+    const result = { clusters, machines, stored, book, costs, pages };
     calculated.set(key, result);
     return result;
   }
@@ -95,6 +103,18 @@ export function costsReader(options: CostsOptions) {
       ofCluster(organizationId, slug, question, (cluster, found) => {
         const priced = pricedMachine(cluster.machine.id, found);
         return costAnswer(found, bodyOf(costDocument(cluster, priced, question)));
+      }),
+
+    /** Returns undefined for an unknown slug. */
+    alternatives: (
+      organizationId: number,
+      slug: string,
+      question: PriceQuestion,
+      wanted: WantedAlternatives,
+    ): MaybePromise<Answer | undefined> =>
+      ofCluster(organizationId, slug, question, (cluster, found) => {
+        const body = bodyOf(alternativesDocument(cluster, found, wanted));
+        return costAnswer(found, body, [...found.state.index.regions.keys()]);
       }),
 
     /** Returns undefined for a cursor of another question. */
@@ -127,7 +147,7 @@ export function costsReader(options: CostsOptions) {
       ofCluster(organizationId, slug, { ...question, at: undefined }, async (cluster, found) => {
         const from = span.from ?? `${cluster.created_at}Z`;
         const prices = await options.documents.postgres((sql) => pricesSince(sql, cluster.machine.id, from));
-        const document = costHistory(cluster, prices, found.question, { ...span, from });
+        const document = costHistory(cluster, prices, found, { ...span, from });
         return { ...costAnswer(found, bodyOf(document)), tier: 'postgres' as const };
       }),
   };

@@ -2,61 +2,86 @@
 import type { PriceHistory } from '../../db/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import { clusterCost, shownAmount } from '../../domain/cost.ts';
-import { type Priced, type PriceQuestion, pricedBy } from './prices.ts';
+import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/price-book.ts';
+import type { Inputs } from './inputs.ts';
+import { type Price, selectedMachine, storedPrice, unknownPrice } from './prices.ts';
 import type { CostHistoryDocument, CostStep } from './schema.ts';
 import { identityOf, shownPrice } from './shown-costs.ts';
 
-/** RFC 3339, from `from` to before `to`. */
+/** RFC 3339 with microseconds, from `from` to before `to`. */
 export interface TimeSpan {
   readonly from: string | undefined;
   readonly to: string | undefined;
 }
 
+type Begun = TimeSpan & { readonly from: string };
+
 export function costHistory(
   cluster: ClusterDocument,
   history: PriceHistory,
-  question: PriceQuestion,
-  span: TimeSpan & { readonly from: string },
+  inputs: Inputs,
+  span: Begun,
 ): CostHistoryDocument {
-  const times = boundaries(history, span);
+  const { entries, question } = inputs;
+  const times = boundaries(history, entries, span);
+  const machine = selected(cluster.machine.id, inputs);
   const steps: CostStep[] = [];
   for (const [i, from] of times.entries()) {
-    const machine = machineAt(cluster, history, question, from);
-    const { total, isComplete } = clusterCost(cluster, machine.price);
-    const step = { ...shownPrice(machine), ...shownAmount(total), complete: isComplete };
+    const price = machine ? priceAt(machine, history, inputs, from) : unknownPrice('not_listed');
+    const { total, isComplete } = clusterCost(cluster, price.price);
+    const step = { ...shownPrice(price), ...shownAmount(total), complete: isComplete };
     const to = times[i + 1] ?? span.to ?? null;
     const last = steps.at(-1);
-    // A change of another term is no change of this cost.
+    // A change of another term does not change this cost.
     if (last && isSameStep(last, step)) steps[steps.length - 1] = { ...last, to };
     else steps.push({ from, to, ...step });
   }
-  const { term, prices } = question;
-  return { cluster: identityOf(cluster), term, prices, steps };
+  return { cluster: identityOf(cluster), term: question.term, prices: question.prices, steps };
 }
 
 /** Returns the times at which a price may begin, oldest first. The first one is the begin of the span or of the first price. */
 function boundaries(
   { prices, terms }: PriceHistory,
-  { from, to }: TimeSpan & { readonly from: string },
-): string[] {
-  const isInside = (time: string) => time > from && (to === undefined || time < to);
-  const begins = [...prices, ...terms].map((row) => row.from);
-  const ends = prices.flatMap((row) => row.to ?? []);
-  const inside = [...begins, ...ends].filter(isInside);
-  const isPricedAtBegin = begins.some((time) => time <= from);
-  return [...new Set([...(isPricedAtBegin ? [from] : []), ...inside])].sort();
+  entries: readonly PriceBookEntry[],
+  { from, to }: Begun,
+) {
+  const begins = [...prices, ...terms].map((row) => row.from).sort();
+  const [first = from] = begins;
+  const start = first > from ? first : from;
+  const changes = [
+    ...begins,
+    ...prices.flatMap((row) => row.to ?? []),
+    ...entries.flatMap((entry) => [entry.from, entry.to ?? []].flat().map(withMicroseconds)),
+  ];
+  const isInside = (time: string) => time >= start && (to === undefined || time < to);
+  return begins.length === 0 ? [] : [...new Set([start, ...changes].filter(isInside))].sort();
 }
 
-function machineAt(
-  { machine }: ClusterDocument,
+const withMicroseconds = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');
+
+interface Selected extends SelectedMachine {
+  readonly isListed: boolean;
+}
+
+function selected(id: number, { machines, stored }: Inputs): Selected | undefined {
+  const found = machines.get(id);
+  return found ? { ...selectedMachine(found), isListed: true } : stored.get(id);
+}
+
+function priceAt(
+  machine: Selected,
   { prices, terms }: PriceHistory,
-  question: PriceQuestion,
+  { question, entries }: Inputs,
   at: string,
-): Priced {
+): Price {
   const applies = (row: { readonly from: string; readonly to: string | null }) =>
     row.from <= at && (row.to === null || row.to > at);
-  const price = prices.find(applies)?.price ?? null;
-  return pricedBy({ id: machine.id, price, terms: terms.find(applies)?.terms ?? null }, question);
+  const then = {
+    ...machine,
+    price: prices.find(applies)?.price ?? null,
+    terms: terms.find(applies)?.terms ?? null,
+  };
+  return storedPrice(then, question.term, bookForTerm(entries, question.term, Date.parse(at)));
 }
 
 function isSameStep(a: Omit<CostStep, 'from' | 'to'>, b: Omit<CostStep, 'from' | 'to'>): boolean {

@@ -1,12 +1,21 @@
-/** Reads what costs are calculated from: the clusters, the index of machines, and stored prices. */
+/** Reads what costs are calculated from: clusters, the index of machines, the price book, and stored prices. */
+import {
+  type BookForTerm,
+  bookForTerm,
+  nextChange,
+  type PriceBookEntry,
+  type PricedTerm,
+} from '../../domain/price-book.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
+import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, Unavailable, whenThere } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
+import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { boundedBy } from '../../snapshot/read/freshness.ts';
 import type { TieredResult } from '../../snapshot/read/tiers/tier.ts';
-import { isInMemory, type PriceInputs, type PriceQuestion, rowsOf } from './prices.ts';
+import type { PriceInputs, PriceQuestion } from './prices.ts';
 import { NO_MACHINES, StoredMachineReader } from './stored-machines.ts';
 
 export interface CostsOptions {
@@ -18,26 +27,44 @@ export interface CostsOptions {
   readonly now?: () => number;
 }
 
+type Entries = readonly PriceBookEntry[];
+
 /** Everything that prices of an organization's machines depend on. */
 export interface Inputs extends PriceInputs {
-  readonly found: TieredResult;
+  readonly clusters: TieredResult;
+  /** Undefined for list prices. */
+  readonly priceBook: TieredResult | undefined;
+  readonly entries: Entries;
   readonly state: SearchState;
+  /** The time of the prices, in milliseconds since the epoch. */
+  readonly at: number;
 }
 
-/** The rows of machines in one index. A publication makes another index. */
-interface KnownRows {
+/** Machines as one index has them, except for their rows. A publication makes another index. */
+interface Known {
   readonly index: CatalogueIndex;
-  readonly rows: ReadonlyMap<number, number>;
+  readonly machines: ReadonlyMap<number, FoundMachine>;
 }
+
+interface KnownBook {
+  readonly book: BookForTerm;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+const NO_ENTRIES: Entries = [];
 
 export class InputReader {
   readonly #options: CostsOptions;
+  readonly #now: () => number;
   readonly #stored: StoredMachineReader;
-  readonly #rows = new WeakMap<ReadonlySet<number>, KnownRows>();
+  readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
+  readonly #books = new WeakMap<Entries, Map<PricedTerm, KnownBook>>();
 
   constructor(options: CostsOptions) {
     const { documents, staleLimitMs, now = Date.now } = options;
     this.#options = options;
+    this.#now = now;
     this.#stored = new StoredMachineReader({ documents, staleLimitMs, now });
   }
 
@@ -48,39 +75,79 @@ export class InputReader {
   /** Returns the inputs for machines, without a promise if memory has all of them. Rejects with `Unavailable`. */
   get(
     organizationId: number,
-    found: TieredResult,
+    clusters: TieredResult,
     ids: ReadonlySet<number>,
     question: PriceQuestion,
   ): MaybePromise<Inputs> {
-    return whenThere(this.#options.catalogue.get(), (state) => {
-      const { index } = state;
-      const rows = this.#rowsOf(index, ids);
-      const missing = [...ids].filter((id) => !isInMemory(question) || !rows.has(id));
-      const stored =
-        missing.length === 0 ? NO_MACHINES : this.#stored.get(organizationId, missing, question.at);
-      return whenThere(stored, (machines) => {
-        const inputs = { found, state, index, rows, stored: machines, question };
-        currencyOf(inputs);
-        return inputs;
-      });
-    });
+    const { documents, catalogue } = this.#options;
+    const reading =
+      question.prices === 'own' ? documents.get({ kind: 'price-book', organizationId }) : undefined;
+    return whenThere(reading, (priceBook) =>
+      whenThere(catalogue.get(), (state) => {
+        const entries = priceBook ? entriesOf(priceBook.document) : NO_ENTRIES;
+        const at = question.at === undefined ? this.#now() : Date.parse(question.at);
+        const book = this.#bookOf(entries, question, at);
+        const machines = this.#machinesOf(state.index, ids);
+        // The index has current prices only.
+        const missing = [...ids].filter((id) => question.at !== undefined || !machines.has(id));
+        const stored =
+          missing.length === 0 ? NO_MACHINES : this.#stored.get(organizationId, missing, question.at);
+        return whenThere(stored, (found) => {
+          const priced = { machines, stored: found, book, question };
+          const inputs = { clusters, priceBook, entries, state, at, ...priced };
+          currencyOf(inputs);
+          return inputs;
+        });
+      }),
+    );
   }
 
-  #rowsOf(index: CatalogueIndex, ids: ReadonlySet<number>): ReadonlyMap<number, number> {
-    const known = this.#rows.get(ids);
-    if (known?.index === index) return known.rows;
-    const rows = rowsOf(index, ids);
-    this.#rows.set(ids, { index, rows });
-    return rows;
+  /** Returns the same map, and the same machines in it, until a publication changes their regions. */
+  #machinesOf(index: CatalogueIndex, ids: ReadonlySet<number>): ReadonlyMap<number, FoundMachine> {
+    const known = this.#machines.get(ids);
+    if (known?.index === index) return known.machines;
+    const machines = new Map<number, FoundMachine>();
+    const wanted = new Set<number>();
+    for (const id of ids) {
+      const before = known?.machines.get(id);
+      if (before && index.regions[before.place] === before.region) machines.set(id, before);
+      else wanted.add(id);
+    }
+    const others = this.#find(index, wanted);
+    for (const machine of others) machines.set(machine.id, machine);
+    const isSame = others.length === 0 && machines.size === known?.machines.size;
+    const found = isSame && known ? known.machines : machines;
+    this.#machines.set(ids, { index, machines: found });
+    return found;
+  }
+
+  /** One machine is found by the array of rows by id, which all requests share. A scan for several does not need it. */
+  #find(index: CatalogueIndex, ids: ReadonlySet<number>): readonly FoundMachine[] {
+    if (ids.size > 1) return findMachines(index, ids);
+    return [...ids].flatMap((id) => findMachine(index, id) ?? []);
+  }
+
+  /** Returns the same book until an entry begins or ends. */
+  #bookOf(entries: Entries, question: PriceQuestion, at: number): BookForTerm {
+    const { term } = question;
+    if (question.at !== undefined) return bookForTerm(entries, term, at);
+    const ofEntries = this.#books.get(entries) ?? new Map<PricedTerm, KnownBook>();
+    this.#books.set(entries, ofEntries);
+    const known = ofEntries.get(term);
+    if (known && at < known.until) return known.book;
+    const book = bookForTerm(entries, term, at);
+    ofEntries.set(term, { book, until: nextChange(entries, at) ?? Number.POSITIVE_INFINITY });
+    return book;
   }
 }
 
 /** Returns the currency of all inputs. @throws Unavailable while prices are being converted to another one */
-function currencyOf({ found, index, stored }: Inputs): string | undefined {
+function currencyOf({ clusters, priceBook, state, stored }: Inputs): string | undefined {
   const currencies = new Set(
     [
-      found.document?.currency,
-      index.regions[0]?.currency,
+      clusters.document?.currency,
+      priceBook?.document?.currency,
+      state.index.regions[0]?.currency,
       ...[...stored.values()].map(({ currency }) => currency ?? undefined),
     ].filter((currency) => currency !== undefined),
   );
@@ -88,18 +155,27 @@ function currencyOf({ found, index, stored }: Inputs): string | undefined {
   return [...currencies][0];
 }
 
-/** Makes an answer that states the oldest time of its inputs. */
-export function costAnswer(inputs: Inputs, body: Body): Answer {
-  const { found, state, index, rows, stored } = inputs;
-  const places = [...new Set([...rows.values()].map((row) => index.rows.regions[row] as number))];
+/** Makes an answer that states the oldest time of its inputs. @param places of the index; by default those of the machines */
+export function costAnswer(
+  inputs: Inputs,
+  body: Body,
+  places: readonly number[] = [...new Set([...inputs.machines.values()].map(({ place }) => place))],
+): Answer {
+  const { clusters, state, stored } = inputs;
   const times = [
-    boundedBy(found.knownAt, found.asOf),
+    boundedBy(clusters.knownAt, clusters.asOf),
     ...(places.length === 0 ? [] : [state.asOf(places)]),
     ...[...stored.values()].flatMap(({ asOf, isListed }) => (isListed ? [asOf ?? undefined] : [])),
   ];
   const asOf = times.includes(undefined) ? undefined : times.reduce(earlier);
-  const tier = stored.size > 0 ? 'postgres' : found.tier === 'memory' ? state.tier : found.tier;
-  return { body, tier, asOf, currency: currencyOf(inputs) };
+  return { body, tier: tierOf(inputs), asOf, currency: currencyOf(inputs) };
+}
+
+/** Returns the tier of the input that was furthest away. */
+function tierOf({ clusters, priceBook, state, stored }: Inputs): Answer['tier'] {
+  if (stored.size > 0) return 'postgres';
+  const tiers = [clusters.tier, priceBook?.tier ?? 'memory', state.tier];
+  return tiers.find((tier) => tier !== 'memory') ?? 'memory';
 }
 
 const earlier = (a: string | undefined, b: string | undefined) =>

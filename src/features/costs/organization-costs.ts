@@ -22,20 +22,29 @@ export const BYTES_PER_CLUSTER = 700;
 
 export function costedClusters(documents: readonly ClusterDocument[]): CostedCluster[] {
   const places = new Map<string, Where>();
+  const ofDisks = new Map<string, Pick<CostedCluster, 'disks' | 'knowsDisks'>>();
   return documents.map(({ slug, name, provider, region, machine, shards, replicas, disks }) => {
-    const key = `${provider.id} ${region.code}`;
-    const where = places.get(key) ?? { provider, region };
-    places.set(key, where);
-    const { total, disks: parts } = clusterCost({ shards, replicas, disks }, null);
-    const knowsDisks = parts.every((part) => part !== null);
-    return { slug, name, where, machineId: machine.id, nodes: shards * replicas, disks: total, knowsDisks };
+    const place = `${provider.id} ${region.code}`;
+    const where = places.get(place) ?? { provider, region };
+    places.set(place, where);
+    const key = JSON.stringify([shards, replicas, disks]);
+    const known = ofDisks.get(key) ?? disksOf({ shards, replicas, disks });
+    ofDisks.set(key, known);
+    return { slug, name, where, machineId: machine.id, nodes: shards * replicas, ...known };
   });
+}
+
+function disksOf(cluster: Parameters<typeof clusterCost>[0]): Pick<CostedCluster, 'disks' | 'knowsDisks'> {
+  const { total, disks } = clusterCost(cluster, null);
+  return { disks: total, knowsDisks: disks.every((part) => part !== null) };
 }
 
 export interface CostOfCluster {
   readonly cluster: CostedCluster;
   readonly machine: Priced;
   readonly total: Amount;
+  /** The number nearest to the amount per month: numbers are compared faster. */
+  readonly rank: number;
   readonly isComplete: boolean;
 }
 
@@ -53,6 +62,8 @@ export interface OrganizationCosts {
   readonly providers: readonly (Total & Pick<Where, 'provider'>)[];
   readonly regions: readonly (Total & Where)[];
   readonly machines: ReadonlyMap<number, Priced>;
+  /** By region. */
+  readonly sums: ReadonlyMap<Where, Sum>;
 }
 
 /** Returns the costs. It calculates only what differs from the costs before. @param before of the same clusters */
@@ -62,12 +73,15 @@ export function organizationCosts(
   before?: OrganizationCosts,
 ): OrganizationCosts {
   const machines = new Map<number, Priced>();
-  for (const { machineId } of clusters) {
-    if (machines.has(machineId)) continue;
-    const machine = priceOf(machineId);
-    const known = before?.machines.get(machineId);
-    machines.set(machineId, known && isSamePrice(known, machine) ? known : machine);
+  const changed = new Set<number>();
+  for (const id of before?.machines.keys() ?? new Set(clusters.map(({ machineId }) => machineId))) {
+    const machine = priceOf(id);
+    const known = before?.machines.get(id);
+    const isSame = known !== undefined && (known === machine || isSamePrice(known, machine));
+    machines.set(id, isSame ? known : machine);
+    if (!isSame) changed.add(id);
   }
+  if (before && changed.size === 0) return before;
   const amounts = new Map<Priced, Map<number, Amount>>();
   const amountOf = (machine: Priced, nodes: number): Amount => {
     if (!machine.price) return NOTHING;
@@ -77,80 +91,90 @@ export function organizationCosts(
     ofMachine.set(nodes, amount);
     return amount;
   };
-  const costOf = (cluster: CostedCluster, known?: CostOfCluster): CostOfCluster => {
+  const costOf = (cluster: CostedCluster): CostOfCluster => {
     const machine = machines.get(cluster.machineId) as Priced;
-    if (known?.machine === machine) return known;
+    const total = sum([amountOf(machine, cluster.nodes), cluster.disks]);
     return {
       cluster,
       machine,
-      total: sum([amountOf(machine, cluster.nodes), cluster.disks]),
+      total,
+      rank: Number(total.perMonth),
       isComplete: machine.price !== null && cluster.knowsDisks,
     };
   };
-  const costs = before
-    ? before.costs.map((known) => costOf(known.cluster, known))
-    : clusters.map((cluster) => costOf(cluster));
+  const sums = new Map(before?.sums);
+  const add = (cost: CostOfCluster, sign: 1 | -1) => {
+    const { where } = cost.cluster;
+    sums.set(where, plus(sums.get(where) ?? EMPTY, sumOf(cost), sign));
+  };
+  const recalculated = (known: CostOfCluster): CostOfCluster => {
+    if (!changed.has(known.cluster.machineId)) return known;
+    const cost = costOf(known.cluster);
+    add(known, -1);
+    add(cost, 1);
+    return cost;
+  };
+  const costs = before ? before.costs.map(recalculated) : clusters.map(costOf);
+  if (!before) for (const cost of costs) add(cost, 1);
   costs.sort(isBefore);
-  return { costs, machines, ...totals(costs) };
+  return { costs, machines, sums, ...totalsOf(sums) };
 }
 
 function isBefore(a: CostOfCluster, b: CostOfCluster): number {
+  if (a.rank !== b.rank) return b.rank - a.rank;
   const [one, other] = [a.total.perMonth, b.total.perMonth];
   if (one !== other) return one > other ? -1 : 1;
   return a.cluster.slug < b.cluster.slug ? -1 : 1;
 }
 
-class Sum {
-  clusters = 0;
-  isComplete = true;
-  #perMinute = 0n;
-  #perMonth = 0n;
-
-  add({ total, isComplete }: CostOfCluster): void {
-    this.clusters += 1;
-    this.isComplete &&= isComplete;
-    this.#perMinute += total.perMinute;
-    this.#perMonth += total.perMonth;
-  }
-
-  addSum(other: Sum): void {
-    this.clusters += other.clusters;
-    this.isComplete &&= other.isComplete;
-    this.#perMinute += other.#perMinute;
-    this.#perMonth += other.#perMonth;
-  }
-
-  get total(): Total {
-    const amount = { perMinute: this.#perMinute, perMonth: this.#perMonth };
-    return { clusters: this.clusters, amount, isComplete: this.isComplete };
-  }
+interface Sum extends Amount {
+  readonly clusters: number;
+  readonly incomplete: number;
 }
 
-function totals(costs: readonly CostOfCluster[]): Pick<OrganizationCosts, 'total' | 'providers' | 'regions'> {
-  const ofRegion = new Map<Where, Sum>();
-  for (const cost of costs) {
-    const { where } = cost.cluster;
-    const sums = ofRegion.get(where) ?? new Sum();
-    ofRegion.set(where, sums);
-    sums.add(cost);
-  }
-  const all = new Sum();
+const EMPTY: Sum = { clusters: 0, incomplete: 0, ...NOTHING };
+
+function plus(a: Sum, b: Sum, sign: 1 | -1 = 1): Sum {
+  const by = BigInt(sign);
+  return {
+    clusters: a.clusters + sign * b.clusters,
+    incomplete: a.incomplete + sign * b.incomplete,
+    perMinute: a.perMinute + by * b.perMinute,
+    perMonth: a.perMonth + by * b.perMonth,
+  };
+}
+
+const sumOf = ({ total, isComplete }: CostOfCluster): Sum => ({
+  clusters: 1,
+  incomplete: isComplete ? 0 : 1,
+  ...total,
+});
+
+const totalOf = ({ clusters, incomplete, perMinute, perMonth }: Sum): Total => ({
+  clusters,
+  amount: { perMinute, perMonth },
+  isComplete: incomplete === 0,
+});
+
+type Totals = Pick<OrganizationCosts, 'total' | 'providers' | 'regions'>;
+
+function totalsOf(sums: ReadonlyMap<Where, Sum>): Totals {
+  let all = EMPTY;
   const ofProvider = new Map<number, { provider: Where['provider']; sum: Sum }>();
-  for (const [{ provider }, sums] of ofRegion) {
-    all.addSum(sums);
-    const found = ofProvider.get(provider.id) ?? { provider, sum: new Sum() };
-    ofProvider.set(provider.id, found);
-    found.sum.addSum(sums);
+  for (const [{ provider }, sum] of sums) {
+    all = plus(all, sum);
+    const found = ofProvider.get(provider.id);
+    ofProvider.set(provider.id, { provider, sum: plus(found?.sum ?? EMPTY, sum) });
   }
   const dearest = (a: Total, b: Total) =>
     a.amount.perMonth === b.amount.perMonth ? 0 : a.amount.perMonth > b.amount.perMonth ? -1 : 1;
   return {
-    total: all.total,
+    total: totalOf(all),
     providers: [...ofProvider.values()]
-      .map(({ provider, sum: { total } }) => ({ provider, ...total }))
+      .map(({ provider, sum }) => ({ provider, ...totalOf(sum) }))
       .sort((a, b) => dearest(a, b) || a.provider.id - b.provider.id),
-    regions: [...ofRegion]
-      .map(([where, { total }]) => ({ ...where, ...total }))
+    regions: [...sums]
+      .map(([where, sum]) => ({ ...where, ...totalOf(sum) }))
       .sort(
         (a, b) => dearest(a, b) || a.provider.id - b.provider.id || compareText(a.region.code, b.region.code),
       ),

@@ -1,16 +1,17 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
 import type { PricedMachine } from '../../db/costs.ts';
-import type { NodePrice } from '../../domain/cost.ts';
-import { decimal } from '../../domain/price.ts';
-import { TERMS } from '../../domain/term.ts';
-import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
+import { MINUTES_PER_MONTH, type NodePrice } from '../../domain/cost.ts';
+import { decimal, percentOff } from '../../domain/price.ts';
+import type { BookForTerm, PricedTerm, SelectedMachine } from '../../domain/price-book.ts';
+import { type StoredTerms, TERMS } from '../../domain/term.ts';
+import type { FoundMachine } from '../../snapshot/catalogue/find-machine.ts';
 import type { StoredMachines } from './stored-machines.ts';
 
-export const PRICE_TERMS = ['on_demand', ...TERMS] as const;
+export const PRICE_TERMS = ['on_demand', ...TERMS] as const satisfies readonly PricedTerm[];
 export const PRICE_SOURCES = ['list', 'own'] as const;
 
 export interface PriceQuestion {
-  readonly term: (typeof PRICE_TERMS)[number];
+  readonly term: PricedTerm;
   /** `own`: the organization's prices where it has any, list prices otherwise. */
   readonly prices: (typeof PRICE_SOURCES)[number];
   /** RFC 3339; undefined for now. */
@@ -21,13 +22,8 @@ export interface PriceQuestion {
 export const REASONS = ['not_listed', 'no_price', 'term_not_sold', 'no_disk_price'] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** A machine of a cluster, and its price by one question. */
-export interface Priced {
-  readonly id: number;
-  /** Null if no machine with this id can be seen. */
-  readonly name: string | null;
-  /** False if the published catalogue lacks the machine. */
-  readonly isPublished: boolean;
+/** A price of one machine, or why there is none. */
+export interface Price {
   readonly price: NodePrice | null;
   readonly source: (typeof PRICE_SOURCES)[number] | null;
   /** The entry of the price book that gave the price. */
@@ -35,67 +31,104 @@ export interface Priced {
   readonly reason: Reason | null;
 }
 
-/** Returns the row of each of these machines that the index has, in one scan. */
-export function rowsOf({ rows }: CatalogueIndex, ids: ReadonlySet<number>): Map<number, number> {
-  const found = new Map<number, number>();
-  // A table of the last 16 bits rejects almost all rows faster than a set does.
-  const marks = new Uint8Array(0x1_0000);
-  for (const id of ids) marks[id & 0xffff] = 1;
-  for (let row = 0; row < rows.count && found.size < ids.size; row++) {
-    const id = rows.ids[row] as number;
-    if (marks[id & 0xffff] === 1 && ids.has(id)) found.set(id, row);
-  }
-  return found;
+/** A machine of a cluster, and its price by one question. */
+export interface Priced extends Price {
+  readonly id: number;
+  /** Null if no machine with this id can be seen. */
+  readonly name: string | null;
+  /** False if the published catalogue lacks the machine. */
+  readonly isPublished: boolean;
 }
 
-/** True if the index has the prices of the question. */
-export const isInMemory = ({ term, at }: PriceQuestion): boolean => term === 'on_demand' && at === undefined;
-
 export interface PriceInputs {
-  readonly index: CatalogueIndex;
-  readonly rows: ReadonlyMap<number, number>;
+  /** The machines of the index by id. */
+  readonly machines: ReadonlyMap<number, FoundMachine>;
+  /** Their prices are used first. */
   readonly stored: StoredMachines;
+  readonly book: BookForTerm;
   readonly question: PriceQuestion;
 }
 
-export function pricedMachine(id: number, { index, rows, stored, question }: PriceInputs): Priced {
-  const row = rows.get(id);
-  const found = stored.get(id);
-  if (found) return pricedStored(found, row !== undefined, question);
-  if (row === undefined) return unknown(id, null, false, 'not_listed');
-  const name = index.dictionary.names[index.rows.types[row] as number] ?? null;
-  const price = decimal(index.rows.prices[row] as number);
-  if (price === undefined) return unknown(id, name, true, 'no_price');
-  return listed(id, name, true, { price, monthlyCap: null });
+export function pricedMachine(id: number, { machines, stored, book, question }: PriceInputs): Priced {
+  const found = machines.get(id);
+  const row = stored.get(id);
+  const isPublished = found !== undefined && !found.kind.isSoldOut;
+  const { term } = question;
+  if (row) return { id, name: row.name, isPublished, ...storedPrice(row, term, book) };
+  if (found) return { id, name: found.name, isPublished, ...foundPrice(found, term, book) };
+  return { id, name: null, isPublished, ...unknownPrice('not_listed') };
 }
 
-function pricedStored(machine: PricedMachine, isPublished: boolean, question: PriceQuestion): Priced {
-  const { id, name, isListed } = machine;
-  if (!isListed) return unknown(id, name, false, 'not_listed');
-  return { ...pricedBy(machine, question), name, isPublished };
+/** Returns the price of a machine of the index. */
+export function foundPrice(machine: FoundMachine, term: PricedTerm, book: BookForTerm): Price {
+  const { price, cap } = listOf(machine, term);
+  return withBook(selectedMachine(machine), listPrice(price, cap) ?? missing(term), book);
 }
 
-/** Returns the price of a machine with these stored prices. */
-export function pricedBy(
-  { id, price, terms }: Pick<PricedMachine, 'id' | 'price' | 'terms'>,
-  { term }: PriceQuestion,
-): Priced {
-  if (term !== 'on_demand') {
-    const ofTerm = terms?.terms[term]?.price;
-    return ofTerm === undefined
-      ? unknown(id, null, false, 'term_not_sold')
-      : listed(id, null, false, { price: ofTerm, monthlyCap: null });
-  }
-  if (price === null || Number(price) <= 0) return unknown(id, null, false, 'no_price');
-  return listed(id, null, false, { price, monthlyCap: terms?.monthly_cap?.price ?? null });
+/** Returns a number near to the price of a month of it, much faster; infinite if the price is unknown. */
+export function nearMonth(machine: FoundMachine, term: PricedTerm, book: BookForTerm): number {
+  const { price = Infinity, cap = Infinity } = listOf(machine, term);
+  const entry = book.entryOf(selectedMachine(machine));
+  if (entry?.price !== undefined) return Number(entry.price) * MINUTES_PER_MONTH;
+  return Math.min(price * MINUTES_PER_MONTH, cap) * (1 - Number(entry?.discount ?? 0) / 100);
 }
 
-function listed(id: number, name: string | null, isPublished: boolean, price: NodePrice): Priced {
-  return { id, name, isPublished, price, source: 'list', entry: null, reason: null };
+export function selectedMachine({ id, name, region }: FoundMachine): SelectedMachine {
+  return { id, name, regionId: region.region.id, providerId: region.provider.id };
 }
 
-function unknown(id: number, name: string | null, isPublished: boolean, reason: Reason): Priced {
-  return { id, name, isPublished, price: null, source: null, entry: null, reason };
+function listOf({ price, monthlyCap, terms }: FoundMachine, term: PricedTerm) {
+  return term === 'on_demand' ? { price, cap: monthlyCap } : { price: terms[term]?.price, cap: undefined };
+}
+
+/** Returns the price of a stored machine. */
+export function storedPrice(
+  row: SelectedMachine & Pick<PricedMachine, 'isListed' | 'price' | 'terms'>,
+  term: PricedTerm,
+  book: BookForTerm,
+): Price {
+  return withBook(row, row.isListed ? (priceOf(row, term) ?? missing(term)) : 'not_listed', book);
+}
+
+function priceOf(
+  { price, terms }: { readonly price: string | null; readonly terms: StoredTerms | null },
+  term: PricedTerm,
+): NodePrice | undefined {
+  if (term !== 'on_demand') return listPrice(terms?.terms[term]?.price, undefined);
+  return price === null || Number(price) <= 0 ? undefined : listPrice(price, terms?.monthly_cap?.price);
+}
+
+function listPrice(
+  price: string | number | undefined,
+  cap: string | number | undefined,
+): NodePrice | undefined {
+  const text = price === undefined ? undefined : decimal(price);
+  if (text === undefined) return undefined;
+  return { price: text, monthlyCap: (cap === undefined ? undefined : decimal(cap)) ?? null };
+}
+
+const missing = (term: PricedTerm): Reason => (term === 'on_demand' ? 'no_price' : 'term_not_sold');
+
+export const unknownPrice = (reason: Reason): Price => ({
+  price: null,
+  source: null,
+  entry: null,
+  reason,
+});
+
+/** A discount also lowers the monthly cap, and a fixed price needs no list price and has no cap. */
+function withBook(machine: SelectedMachine, list: NodePrice | Reason, book: BookForTerm): Price {
+  const entry = book.entryOf(machine);
+  const own = (price: NodePrice): Price => ({ price, source: 'own', entry: entry?.id ?? null, reason: null });
+  if (entry?.price !== undefined) return own({ price: entry.price, monthlyCap: null });
+  if (typeof list === 'string') return unknownPrice(list);
+  if (entry?.discount === undefined) return { price: list, source: 'list', entry: null, reason: null };
+  const { discount } = entry;
+  const { price, monthlyCap } = list;
+  return own({
+    price: percentOff(price, discount),
+    monthlyCap: monthlyCap === null ? null : percentOff(monthlyCap, discount),
+  });
 }
 
 export function isSamePrice(a: Priced, b: Priced): boolean {

@@ -18,17 +18,21 @@ interface PartAmount {
   readonly reason: Reason | null;
 }
 
-export interface MachinePart extends PartAmount {
+/** The price of one node. */
+export interface ShownPrice {
+  readonly price: number | null;
+  readonly price_source: (typeof PRICE_SOURCES)[number] | null;
+  readonly entry: number | null;
+  readonly monthly_cap: number | null;
+}
+
+export interface MachinePart extends PartAmount, ShownPrice {
   readonly id: number;
   readonly name: string | null;
   readonly cpu: number;
   readonly ram: number;
   readonly ram_unit: ClusterDocument['machine']['ram_unit'];
   readonly in_catalogue: boolean;
-  readonly price: number | null;
-  readonly price_source: (typeof PRICE_SOURCES)[number] | null;
-  readonly entry: number | null;
-  readonly monthly_cap: number | null;
   readonly count: number;
 }
 
@@ -81,12 +85,9 @@ export interface CostsDocument extends ShownQuestion {
   readonly next: string | null;
 }
 
-export interface CostStep extends ShownAmount {
+export interface CostStep extends ShownAmount, ShownPrice {
   readonly from: string;
   readonly to: string | null;
-  readonly price: number | null;
-  readonly price_source: (typeof PRICE_SOURCES)[number] | null;
-  readonly entry: number | null;
   readonly complete: boolean;
 }
 
@@ -99,7 +100,7 @@ const provider = object<Provider>({ id: id('Provider id'), name: text('Provider 
 const region = object<Region>({ name: text('Region name'), code: text('Region code') });
 const money = (description: string) => documented(z.number(), { format: 'double', description });
 
-const question = {
+export const questionFields = {
   term: documented(z.enum(PRICE_TERMS), { description: 'Term of the machines’ prices' }),
   prices: documented(z.enum(PRICE_SOURCES), {
     description:
@@ -120,11 +121,18 @@ const partAmount = {
     'Why the price is unknown. `not_listed`: no catalogue lists the machine; `no_price`: the catalogue had no price; `term_not_sold`: the machine has no price for the term; `no_disk_price`: the source states none',
   ),
 };
-const priceSource = orNull(z.enum(PRICE_SOURCES), 'Whose price it is; null if it is unknown');
-const entry = orNull(z.number(), 'Id of the entry of the price book that gave the price');
+export const shownPriceFields = {
+  price: orNull(z.number(), 'Of one node per minute; null if it is unknown'),
+  price_source: orNull(z.enum(PRICE_SOURCES), 'Whose price it is; null if it is unknown'),
+  entry: orNull(z.number(), 'Id of the entry of the price book that gave the price'),
+  monthly_cap: orNull(
+    z.number(),
+    'The most that a month of one node costs on demand; null if there is none or it is unknown',
+  ),
+};
 const complete = documented(z.boolean(), { description: 'False if a part is unknown: the sum lacks it' });
 
-const identity = object<CostedIdentity>({
+export const identitySchema = object<CostedIdentity>({
   slug: text('Slug'),
   name: text('Cluster name'),
   status: text('Status. It does not change the cost'),
@@ -134,31 +142,27 @@ const identity = object<CostedIdentity>({
 
 const memoryUnit = z.enum(['Binary', 'Decimal']);
 
+export const machinePartSchema = object<MachinePart>({
+  id: id('Machine id'),
+  name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
+  cpu: count('Number of virtual CPUs'),
+  ram: count('Memory in `ram_unit`'),
+  ram_unit: memoryUnit,
+  in_catalogue: documented(z.boolean(), {
+    description: 'False if `/v1/machines` lacks the machine: its price is the stored one',
+  }),
+  ...shownPriceFields,
+  count: count('Nodes: shards × replicas'),
+  ...partAmount,
+});
+
 export const costSchema = object<CostDocument>({
-  cluster: identity,
-  ...question,
+  cluster: identitySchema,
+  ...questionFields,
   at,
   shards: count('Number of shards'),
   replicas: count('Replicas of each shard'),
-  machine: object<MachinePart>({
-    id: id('Machine id'),
-    name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
-    cpu: count('Number of virtual CPUs'),
-    ram: count('Memory in `ram_unit`'),
-    ram_unit: memoryUnit,
-    in_catalogue: documented(z.boolean(), {
-      description: 'False if `/v1/machines` lacks the machine: its price is the stored one',
-    }),
-    price: orNull(z.number(), 'Of one node per minute'),
-    price_source: priceSource,
-    entry,
-    monthly_cap: orNull(
-      z.number(),
-      'The most that a month of one node costs on demand; null if there is none or it is unknown',
-    ),
-    count: count('Nodes: shards × replicas'),
-    ...partAmount,
-  }),
+  machine: machinePartSchema,
   disks: documented(
     z.array(
       object<DiskPart>({
@@ -180,7 +184,7 @@ export const costSchema = object<CostDocument>({
 const total = { clusters: count('Number of clusters'), ...amount, complete };
 
 export const costsSchema = object<CostsDocument>({
-  ...question,
+  ...questionFields,
   at,
   total: object<ShownTotal>(total),
   providers: documented(z.array(object<CostsDocument['providers'][number]>({ provider, ...total })), {
@@ -211,16 +215,14 @@ export const costsSchema = object<CostsDocument>({
 });
 
 export const costHistorySchema = object<CostHistoryDocument>({
-  cluster: identity,
-  ...question,
+  cluster: identitySchema,
+  ...questionFields,
   steps: documented(
     z.array(
       object<CostStep>({
         from: instant('When these prices began'),
         to: orNull(z.string(), 'When they ended; null if they apply now'),
-        price: orNull(z.number(), 'Of one node per minute; null if it was unknown'),
-        price_source: priceSource,
-        entry,
+        ...shownPriceFields,
         ...amount,
         complete,
       }),

@@ -1,15 +1,16 @@
 /** Costs as answers show them. Pure. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { type Amount, clusterCost, PRICED_UNIT, shownAmount } from '../../domain/cost.ts';
+import { type Amount, type ClusterCost, clusterCost, PRICED_UNIT, shownAmount } from '../../domain/cost.ts';
 import { firstWhere } from '../../snapshot/catalogue/order.ts';
 import { type Position, writeCursor } from './cursor.ts';
 import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';
-import type { Priced, PriceQuestion } from './prices.ts';
+import type { Price, Priced, PriceQuestion } from './prices.ts';
 import type {
   CostDocument,
   CostedIdentity,
   CostOfList,
   CostsDocument,
+  MachinePart,
   ShownQuestion,
   ShownTotal,
 } from './schema.ts';
@@ -30,11 +31,28 @@ export function identityOf({ slug, name, status, provider, region }: ClusterDocu
   return { slug, name, status, provider, region };
 }
 
-export const shownPrice = ({ price, source, entry }: Priced) => ({
+export const shownPrice = ({ price, source, entry }: Price) => ({
   price: numberOf(price?.price),
   price_source: source,
   entry,
+  monthly_cap: numberOf(price?.monthlyCap),
 });
+
+export function machinePart({ machine }: ClusterDocument, priced: Priced, cost: ClusterCost): MachinePart {
+  const { id, cpu, ram, ram_unit } = machine;
+  return {
+    id,
+    name: priced.name,
+    cpu,
+    ram,
+    ram_unit,
+    in_catalogue: priced.isPublished,
+    ...shownPrice(priced),
+    count: cost.nodes,
+    ...partOf(cost.machine),
+    reason: priced.reason,
+  };
+}
 
 export function costDocument(
   cluster: ClusterDocument,
@@ -42,25 +60,12 @@ export function costDocument(
   question: PriceQuestion,
 ): CostDocument {
   const cost = clusterCost(cluster, machine.price);
-  const { id, cpu, ram, ram_unit } = cluster.machine;
   return {
     cluster: identityOf(cluster),
     ...shownQuestion(question),
     shards: cluster.shards,
     replicas: cluster.replicas,
-    machine: {
-      id,
-      name: machine.name,
-      cpu,
-      ram,
-      ram_unit,
-      in_catalogue: machine.isPublished,
-      ...shownPrice(machine),
-      monthly_cap: numberOf(machine.price?.monthlyCap),
-      count: cost.nodes,
-      ...partOf(cost.machine),
-      reason: machine.reason,
-    },
+    machine: machinePart(cluster, machine, cost),
     disks: cluster.disks.map(({ type, size, unit }, i) => {
       const amount = cost.disks[i] ?? null;
       return {

@@ -32,9 +32,27 @@ export interface TermPrice {
 
 /** Returns a published or sold-out machine. */
 export function findMachine(index: CatalogueIndex, id: number): FoundMachine | undefined {
-  const { rows, dictionary, kindOf, regions } = index;
-  const row = rowOf(rows, id);
-  if (row === undefined) return undefined;
+  const row = rowOf(index.rows, id);
+  return row === undefined ? undefined : machineAt(index, row);
+}
+
+/** Returns those of the machines that the index has, in one scan: for few machines it is faster than an array by id. */
+export function findMachines(index: CatalogueIndex, ids: ReadonlySet<number>): FoundMachine[] {
+  const { rows } = index;
+  const found: FoundMachine[] = [];
+  // A table of the last 16 bits rejects almost all rows faster than a set does.
+  const marks = new Uint8Array(0x1_0000);
+  for (const id of ids) marks[id & 0xffff] = 1;
+  for (let row = 0; row < rows.count && found.length < ids.size; row++) {
+    const id = rows.ids[row] as number;
+    if (marks[id & 0xffff] === 1 && ids.has(id)) found.push(machineAt(index, row));
+  }
+  return found;
+}
+
+/** @param row of `rows` of the index */
+export function machineAt({ rows, dictionary, kindOf, regions }: CatalogueIndex, row: number): FoundMachine {
+  const id = rows.ids[row] as number;
   const type = rows.types[row] as number;
   const place = rows.regions[row] as number;
   const name = dictionary.names[type];
@@ -90,7 +108,8 @@ const rowsById = new WeakMap<Rows, Uint32Array>();
 function rowOf(rows: Rows, id: number): number | undefined {
   let byId = rowsById.get(rows);
   if (!byId) {
-    const most = rows.ids.reduce((max, each) => Math.max(max, each), 0);
+    let most = 0;
+    for (let row = 0; row < rows.count; row++) most = Math.max(most, rows.ids[row] as number);
     byId = new Uint32Array(most + 1).fill(NO_ROW);
     for (let row = 0; row < rows.count; row++) byId[rows.ids[row] as number] = row;
     rowsById.set(rows, byId);
