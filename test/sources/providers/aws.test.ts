@@ -305,7 +305,10 @@ describe('the published catalogue of AWS', needs(existsSync(DATA), RECORDED_PAYL
         key: `m5.large@${REGION}`,
         reason: '8D49XP354UEYTHGM: no term is on demand, in force and priced by the hour',
       }),
-      expect.objectContaining({ kind: 'region-price', price: expect.objectContaining({ name: 'gp3' }) }),
+      expect.objectContaining({
+        kind: 'region-price',
+        price: expect.objectContaining({ name: 'gp3', per: 'month', tiers: [{ from: '0', amount: '0.08' }] }),
+      }),
     ]);
   });
 

@@ -1,0 +1,325 @@
+/** Reservations and prices of regions in AWS's offer files, with an own reading of the same payloads. */
+import { describe, expect, it } from 'vitest';
+import type { Offer } from '../../../src/domain/machine.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
+import { adapter } from '../../../src/sources/providers/aws.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { atoms, seeded } from './seeded.ts';
+
+const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
+const REGION = 'us-east-1';
+const ATTRIBUTES = {
+  location: 'US East (N. Virginia)',
+  currentGeneration: 'Yes',
+  instanceFamily: 'General purpose',
+  vcpu: '2',
+  memory: '8 GiB',
+  tenancy: 'Shared',
+  operatingSystem: 'Linux',
+  operation: 'RunInstances',
+  capacitystatus: 'Used',
+  preInstalledSw: 'NA',
+};
+
+const machine = (instanceType: string, changes: object = {}) => ({
+  productFamily: 'Compute Instance',
+  attributes: { ...ATTRIBUTES, instanceType, ...changes },
+});
+const dimension = (unit: string, USD: string, beginRange?: string) => ({
+  unit,
+  beginRange,
+  pricePerUnit: { USD },
+});
+const onDemand = (USD: string, unit = 'Hrs') => ({
+  term: { effectiveDate: '2026-02-01T00:00:00Z', priceDimensions: { rate: dimension(unit, USD) } },
+});
+type Way = readonly [
+  length: string,
+  option: string,
+  hourly?: string | undefined,
+  upfront?: string | undefined,
+  offeringClass?: string,
+];
+const lease = (
+  [length, option, hourly, upfront, offeringClass = 'standard']: Way,
+  effectiveDate = '2024-04-01T00:00:00Z',
+) => ({
+  effectiveDate,
+  priceDimensions: {
+    ...(hourly !== undefined && { hours: dimension('Hrs', hourly, '0') }),
+    ...(upfront !== undefined && { fee: dimension('Quantity', upfront) }),
+  },
+  termAttributes: { LeaseContractLength: length, OfferingClass: offeringClass, PurchaseOption: option },
+});
+const leases = (...ways: Way[]) => Object.fromEntries(ways.map((way, index) => [`L${index}`, lease(way)]));
+
+async function itemsOf(files: readonly object[]): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  for (const [index, offer] of OFFERS.entries()) {
+    const path = `/offers/v1.0/aws/${offer}/current/region_index.json`;
+    const code = files[index] === undefined ? 'elsewhere' : REGION;
+    const regions = { [code]: { regionCode: code, currentVersionUrl: `/${offer}.json` } };
+    upstream.expect({ path }, { json: { regions } });
+    if (files[index] !== undefined)
+      upstream.expect({ path: `/${offer}.json` }, { json: files[index], headers: { etag: '"1"' } });
+  }
+  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
+  const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found;
+}
+
+/** Reads one type with these reservations. */
+async function read(reserved: object, more: { products?: object; Reserved?: object } = {}) {
+  const products = { A: machine('m5.large'), ...more.products };
+  const terms = { OnDemand: { A: onDemand('0.096') }, Reserved: { A: reserved, ...more.Reserved } };
+  const items = await itemsOf([{ products, terms }]);
+  const offers = items.flatMap((item): Offer[] => (item.kind === 'offer' ? [item.offer] : []));
+  return {
+    offer: offers.find(({ name }) => name === 'm5.large'),
+    problems: items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
+    hasValidator: items.some(({ kind }) => kind === 'validator'),
+  };
+}
+const hourly = (amount: string, upfront?: string) => ({
+  price: { amount, per: 'hour', currency: 'USD' },
+  ...(upfront !== undefined && { upfront }),
+});
+
+describe('a reservation of AWS', () => {
+  // The leases of c5.xlarge in us-east-1 in the price list of 2020-06-18, version 20200618221809. The fees are whole dollars.
+  const C5_XLARGE = leases(
+    ['1yr', 'No Upfront', '0.1070000000'],
+    ['1yr', 'Partial Upfront', '0.0510000000', '447'],
+    ['1yr', 'All Upfront', '0.0000000000', '876'],
+    ['3yr', 'No Upfront', '0.0710000000'],
+    ['3yr', 'Partial Upfront', '0.0330000000', '867'],
+    ['3yr', 'All Upfront', '0.0000000000', '1629'],
+    ['1yr', 'No Upfront', '0.1230000000', undefined, 'convertible'],
+    ['1yr', 'All Upfront', '0.0000000000', '1007', 'convertible'],
+    ['3yr', 'All Upfront', '0.0000000000', '1957', 'convertible'],
+  );
+
+  it('of c5.xlarge costs 0.10 dollars an hour for a year, and 0.062 for three', async () => {
+    const { offer, problems } = await read(C5_XLARGE);
+    expect([offer?.price.amount, problems]).toEqual(['0.096', []]);
+    expect(offer?.terms).toEqual({ reserved_1y: hourly('0', '876'), reserved_3y: hourly('0', '1629') });
+    expect(876 / 8760).toBeCloseTo(0.1, 10);
+    expect(1629 / (3 * 8760)).toBeCloseTo(0.062, 3);
+  });
+
+  it.each([
+    ['without a payment upfront', leases(['1yr', 'No Upfront', '0.06']), { reserved_1y: hourly('0.06') }],
+    [
+      'with only a fee',
+      leases(['3yr', 'All Upfront', undefined, '900']),
+      { reserved_3y: hourly('0', '900') },
+    ],
+    [
+      'paid in part, if that is cheapest',
+      leases(['1yr', 'No Upfront', '0.06'], ['1yr', 'Partial Upfront', '0.02', '200']),
+      { reserved_1y: hourly('0.02', '200') },
+    ],
+    [
+      'not paid upfront, if that costs the same',
+      leases(['1yr', 'All Upfront', '0', '438'], ['1yr', 'No Upfront', '0.05']),
+      { reserved_1y: hourly('0.05') },
+    ],
+    ['that may be exchanged', leases(['1yr', 'No Upfront', '0.01', undefined, 'convertible']), undefined],
+    ['of another length', leases(['5yr', 'No Upfront', '0.01']), undefined],
+    [
+      'in its newest version',
+      {
+        old: lease(['1yr', 'No Upfront', '0.01'], '2020-01-01T00:00:00Z'),
+        new: lease(['1yr', 'No Upfront', '0.07']),
+      },
+      { reserved_1y: hourly('0.07') },
+    ],
+  ])('is read: one %s', async (_, reserved, terms) => {
+    const { offer, problems, hasValidator } = await read(reserved);
+    expect([offer?.terms, problems, hasValidator]).toEqual([terms, [], true]);
+  });
+
+  it('that begins later is not read, and the file is read again', async () => {
+    const { offer, hasValidator } = await read({
+      next: lease(['1yr', 'No Upfront', '0.01'], '2026-04-01T00:00:00Z'),
+    });
+    expect([offer?.terms, hasValidator]).toEqual([undefined, false]);
+  });
+
+  it.each([
+    ['costs nothing', leases(['1yr', 'All Upfront', '0', '0']), '1yr All Upfront costs nothing'],
+    [
+      'has another unit',
+      { x: { ...lease(['1yr', 'No Upfront']), priceDimensions: { y: dimension('Mo', '70') } } },
+      'unit must be Hrs or Quantity; it is Mo',
+    ],
+    [
+      'is there twice',
+      leases(['1yr', 'No Upfront', '0.06'], ['1yr', 'No Upfront', '0.05']),
+      'is there twice',
+    ],
+    [
+      'has a way to pay in another currency',
+      {
+        ...leases(['1yr', 'No Upfront', '0.06']),
+        x: {
+          ...lease(['1yr', 'All Upfront']),
+          priceDimensions: { y: { unit: 'Quantity', pricePerUnit: { CNY: '1' } } },
+        },
+      },
+      'pricePerUnit.USD is missing',
+    ],
+  ])('that %s is left out with a reason, and its machine is offered', async (_, reserved, reason) => {
+    const { offer, problems } = await read(reserved);
+    expect(offer).toMatchObject({ name: 'm5.large', price: { amount: '0.096' } });
+    expect(offer).not.toHaveProperty('terms');
+    expect(problems).toEqual([expect.stringContaining(reason)]);
+  });
+
+  it('of Windows or of a dedicated machine is not read', async () => {
+    const cheap = leases(['1yr', 'No Upfront', '0.001']);
+    const products = {
+      W: machine('m5.large', { operatingSystem: 'Windows' }),
+      D: machine('m5.large', { tenancy: 'Dedicated' }),
+      H: machine('m5.large', { tenancy: 'Host' }),
+    };
+    const { offer } = await read(leases(['1yr', 'No Upfront', '0.06']), {
+      products,
+      Reserved: { W: cheap, D: cheap, H: cheap },
+    });
+    expect(offer?.terms).toEqual({ reserved_1y: hourly('0.06') });
+  });
+
+  it('is reported once for all machines of a region', async () => {
+    const products = Object.fromEntries(
+      Array.from({ length: 300 }, (_, n) => [`P${n}`, machine(`m${n}.large`)]),
+    );
+    const Reserved = Object.fromEntries(
+      Object.keys(products).map((sku) => [sku, leases(['1yr', 'All Upfront', '0', '0'])]),
+    );
+    const { problems } = await read({}, { products, Reserved });
+    expect(
+      problems.filter((reason) => reason.startsWith('300 prices are left out; the first is m0.large')),
+    ).toHaveLength(1);
+    expect(problems.filter((reason) => reason.includes('left out'))).toHaveLength(1);
+  });
+
+  it('costs what an own calculation finds, for 100 machines', async () => {
+    const random = seeded(27);
+    const skus = Array.from({ length: 100 }, (_, number) => `S${number}`);
+    const ways = ['1yr', '3yr'].flatMap((length) =>
+      ['standard', 'convertible'].flatMap((kind) =>
+        ['No Upfront', 'Partial Upfront', 'All Upfront'].map((option) => [length, option, kind] as const),
+      ),
+    );
+    const Reserved = Object.fromEntries(
+      skus.map((sku) => [
+        sku,
+        leases(
+          ...ways.map(([length, option, kind]): Way => {
+            const upfront = option === 'No Upfront' ? undefined : String(random(5_000) + 1);
+            const amount =
+              option === 'All Upfront'
+                ? '0.0000000000'
+                : `0.${String(random(10_000) + 1).padStart(4, '0')}000000`;
+            return [length, option, amount, upfront, kind];
+          }),
+        ),
+      ]),
+    );
+    const products = Object.fromEntries(skus.map((sku) => [sku, machine(`${sku.toLowerCase()}.large`)]));
+    const items = await itemsOf([
+      {
+        products,
+        terms: { OnDemand: Object.fromEntries(skus.map((sku) => [sku, onDemand('2')])), Reserved },
+      },
+    ]);
+    let compared = 0;
+    for (const [sku, all] of Object.entries(Reserved)) {
+      const item = items.find(
+        (each) => each.kind === 'offer' && each.offer.name === `${sku.toLowerCase()}.large`,
+      );
+      for (const [length, hours, term] of [
+        ['1yr', 8760n, 'reserved_1y'],
+        ['3yr', 26280n, 'reserved_3y'],
+      ] as const) {
+        const totals = Object.values(all).flatMap(
+          ({ termAttributes, priceDimensions: { hours: rate, fee } }) => {
+            const { LeaseContractLength, OfferingClass } = termAttributes;
+            if (LeaseContractLength !== length || OfferingClass !== 'standard') return [];
+            const recurring = atoms(rate?.pricePerUnit.USD ?? '0') * hours;
+            return [recurring + atoms(fee?.pricePerUnit.USD ?? '0')];
+          },
+        );
+        const stated = item?.kind === 'offer' ? item.offer.terms?.[term] : undefined;
+        const total = atoms(stated?.price.amount ?? '') * hours + atoms(stated?.upfront ?? '0');
+        expect([sku, term, total]).toEqual([sku, term, totals.toSorted((a, b) => (a < b ? -1 : 1))[0]]);
+        compared += 1;
+      }
+    }
+    expect(compared).toBe(200);
+  });
+});
+
+describe('a price of a region of AWS', () => {
+  const volume = (volumeApiName: string, changes: object = {}) => ({
+    productFamily: 'Storage',
+    attributes: {
+      volumeApiName,
+      usagetype: `EBS:VolumeUsage.${volumeApiName}`,
+      regionCode: REGION,
+      ...changes,
+    },
+  });
+  const withVolumes = (products: object, OnDemand: object) => ({
+    products: { A: machine('m5.large'), ...products },
+    terms: { OnDemand: { A: onDemand('0.096'), ...OnDemand } },
+  });
+  const pricesIn = (items: readonly CatalogueItem[]) =>
+    items.flatMap((item) =>
+      item.kind === 'region-price'
+        ? [[item.price.name, item.price.isDefault, item.price.tiers[0]?.amount]]
+        : [],
+    );
+  const problemsIn = (items: readonly CatalogueItem[]) =>
+    items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : []));
+
+  it('is that of volumes by size: gp3 first, else gp2', async () => {
+    const V = volume('gp2');
+    const gb = (USD: string) => onDemand(USD, 'GB-Mo');
+    const both = await itemsOf([withVolumes({ V, W: volume('gp3') }, { V: gb('0.1'), W: gb('0.08') })]);
+    expect(pricesIn(both)).toEqual([
+      ['gp2', false, '0.1'],
+      ['gp3', true, '0.08'],
+    ]);
+    expect(pricesIn(await itemsOf([withVolumes({ V }, { V: gb('0.1') })]))).toEqual([['gp2', true, '0.1']]);
+  });
+
+  it.each([
+    ['has two prices', { V: onDemand('0.1', 'GB-Mo'), W: onDemand('0.2', 'GB-Mo') }, 'has several prices'],
+    ['is for an hour', { V: onDemand('0.0001', 'GB-Hrs') }, 'unit must be GB-Mo or GB-month; it is GB-Hrs'],
+    ['is zero', { V: onDemand('0.0000000000', 'GB-Mo') }, 'has no price above 0'],
+    [
+      'has a step without a beginning',
+      { V: { term: { priceDimensions: { x: dimension('GB-Mo', '0.1', '50') } } } },
+      'has no price from 0 on',
+    ],
+  ])('is left out if it %s', async (_, terms, reason) => {
+    const items = await itemsOf([withVolumes({ V: volume('gp3'), W: volume('gp3') }, terms)]);
+    expect([pricesIn(items), items.filter(({ kind }) => kind === 'offer').length]).toEqual([[], 1]);
+    expect(problemsIn(items)).toEqual([expect.stringContaining(reason)]);
+  });
+
+  it('without a product of traffic or addresses is unknown, and no problem', async () => {
+    const empty = {
+      products: { X: { attributes: { usagetype: 'VpcEndpoint-Hours' } } },
+      terms: { OnDemand: {} },
+    };
+    const items = await itemsOf([withVolumes({}, {}), empty, empty]);
+    expect([pricesIn(items), problemsIn(items)]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,310 @@
+/** Spot prices, savings plans, reservations and prices of regions in Azure's price list, with an own reading of the same payloads. */
+import { describe, expect, it } from 'vitest';
+import type { Offer } from '../../../src/domain/machine.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
+import { adapter } from '../../../src/sources/providers/azure.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { seeded } from './seeded.ts';
+
+const PATH = '/api/retail/prices';
+const SUBSCRIPTION = '/subscriptions/s1';
+const D4 = 'Standard_D4ds_v5';
+
+const LISTS = {
+  machines: ["serviceName eq 'Virtual Machines'", 'Consumption'],
+  reservations: ["serviceName eq 'Virtual Machines'", 'Reservation'],
+  disks: ["serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'", 'Consumption'],
+  traffic: ["serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'", 'Consumption'],
+  addresses: ["serviceName eq 'Virtual Network' and productName eq 'IP Addresses'", 'Consumption'],
+} as const;
+type Rows = { readonly [List in keyof typeof LISTS]?: readonly object[] };
+
+const row = (changes: object = {}) => ({
+  currencyCode: 'USD',
+  tierMinimumUnits: 0,
+  retailPrice: 0.226,
+  armRegionName: 'eastus',
+  location: 'US East',
+  effectiveStartDate: '2023-04-01T00:00:00Z',
+  meterName: 'D4ds v5',
+  productName: 'Virtual Machines Ddsv5 Series',
+  skuName: 'D4ds v5',
+  unitOfMeasure: '1 Hour',
+  type: 'Consumption',
+  isPrimaryMeterRegion: true,
+  armSkuName: D4,
+  ...changes,
+});
+const spot = (changes: object = {}) =>
+  row({ skuName: 'D4ds v5 Spot', meterName: 'D4ds v5 Spot', retailPrice: 0.0452, ...changes });
+const reserved = (retailPrice: unknown, reservationTerm: string, changes: object = {}) =>
+  row({ type: 'Reservation', retailPrice, reservationTerm, ...changes });
+
+/** Reads the lists; SKUs are those of the machines. Counts the requests for prices. */
+async function read(rows: Rows) {
+  await using upstream = await fakeUpstream();
+  for (const [list, [what, type]] of Object.entries(LISTS)) {
+    const query = { 'api-version': '2023-01-01-preview', $filter: `${what} and priceType eq '${type}'` };
+    const Items = rows[list as keyof Rows] ?? (list === 'machines' ? [row()] : []);
+    upstream.expect({ path: PATH, query }, { json: { Items, NextPageLink: null, Count: Items.length } });
+  }
+  const names = new Set(
+    (rows.machines ?? [row()]).map((each) => (each as { armSkuName: string }).armSkuName),
+  );
+  const value = [...names].map((name) => ({
+    resourceType: 'virtualMachines',
+    name,
+    capabilities: [
+      { name: 'vCPUs', value: '4' },
+      { name: 'MemoryGB', value: '16' },
+    ],
+    restrictions: [],
+  }));
+  const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
+  upstream.expect({ path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query }, { json: { value } });
+  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
+  const http = openSourceHttp({
+    baseUrl: upstream.url + SUBSCRIPTION,
+    credentials: 'bearer',
+    token: 'token',
+    ...limits,
+  });
+  const items: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    items.push(item);
+  const offers = items.flatMap((item): Offer[] => (item.kind === 'offer' ? [item.offer] : []));
+  return {
+    offers,
+    terms: offers.find(({ name }) => name === D4)?.terms,
+    problems: items.flatMap((item) =>
+      item.kind === 'rejected' && !item.reason.includes('lists nothing') ? [item.reason] : [],
+    ),
+    prices: items.flatMap((item) => (item.kind === 'region-price' ? [item.price] : [])),
+  };
+}
+const hourly = (amount: string) => ({ price: { amount, per: 'hour', currency: 'USD' } });
+const total = (upfront: string) => ({ ...hourly('0'), upfront });
+
+describe('a term of Azure', () => {
+  // Answers of the API for Standard_D4ds_v5 in eastus, read in August 2026: the totals of the reservations are no hourly prices.
+  it('of Standard_D4ds_v5 is a rate for an hour, or a total for the whole term', async () => {
+    const savingsPlan = [
+      { term: '1 Year', retailPrice: 0.154471 },
+      { term: '3 Years', retailPrice: 0.1032142 },
+    ];
+    const { terms, problems } = await read({
+      machines: [row({ savingsPlan }), spot()],
+      reservations: [reserved(1168, '1 Year'), reserved(2257, '3 Years')],
+    });
+    expect(problems).toEqual([]);
+    expect(terms).toEqual({
+      spot: hourly('0.0452'),
+      savings_plan_1y: hourly('0.154471'),
+      savings_plan_3y: hourly('0.1032142'),
+      reserved_1y: total('1168'),
+      reserved_3y: total('2257'),
+    });
+    // 41 and 62 per cent below 0.226 on demand.
+    expect([1168 / 8760, 2257 / 26280].map((rate) => Math.round((1 - rate / 0.226) * 100))).toEqual([41, 62]);
+  });
+
+  it.each([
+    ['Windows', spot({ productName: 'Virtual Machines Ddsv5 Series Windows' })],
+    ['Low Priority', row({ skuName: 'D4ds v5 Low Priority', meterName: 'D4ds v5 Low Priority' })],
+    ['Low Priority and Spot', row({ skuName: 'D4ds v5 Spot Low Priority' })],
+    ['a dedicated host', spot({ productName: 'Ddsv5 Series Dedicated Host' })],
+    ['development and test', spot({ type: 'DevTestConsumption' })],
+    ['the future', spot({ effectiveStartDate: '2026-06-01T00:00:00Z' })],
+    ['the past', spot({ effectiveEndDate: '2026-01-01T00:00:00Z' })],
+    [
+      'savings with Windows',
+      row({
+        productName: 'Virtual Machines Ddsv5 Series Windows',
+        savingsPlan: [{ term: '1 Year', retailPrice: 0.01 }],
+      }),
+    ],
+    ['savings for another term', row({ savingsPlan: [{ term: '5 Years', retailPrice: 0.01 }] })],
+  ])('is not that of %s', async (_, other) => {
+    const { terms, problems, offers } = await read({ machines: [row(), other] });
+    expect([terms, problems, offers.map(({ price }) => price.amount)]).toEqual([undefined, [], ['0.226']]);
+  });
+
+  it.each([
+    ['Windows', { productName: 'Virtual Machines Ddsv5 Series Windows' }],
+    ['another kind of price', { type: 'Consumption' }],
+    ['a size that is not sold on demand', { armSkuName: 'Standard_Unsold' }],
+    ['five years', { reservationTerm: '5 Years' }],
+    ['the future', { effectiveStartDate: '2026-06-01T00:00:00Z' }],
+  ])('is not a reservation of %s', async (_, changes) => {
+    const { terms, problems } = await read({ reservations: [reserved(10, '1 Year', changes)] });
+    expect([terms, problems]).toEqual([undefined, []]);
+  });
+
+  it.each([
+    ['in another currency', { currencyCode: 'EUR' }, 'currencyCode must be USD, as requested; it is "EUR"'],
+    ['at a negative price', { retailPrice: -1 }, 'retailPrice must not be negative'],
+    ['for nothing', { retailPrice: 0 }, 'costs nothing'],
+    ['without a term', { reservationTerm: undefined }, 'reservationTerm is missing'],
+  ])('that is a reservation %s is left out, and its machine is offered', async (_, changes, reason) => {
+    const { offers, terms, problems } = await read({
+      reservations: [reserved(1168, '1 Year', changes), reserved(2257, '3 Years')],
+    });
+    expect(offers).toMatchObject([{ name: D4, price: { amount: '0.226' } }]);
+    expect(terms).toEqual({ reserved_3y: total('2257') });
+    expect(problems).toEqual([expect.stringContaining(reason)]);
+  });
+
+  it.each([
+    ['twice', [spot(), spot()], '0.0452'],
+    ['newer', [spot({ retailPrice: 0.9, effectiveStartDate: '2021-01-01T00:00:00Z' }), spot()], '0.0452'],
+    ['of the primary meter', [spot({ retailPrice: 0.9, isPrimaryMeterRegion: false }), spot()], '0.0452'],
+    ['at two prices', [spot(), spot({ retailPrice: 0.05 })], undefined],
+  ])('that is listed %s is one price or none', async (_, rows, amount) => {
+    const { terms, problems } = await read({ machines: [row(), ...rows] });
+    expect(terms?.spot?.price.amount).toBe(amount);
+    expect(problems).toHaveLength(amount === undefined ? 1 : 0);
+  });
+
+  it('that cannot be used is reported once for all sizes', async () => {
+    const machines = Array.from({ length: 200 }, (_, n) => row({ armSkuName: `Standard_X${n}` }));
+    const reservations = machines.map(({ armSkuName }) => reserved('free', '1 Year', { armSkuName }));
+    const { offers, problems } = await read({ machines, reservations });
+    expect([offers.length, problems.length]).toEqual([200, 1]);
+    expect(problems[0]).toMatch(
+      /^200 prices are left out; the first is Standard_X0@eastus: retailPrice must be/,
+    );
+  });
+
+  it('costs what an own calculation finds, for 100 sizes', async () => {
+    const random = seeded(27);
+    const cents = () => (random(1_000_000) + 1) / 1e6;
+    const machines: ReturnType<typeof row>[] = [];
+    const reservations: ReturnType<typeof row>[] = [];
+    for (let number = 0; number < 100; number++) {
+      const armSkuName = `Standard_S${number}`;
+      const savingsPlan = ['1 Year', '3 Years'].map((term) => ({ term, retailPrice: cents() }));
+      const own = [
+        row({ armSkuName, retailPrice: 1, savingsPlan }),
+        spot({ armSkuName, retailPrice: cents() }),
+        spot({ armSkuName, retailPrice: cents(), productName: 'Virtual Machines Series Windows' }),
+        row({ armSkuName, retailPrice: cents(), skuName: 'S Low Priority' }),
+      ];
+      for (const each of own) machines.splice(random(machines.length + 1), 0, each);
+      for (const term of ['1 Year', '3 Years', '5 Years'])
+        reservations.splice(
+          random(reservations.length + 1),
+          0,
+          reserved(random(90_000) + 1, term, { armSkuName }),
+        );
+    }
+    const { offers } = await read({ machines, reservations });
+    let compared = 0;
+    for (const { name, terms } of offers) {
+      const own = (rows: readonly object[]) =>
+        rows.filter((each) => (each as { armSkuName: string }).armSkuName === name) as Record<
+          string,
+          unknown
+        >[];
+      const linux = own(machines).filter((each) => !String(each.productName).includes('Windows'));
+      const ordinary = linux.find((each) => each.savingsPlan !== undefined);
+      const [year, years] = (ordinary?.savingsPlan ?? []) as { retailPrice: number }[];
+      const totalOf = (term: string) =>
+        own(reservations).find((each) => each.reservationTerm === term)?.retailPrice;
+      const expected = [
+        linux.find((each) => String(each.skuName).includes('Spot'))?.retailPrice,
+        year?.retailPrice,
+        years?.retailPrice,
+        totalOf('1 Year'),
+        totalOf('3 Years'),
+      ];
+      const { spot: now, savings_plan_1y, savings_plan_3y, reserved_1y, reserved_3y } = terms ?? {};
+      const stated = [
+        now?.price.amount,
+        savings_plan_1y?.price.amount,
+        savings_plan_3y?.price.amount,
+        reserved_1y?.upfront,
+        reserved_3y?.upfront,
+      ];
+      expect([name, ...stated.map(Number)]).toEqual([name, ...expected]);
+      compared += stated.length;
+    }
+    expect(compared).toBe(500);
+  });
+});
+
+describe('a price of a region of Azure', () => {
+  const step = (tierMinimumUnits: number, retailPrice: number, changes: object = {}) =>
+    row({
+      armSkuName: '',
+      productName: 'Rtn Preference: MGN',
+      meterName: 'Standard Data Transfer Out',
+      unitOfMeasure: '1 GB',
+      tierMinimumUnits,
+      retailPrice,
+      ...changes,
+    });
+  const tiersIn = ({ prices }: Awaited<ReturnType<typeof read>>) =>
+    prices.map(({ tiers }) => tiers.map(({ from, amount }) => [from, amount]));
+
+  it('of traffic includes what is free', async () => {
+    const found = await read({ traffic: [step(100, 0.087), step(0, 0), step(10335, 0.083)] });
+    expect([tiersIn(found), found.problems]).toEqual([
+      [
+        [
+          ['0', '0'],
+          ['100', '0.087'],
+          ['10335', '0.083'],
+        ],
+      ],
+      [],
+    ]);
+  });
+
+  it.each([
+    ['has only a free step', [step(0, 0)], 'has no price above 0'],
+    ['lacks its first step', [step(100, 0.087)], 'has no price from 0 on'],
+    [
+      'has an unreadable step',
+      [step(0, 0), step(100, -1), step(10335, 0.083)],
+      'retailPrice must not be negative',
+    ],
+    [
+      'is for another quantity',
+      [step(0, 0.1, { unitOfMeasure: '1 TB' })],
+      'unitOfMeasure must be 1 GB; it is 1 TB',
+    ],
+    ['is in another currency', [step(0, 0.1, { currencyCode: 'GBP' })], 'currencyCode must be USD'],
+    ['is stated twice', [step(0, 0.1), step(0, 0.2)], 'several prices are in force'],
+  ])('is left out if it %s', async (_, traffic, reason) => {
+    const found = await read({ traffic });
+    expect([found.prices, found.offers.length]).toEqual([[], 1]);
+    expect(found.problems).toEqual([expect.stringContaining(reason)]);
+  });
+
+  it('of a disk is that of a GiB, not of its operations or of a fixed size', async () => {
+    const disk = (meterName: string, retailPrice: number, changes: object = {}) =>
+      row({
+        armSkuName: '',
+        productName: 'Azure Premium SSD v2',
+        meterName,
+        retailPrice,
+        unitOfMeasure: '1 GiB/Hour',
+        ...changes,
+      });
+    const disks = [
+      disk('Premium LRS Provisioned IOPS', 0.000007, { unitOfMeasure: '1/Hour' }),
+      disk('Premium ZRS Provisioned Capacity', 0.000165),
+      disk('Premium LRS Provisioned Capacity', 0.00011),
+    ];
+    expect((await read({ disks })).prices).toMatchObject([
+      {
+        item: 'block_storage',
+        unit: 'GiB',
+        per: 'hour',
+        isDefault: true,
+        tiers: [{ from: '0', amount: '0.00011' }],
+      },
+    ]);
+  });
+});
