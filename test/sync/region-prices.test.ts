@@ -63,6 +63,15 @@ const history = () =>
 const quarantine = () =>
   scene.sql`select row_key as key, code, reason from quarantined_rows order by row_key collate "C"`;
 
+it('do not change if the source lists them in another order', async () => {
+  const other = { ...DISK, name: 'hdd', isDefault: false };
+  await scene.catalogue(batch(DISK, TRAFFIC, other));
+  const before = await stored();
+  const again = await scene.catalogue(batch(other, TRAFFIC, DISK));
+  expect(again).toMatchObject({ outcome: 'unchanged' });
+  expect(await stored()).toEqual(before);
+});
+
 it('are published per minute or unit, with a history, and raise the version of their region', async () => {
   await scene.catalogue(batch(DISK, TRAFFIC));
   const [shown, version] = await stored();

@@ -5,6 +5,7 @@ import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { pricePerMinute } from '../../domain/price.ts';
 import {
   type OfferedRegionPrice,
+  REGION_ITEMS,
   type StoredRegionPrice,
   storedRegionPrice,
 } from '../../domain/region-price.ts';
@@ -78,9 +79,11 @@ export async function compareRegionPrices(
   return { prices, rejected };
 }
 
-/** Leaves out prices without an exchange rate. */
+/** Leaves out prices without an exchange rate. Their order is fixed: another order of an upstream's rows is no change. */
 function storedPrices(offered: readonly OfferedRegionPrice[], { currency, rates }: Pricing) {
-  const stored = offered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []);
+  const place = ({ item, name }: OfferedRegionPrice) => `${REGION_ITEMS.indexOf(item)} ${name}`;
+  const ordered = offered.toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
+  const stored = ordered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []);
   return stored.length === 0 ? null : stored;
 }
 
