@@ -6,6 +6,9 @@ const everywhere = ['nyc3', 'sfo1', 'ams3'];
 const unavailable = { excluded: 'unavailable' } as const;
 const query = (page: number) => ({ page: String(page), per_page: '200' });
 
+/** 1,000 GiB, as GB. */
+const includedTraffic = 1073.742;
+
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
   pages: [
@@ -75,12 +78,12 @@ export const catalogueCase: CatalogueCase = {
     offer('s-1vcpu-512mb-free', 'sfo1', 1, 0.5, '0', unavailable),
   ],
   facts: {
-    's-1vcpu-1gb': { cpuKind: 'shared', localDisk: 26.844 },
-    's-2vcpu-2gb': { cpuKind: 'shared', localDisk: 26.844 },
-    'c-2': { cpuKind: 'dedicated', localDisk: 26.844 },
-    'gpu-h100x1-80gb': { localDisk: 26.844 },
-    'm-2vcpu-16gb': { cpuKind: 'dedicated', localDisk: 26.844 },
-    's-1vcpu-512mb-free': { cpuKind: 'shared', localDisk: 26.844 },
+    's-1vcpu-1gb': { cpuKind: 'shared', localDisk: 26.844, includedTraffic },
+    's-2vcpu-2gb': { cpuKind: 'shared', localDisk: 26.844, includedTraffic },
+    'c-2': { cpuKind: 'dedicated', localDisk: 26.844, includedTraffic },
+    'gpu-h100x1-80gb': { localDisk: 26.844, includedTraffic },
+    'm-2vcpu-16gb': { cpuKind: 'dedicated', localDisk: 26.844, includedTraffic },
+    's-1vcpu-512mb-free': { cpuKind: 'shared', localDisk: 26.844, includedTraffic },
   },
   terms: {
     's-1vcpu-1gb': { monthlyCap: '5' },

@@ -16,6 +16,9 @@ function empty(list: string): Json {
   return { [list]: [], meta: { pagination: { page: 1, next_page: null, total_entries: 0 } } };
 }
 
+/** 20 × 2^40 bytes, as GB. */
+const includedTraffic = 21_990.233;
+
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
   pages: [
@@ -107,14 +110,14 @@ export const catalogueCase: CatalogueCase = {
     offer('cpx31', 'hel1', 4, 8, '0.0216'),
   ],
   facts: {
-    cx22: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
-    cx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
-    cpx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
-    cax11: { architecture: 'arm64', cpuKind: 'shared', localDisk: 40 },
-    ccx63: { architecture: 'x86_64', cpuKind: 'dedicated', localDisk: 960 },
-    cpx21: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
+    cx22: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
+    cx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
+    cpx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
+    cax11: { architecture: 'arm64', cpuKind: 'shared', localDisk: 40, includedTraffic },
+    ccx63: { architecture: 'x86_64', cpuKind: 'dedicated', localDisk: 960, includedTraffic },
+    cpx21: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
     // Its disk is network storage.
-    cpx31: { architecture: 'x86_64', cpuKind: 'shared' },
+    cpx31: { architecture: 'x86_64', cpuKind: 'shared', includedTraffic },
   },
   terms: {
     'cx22@fsn1': { monthlyCap: '3.79' },

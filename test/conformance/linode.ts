@@ -11,6 +11,8 @@ const perUnit = { per: undefined, currency: 'USD' } as const;
 const storage = (amount: string, per: 'hour' | 'month') =>
   regionPrice('block_storage', 'volume', 'GiB', amount, { per, currency: 'USD' });
 
+const includedTraffic = 1000;
+
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
   pages: [
@@ -137,13 +139,13 @@ export const catalogueCase: CatalogueCase = {
     offer('g1-accelerated-netint-vpu-t1u1-s', 'us-east', 8, 16, '0.42', accelerated),
   ],
   facts: {
-    'g6-nanode-1': { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
-    'g6-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
-    'g5-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
-    'g7-highmem-1': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000 },
-    'g7-premium-2': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000 },
-    'g1-gpu-rtx6000-1': { localDisk: 26.844, network: 1000 },
-    'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000 },
+    'g6-nanode-1': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic },
+    'g6-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic },
+    'g5-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic },
+    'g7-highmem-1': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000, includedTraffic },
+    'g7-premium-2': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000, includedTraffic },
+    'g1-gpu-rtx6000-1': { localDisk: 26.844, network: 1000, includedTraffic },
+    'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000, includedTraffic },
   },
   terms: {
     'g6-nanode-1': { monthlyCap: '5' },

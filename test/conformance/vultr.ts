@@ -6,6 +6,8 @@ const unavailable = { excluded: 'unavailable' } as const;
 const accelerated = { excluded: 'accelerated' } as const;
 const meta = { total: 0, links: { next: '', prev: '' } };
 
+const includedTraffic = 1024;
+
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
   pages: [
@@ -78,14 +80,14 @@ export const catalogueCase: CatalogueCase = {
     offer('vx1-g-2c-8g', 'ewr', 2, 8, '0.06'),
   ],
   facts: {
-    'vc2-1c-1gb': { cpuKind: 'shared', localDisk: 25 },
-    'vhf-2c-4gb': { cpuKind: 'shared', localDisk: 128 },
-    'vcg-a16-2c-8g-2vram': { localDisk: 25 },
-    'vc2-1c-0.5gb-free': { cpuKind: 'shared', localDisk: 25 },
-    'vcg-a40-24c-120g-48vram': { localDisk: 25 },
+    'vc2-1c-1gb': { cpuKind: 'shared', localDisk: 25, includedTraffic },
+    'vhf-2c-4gb': { cpuKind: 'shared', localDisk: 128, includedTraffic },
+    'vcg-a16-2c-8g-2vram': { localDisk: 25, includedTraffic },
+    'vc2-1c-0.5gb-free': { cpuKind: 'shared', localDisk: 25, includedTraffic },
+    'vcg-a40-24c-120g-48vram': { localDisk: 25, includedTraffic },
     // It has two disks.
-    'voc-c-2c-4gb': { cpuKind: 'dedicated' },
-    'vx1-g-2c-8g': { localDisk: 25 },
+    'voc-c-2c-4gb': { cpuKind: 'dedicated', includedTraffic },
+    'vx1-g-2c-8g': { localDisk: 25, includedTraffic },
   },
   terms: {
     'vc2-1c-1gb': { monthlyCap: '5' },

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
-import { diskIn } from '../schema/facts.ts';
+import { diskIn, trafficIn } from '../schema/facts.ts';
 import { count, hourlyOrMonthly, label } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, usableRegions, usableRows } from '../schema/items.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 const LARGEST_PAGE = 200;
+
+/** A "TB" of traffic is 1,000 GiB: the plans with 1 include "1,000 GiB/month", and further traffic has a price per GiB. */
+const TB_BYTES = 1000 * 2 ** 30;
 
 const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
 
@@ -28,6 +31,8 @@ const Size = z.object({
   vcpus: count,
   /** "Gigabytes" that are GiB: `disk_info`, if present, has the same number with the unit `gib`. */
   disk: diskIn('GiB'),
+  /** TB a month, shared with the team's other machines. */
+  transfer: trafficIn(TB_BYTES),
   description: z.string().optional().catch(undefined),
   regions: z.array(label),
   available: z.boolean(),
@@ -49,7 +54,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'bearer',
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['cpuKind', 'localDisk'],
+  facts: ['cpuKind', 'localDisk', 'includedTraffic'],
   schedule: '12 * * * *',
   notes:
     'DigitalOcean caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price ' +
@@ -66,12 +71,13 @@ export const adapter: CatalogueAdapter = {
 /** Yields a size in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
   const { slug: name, vcpus: cpu, disk: localDisk, description = '', price, monthly: monthlyCap } = size;
+  const includedTraffic = size.transfer;
   const cpuKind = CPU_KINDS.find(([words]) => words.test(description))?.[1];
   const machine = { name, cpu, ...memory(size.memory, adapter.memoryUnit), price, monthlyCap };
   const selling = new Set(size.regions);
   for (const { code: regionCode, available } of regions) {
     const excluded = exclusion(size, available && selling.has(regionCode));
-    yield offerItem({ regionCode, ...machine, facts: { cpuKind, localDisk } }, excluded);
+    yield offerItem({ regionCode, ...machine, facts: { cpuKind, localDisk, includedTraffic } }, excluded);
   }
   for (const regionCode of selling.difference(new Set(regions.map(({ code }) => code)))) {
     const problem = `regions names ${regionCode}, which /v2/regions does not list as a usable row`;

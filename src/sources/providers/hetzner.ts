@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { product } from '../../domain/price.ts';
 import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
-import { architecture, cpuKind, diskIn } from '../schema/facts.ts';
+import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, currencyCode, label, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
@@ -52,7 +52,12 @@ type ServerType = z.infer<typeof ServerType>;
 
 const Net = z.object({ net: amount });
 /** Net amounts: an account's VAT is in the gross ones. */
-const Price = z.object({ location: label, price_hourly: Net, price_monthly: Net.nullish() });
+const Price = z.object({
+  location: label,
+  price_hourly: Net,
+  price_monthly: Net.nullish(),
+  included_traffic: trafficIn(1),
+});
 const Traffic = z.object({ price_per_tb_traffic: Net.nullish() });
 
 const AddressPrice = z.object({ location: label, price_monthly: Net });
@@ -81,7 +86,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'bearer',
   memoryUnit: 'GB',
   currency: 'EUR',
-  facts: ['architecture', 'cpuKind', 'localDisk'],
+  facts: ['architecture', 'cpuKind', 'localDisk', 'includedTraffic'],
   schedule: '17 * * * *',
   notes:
     'Hetzner caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
@@ -114,8 +119,7 @@ function* offers(
 ): Generator<CatalogueItem> {
   const { name, cores: cpu, architecture, cpu_type: cpuKind } = type;
   const localDisk = type.storage_type === 'local' ? type.disk : undefined;
-  const facts = { architecture, cpuKind, localDisk };
-  const machine = { name, cpu, ...memory(type.memory, adapter.memoryUnit), facts };
+  const machine = { name, cpu, ...memory(type.memory, adapter.memoryUnit) };
   const unpriced = new Set(type.locations?.map((location) => location.name));
   for (const [index, row] of type.prices.entries()) {
     const { value, reason } = readRow(Price, row, ['prices', index]);
@@ -129,9 +133,10 @@ function* offers(
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
       const monthlyCap = value.price_monthly?.net;
+      const facts = { architecture, cpuKind, localDisk, includedTraffic: value.included_traffic };
       const excluded = exclusion(type, value.location, now);
       if (excluded === undefined) noteTraffic(value.location, readRow(Traffic, row, ['prices', index]));
-      yield offerItem({ regionCode: value.location, ...machine, price, monthlyCap }, excluded);
+      yield offerItem({ regionCode: value.location, ...machine, price, monthlyCap, facts }, excluded);
     }
   }
   for (const regionCode of unpriced)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { anotherPage, completeRows, pagesByNumber, wholeList } from '../http/lists.ts';
-import { diskIn, networkIn } from '../schema/facts.ts';
+import { diskIn, networkIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
@@ -58,6 +58,8 @@ const Type = z.object({
   vcpus: count,
   disk: diskIn('MiB'),
   network_out: networkIn(1e6),
+  /** GB a month, shared with the account's other machines. */
+  transfer: trafficIn(1e9),
   gpus: countOrNone,
   accelerated_devices: countOrNone.nullish(),
   successor: z.string().nullable(),
@@ -85,7 +87,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['cpuKind', 'localDisk', 'network'],
+  facts: ['cpuKind', 'localDisk', 'network', 'includedTraffic'],
   schedule: '37 * * * *',
   notes:
     'Linode caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
@@ -163,8 +165,8 @@ function* offers(
   regions: readonly Region[],
   stock: ReadonlyMap<string, Row<z.infer<typeof Availability>>>,
 ): Generator<CatalogueItem> {
-  const { id: name, vcpus: cpu, disk: localDisk, network_out: network } = type;
-  const facts = { cpuKind: CPU_KIND[type.class], localDisk, network };
+  const { id: name, vcpus: cpu, disk: localDisk, network_out: network, transfer: includedTraffic } = type;
+  const facts = { cpuKind: CPU_KIND[type.class], localDisk, network, includedTraffic };
   const machine = { name, cpu, ...memory(type.memory, adapter.memoryUnit), facts };
   const selling = regions.filter((region) => sells(region, type));
   if (selling.length === 0) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { pageOf, pagesByToken, wholeList } from '../http/lists.ts';
-import { diskIn } from '../schema/facts.ts';
+import { diskIn, trafficIn } from '../schema/facts.ts';
 import { count, hourlyOrMonthly, label } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { parseRow } from '../schema/rows.ts';
@@ -36,6 +36,8 @@ const Plan = z.looseObject({
   ram: count,
   type: z.string(),
   disk: diskIn('GB'),
+  /** "The monthly bandwidth quota in GB." */
+  bandwidth: trafficIn(1e9),
   /** With several disks, the reference does not say whether `disk` is the size of one or of all. */
   disk_count: z.int().optional().catch(undefined),
   /** Regions that can deploy it now. The API has sent an empty text among them, which is ignored. */
@@ -67,7 +69,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['cpuKind', 'localDisk'],
+  facts: ['cpuKind', 'localDisk', 'includedTraffic'],
   schedule: '7 * * * *',
   notes:
     'Vultr caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price times ' +
@@ -87,7 +89,11 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
   const { id: name, vcpu_count: cpu } = plan;
   const localDisk = plan.disk_count === 1 ? plan.disk : undefined;
   // Optimized plans have a suffix: `voc-g`, `voc-c`.
-  const facts = { cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''], localDisk };
+  const facts = {
+    cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''],
+    localDisk,
+    includedTraffic: plan.bandwidth,
+  };
   const machine = { name, cpu, ...memory(plan.ram, adapter.memoryUnit), facts };
   const selling = new Set(plan.locations.filter((location) => location !== ''));
   for (const regionCode of regions) {

@@ -37,6 +37,17 @@ export function gigabytes(size: number, unit: keyof typeof DISK_UNITS): number {
   return Math.round(size * DISK_UNITS[unit] * 1000) / 1000;
 }
 
+/** Traffic of a month that a price includes, read as GB to the nearest MB. @param unit the bytes of one */
+export function trafficIn(unit: number) {
+  return z
+    .number()
+    .min(0)
+    .max(1e18 / unit)
+    .transform((size) => Math.round((size * unit) / 1e6) / 1000)
+    .optional()
+    .catch(undefined);
+}
+
 /** A rate, read as Mbit/s. @param unit the bit/s of one */
 export function networkIn(unit: number) {
   return z

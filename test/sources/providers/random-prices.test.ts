@@ -62,7 +62,8 @@ async function reading(adapter: AnyCatalogueAdapter, expectCalls: (upstream: Fak
         : [],
     ),
   );
-  return { offers, cap: (key: string) => byName.get(key)?.monthlyCap, prices };
+  const traffic = (key: string) => byName.get(key)?.facts?.includedTraffic;
+  return { offers, cap: (key: string) => byName.get(key)?.monthlyCap, traffic, prices };
 }
 const json = (path: string) => JSON.parse(readFileSync(new URL(path, DATA), 'utf8'));
 const raw = (path: string) => ({ raw: readFileSync(new URL(path, DATA)) });
@@ -84,8 +85,11 @@ describe('recorded caps', recorded, () => {
     const rows = types.flatMap(({ name, prices }) => prices.map((price) => ({ name, price })));
     for (const { name, price } of picked(rows, 1)) {
       expect(isExactly(found.cap(`${name} ${price.location}`), price.price_monthly?.net ?? '')).toBe(true);
-      const traffic = found.prices.get(`traffic_out traffic ${price.location}`);
-      expect(isExactly(traffic, price.price_per_tb_traffic?.net ?? '', 1n, 1024n)).toBe(true);
+      const perGib = found.prices.get(`traffic_out traffic ${price.location}`);
+      expect(isExactly(perGib, price.price_per_tb_traffic?.net ?? '', 1n, 1024n)).toBe(true);
+      // Bytes, as GB to the nearest MB.
+      const included = Number(price.included_traffic) / 1e9;
+      expect(found.traffic(`${name} ${price.location}`)).toBeCloseTo(included, 3);
     }
   });
 
@@ -102,13 +106,14 @@ describe('recorded caps', recorded, () => {
       linodePrices(upstream);
     });
     type Rate = { id: string; monthly: number };
-    const types = new Map<string, { price: Rate; region_prices: Rate[] }>(
+    const types = new Map<string, { price: Rate; region_prices: Rate[]; transfer: number }>(
       json('linode/types.json').data.map((type: { id: string }) => [type.id, type]),
     );
     for (const { name, regionCode } of picked(found.offers, 2)) {
       const type = types.get(name) ?? expect.unreachable(name);
       const { monthly } = type.region_prices.find(({ id }) => id === regionCode) ?? type.price;
       expect(isExactly(found.cap(`${name} ${regionCode}`), monthly)).toBe(true);
+      expect(found.traffic(`${name} ${regionCode}`)).toBe(type.transfer);
     }
   });
 
@@ -118,14 +123,12 @@ describe('recorded caps', recorded, () => {
       upstream.expect({ path: '/v2/regions', query }, raw('vultr/regions.json'));
       upstream.expect({ path: '/v2/plans', query: { type: 'all', ...query } }, raw('vultr/plans.json'));
     });
-    const plans: { id: string; monthly_cost: number }[] = json('vultr/plans.json').plans;
-    for (const { name, regionCode } of picked(found.offers, 3))
-      expect(
-        isExactly(
-          found.cap(`${name} ${regionCode}`),
-          plans.find(({ id }) => id === name)?.monthly_cost ?? 'none',
-        ),
-      ).toBe(true);
+    const plans: { id: string; monthly_cost: number; bandwidth: number }[] = json('vultr/plans.json').plans;
+    for (const { name, regionCode } of picked(found.offers, 3)) {
+      const plan = plans.find(({ id }) => id === name) ?? expect.unreachable(name);
+      expect(isExactly(found.cap(`${name} ${regionCode}`), plan.monthly_cost)).toBe(true);
+      expect(found.traffic(`${name} ${regionCode}`)).toBe(plan.bandwidth);
+    }
   });
 });
 
@@ -138,15 +141,18 @@ describe('100 generated values', () => {
     const query = { page: '1', per_page: '200' };
     const sizes = amounts.map((price_monthly, index) => {
       const size = { memory: 1024, vcpus: 1, regions: ['nyc3'], available: true, price_hourly: 0.01 };
-      return { ...size, slug: `s${index}`, price_monthly };
+      return { ...size, slug: `s${index}`, price_monthly, transfer: index / 2 };
     });
     const regions = [{ slug: 'nyc3', name: 'New York 3', available: true }];
     const found = await reading(digitalocean, (upstream) => {
       upstream.expect({ path: '/v2/regions', query }, { json: { regions, meta: { total: 1 } } });
       upstream.expect({ path: '/v2/sizes', query }, { json: { sizes, meta: { total: 100 } } });
     });
-    for (const [index, stated] of amounts.entries())
+    for (const [index, stated] of amounts.entries()) {
       expect(isExactly(found.cap(`s${index} nyc3`), stated)).toBe(true);
+      // 500 GiB for each half of a TB.
+      expect(found.traffic(`s${index} nyc3`)).toBeCloseTo((index * 500 * 2 ** 30) / 1e9, 3);
+    }
   });
 
   it('of UpCloud are cents for storage, addresses and traffic', async () => {

@@ -64,7 +64,7 @@ describe(
         ramUnit: 'Decimal',
         price: { amount: expect.stringMatching(/^0\.\d+[1-9]$/), per: 'hour', currency: 'EUR' },
         monthlyCap: '3.85',
-        facts: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
+        facts: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic: 21_990.233 },
       });
     });
   },
@@ -107,7 +107,7 @@ describe(
       const nanode = (regionCode: string) =>
         offers.find((offer) => offer.name === 'g6-nanode-1' && offer.regionCode === regionCode);
       expect(nanode('us-east')).toMatchObject({
-        facts: { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
+        facts: { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic: 1000 },
         ram: 1,
         ramUnit: 'Binary',
         price: { amount: '0.0075', per: 'hour', currency: 'USD' },
