@@ -2,12 +2,14 @@ import { index, pgTable } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
 import { bytes, IS_WAITING, instant, messageColumns, reference } from './shared-columns.ts';
 
-export const WEBHOOK_EVENTS = ['clusters', 'prices'] as const;
+export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings'] as const;
 
 /** What a webhook's organization has been informed of. */
 export interface SeenState {
   /** Price of each machine that the clusters use, as its source states it: machine id to `0.06 EUR/hour`. */
   readonly prices?: Readonly<Record<string, string>>;
+  /** The clusters whose saving is above the threshold. `mark` changes with their prices. */
+  readonly savings?: { readonly mark: string; readonly clusters: readonly number[] };
 }
 
 /** Webhooks of organizations. Readers have no access: the rows hold signing secrets. */

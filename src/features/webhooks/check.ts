@@ -1,23 +1,25 @@
 /** Finds the events of a webhook, and stores their messages in the same transaction as what it has seen. */
-import type { Database } from '../../db/connection/connect.ts';
+import type { ClientDatabase, Database } from '../../db/connection/connect.ts';
 import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
+import { storedCurrency } from '../../db/currency.ts';
 import { organizations, organizationWebhooks, type SeenState, webhookMessages } from '../../db/schema.ts';
 import { newMessageId } from '../../webhooks/send.ts';
 import { changedClusters } from './changed-clusters.ts';
 import { changedPrices } from './changed-prices.ts';
 import type { WebhookMessage } from './events.ts';
+import { possibleSavings } from './possible-savings.ts';
 
 /**
  * Messages that may wait for one receiver. A webhook with more is not checked until some are delivered or given up, so its
  * events wait where they are stored anyway.
  */
 export const MOST_WAITING = 100;
-const MACHINES_PER_MESSAGE = 500;
+const ROWS_PER_MESSAGE = 500;
 
 type Content = Pick<WebhookMessage, 'type' | 'data'>;
 
 /** @returns the number of new messages */
-export async function checkWebhook(db: Database, id: number, now: Date): Promise<number> {
+export async function checkWebhook(db: ClientDatabase, id: number, now: Date): Promise<number> {
   return db.transaction(async (tx) => {
     const [found] = await tx
       .select({ webhook: organizationWebhooks, slug: organizations.slug })
@@ -28,24 +30,37 @@ export async function checkWebhook(db: Database, id: number, now: Date): Promise
       .for('update', { of: organizationWebhooks, skipLocked: true });
     if (!found || (await waitingMessages(tx, id)) >= MOST_WAITING) return 0;
     const { webhook, slug } = found;
-    const contents: Content[] = [];
     const { position, parts } = await changedClusters(tx, webhook.organizationId, webhook.position);
-    if (webhook.events.includes('clusters'))
-      for (const part of parts)
-        contents.push({ type: 'clusters.changed', data: { organization: slug, ...part } });
-    const seen: { -readonly [Key in keyof SeenState]: SeenState[Key] } = {};
-    if (webhook.events.includes('prices')) {
-      const prices = await changedPrices(tx, webhook.organizationId, webhook.seen?.prices);
-      seen.prices = prices.seen;
-      for (let first = 0; first < prices.machines.length; first += MACHINES_PER_MESSAGE) {
-        const machines = prices.machines.slice(first, first + MACHINES_PER_MESSAGE);
-        contents.push({ type: 'prices.changed', data: { organization: slug, machines } });
-      }
+    const contents: Content[] = webhook.events.includes('clusters')
+      ? parts.map((part) => ({ type: 'clusters.changed', data: { organization: slug, ...part } }))
+      : [];
+    const prices = webhook.events.includes('prices')
+      ? await changedPrices(tx, webhook.organizationId, webhook.seen?.prices)
+      : undefined;
+    for (const machines of chunks(prices?.machines ?? []))
+      contents.push({ type: 'prices.changed', data: { organization: slug, machines } });
+    const { threshold } = webhook;
+    const savings =
+      threshold === null
+        ? undefined
+        : await possibleSavings(db.$client, webhook.organizationId, threshold, webhook.seen?.savings, now);
+    for (const clusters of chunks(savings?.clusters ?? [])) {
+      const terms = { threshold: threshold ?? '', currency: (await storedCurrency(db.$client)) ?? null };
+      contents.push({ type: 'savings.possible', data: { organization: slug, ...terms, clusters } });
     }
+    const seen: SeenState = {
+      ...(prices && { prices: prices.seen }),
+      ...(savings?.seen && { savings: savings.seen }),
+    };
     await store(tx, id, { position, seen }, contents, now);
     return contents.length;
   });
 }
+
+const chunks = <T>(rows: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(rows.length / ROWS_PER_MESSAGE) }, (_, i) =>
+    rows.slice(i * ROWS_PER_MESSAGE, (i + 1) * ROWS_PER_MESSAGE),
+  );
 
 const waitingMessages = (tx: Database, id: number): Promise<number> => {
   const { webhook, deliveredAt, gaveUpAt } = webhookMessages;

@@ -16,7 +16,11 @@ export function addWebhookCommands(program: Command, { env }: CommandContext): v
   addChange(webhook, 'add', 'add a webhook, and print its signing secret once')
     .requiredOption(...ORG)
     .requiredOption('--url <url>', 'address of the receiver, https://…')
-    .option('--events <events>', 'clusters or prices (default: clusters,prices)')
+    .option(
+      '--events <events>',
+      'clusters, prices and savings, separated by commas (default: clusters,prices)',
+    )
+    .option('--threshold <amount>', 'smallest saving per month of a cluster, for the event savings')
     .action(async (options: AddOptions) => (await load()).webhookAdd(env(), options));
   add(webhook, 'list', 'show the webhooks of an organization, and how their last messages went')
     .requiredOption(...ORG)

@@ -22,6 +22,7 @@ import {
 export interface AddOptions extends ChangingOf {
   readonly url: string;
   readonly events?: string;
+  readonly threshold?: string;
 }
 
 export async function webhookAdd(env: Environment, options: AddOptions): Promise<void> {
@@ -53,10 +54,10 @@ export async function webhookList(env: Environment, { org, json }: OfOrganizatio
   print(
     alignedTable(
       ['ID', 'RECEIVER', 'EVENTS', 'CREATED', 'WAITING', 'LAST DELIVERY', 'LAST ERROR'],
-      webhooks.map(({ id, origin, events, createdAt, waiting, deliveredAt, lastError }) => [
+      webhooks.map(({ id, origin, events, threshold, createdAt, waiting, deliveredAt, lastError }) => [
         String(id),
         origin,
-        events.join(', '),
+        events.map((event) => (event === 'savings' ? `savings from ${threshold}` : event)).join(', '),
         ago(createdAt, now),
         String(waiting),
         deliveredAt === null ? 'none yet' : ago(deliveredAt, now),
@@ -108,11 +109,19 @@ const noWebhook = (id: number, { slug }: Organization): CommandFailure =>
 const DEFAULT_EVENTS = 'clusters,prices';
 
 /** @throws UsageFailure */
-function readWebhook({ url: text, events: list = DEFAULT_EVENTS }: AddOptions): NewWebhook {
+function readWebhook({ url: text, events: list = DEFAULT_EVENTS, threshold }: AddOptions): NewWebhook {
   const url = readReceiverAddress(text);
   if ('problem' in url) throw new UsageFailure(`--url ${url.problem}`);
   const events = [...new Set(list.split(',').map((each) => each.trim()))].map(readEvent);
-  return { url, events };
+  if (events.includes('savings') !== (threshold !== undefined))
+    throw new UsageFailure(
+      threshold === undefined
+        ? '--threshold is missing; give the smallest saving per month that is an event, e.g. --threshold 50'
+        : '--threshold is for the event savings; add it: --events clusters,prices,savings',
+    );
+  if (threshold !== undefined && !(/^\d{1,12}(\.\d{1,6})?$/.test(threshold) && Number(threshold) > 0))
+    throw new UsageFailure(`--threshold must be an amount above 0, e.g. 50 or 12.50; it is "${threshold}"`);
+  return { url, events, threshold };
 }
 
 function readEvent(text: string): WebhookEvent {

@@ -4,13 +4,17 @@ import type { WEBHOOK_EVENTS } from '../../db/schema.ts';
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
 export interface WebhookMessage {
-  readonly type: 'clusters.changed' | 'prices.changed' | 'webhook.test';
+  readonly type: 'clusters.changed' | 'prices.changed' | 'savings.possible' | 'webhook.test';
   /** When the worker found the events, RFC 3339. */
   readonly timestamp: string;
   readonly data: WebhookData;
 }
 
-export type WebhookData = ClustersChanged | PricesChanged | { readonly organization: string };
+export type WebhookData =
+  | ClustersChanged
+  | PricesChanged
+  | SavingsPossible
+  | { readonly organization: string };
 
 export interface ClustersChanged {
   readonly organization: string;
@@ -44,4 +48,22 @@ export interface ChangedPrice {
   readonly clusters: readonly string[];
   /** How many other clusters use it. */
   readonly more: number;
+}
+
+export interface SavingsPossible {
+  readonly organization: string;
+  /** Per month, in the currency of the catalogue. */
+  readonly threshold: string;
+  readonly currency: string | null;
+  readonly clusters: readonly PossibleSaving[];
+}
+
+/** A cluster that another machine of its region would make cheaper. */
+export interface PossibleSaving {
+  readonly slug: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly machine: { readonly id: number; readonly name: string };
+  readonly alternative: { readonly id: number; readonly name: string };
+  readonly saving_per_month: number;
 }

@@ -16,6 +16,8 @@ export const MOST_WEBHOOKS = 20;
 export interface NewWebhook {
   readonly url: URL;
   readonly events: readonly WebhookEvent[];
+  /** Of the event `savings`, a plain decimal per month. */
+  readonly threshold?: string | undefined;
 }
 
 /** A webhook as lists show it: without its secret and the path of its address, which may hold another one. */
@@ -23,6 +25,7 @@ export interface ListedWebhook {
   readonly id: number;
   readonly origin: string;
   readonly events: readonly WebhookEvent[];
+  readonly threshold: string | null;
   readonly createdAt: string;
   readonly waiting: number;
   readonly deliveredAt: string | null;
@@ -35,7 +38,7 @@ const subjectOf = (id: number) => ({ kind: 'organization_webhook', id });
 export async function addWebhook(
   db: Database,
   { id: organizationId, slug }: Organization,
-  { url, events }: NewWebhook,
+  { url, events, threshold }: NewWebhook,
   decider: Decider,
 ): Promise<{ readonly id: number; readonly secret: Buffer } | undefined> {
   const secret = newSecret();
@@ -53,12 +56,13 @@ export async function addWebhook(
         url: url.href,
         secret,
         events: [...events],
+        threshold: threshold ?? null,
         // Earlier changes are no events.
         position: sql`(select ${feedHead.position} from ${feedHead})`,
       })
       .returning({ id: organizationWebhooks.id });
     if (!row) throw new Error('unreachable: the row is inserted');
-    const details = { organization: slug, origin: url.origin, events };
+    const details = { organization: slug, origin: url.origin, events, threshold: threshold ?? null };
     await audit(tx, decider, { action: 'webhook.add', subject: subjectOf(row.id), details });
     return { id: row.id, secret };
   });
@@ -72,6 +76,7 @@ export async function listWebhooks(db: Database, organizationId: number): Promis
       id: organizationWebhooks.id,
       url: organizationWebhooks.url,
       events: organizationWebhooks.events,
+      threshold: organizationWebhooks.threshold,
       createdAt: sql<string>`${rfc3339(organizationWebhooks.createdAt)}`,
       waiting: sql<number>`(
         select count(*)::int from ${webhookMessages} where ${own} and ${deliveredAt} is null and ${gaveUpAt} is null)`,

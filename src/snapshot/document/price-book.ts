@@ -1,5 +1,7 @@
+import type { Sql } from '../../db/connection/connect.ts';
 import type { PriceBookEntry } from '../../domain/price-book.ts';
 import type { Document } from './document.ts';
+import { loadPriceBook } from './load-price-book.ts';
 
 const parsed = new WeakMap<Document, readonly PriceBookEntry[]>();
 
@@ -11,4 +13,10 @@ export function entriesOf(document: Document | undefined): readonly PriceBookEnt
   const entries: readonly PriceBookEntry[] = JSON.parse(document.body.identity.toString());
   parsed.set(document, entries);
   return entries;
+}
+
+/** Reads the entries of a price book from PostgreSQL, ended ones included. */
+export async function storedEntries(sql: Sql, organizationId: number): Promise<readonly PriceBookEntry[]> {
+  const content = await loadPriceBook(sql, organizationId);
+  return content ? JSON.parse(content.body.toString()) : [];
 }

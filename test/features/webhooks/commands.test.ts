@@ -63,7 +63,12 @@ it.each([
   [
     ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'clusters,disks'],
     2,
-    '--events has "disks"; the events are clusters, prices',
+    '--events has "disks"; the events are clusters, prices, savings',
+  ],
+  [
+    ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'savings'],
+    2,
+    '--threshold is missing; give the smallest saving per month',
   ],
 ] as const)('fleetbook webhook %j exits with %i', async (args, code, message) => {
   expect(await webhook(...args)).toMatchObject({ code, stderr: expect.stringContaining(message) });

@@ -58,11 +58,16 @@ const publish = async () => {
 };
 const organization = async (slug: string): Promise<Organization> =>
   (await findOrganization(scene.sql, slug)) ?? expect.unreachable(slug);
-const add = async (slug: string, events: WebhookEvent[] = ['clusters', 'prices'], url = hook.url) => {
+const add = async (
+  slug: string,
+  events: WebhookEvent[] = ['clusters', 'prices'],
+  url = hook.url,
+  threshold?: string,
+) => {
   const added = await addWebhook(
     scene.store.db,
     await organization(slug),
-    { url: new URL(url), events },
+    { url: new URL(url), events, threshold },
     OPERATOR,
   );
   return added ?? expect.unreachable('the organization has too many webhooks');
@@ -205,6 +210,49 @@ describe('a webhook', () => {
     for (const { id } of [clusters, prices]) expect(await check(id)).toBe(1);
     for (const { id } of [clusters, prices]) await send(id);
     expect(messages().map(({ type }) => type)).toEqual(['clusters.changed', 'prices.changed']);
+  });
+
+  it('gets a saving once it reaches the threshold, and again after it was below', async () => {
+    await openOrganizations();
+    await scene.sql`update lineage set currency = 'USD'`;
+    // m3 has at least the size of m1 and m2. Each cluster has two nodes of 730 hours.
+    const { id } = await add('one', ['savings'], hook.url, '1.5');
+    const priceOfM3 = async (amount: string) => {
+      await catalogue({ m3: amount });
+      await publish();
+      return check(id);
+    };
+    expect(await check(id)).toBe(0);
+    expect(await priceOfM3('0.0591')).toBe(0);
+    expect(await priceOfM3('0.058')).toBe(1);
+    expect(await priceOfM3('0.057')).toBe(0);
+    expect(await priceOfM3('0.06')).toBe(0);
+    await send(id);
+    const cluster = {
+      provider: 'Acme',
+      region: 'a',
+      alternative: { name: 'm3' },
+      saving_per_month: expect.closeTo(2.92, 6),
+    };
+    expect(messages()).toMatchObject([
+      {
+        type: 'savings.possible',
+        data: {
+          organization: 'one',
+          threshold: '1.5',
+          currency: 'USD',
+          clusters: [
+            { ...cluster, slug: 'x', machine: { name: 'm1' } },
+            { ...cluster, slug: 'y', machine: { name: 'm2' } },
+          ],
+        },
+      },
+    ]);
+    expect(await priceOfM3('0.05')).toBe(1);
+    // A discount of another organization changes nothing here.
+    await scene.sql`insert into price_book_entries (organization_id, discount, valid_from)
+      select id, 90, '2020-01-01' from organizations where slug = 'two'`;
+    expect(await check(id)).toBe(0);
   });
 
   it('learns that changes are lost if the feed no longer has them', async () => {
