@@ -18,6 +18,7 @@ import { addChanges } from './routes/changes.ts';
 import { addCharts } from './routes/charts.ts';
 import { addClusters } from './routes/clusters.ts';
 import type { ConsoleContext } from './routes/context.ts';
+import { addCosts } from './routes/costs.ts';
 import { changeFeed } from './routes/events.ts';
 import { addHeld } from './routes/held.ts';
 import { addMachines } from './routes/machines.ts';
@@ -105,6 +106,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
       addAudit(api, routes);
       addOrganizations(api, routes);
       addTokens(api, routes);
+      addCosts(api, routes);
       addSourceActions(api, routes);
     },
     changed: () => feed.check(),

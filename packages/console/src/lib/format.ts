@@ -6,6 +6,10 @@ export { hourly, span };
 
 export const count = (n: number): string => n.toLocaleString('en');
 
+/** `1,234.50`, as amounts of a month are shown. */
+export const money = (amount: number): string =>
+  amount.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
 /** `1 machine`, `2 batches`. */
 export const counted = (n: number, what: string): string => `${count(n)} ${noun(n, what)}`;
 

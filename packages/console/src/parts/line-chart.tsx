@@ -23,10 +23,14 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly write: (value: number) => string;
+  /** Writes the labels of the axis; `write` unless given. */
+  readonly writeAxis?: (value: number) => string;
   /** The values are counts, so the axis shows whole numbers only. */
   readonly isWhole?: boolean;
   /** The axis ends at this value or above. */
   readonly atLeast: number;
+  /** The times are days, so the axis shows dates. */
+  readonly isDaily?: boolean;
   /** The text to show if there are no values. */
   readonly empty: string;
 }
@@ -42,7 +46,8 @@ const STYLES = [
 const styleOf = (i: number) => STYLES[i % STYLES.length] ?? STYLES[0];
 
 export function LineChart(props: LineChartProps) {
-  const { title, times, lines, write, empty } = props;
+  const { title, times, lines, write, empty, isDaily = false } = props;
+  const timeText = isDaily ? day : clock;
   const [at, setAt] = useState<number | null>(null);
   const isEmpty = !lines.some(({ values }) => values.some((value) => value !== null));
   const newest = times.findLastIndex((_, i) => lines.some(({ values }) => (values[i] ?? null) !== null));
@@ -51,7 +56,7 @@ export function LineChart(props: LineChartProps) {
     <figure class="card line-chart">
       <figcaption>
         <h3>{title}</h3>
-        <span class="muted small">{shown >= 0 && !isEmpty ? clock(times[shown] ?? 0) : ''}</span>
+        <span class="muted small">{shown >= 0 && !isEmpty ? timeText(times[shown] ?? 0) : ''}</span>
       </figcaption>
       <ul class="legend">
         {lines.map(({ name, values }, i) => (
@@ -64,13 +69,21 @@ export function LineChart(props: LineChartProps) {
       <div class="canvas">
         {isEmpty ? <p class="muted">{empty}</p> : <Canvas {...props} onPoint={setAt} />}
       </div>
-      <Table times={times} lines={lines} write={write} title={title} />
+      <Table times={times} lines={lines} write={write} title={title} timeText={timeText} />
     </figure>
   );
 }
 
 const valueText = (value: number | null | undefined, write: (value: number) => string) =>
   value === null || value === undefined ? '–' : write(value);
+
+/** `2026-01-31`, and the time unless it is midnight. */
+function day(seconds: number): string {
+  const text = new Date(seconds * 1000).toISOString();
+  return text.slice(11, 16) === '00:00'
+    ? text.slice(0, 10)
+    : `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+}
 
 /** `14:05` UTC */
 const clock = (seconds: number) => `${new Date(seconds * 1000).toISOString().slice(11, 16)} UTC`;
@@ -95,7 +108,9 @@ interface CanvasProps extends LineChartProps {
   readonly onPoint: (index: number | null) => void;
 }
 
-function Canvas({ title, times, lines, write, isWhole = false, atLeast, onPoint }: CanvasProps) {
+function Canvas(props: CanvasProps) {
+  const { title, times, lines, write, atLeast, onPoint } = props;
+  const { writeAxis = write, isWhole = false, isDaily = false } = props;
   const data = useMemo(
     (): uPlot.AlignedData => [[...times], ...lines.map(({ values }) => [...values])],
     [times, lines],
@@ -113,13 +128,14 @@ function Canvas({ title, times, lines, write, isWhole = false, atLeast, onPoint 
         ...axisStyle(),
         size: 30,
         space: 70,
-        values: (_, splits) => splits.map((each) => clock(each).slice(0, 5)),
+        values: (_, splits) =>
+          splits.map((each) => (isDaily ? day(each).slice(5, 10) : clock(each).slice(0, 5))),
       },
       {
         ...axisStyle(),
         size: 62,
         space: 34,
-        values: (_, splits) => splits.map(write),
+        values: (_, splits) => splits.map(writeAxis),
         ...(isWhole && { incrs: COUNT_STEPS }),
       },
     ],
@@ -136,8 +152,12 @@ function seriesOf(label: string, i: number): uPlot.Series {
   return { label, stroke, width: 2, points: { show: true, size: 4, fill: stroke }, dash: [...dash] };
 }
 
+interface ValuesProps extends Pick<LineChartProps, 'times' | 'lines' | 'write' | 'title'> {
+  readonly timeText: (seconds: number) => string;
+}
+
 /** Lists some of the values, for people who cannot see the chart. */
-function Table({ times, lines, write, title }: Pick<LineChartProps, 'times' | 'lines' | 'write' | 'title'>) {
+function Table({ times, lines, write, title, timeText }: ValuesProps) {
   const [isOpen, setIsOpen] = useState(false);
   const every = Math.max(1, Math.floor(times.length / TABLE_ROWS));
   const rows = times.map((_, i) => i).filter((i) => (times.length - 1 - i) % every === 0);
@@ -161,7 +181,7 @@ function Table({ times, lines, write, title }: Pick<LineChartProps, 'times' | 'l
           <tbody>
             {rows.toReversed().map((i) => (
               <tr key={i}>
-                <th scope="row">{clock(times[i] ?? 0).slice(0, 5)}</th>
+                <th scope="row">{timeText(times[i] ?? 0).replace(' UTC', '')}</th>
                 {lines.map(({ name, values }) => (
                   <td key={name} class="number">
                     {valueText(values[i], write)}

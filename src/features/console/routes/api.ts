@@ -15,6 +15,7 @@ import type { Acknowledgement } from '../../../domain/alert.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RunRequests } from '../../../domain/run.ts';
 import type { Disabling } from '../../../domain/source.ts';
+import type { MachineCosts } from './api-costs.ts';
 
 export type { BatchRecord } from '../../../db/held-batches.ts';
 export type { FoundMachine, MachinePoint, MachineSort } from '../../../db/machines.ts';
@@ -23,6 +24,7 @@ export type { ClusterChange } from '../../../db/runs/cluster-changes.ts';
 export type { MachineChange, MachineState } from '../../../db/runs/machine-changes.ts';
 export type { StripRun } from '../../../db/runs/records.ts';
 export type * from './api-administration.ts';
+export type * from './api-costs.ts';
 
 /** The kinds of problems, the most urgent first. */
 export const PROBLEMS = [
@@ -188,7 +190,7 @@ export interface PlacesAnswer {
   readonly providers: readonly CataloguePlace[];
 }
 
-export interface MachineAnswer extends MachineDetail {
+export interface MachineAnswer extends MachineDetail, MachineCosts {
   readonly currency: string | null;
 }
 

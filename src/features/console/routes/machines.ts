@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { pricesSince } from '../../../db/costs.ts';
 import { storedCurrency } from '../../../db/currency.ts';
+import { machinePriced } from '../../../db/machine-terms.ts';
 import {
   cataloguePlaces,
   MACHINE_SORTS,
@@ -12,6 +14,7 @@ import {
 import { choiceOf, idOf, integerOf, NotFound, numberOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
+import { machineCosts } from './machine-costs.ts';
 
 /** More cpu, and more GB, than any machine has. */
 const LARGEST = 1_000_000;
@@ -31,9 +34,14 @@ export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void
   api.get('/places', async (): Promise<PlacesAnswer> => ({ providers: await cataloguePlaces(sql) }));
   api.get('/machines/:id', async (request): Promise<MachineAnswer> => {
     const id = idOf(request.params, 'id', 'machine');
-    const [machine, unit] = await Promise.all([machineDetail(sql, id), currency()]);
-    if (!machine) throw new NotFound(`there is no machine ${id}`);
-    return { ...machine, currency: unit };
+    const [machine, priced, history, unit] = await Promise.all([
+      machineDetail(sql, id),
+      machinePriced(sql, id),
+      pricesSince(sql, id, undefined),
+      currency(),
+    ]);
+    if (!machine || !priced) throw new NotFound(`there is no machine ${id}`);
+    return { ...machine, ...machineCosts(priced, history.terms), currency: unit };
   });
 }
 

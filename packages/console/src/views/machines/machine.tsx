@@ -9,6 +9,7 @@ import { Ago, Badge, Facts, Progress, Title } from '../../parts/basics.tsx';
 import { MachineChanges } from '../../parts/change-list.tsx';
 import { PriceChart } from '../../parts/price-chart.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RegionPrices, Terms } from './terms.tsx';
 
 const WITHDRAWN = { zero_price: 'free of charge', no_exchange_rate: 'no exchange rate' } as const;
 
@@ -23,7 +24,9 @@ export function MachineView({ id }: { id: string }) {
       <Progress {...answer} />
       {data && <MachineFacts {...data} />}
       {data && data.prices.length === 0 && <p class="calm">The machine never had a price.</p>}
+      {data && <Terms {...data} />}
       {data && data.prices.length > 0 && <Prices {...data} />}
+      {data && <RegionPrices {...data} />}
       {data && (
         <section aria-labelledby="history">
           <h2 id="history">Changes</h2>

@@ -1,4 +1,4 @@
-/** One organization: tokens, clusters and people. */
+/** One organization: tokens, clusters, their cost, and people. */
 import { useState } from 'preact/hooks';
 import type {
   FoundClusters,
@@ -13,6 +13,7 @@ import { useHasRole } from '../../lib/session.ts';
 import { Ago, Badge, Facts, Progress, Tabs, Title } from '../../parts/basics.tsx';
 import { DialogButton, Field, Reason, textFields } from '../../parts/form-dialog.tsx';
 import { CLUSTERS, ClusterTable } from '../clusters/clusters.tsx';
+import { Costs } from './costs.tsx';
 import { People } from './people.tsx';
 import { Tokens } from './tokens.tsx';
 
@@ -31,6 +32,7 @@ export function OrganizationView({ place, slug }: { place: Place; slug: string }
   const tabs = [
     ['tokens', 'Tokens', tokens.data?.total],
     ['clusters', 'Clusters', data?.clusters],
+    ['cost', 'Cost', undefined],
     ['people', 'People', people.data?.rows.length],
   ] as const;
   return (
@@ -67,6 +69,7 @@ export function OrganizationView({ place, slug }: { place: Place; slug: string }
         <Tokens path={path} place={place} answer={tokens} limit={TOKENS} mayChange={mayChange} />
       )}
       {show === 'clusters' && <Clusters slug={slug} place={place} />}
+      {show === 'cost' && <Costs path={path} place={place} />}
       {show === 'people' && people.data && (
         <People path={path} people={people.data.rows} mayChange={mayChange} />
       )}

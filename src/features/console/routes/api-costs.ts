@@ -1,0 +1,73 @@
+/** The answers about costs and prices. Amounts are in the published currency. */
+import type { StoredRegionPrice } from '../../../domain/region-price.ts';
+import type { StoredTerm, Term } from '../../../domain/term.ts';
+
+export interface CostShare {
+  readonly clusters: number;
+  readonly perMonth: number;
+}
+
+export interface CostRow {
+  readonly id: number;
+  readonly slug: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly machine: { readonly id: number; readonly name: string };
+  readonly nodes: number;
+  /** The sum of the known parts. */
+  readonly perMonth: number;
+  /** Null if the price is unknown. */
+  readonly machinePerMonth: number | null;
+  readonly disksPerMonth: number | null;
+  /** The machine has a price of the organization's price book. */
+  readonly isOwn: boolean;
+  /** The cheapest machine of the same region that fits; null if none is cheaper. */
+  readonly best: { readonly id: number; readonly name: string; readonly savingPerMonth: number } | null;
+}
+
+export interface CostsAnswer extends CostShare {
+  readonly currency: string | null;
+  /** Clusters with a part whose price is unknown. */
+  readonly incomplete: number;
+  /** If each cluster had its best machine. */
+  readonly savingPerMonth: number;
+  readonly providers: readonly (CostShare & { readonly id: number; readonly name: string })[];
+  readonly regions: readonly (CostShare & { readonly provider: string; readonly code: string })[];
+  /** What the clusters of today cost in a month at past prices. */
+  readonly history: {
+    /** Seconds since 1970. */
+    readonly times: readonly number[];
+    readonly lines: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
+  };
+  /** A page of the clusters, the most expensive first. */
+  readonly rows: readonly CostRow[];
+}
+
+/** The price of a term of a machine, per minute. */
+export interface ShownTerm extends Pick<StoredTerm, 'upfront'> {
+  readonly term: 'on_demand' | Term;
+  readonly price: number;
+  /** Of a month of 730 hours, with the monthly cap. */
+  readonly perMonth: number;
+  /** As the source states it; null for on demand, whose history shows it. */
+  readonly source: StoredTerm['source'] | null;
+}
+
+/** A price that a term had. Instants are RFC 3339; `to` is null for the current one. */
+export interface PastTerm {
+  readonly term: Term;
+  /** Per minute; null if the term was not sold. */
+  readonly price: number | null;
+  readonly from: string;
+  readonly to: string | null;
+}
+
+export interface MachineCosts {
+  readonly terms: readonly ShownTerm[];
+  /** The most that a calendar month costs on demand. */
+  readonly monthlyCap: number | null;
+  /** The newest first. */
+  readonly termHistory: readonly PastTerm[];
+  /** Null: the source states none. */
+  readonly regionPrices: readonly StoredRegionPrice[] | null;
+}

@@ -1,0 +1,105 @@
+import type { FastifyInstance } from 'fastify';
+import { storedCurrency } from '../../../db/currency.ts';
+import {
+  machinesNear,
+  type OrganizationCluster,
+  organizationClusters,
+  pastPrices,
+} from '../../../db/organization-costs.ts';
+import { type CostedCluster, costClusters } from '../../../domain/cheaper-machines.ts';
+import { shownAmount, sum } from '../../../domain/cost.ts';
+import { windowOf } from '../../../ops/parameters.ts';
+import { storedEntries } from '../../../snapshot/document/price-book.ts';
+import type { CostRow, CostShare, CostsAnswer } from './api.ts';
+import type { ConsoleContext } from './context.ts';
+import { costsOverTime, dayStarts } from './cost-history.ts';
+import { slugOf, storedOrganization } from './organizations.ts';
+
+const DAYS = 30;
+
+type Costed = CostedCluster<OrganizationCluster>;
+
+export function addCosts(api: FastifyInstance, { sql }: ConsoleContext): void {
+  api.get('/organizations/:slug/costs', async (request): Promise<CostsAnswer> => {
+    const organization = await storedOrganization(sql, slugOf(request));
+    const { limit, offset } = windowOf(request.query);
+    const now = Date.now();
+    const times = dayStarts(now, DAYS);
+    const [clusters, entries, currency] = await Promise.all([
+      organizationClusters(sql, organization.id),
+      storedEntries(sql, organization.id),
+      storedCurrency(sql),
+    ]);
+    const ids = [...new Set(clusters.map(({ machineId }) => machineId))];
+    const [machines, past] = await Promise.all([
+      machinesNear(sql, clusters),
+      pastPrices(sql, ids, new Date(times[0] ?? now)),
+    ]);
+    const costed = costClusters(clusters, machines, entries, now);
+    const share = shareOf(costed);
+    return {
+      currency: currency ?? null,
+      ...share,
+      incomplete: costed.filter(({ cost }) => !cost.isComplete).length,
+      savingPerMonth: month(costed.reduce((total, { best }) => total + (best?.saving ?? 0n), 0n)),
+      providers: shares(costed, ({ cluster: { provider } }) => provider.id).map(([first, cost]) => ({
+        ...first.cluster.provider,
+        ...cost,
+      })),
+      regions: shares(costed, ({ cluster }) => cluster.regionId).map(([{ cluster }, cost]) => ({
+        provider: cluster.provider.name,
+        code: cluster.region,
+        ...cost,
+      })),
+      history: costsOverTime(clusters, machines, past, entries, times),
+      rows: costed
+        .sort(dearest)
+        .slice(offset, offset + limit)
+        .map(shownRow),
+    };
+  });
+}
+
+const month = (units: bigint): number => shownAmount({ perMinute: 0n, perMonth: units }).per_month;
+
+const shareOf = (costed: readonly Costed[]): CostShare => ({
+  clusters: costed.length,
+  perMonth: shownAmount(sum(costed.map(({ cost }) => cost.total))).per_month,
+});
+
+/** Returns a cluster of each group with the group's cost, the most expensive group first. */
+function shares(
+  costed: readonly Costed[],
+  keyOf: (each: Costed) => number,
+): (readonly [Costed, CostShare])[] {
+  return [...Map.groupBy(costed, keyOf).values()]
+    .flatMap((group) => (group[0] ? [[group[0], shareOf(group)] as const] : []))
+    .sort(([, a], [, b]) => b.perMonth - a.perMonth);
+}
+
+function dearest(a: Costed, b: Costed): number {
+  const [one, other] = [a.cost.total.perMonth, b.cost.total.perMonth];
+  return one === other ? a.cluster.id - b.cluster.id : one > other ? -1 : 1;
+}
+
+function shownRow({ cluster, cost, isOwn, best }: Costed): CostRow {
+  const { id, slug, provider, region, machineId, machineName } = cluster;
+  const disks = cost.disks.filter((disk) => disk !== null);
+  return {
+    id,
+    slug,
+    provider: provider.name,
+    region,
+    machine: { id: machineId, name: machineName },
+    nodes: cost.nodes,
+    perMonth: month(cost.total.perMonth),
+    machinePerMonth: cost.machine && month(cost.machine.perMonth),
+    disksPerMonth: disks.length < cost.disks.length ? null : month(sum(disks).perMonth),
+    isOwn,
+    best: best && {
+      id: best.machine.id,
+      name: best.machine.name,
+      savingPerMonth: month(best.saving),
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { PriceHistory } from '../../../db/costs.ts';
+import type { MachinePriced } from '../../../db/machine-terms.ts';
+import { machineAmount, shownAmount } from '../../../domain/cost.ts';
+import { type StoredTerms, TERMS, type Term } from '../../../domain/term.ts';
+import type { MachineCosts, PastTerm, ShownTerm } from './api.ts';
+
+/** Returns what a machine costs on each term now and in the past. Pure. */
+export function machineCosts(
+  { price, terms, regionPrices }: MachinePriced,
+  history: PriceHistory['terms'],
+): MachineCosts {
+  const monthlyCap = terms?.monthly_cap?.price ?? null;
+  const shown = (
+    term: ShownTerm['term'],
+    minute: string,
+    rest: Omit<ShownTerm, 'term' | 'price' | 'perMonth'>,
+  ) => ({
+    term,
+    price: Number(minute),
+    perMonth: shownAmount(
+      machineAmount({ price: minute, monthlyCap: term === 'on_demand' ? monthlyCap : null }, 1),
+    ).per_month,
+    ...rest,
+  });
+  return {
+    terms: [
+      ...(price === null ? [] : [shown('on_demand', price, { upfront: null, source: null })]),
+      ...TERMS.flatMap((term) => {
+        const of = terms?.terms[term];
+        return of ? [shown(term, of.price, { upfront: of.upfront, source: of.source })] : [];
+      }),
+    ],
+    monthlyCap: monthlyCap === null ? null : Number(monthlyCap),
+    termHistory: TERMS.flatMap((term) => pastPrices(term, history)),
+    regionPrices,
+  };
+}
+
+/** Returns the prices of a term, the newest first. A change of another term is none. */
+function pastPrices(term: Term, history: PriceHistory['terms']): PastTerm[] {
+  const found: PastTerm[] = [];
+  for (const { terms, from, to } of history.toReversed()) {
+    const text = (terms as StoredTerms).terms[term]?.price;
+    const price = text === undefined ? null : Number(text);
+    const last = found.at(-1);
+    if (last && last.price === price && last.to === from) found[found.length - 1] = { ...last, to };
+    else if (price !== null || last) found.push({ term, price, from, to });
+  }
+  return found.toReversed();
+}

@@ -1,0 +1,149 @@
+/** What clusters and machines cost: the routes of the console, and the pages in a real browser. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StoredTerms } from '../../../src/domain/term.ts';
+import type { CostsAnswer, MachineAnswer } from '../../../src/features/console/routes/api.ts';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  PHONE,
+  seriousFindings,
+} from '../../support/browser.ts';
+import { needs } from '../../support/needs.ts';
+import { tokenOf } from '../operators/accounts-scene.ts';
+import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+const closing = new AsyncDisposableStack();
+let scene: ConsoleScene;
+let machine: number;
+
+beforeAll(async () => {
+  scene = closing.use(await openConsoleScene());
+  await scene.sync(1);
+  await addOrganizations(scene, { acme: 'Acme Ltd', empty: 'Empty', zeta: 'Zeta' });
+  const plain = { disks: [], shards: 1, replicas: 2 };
+  await statesClusters(scene, [
+    atHetzner('acme', 'orders', plain),
+    atHetzner('acme', 'events', { ...plain, machine: { name: 'cx31' }, replicas: 1 }),
+    atHetzner('zeta', 'other', { ...plain, region: { code: 'nbg1', name: 'nbg1' } }),
+  ]);
+  const { sql } = scene.worker.store;
+  const price = { amount: '0.004', per: 'hour', currency: 'EUR' } as const;
+  const terms: StoredTerms = {
+    terms: {
+      spot: { price: '0.0000666666666667', upfront: null, source: { price } },
+      reserved_1y: {
+        price: '0.0001',
+        upfront: '43.8',
+        source: { price: { ...price, amount: '0.001' }, upfront: '43.8' },
+      },
+    },
+    monthly_cap: { price: '6.5', source: { amount: '6.5', currency: 'EUR' } },
+  };
+  const [row] = await sql<{ id: number }[]>`
+    update machines set terms = ${sql.json(terms as never)} where name = 'cx11' and region_id = (
+      select id from regions where code = 'fsn1') returning id`;
+  machine = row?.id ?? expect.unreachable('the machine is stored');
+  await sql`delete from machine_terms`;
+  await sql`insert into machine_terms (machine_id, valid_from, terms)
+    values (${machine}, now() - interval '2 hours', ${sql.json(terms as never)})`;
+  // The own price of cx21 is lower than the list price of cx11, only for acme.
+  await sql`insert into price_book_entries (organization_id, machine_id, discount, valid_from)
+    select o.id, m.id, 80, now() - interval '1 day' from organizations o, machines m join regions r on r.id = m.region_id
+    where o.slug = 'acme' and m.name = 'cx21' and r.code = 'fsn1'`;
+});
+afterAll(() => closing.disposeAsync());
+
+const costs = async (slug: string) =>
+  (await scene.get(`/api/organizations/${slug}/costs?limit=50`)) as CostsAnswer;
+
+describe('the routes of costs', () => {
+  it('add up machines and nodes with the monthly cap, and find the alternative by own prices', async () => {
+    const answer = await costs('acme');
+    expect(answer).toMatchObject({ currency: 'EUR', clusters: 2, incomplete: 0 });
+    // cx11 is capped at 6.5 a month, cx31 costs 0.03 an hour.
+    expect(answer.perMonth).toBeCloseTo(2 * 6.5 + 0.03 * 730, 9);
+    expect(answer.rows).toMatchObject([
+      { slug: 'events', nodes: 1, isOwn: false, disksPerMonth: 0, best: null },
+      { slug: 'orders', nodes: 2, machine: { id: machine, name: 'cx11' }, best: { name: 'cx21' } },
+    ]);
+    // cx21 costs 0.02 an hour without the discount of 80 %.
+    expect(answer.rows[1]?.best?.savingPerMonth).toBeCloseTo(2 * (6.5 - 0.004 * 730), 9);
+    expect(answer.savingPerMonth).toBe(answer.rows[1]?.best?.savingPerMonth);
+    for (const shares of [answer.providers, answer.regions])
+      expect(shares.reduce((total, { perMonth }) => total + perMonth, 0)).toBeCloseTo(answer.perMonth, 9);
+    const { times, lines } = answer.history;
+    expect(lines.map(({ name }) => name)).toEqual(['Hetzner']);
+    expect(lines[0]?.values).toHaveLength(times.length);
+    expect(lines[0]?.values.at(-1)).toBeCloseTo(answer.perMonth, 9);
+    expect(lines[0]?.values[0]).toBe(0);
+  });
+
+  it('show nothing of another organization', async () => {
+    const [acme, zeta] = [await costs('acme'), await costs('zeta')];
+    expect(JSON.stringify(acme)).not.toContain('other');
+    expect(zeta).toMatchObject({ clusters: 1, rows: [{ slug: 'other', isOwn: false, best: null }] });
+    expect(await costs('empty')).toMatchObject({
+      clusters: 0,
+      perMonth: 0,
+      rows: [],
+      history: { lines: [] },
+    });
+  });
+
+  it('show the terms of a machine, their history and the other prices of its region', async () => {
+    const answer = (await scene.get(`/api/machines/${machine}`)) as MachineAnswer;
+    expect(answer.terms.map(({ term, perMonth, upfront }) => [term, perMonth, upfront])).toEqual([
+      ['on_demand', 6.5, null],
+      ['spot', 2.92, null],
+      ['reserved_1y', 4.38, '43.8'],
+    ]);
+    expect(answer.monthlyCap).toBe(6.5);
+    expect(answer.termHistory).toMatchObject([
+      { term: 'spot', to: null },
+      { term: 'reserved_1y', price: 0.0001, to: null },
+    ]);
+  });
+});
+
+describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
+  let browser: Browser;
+  let origin: string;
+  beforeAll(async () => {
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  it.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['phone', PHONE],
+  ] as const)('the pages are readable: %s', async (_, options) => {
+    const { page, complaints } = await openPage(browser, origin, tokenOf('vera'), options);
+    await page.goto('/organizations/acme?show=cost');
+    await page.getByText(/EUR per month for 2 clusters/).waitFor();
+    expect(await page.getByRole('row', { name: /orders/ }).textContent()).toMatch(/cx21.*7\.16 less/s);
+    expect(await overflows(page)).toBe(false);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'cx11' }).click();
+    await page.getByRole('heading', { name: 'Terms in EUR' }).waitFor();
+    await page.getByText('A calendar month on demand costs at most 6.50 EUR.').waitFor();
+    expect(
+      await page
+        .getByRole('row', { name: /reserved, 1 year/ })
+        .first()
+        .textContent(),
+    ).toMatch(/−32\.6 %/);
+    expect(await overflows(page)).toBe(false);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.goto('/organizations/empty?show=cost');
+    await page.getByText(/No control plane lists a cluster of this organization/).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
