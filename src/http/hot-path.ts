@@ -53,7 +53,7 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     if (!cached || !grant.scopes.includes(cached.scope) || !cached.prepared.hasCodingFor(request))
       return false;
     // The ordinary route refuses old data.
-    if (!isYoungEnough(request.headers, cached.prepared.answer.asOf, Date.now())) return false;
+    if (!isYoungEnough(request.headers, cached.prepared.answer.asOf)) return false;
     admit(request.socket);
     const id = requestIdOf(request);
     const status = cached.prepared.write(request, response, id);

@@ -110,8 +110,7 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
   /** Sends an answer, unless it is older than the request accepts. Compresses it first if the request's coding is missing. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body, asOf } = prepared.answer;
-    if (!isYoungEnough(request.headers, asOf, Date.now()))
-      return refuseOld(request, reply, asOf, findNextRun);
+    if (!isYoungEnough(request.headers, asOf)) return refuseOld(request, reply, asOf, findNextRun);
     const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compress(body));
     return whenThere(coded, () =>
       answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),

@@ -21,7 +21,7 @@ const silent = pino({ level: 'silent' });
 
 describe('the bound', () => {
   const AS_OF = '2026-03-01T04:17:02.500Z';
-  const later = (ms: number) => Date.parse(AS_OF) + ms;
+  const later = (ms: number) => () => Date.parse(AS_OF) + ms;
 
   it.each([
     ['max-age=60', 60_000, true],

@@ -80,7 +80,7 @@ class ChangesRoute {
         return await this.#sendStream(request, reply, scope, resumed);
       }
       // A page of changes has no time at which its data was verified.
-      if (!isYoungEnough(request.headers, undefined, Date.now())) {
+      if (!isYoungEnough(request.headers, undefined)) {
         await refuseOld(request, reply, undefined, this.#deps.findNextRun);
         return reply;
       }

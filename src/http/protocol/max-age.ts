@@ -29,12 +29,16 @@ export type FindNextRun = (asOf: string) => Promise<NextRun | undefined>;
 const RETRY_AFTER_S = 60;
 
 /** Returns false if the request bounds the age of data and the answer's data may be older. */
-export function isYoungEnough(headers: IncomingHttpHeaders, asOf: string | undefined, now: number): boolean {
+export function isYoungEnough(
+  headers: IncomingHttpHeaders,
+  asOf: string | undefined,
+  now: () => number = Date.now,
+): boolean {
   const cacheControl = headers['cache-control'];
   if (cacheControl === undefined) return true;
   const maxAge = maxAgeOf(headers, cacheControl);
   if (maxAge === undefined) return true;
-  return maxAge !== 'invalid' && asOf !== undefined && now - Date.parse(asOf) <= maxAge * 1000;
+  return maxAge !== 'invalid' && asOf !== undefined && now() - Date.parse(asOf) <= maxAge * 1000;
 }
 
 /** Returns the problem with an answer that is not young enough. */
