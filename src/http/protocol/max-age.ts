@@ -5,8 +5,8 @@ import { cached } from './negotiate.ts';
 import { invalidParameter, parameter } from './parameters.ts';
 import { Problem } from './problem.ts';
 
-/** Seconds; undefined without the directive. */
-type MaxAge = number | undefined | 'invalid';
+/** Seconds; null without the directive. */
+type MaxAge = number | null | 'invalid';
 
 export const cacheControlParameter = parameter(z.string(), {
   description:
@@ -37,7 +37,7 @@ export function isYoungEnough(
   const cacheControl = headers['cache-control'];
   if (cacheControl === undefined) return true;
   const maxAge = maxAgeOf(headers, cacheControl);
-  if (maxAge === undefined) return true;
+  if (maxAge === null) return true;
   return maxAge !== 'invalid' && asOf !== undefined && now() - Date.parse(asOf) <= maxAge * 1000;
 }
 
@@ -82,12 +82,12 @@ export function dataTooOld({ asOf, maxAge, now, nextRun }: TooOld): Problem {
 function maxAgeOf(headers: IncomingHttpHeaders, cacheControl: string): MaxAge {
   const maxAge = parsed(cacheControl);
   // Browsers mean by it that no cache of theirs may answer. Only they send `Sec-Fetch-Site`.
-  return maxAge === 0 && headers['sec-fetch-site'] !== undefined ? undefined : maxAge;
+  return maxAge === 0 && headers['sec-fetch-site'] !== undefined ? null : maxAge;
 }
 
 /** Of several values the smallest counts (RFC 9111, 4.2.1: the most restrictive directive). */
 const parsed = cached((header): MaxAge => {
-  let smallest: number | undefined;
+  let smallest: number | null = null;
   for (const [directive] of header.matchAll(DIRECTIVE)) {
     const [name = '', ...rest] = directive.split('=');
     if (name.trim().toLowerCase() !== 'max-age') continue;
