@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { onPath } from '../../src/processes/on-path.ts';
 import { needs } from '../support/needs.ts';
+import { until } from '../support/until.ts';
 import { startUp, temporaryHome } from '../support/up.ts';
 
 const run = promisify(execFile);
@@ -17,6 +18,8 @@ describe('schemathesis', needs(onPath('schemathesis') !== undefined, 'the progra
   it(`finds nothing with ${REQUESTS} requests`, async () => {
     await using home = await temporaryHome();
     await using up = await startUp(home.path);
+    // A 503 before the first files are made counts as an error of the server.
+    await until(async () => (await up.get('/v1/exports')).status === 200);
     const { stdout } = await run(
       'schemathesis',
       [
