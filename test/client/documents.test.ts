@@ -1,7 +1,11 @@
 /** The types of the client equal those of the answers: a difference does not compile, or fails here. */
 import { describe, expect, it } from 'vitest';
 import type {
+  Alternatives,
   Cluster,
+  ClusterCost,
+  CostHistory,
+  Costs,
   Machine,
   MachineWithFacts,
   Price,
@@ -11,6 +15,8 @@ import type {
 } from '../../packages/client/src/index.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machine.ts';
+import type { AlternativesDocument } from '../../src/features/costs/alternatives-schema.ts';
+import type { CostDocument, CostHistoryDocument, CostsDocument } from '../../src/features/costs/schema.ts';
 import type { RecommendDocument, SearchDocument } from '../../src/features/search/schema.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
 import type { ProviderListing } from '../../src/snapshot/document/build.ts';
@@ -27,7 +33,11 @@ const SAME: [
   Same<MachineWithFacts, MachineFactsDocument>,
   Same<SearchPage<Partial<MachineWithFacts>>, SearchDocument>,
   Same<Recommendations, RecommendDocument>,
-] = [true, true, true, true, true, true];
+  Same<ClusterCost, CostDocument>,
+  Same<Costs, CostsDocument>,
+  Same<CostHistory, CostHistoryDocument>,
+  Same<Alternatives, AlternativesDocument>,
+] = [true, true, true, true, true, true, true, true, true, true];
 
 /** All fields of a type, or this does not compile. */
 type Fields<T> = Readonly<Record<keyof T, true>>;

@@ -16,6 +16,7 @@ const PRINTED = [
   /^true$/,
   /^no such cluster: There is nothing here that this token may read\.$/,
   /^cax21 0\.0002\ncax31 [\s\S]*\ncax21 8\.76$/,
+  /^all clusters cost 210\.24 USD a month\ncluster-test 210\.24$/,
   /^1 at-2$/,
   /^the catalogue v1$/,
 ];

@@ -86,11 +86,14 @@ describe('the tools', () => {
   it('only read, reject unknown arguments, and describe their results', async () => {
     const { tools } = await described.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
+      'list_providers',
       'search_machines',
       'recommend_machine',
       'compare_prices',
       'list_clusters',
       'get_cluster',
+      'cluster_cost',
+      'cheaper_machines',
     ]);
     for (const { name, annotations, inputSchema, outputSchema, description } of tools) {
       expect(annotations, name).toMatchObject({ readOnlyHint: true, destructiveHint: false });
@@ -113,6 +116,36 @@ describe('the tools', () => {
     const one = await described.call('get_cluster', { slug: 'cluster-test' });
     expect(one.data).toMatchObject({ cluster: clusters.find(({ slug }) => slug === 'cluster-test') });
     const none = await described.call('get_cluster', { slug: '../machines' });
+    expect(none.error).toBe('Not found: There is nothing here that this token may read.');
+  });
+
+  it('list the providers with their regions', async () => {
+    const answer = await api('/v1/providers');
+    const { data } = await described.call('list_providers');
+    expect(data).toEqual({ providers: await answer.json(), as_of: answer.headers.get('fleetbook-as-of') });
+  });
+
+  it('state what one cluster and all clusters cost, and which machines cost less', async () => {
+    const whole = async (path: string) => {
+      const answer = await api(path);
+      expect([path, answer.status]).toEqual([path, 200]);
+      const { headers } = answer;
+      const meta = { currency: headers.get('fleetbook-currency'), as_of: headers.get('fleetbook-as-of') };
+      return { data: (await answer.json()) as Record<string, unknown>, meta };
+    };
+    const slug = 'cluster-test';
+    const cost = await whole(`/v1/clusters/${slug}/cost?prices=list`);
+    expect(cost.data.per_month).toBeGreaterThan(0);
+    const one = await described.call('cluster_cost', { slug, prices: 'list' });
+    expect(one.data).toEqual({ cost: cost.data, ...cost.meta });
+    const all = await whole('/v1/costs?term=spot');
+    const every = await described.call('cluster_cost', { term: 'spot' });
+    expect(every.data).toEqual({ costs: all.data, ...all.meta });
+    const cheaper = await whole(`/v1/clusters/${slug}/alternatives?limit=3`);
+    const found = await described.call('cheaper_machines', { slug, limit: 3 });
+    const { machine, same_region, same_provider, anywhere } = cheaper.data;
+    expect(found.data).toMatchObject({ machine, same_region, same_provider, anywhere, ...cheaper.meta });
+    const none = await described.call('cheaper_machines', { slug: 'none' });
     expect(none.error).toBe('Not found: There is nothing here that this token may read.');
   });
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import type { Change, MachineWithFacts } from '../../packages/client/src/index.ts';
+import type { Change, Costs, MachineWithFacts } from '../../packages/client/src/index.ts';
 import { until } from './until.ts';
 
 const INTEGER = /^[1-9]\d{0,5}$/;
@@ -38,6 +38,13 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
     fields: /^[a-z_]+(,[a-z_]+)*$/,
   },
   '/v1/machines/recommend': { ...FILTER, cpu: INTEGER, ram: DECIMAL, hours: DECIMAL, disk: DECIMAL },
+  '/v1/costs': {
+    term: /^[a-z0-9_]+$/,
+    prices: /^(own|list)$/,
+    at: /^\d{4}-.*Z$/,
+    limit: INTEGER,
+    cursor: /^\w+$/,
+  },
   '/v1/changes': {
     after: /^at-\d+$/,
     limit: /^([1-9]\d{0,2}|1000)$/,
@@ -67,6 +74,24 @@ export const MACHINES: readonly MachineWithFacts[] = Array.from({ length: 7 }, (
   network: null,
   included_traffic: null,
 }));
+
+const TOTAL = { per_minute: 0.0048, per_month: 210.24, complete: true };
+const PLACE = {
+  provider: { id: 5, name: 'Hetzner' },
+  region: { name: 'Falkenstein', code: 'fsn1' },
+};
+const COSTS: Costs = {
+  term: 'on_demand',
+  prices: 'own',
+  at: null,
+  total: { clusters: 1, ...TOTAL },
+  providers: [{ provider: PLACE.provider, clusters: 1, ...TOTAL }],
+  regions: [{ ...PLACE, clusters: 1, ...TOTAL }],
+  clusters: [
+    { slug: 'cluster-test', name: 'Test', ...PLACE, machine: { id: 1, name: 'cax11' }, nodes: 3, ...TOTAL },
+  ],
+  next: null,
+};
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -200,6 +225,7 @@ export class FakeExtensions implements AsyncDisposable {
   ): void {
     if (path === '/v1/machines/search') json(request, response, searched(query));
     else if (path === '/v1/machines/recommend') recommended(query, request, response);
+    else if (path === '/v1/costs') json(request, response, COSTS);
     else if (path === '/v1/changes') this.#feed(query, request, response);
     else if (path === '/v1/exports') {
       const created_at = '2026-11-20T12:00:00Z';

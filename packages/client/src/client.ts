@@ -1,6 +1,16 @@
 /** The client: one method for each route of the API. */
 import { type ChangePageQuery, type ChangesOptions, changePage, followChanges } from './changes.ts';
 import type {
+  Alternatives,
+  AlternativesQuestion,
+  ClusterCost,
+  CostHistory,
+  CostHistoryQuestion,
+  CostQuestion,
+  Costs,
+  CostsQuestion,
+} from './costs.ts';
+import type {
   Change,
   ChangePage,
   Cluster,
@@ -62,6 +72,42 @@ export class FleetbookClient {
   /** Reads one cluster of the token's organization. @throws FleetbookProblem with status 404 for an unknown slug */
   cluster(slug: string, options: CallOptions = {}): Promise<Answer<Cluster>> {
     return this.#requests.json(`v1/clusters/${encodeURIComponent(slug)}`, {}, options);
+  }
+
+  /** Reads what a cluster costs, with every price and quantity. */
+  clusterCost(
+    slug: string,
+    question: CostQuestion = {},
+    options: CallOptions = {},
+  ): Promise<Answer<ClusterCost>> {
+    return this.#ofCluster(slug, 'cost', question, options);
+  }
+
+  /** Reads what a cluster cost over time. */
+  clusterCostHistory(
+    slug: string,
+    question: CostHistoryQuestion = {},
+    options: CallOptions = {},
+  ): Promise<Answer<CostHistory>> {
+    return this.#ofCluster(slug, 'cost/history', question, options);
+  }
+
+  /** Finds machines that cost less for a cluster. */
+  alternatives(
+    slug: string,
+    question: AlternativesQuestion = {},
+    options: CallOptions = {},
+  ): Promise<Answer<Alternatives>> {
+    return this.#ofCluster(slug, 'alternatives', question, options);
+  }
+
+  /** Reads one page of what all clusters cost, with totals by provider and region. */
+  costs(question: CostsQuestion = {}, options: CallOptions = {}): Promise<Answer<Costs>> {
+    return this.#requests.json('v1/costs', question, options);
+  }
+
+  #ofCluster<T>(slug: string, path: string, question: object, options: CallOptions): Promise<Answer<T>> {
+    return this.#requests.json(`v1/clusters/${encodeURIComponent(slug)}/${path}`, question, options);
   }
 
   /** Reads one page of the matching machines. */

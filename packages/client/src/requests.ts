@@ -27,6 +27,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Overrides the client's `deadlineMs`. */
   readonly deadlineMs?: number | undefined;
+  /** Refuses data older than this many seconds: a `FleetbookProblem` with status 503. */
+  readonly maxAge?: number | undefined;
 }
 
 export interface Answer<T> {
@@ -102,7 +104,12 @@ export class Requests {
   async json<T>(path: string, query: Query, options: RequestOptions): Promise<Answer<T>> {
     const url = this.url(path, query);
     const stored = await this.#readStored(url);
-    const headers = { accept: 'application/json', ...(stored && { 'if-none-match': stored.etag }) };
+    const { maxAge } = options;
+    const headers = {
+      accept: 'application/json',
+      ...(stored && { 'if-none-match': stored.etag }),
+      ...(maxAge !== undefined && { 'cache-control': `max-age=${maxAge}` }),
+    };
     return this.request(url, headers, options, async (response) => {
       if (response.status === 304 && stored) return answerOf<T>(response, JSON.parse(stored.body), true);
       if (!response.ok) throw await problemOf(response);

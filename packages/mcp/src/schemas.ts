@@ -77,10 +77,42 @@ export const compareInput = z.strictObject({
   history: z.boolean().optional().describe('Include past prices; default: true'),
 });
 
+export const listProvidersInput = z.strictObject({});
+
 export const listClustersInput = z.strictObject({});
 
 export const getClusterInput = z.strictObject({
   slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
+});
+
+const priced = {
+  term: z
+    .enum(['on_demand', 'spot', 'savings_plan_1y', 'savings_plan_3y', 'reserved_1y', 'reserved_3y'])
+    .optional()
+    .describe('Term of the prices; default: on_demand'),
+  prices: z
+    .enum(['own', 'list'])
+    .optional()
+    .describe(
+      'own (default): the prices of the organization, and list prices where it has none. list: list prices',
+    ),
+};
+
+export const clusterCostInput = z.strictObject({
+  slug: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Slug from list_clusters. Without it: all clusters, with totals by provider and region'),
+  ...priced,
+});
+
+export const cheaperMachinesInput = z.strictObject({
+  slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
+  ...priced,
+  min_saving: decimal.optional().describe('Least saving of the whole cluster in a month, in the currency'),
+  limit: z.int().min(1).max(50).optional().describe('Machines of each list; default: 10'),
 });
 
 /** Loose: later releases of the API may add fields. */
@@ -146,9 +178,79 @@ export const compareOutput = z.object({
   ...meta,
 });
 
+export const listProvidersOutput = z.object({
+  providers: z.array(
+    z.looseObject({
+      id: z.int(),
+      name: z.string(),
+      regions: z.array(z.looseObject({ id: z.int(), name: z.string(), code: z.string() })),
+    }),
+  ),
+  as_of: meta.as_of,
+});
+
+const amount = {
+  per_minute: z.number().describe('In currency'),
+  per_month: z.number().describe('In a month of 730 hours, in currency'),
+};
+const complete = z.boolean().describe('False if a price is unknown: the amounts lack that part');
+const costedMachine = z.looseObject({
+  id: z.int(),
+  name: z.string().nullable(),
+  price: z.number().nullable().describe('Of one node per minute; null if it is unknown'),
+  count: z.int().describe('Nodes: shards × replicas'),
+  reason: z.string().nullable().describe('Why the price is unknown'),
+});
+
+export const clusterCostOutput = z.object({
+  cost: z
+    .looseObject({
+      ...amount,
+      complete,
+      machine: costedMachine,
+      disks: z.array(z.looseObject({ type: z.string(), per_month: z.number().nullable() })),
+    })
+    .optional()
+    .describe('The cost of the cluster, with its parts'),
+  costs: z
+    .looseObject({
+      total: z.looseObject({ ...amount, complete }),
+      clusters: z.array(z.looseObject({ slug: z.string(), ...amount, complete })),
+      next: z
+        .string()
+        .nullable()
+        .describe('cursor of more clusters in the API; null if these are all. The totals have all of them'),
+    })
+    .optional()
+    .describe('The costs of all clusters, the most expensive first. Given if slug is not'),
+  ...meta,
+});
+
+const alternatives = (where: string) =>
+  z
+    .array(
+      z.looseObject({
+        machine: z.looseObject({ id: z.int(), name: z.string(), cpu: z.int(), ram: z.number() }),
+        per_month: amount.per_month,
+        saving_per_month: z.number().describe('Of the whole cluster, in currency'),
+        compared: z.looseObject({ cpu_ratio: z.number(), memory_ratio: z.number() }),
+      }),
+    )
+    .describe(`${where}, the largest saving first`);
+
+export const cheaperMachinesOutput = z.object({
+  machine: costedMachine.describe('The machine of the cluster'),
+  same_region: alternatives('In the region of the machine'),
+  same_provider: alternatives('In all regions of its provider'),
+  anywhere: alternatives('In all regions of all providers'),
+  ...meta,
+});
+
 export const listClustersOutput = z.object({ clusters: z.array(cluster), as_of: meta.as_of });
 export const getClusterOutput = z.object({ cluster, as_of: meta.as_of });
 
 export type SearchInput = z.infer<typeof searchInput>;
 export type RecommendInput = z.infer<typeof recommendInput>;
+export type ClusterCostInput = z.infer<typeof clusterCostInput>;
+export type CheaperMachinesInput = z.infer<typeof cheaperMachinesInput>;
 export type CompareInput = z.infer<typeof compareInput>;

@@ -3,18 +3,33 @@ import { type CallToolResult, McpServer, type ServerContext } from '@modelcontex
 import type { FleetbookClient } from '../../client/src/index.ts';
 import { failureText } from './failure.ts';
 import {
+  cheaperMachinesInput,
+  cheaperMachinesOutput,
+  clusterCostInput,
+  clusterCostOutput,
   compareInput,
   compareOutput,
   getClusterInput,
   getClusterOutput,
   listClustersInput,
   listClustersOutput,
+  listProvidersInput,
+  listProvidersOutput,
   recommendInput,
   recommendOutput,
   searchInput,
   searchOutput,
 } from './schemas.ts';
-import { comparePrices, getCluster, listClusters, recommendMachine, searchMachines } from './tools.ts';
+import {
+  cheaperMachines,
+  clusterCost,
+  comparePrices,
+  getCluster,
+  listClusters,
+  listProviders,
+  recommendMachine,
+  searchMachines,
+} from './tools.ts';
 
 export interface McpOptions {
   readonly client: FleetbookClient;
@@ -26,9 +41,10 @@ export interface McpOptions {
 }
 
 const INSTRUCTIONS = `Fleetbook lists cloud machines of many providers with their prices, and the database clusters of the
-user's organization. It is read-only. Prices are on-demand list prices without tax, in the currency that each answer names.
-Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider, and
-compare_prices to compare providers, with past prices.`;
+user's organization. It is read-only. Prices of machines are on-demand list prices without tax, in the currency that each
+answer names. Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider,
+and compare_prices to compare providers, with past prices. cluster_cost states what clusters cost, with the organization's own
+prices, and cheaper_machines finds machines that cost less for a cluster. list_providers names providers and regions.`;
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true };
 
@@ -41,6 +57,7 @@ export function mcpServer(options: McpOptions): McpServer {
   const call: Call = (ctx, work) => callTool(options, ctx, work);
   addMachineTools(server, options.client, call);
   addClusterTools(server, options.client, call);
+  addCostTools(server, options.client, call);
   return server;
 }
 
@@ -65,6 +82,17 @@ async function callTool(
 }
 
 function addMachineTools(server: McpServer, client: FleetbookClient, call: Call): void {
+  server.registerTool(
+    'list_providers',
+    {
+      title: 'List providers',
+      description: 'Lists the cloud providers of the catalogue and their regions, with names, codes and ids.',
+      inputSchema: listProvidersInput,
+      outputSchema: listProvidersOutput,
+      annotations: READ_ONLY,
+    },
+    (_, ctx) => call(ctx, (signal) => listProviders(client, signal)),
+  );
   server.registerTool(
     'search_machines',
     {
@@ -100,6 +128,33 @@ function addMachineTools(server: McpServer, client: FleetbookClient, call: Call)
       annotations: READ_ONLY,
     },
     (input, ctx) => call(ctx, (signal) => comparePrices(client, input, signal)),
+  );
+}
+
+function addCostTools(server: McpServer, client: FleetbookClient, call: Call): void {
+  server.registerTool(
+    'cluster_cost',
+    {
+      title: 'Cost of clusters',
+      description:
+        'Returns what a cluster costs (slug), with the price of its machine and disks, or what all clusters cost, with totals by provider and region.',
+      inputSchema: clusterCostInput,
+      outputSchema: clusterCostOutput,
+      annotations: READ_ONLY,
+    },
+    (input, ctx) => call(ctx, (signal) => clusterCost(client, input, signal)),
+  );
+  server.registerTool(
+    'cheaper_machines',
+    {
+      title: 'Cheaper machines for a cluster',
+      description:
+        'Finds machines of at least the same size that cost less for a cluster: in its region, with its provider, and anywhere, with the saving in a month and the facts compared.',
+      inputSchema: cheaperMachinesInput,
+      outputSchema: cheaperMachinesOutput,
+      annotations: READ_ONLY,
+    },
+    (input, ctx) => call(ctx, (signal) => cheaperMachines(client, input, signal)),
   );
 }
 

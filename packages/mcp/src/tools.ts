@@ -9,7 +9,13 @@ import {
 } from '../../client/src/index.ts';
 import { ToolFailure } from './failure.ts';
 import { idsOf } from './names.ts';
-import type { CompareInput, RecommendInput, SearchInput } from './schemas.ts';
+import type {
+  CheaperMachinesInput,
+  ClusterCostInput,
+  CompareInput,
+  RecommendInput,
+  SearchInput,
+} from './schemas.ts';
 
 const DEFAULT_LIMIT = 20;
 const MINUTES_PER_HOUR = 60;
@@ -112,6 +118,32 @@ function sizeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefin
 function compareFilters({ providers, ram_unit }: CompareInput, named: Machine | undefined): Filters {
   const isExact = ram_unit === 'Binary' || ram_unit === 'Decimal';
   return { providers, ram_unit: isExact ? (named?.ram_unit ?? ram_unit) : ram_unit };
+}
+
+export async function listProviders(client: FleetbookClient, signal: AbortSignal) {
+  const answer = await client.providers({ signal });
+  return { providers: answer.data, as_of: metaOf(answer).as_of };
+}
+
+export async function clusterCost(client: FleetbookClient, input: ClusterCostInput, signal: AbortSignal) {
+  const { slug, ...question } = input;
+  if (slug === undefined) {
+    const answer = await client.costs(question, { signal });
+    return { costs: answer.data, ...metaOf(answer) };
+  }
+  const answer = await client.clusterCost(slug, question, { signal });
+  return { cost: answer.data, ...metaOf(answer) };
+}
+
+export async function cheaperMachines(
+  client: FleetbookClient,
+  input: CheaperMachinesInput,
+  signal: AbortSignal,
+) {
+  const { slug, ...question } = input;
+  const answer = await client.alternatives(slug, question, { signal });
+  const { machine, same_region, same_provider, anywhere } = answer.data;
+  return { machine, same_region, same_provider, anywhere, ...metaOf(answer) };
 }
 
 export async function listClusters(client: FleetbookClient, signal: AbortSignal) {

@@ -1,0 +1,157 @@
+/** Types of what clusters cost. Amounts are in `Answer.currency`, and a month has 730 hours. */
+import type { Cluster, MachineWithFacts, Unit } from './documents.ts';
+
+export type Term =
+  | 'on_demand'
+  | 'spot'
+  | 'savings_plan_1y'
+  | 'savings_plan_3y'
+  | 'reserved_1y'
+  | 'reserved_3y';
+
+/** `own`: the organization's prices, and list prices where it has none. */
+export type PriceList = 'list' | 'own';
+
+export interface PriceQuestion {
+  /** `on_demand` by default. */
+  readonly term?: Term | undefined;
+  /** `own` by default. */
+  readonly prices?: PriceList | undefined;
+}
+
+export interface CostQuestion extends PriceQuestion {
+  /** The past time of the prices, RFC 3339. The clusters are those of today. */
+  readonly at?: string | undefined;
+}
+
+export interface CostsQuestion extends CostQuestion {
+  /** Clusters per page: 1 to 1,000; 100 by default. */
+  readonly limit?: number | undefined;
+  /** The `next` of the previous page. */
+  readonly cursor?: string | undefined;
+}
+
+export interface CostHistoryQuestion extends PriceQuestion {
+  /** RFC 3339; the creation of the cluster by default. */
+  readonly from?: string | undefined;
+  /** RFC 3339; now by default. */
+  readonly to?: string | undefined;
+}
+
+export interface AlternativesQuestion extends PriceQuestion {
+  /** Machines of each list: 1 to 50; 10 by default. */
+  readonly limit?: number | undefined;
+  /** The least saving of the whole cluster in a month. */
+  readonly min_saving?: number | undefined;
+}
+
+export interface Amount {
+  readonly per_minute: number;
+  readonly per_month: number;
+}
+
+/** The price of one node. Null: unknown. */
+export interface NodePrice {
+  readonly price: number | null;
+  readonly price_source: PriceList | null;
+  /** The entry of the price book that gave the price. */
+  readonly entry: number | null;
+  /** The most that a month costs on demand. */
+  readonly monthly_cap: number | null;
+}
+
+/** A part of a cost. Without a known price the amounts are null, and `reason` says why. */
+interface CostPart {
+  readonly per_minute: number | null;
+  readonly per_month: number | null;
+  readonly reason: 'not_listed' | 'no_price' | 'term_not_sold' | 'no_disk_price' | null;
+}
+
+export interface CostedMachine extends CostPart, NodePrice {
+  readonly id: number;
+  readonly name: string | null;
+  readonly cpu: number;
+  readonly ram: number;
+  readonly ram_unit: Unit;
+  readonly in_catalogue: boolean;
+  /** Nodes: shards × replicas. */
+  readonly count: number;
+}
+
+export interface CostedDisk extends CostPart {
+  readonly type: string;
+  /** Of one `price_unit` per minute. */
+  readonly price: number | null;
+  readonly price_unit: 'GB' | 'GiB';
+  readonly size: number;
+  readonly unit: Cluster['disks'][number]['unit'];
+  readonly count: number;
+}
+
+export type CostedCluster = Pick<Cluster, 'slug' | 'name' | 'status' | 'provider' | 'region'>;
+
+interface Answered {
+  readonly term: Term;
+  readonly prices: PriceList;
+}
+
+export interface ClusterCost extends Answered, Amount {
+  readonly at: string | null;
+  readonly cluster: CostedCluster;
+  readonly shards: number;
+  readonly replicas: number;
+  readonly machine: CostedMachine;
+  readonly disks: readonly CostedDisk[];
+  /** False if a part is unknown: the amounts lack it. */
+  readonly complete: boolean;
+}
+
+export interface CostTotal extends Amount {
+  readonly clusters: number;
+  readonly complete: boolean;
+}
+
+export interface Costs extends Answered {
+  readonly at: string | null;
+  readonly total: CostTotal;
+  readonly providers: readonly (CostTotal & Pick<Cluster, 'provider'>)[];
+  readonly regions: readonly (CostTotal & Pick<Cluster, 'provider' | 'region'>)[];
+  readonly clusters: readonly (Amount &
+    Pick<Cluster, 'slug' | 'name' | 'provider' | 'region'> & {
+      readonly machine: { readonly id: number; readonly name: string | null };
+      readonly nodes: number;
+      readonly complete: boolean;
+    })[];
+  /** The cursor of the next page of `clusters`; null on the last page. */
+  readonly next: string | null;
+}
+
+export interface CostHistory extends Answered {
+  readonly cluster: CostedCluster;
+  /** Oldest first. `to` is null for the prices of now. */
+  readonly steps: readonly (NodePrice &
+    Amount & { readonly from: string; readonly to: string | null; readonly complete: boolean })[];
+}
+
+/** A machine that costs less, compared with that of the cluster. Null: a fact is unknown. */
+export interface Alternative extends NodePrice, Amount {
+  readonly machine: MachineWithFacts;
+  readonly saving_per_month: number;
+  readonly compared: {
+    readonly cpu_ratio: number;
+    readonly memory_ratio: number;
+    readonly same_architecture: boolean | null;
+    readonly same_cpu_kind: boolean | null;
+    /** GB. */
+    readonly local_disk_difference: number | null;
+  };
+}
+
+/** Each list has the largest saving first. */
+export interface Alternatives extends Answered {
+  readonly cluster: CostedCluster;
+  readonly machine: CostedMachine;
+  readonly same_region: readonly Alternative[];
+  readonly same_provider: readonly Alternative[];
+  readonly anywhere: readonly Alternative[];
+}
