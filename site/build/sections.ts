@@ -43,6 +43,7 @@ export const SECTIONS: readonly Section[] = [
     pages: [
       'docs/commands.md',
       'docs/console.md',
+      'docs/price-book.md',
       'docs/guards.md',
       'docs/alerts.md',
       'docs/runbook.md',

@@ -152,6 +152,15 @@ export interface CommandContext {
   readonly env: () => Environment;
   /** Rejects with `BadSetting`, as `readConfig` throws it. */
   readonly config: () => Promise<Config>;
+  /** Opens what a change is written and published with. @param options name the operator and the reason */
+  openWriter(options: { readonly by?: string; readonly reason?: string }): Promise<CommandWriter>;
+}
+
+export interface CommandWriter extends AsyncDisposable {
+  readonly store: Store;
+  readonly by: Decider;
+  /** Returns false if the cache cannot be reached. A worker publishes the change then. */
+  publish(): Promise<boolean>;
 }
 
 export interface OpsContext {

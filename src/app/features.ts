@@ -7,6 +7,7 @@ import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
 import { feedFeature } from '../features/feed/index.ts';
 import { operatorsFeature } from '../features/operators/index.ts';
+import { priceBookFeature } from '../features/price-book/index.ts';
 import { replicaFeature } from '../features/replica/index.ts';
 import { searchFeature } from '../features/search/index.ts';
 import { tracingFeature } from '../features/tracing/index.ts';
@@ -24,6 +25,7 @@ export const FEATURES: readonly Feature[] = [
   webhooksFeature,
   tracingFeature,
   operatorsFeature,
+  priceBookFeature,
   consoleFeature,
 ];
 

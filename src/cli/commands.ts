@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../app/feature.ts';
 import type { Environment } from '../config/source-config.ts';
 import { commandEnvironment } from './environment.ts';
 import type { Env } from './terminal/options.ts';
@@ -42,7 +43,9 @@ export async function addCommands(program: Command, given: Environment, word?: s
     const { readConfig } = await import('../config/config.ts');
     return readConfig(env(), (await import('../app/features.ts')).FEATURE_CONFIG);
   };
-  for (const { commands } of FEATURES) commands?.(program, { env, config });
+  const openWriter: CommandContext['openWriter'] = async (options) =>
+    (await import('./terminal/open.ts')).openWriter(env(), options);
+  for (const { commands } of FEATURES) commands?.(program, { env, config, openWriter });
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')

@@ -11,6 +11,7 @@ import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
 import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
 import { createTemporary, increment, type RowOf } from './connection/statements.ts';
 import { lockOrganizations } from './organizations.ts';
+import { restateFixedPrices } from './price-book.ts';
 import { type JsonConverter, restateJson } from './restate-json.ts';
 import { minutePrice } from './schema/shared-columns.ts';
 import {
@@ -112,11 +113,14 @@ export async function changeCurrency(
   await restateJson(db, convert);
   await lockOrganizations(db, sql`select ${organizations.id} from ${organizations}`);
   await db.update(diskTypes).set({ price: restated.price }).from(restated).where(isRestated(diskTypes));
+  const from = before?.currency ?? undefined;
+  if (from !== undefined && !(await restateFixedPrices(db, from, priceOf)))
+    return { outcome: 'no rate', currencies: [from] };
   await db.execute(sql`${RAISE.region} where ${regions.organizationId} is null`);
   await db.execute(RAISE.clusters);
   await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
   await db.execute(sql`commit`);
-  return { outcome: 'changed', from: before?.currency ?? undefined, prices: stated.length };
+  return { outcome: 'changed', from, prices: stated.length };
 }
 
 async function statedPrices(db: Database): Promise<SourcePrice[]> {

@@ -152,7 +152,7 @@ export function priceBy({ price, discount }: PriceBookEntry, listPrice: string):
 }
 
 /** Returns a text that is equal for entries that select the same machines and term. */
-function selectorOf({ providerId, regionId, family, machineId, term }: Selector): string {
+export function selectorOf({ providerId, regionId, family, machineId, term }: Selector): string {
   return JSON.stringify([providerId ?? 0, regionId ?? 0, family ?? '', machineId ?? 0, term ?? '']);
 }
 

@@ -85,9 +85,13 @@ describe('the published currency', () => {
   it('changes for all prices at once, including sources that are not running', async () => {
     await using here = await scene();
     for (const id of ['hetzner', 'linode', 'clusters']) await here.first.run(id);
+    await here.sql`
+      insert into price_book_entries (organization_id, machine_id, price, valid_from)
+      select o.id, m.id, 0.005, now() from organizations o, (select min(id) as id from machines) m`;
     const before = await here.versions();
     await here.worker('EUR', 'USD:0.8').worker.adoptCurrency();
     expect(await here.currency()).toBe('EUR');
+    expect(await here.sql`select price::float from price_book_entries`).toEqual([{ price: 0.004 }]);
     expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[0.8], [1]]);
     expect(await here.versions()).toEqual({
       regions: expect.toSatisfy((after: number) => after > before?.regions),

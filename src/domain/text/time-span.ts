@@ -29,7 +29,8 @@ export function readAhead(text: string, now: Date): Date | undefined {
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-function readInstant(text: string): Date | undefined {
+/** Parses a date in UTC or an RFC 3339 time; undefined for any other text. */
+export function readInstant(text: string): Date | undefined {
   const at = new Date(INSTANT.test(text) ? text : Number.NaN);
   return Number.isNaN(at.getTime()) ? undefined : at;
 }

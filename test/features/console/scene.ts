@@ -13,6 +13,7 @@ import { alertsPart } from '../../../src/features/alerts/console.ts';
 import { openConsole } from '../../../src/features/console/part.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
+import { priceBookPart } from '../../../src/features/price-book/console.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
@@ -112,7 +113,12 @@ export async function openConsoleScene(
   };
   const app = await buildOps({
     token: TOKEN,
-    parts: [operatorsPart({ store: worker.store, oidc }), openConsole(context, 20), alertsPart(context)],
+    parts: [
+      operatorsPart({ store: worker.store, oidc }),
+      openConsole(context, 20),
+      alertsPart(context),
+      priceBookPart(context),
+    ],
     db: worker.store.db,
     metrics: async () => '',
     queues: queues.all,

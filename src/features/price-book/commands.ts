@@ -1,0 +1,135 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import type { CommandContext } from '../../app/feature.ts';
+import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
+import type { ChangingOf, OfOrganization } from '../../cli/terminal/options.ts';
+import { alignedTable, printJson, show, updatedLater } from '../../cli/terminal/output.ts';
+import type { Environment } from '../../config/source-config.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { findOrganization, type Organization } from '../../db/organizations.ts';
+import type { GivenEntry, PriceBookAnswer, ShownEntry } from './api.ts';
+import { BadEntry, ENTRY_FIELDS } from './bad-entry.ts';
+import { readNames } from './names.ts';
+import { readPriceBookFile } from './read-file.ts';
+import { fileOf, readPriceBook, readShownEntry } from './stored.ts';
+import { priceBookChanges } from './write.ts';
+
+type OpenWriter = CommandContext['openWriter'];
+
+export async function listPrices(
+  env: Environment,
+  options: OfOrganization & { all?: boolean },
+): Promise<void> {
+  await using database = openDatabase(env);
+  const { sql } = database;
+  const organization = await organizationOf(sql, options.org);
+  const book = await readPriceBook(sql, organization, options.all ?? false);
+  show(options, book, () =>
+    book.entries.length > 0
+      ? entryTable(book)
+      : `${book.organization} has no own prices; add one: fleetbook price add --org ${book.organization} --provider <provider> --discount <percent>`,
+  );
+}
+
+async function organizationOf(sql: Sql, slug: string): Promise<Organization> {
+  const organization = await findOrganization(sql, slug);
+  if (organization) return organization;
+  throw new CommandFailure(
+    `there is no organization "${slug}", or it is deleted; \`fleetbook org list --all\` shows all`,
+  );
+}
+
+function entryTable({ entries, currency }: PriceBookAnswer): string {
+  return alignedTable(
+    ['ID', 'MACHINES', 'TERM', 'PRICE', 'FROM', 'TO', 'STATE'],
+    entries.map((entry) => [
+      String(entry.id),
+      machinesOf(entry),
+      entry.term ?? 'every term',
+      entry.price === undefined ? `${entry.discount} % off` : `${entry.price} ${currency ?? ''} a minute`,
+      shortTime(entry.from),
+      entry.to === undefined ? '-' : shortTime(entry.to),
+      entry.state,
+    ]),
+  );
+}
+
+function machinesOf({ provider, region, family, machine }: ShownEntry): string {
+  const parts = [provider, region, family && `${family}*`, machine];
+  return parts.filter((part) => part !== undefined).join(' ') || 'all';
+}
+
+/** Leaves out a time of 0:00. */
+const shortTime = (time: string): string =>
+  time
+    .replace('T00:00:00.000Z', '')
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, '');
+
+export async function addPrice(openWriter: OpenWriter, options: ChangingOf & GivenEntry): Promise<void> {
+  const fields = ENTRY_FIELDS.filter((field) => options[field] !== undefined);
+  const given: GivenEntry = Object.fromEntries(fields.map((field) => [field, options[field]]));
+  await using writer = await openWriter(options);
+  const { sql, db } = writer.store;
+  const id = await priceBookChanges(db, writer.by).add(options.org, given, await readNames(sql, [given]));
+  const published = await writer.publish();
+  const entry = await readShownEntry(sql, id);
+  show(
+    options,
+    { entry, published },
+    () => `entry ${id} of ${options.org} is added and ${entry?.state}${updatedLater(published)}`,
+  );
+}
+
+export async function endPrice(
+  openWriter: OpenWriter,
+  id: number,
+  options: ChangingOf & { at?: string },
+): Promise<void> {
+  await using writer = await openWriter(options);
+  const to = await priceBookChanges(writer.store.db, writer.by).end(options.org, id, options.at);
+  const published = await writer.publish();
+  show(options, { id, to, published }, () =>
+    to === null
+      ? `entry ${id} had not begun, and is removed${updatedLater(published)}`
+      : `entry ${id} ends at ${to}${updatedLater(published)}`,
+  );
+}
+
+export async function importPrices(openWriter: OpenWriter, file: string, options: ChangingOf): Promise<void> {
+  const book = readPriceBookFile(await readInput(file));
+  const { organization, entries } = book;
+  if (organization !== undefined && organization !== options.org)
+    throw new BadEntry(
+      'organization',
+      `of the file is "${organization}", not "${options.org}"`,
+      'give --org of the file, or leave the field out',
+    );
+  await using writer = await openWriter(options);
+  const { sql, db } = writer.store;
+  const names = await readNames(sql, entries);
+  const done = await priceBookChanges(db, writer.by).replace(options.org, book, names);
+  const published = await writer.publish();
+  show(options, { ...done, published }, () => {
+    const { added, changed, ended, removed, kept } = done;
+    return `the book of ${options.org} is replaced: ${added.length} added, ${changed.length} with another end, ${ended.length} ended, ${removed.length} removed before they began, ${kept} kept${updatedLater(published)}`;
+  });
+}
+
+export async function exportPrices(env: Environment, options: OfOrganization): Promise<void> {
+  await using database = openDatabase(env);
+  const organization = await organizationOf(database.sql, options.org);
+  printJson(fileOf(await readPriceBook(database.sql, organization, false)));
+}
+
+async function readInput(file: string): Promise<string> {
+  if (file === '-') return readAll(process.stdin);
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new UsageFailure(
+      `${file} cannot be read: ${(error as Error).message}; give a file of \`price export\``,
+    );
+  }
+}

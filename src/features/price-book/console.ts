@@ -1,0 +1,75 @@
+/** The routes of price books in the operators' server. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { publishNow } from '../../app/actions/publish.ts';
+import type { OpsContext } from '../../app/feature.ts';
+import { findOrganization } from '../../db/organizations.ts';
+import { deciderOf } from '../../ops/access.ts';
+import {
+  anyReasonOf,
+  BadRequest,
+  Conflict,
+  choiceOf,
+  fieldOf,
+  idOf,
+  NotFound,
+} from '../../ops/parameters.ts';
+import type { OpsApi, OpsPart } from '../../ops/part.ts';
+import type { AddedEntry, EndedEntry, PriceBookAnswer } from './api.ts';
+import { BadEntry } from './bad-entry.ts';
+import { readNames } from './names.ts';
+import { givenEntry } from './read-file.ts';
+import { readPriceBook, readShownEntry } from './stored.ts';
+import { priceBookChanges } from './write.ts';
+
+const ADMIN = { config: { access: 'admin' } } as const;
+const BOOK = '/organizations/:slug/price-book';
+
+export function priceBookPart({ store: { sql }, openWriter }: OpsContext): OpsPart {
+  const changesOf = (request: FastifyRequest) =>
+    priceBookChanges(openWriter().store.db, deciderOf(request, anyReasonOf(request.body)));
+  return {
+    addApi(api: FastifyInstance, { changed }: OpsApi) {
+      const publish = async () => {
+        const published = await publishNow(openWriter());
+        await changed();
+        return published;
+      };
+      api.get(BOOK, async (request): Promise<PriceBookAnswer> => {
+        const slug = slugOf(request);
+        const organization = await findOrganization(sql, slug);
+        if (!organization) throw new NotFound(`there is no organization "${slug}", or it was deleted`);
+        return readPriceBook(sql, organization, choiceOf(request.query, 'ended', ['no', 'yes']) === 'yes');
+      });
+      api.post(BOOK, ADMIN, async (request): Promise<AddedEntry> => {
+        const { reason: _, ...fields } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+        const id = await orRefused(async () => {
+          const given = givenEntry(fields);
+          return changesOf(request).add(slugOf(request), given, await readNames(sql, [given]));
+        });
+        const published = await publish();
+        const entry = await readShownEntry(sql, id);
+        if (!entry) throw new Conflict(`entry ${id} was removed since; reload this page`);
+        return { entry, published };
+      });
+      api.post(`${BOOK}/:entry/end`, ADMIN, async (request): Promise<EndedEntry> => {
+        const id = idOf(request.params, 'entry', 'entry');
+        const at = fieldOf(request.body, 'at');
+        const to = await orRefused(() => changesOf(request).end(slugOf(request), id, at));
+        return { id, to, published: await publish() };
+      });
+    },
+  };
+}
+
+const slugOf = (request: FastifyRequest): string => (request.params as { slug: string }).slug;
+
+async function orRefused<T>(change: () => Promise<T>): Promise<T> {
+  try {
+    return await change();
+  } catch (error) {
+    if (!(error instanceof BadEntry)) throw error;
+    const { field, problem, remedy } = error;
+    if (field === 'organization' || field === 'entry') throw new NotFound(error.message);
+    throw new BadRequest(field, `${problem}; ${remedy}`);
+  }
+}

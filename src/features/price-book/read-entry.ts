@@ -1,0 +1,94 @@
+/** Reads an entry as people write it. Pure: `names` has what the database knows. */
+import { decimal } from '../../domain/price.ts';
+import type { PriceBookEntry, PricedTerm } from '../../domain/price-book.ts';
+import { TERMS } from '../../domain/term.ts';
+import { readInstant } from '../../domain/text/time-span.ts';
+import type { GivenEntry } from './api.ts';
+import { BadEntry, type Field } from './bad-entry.ts';
+import type { Names } from './names.ts';
+
+/** An entry to store. If `from` is undefined, the entry begins when it is stored. */
+export type NewEntry = Omit<PriceBookEntry, 'id' | 'from'> & { readonly from: string | undefined };
+
+const PRICED_TERMS: readonly PricedTerm[] = ['on_demand', ...TERMS];
+const LONGEST_FAMILY = 100;
+const TIME_FORMS = 'give a date or an RFC 3339 time, e.g. 2027-01-31 or 2027-01-31T12:00:00Z';
+const DISCOUNT_FORM = 'give a percentage above 0 and at most 100, with at most 4 decimals, e.g. 12.5';
+const PRICE_FORM = 'give a decimal per minute, at least 0, with at most 18 decimals, e.g. 0.0015';
+
+/** @throws BadEntry */
+export function readEntry(given: GivenEntry, names: Names): NewEntry {
+  const { discount, price } = priceOf(given);
+  const from = timeOf('from', given.from);
+  const to = timeOf('to', given.to);
+  if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to))
+    throw new BadEntry('to', `"${given.to}" is not after from "${given.from}"`, 'give a later time');
+  return { ...selected(given, names), term: termOf(given.term), discount, price, from, to };
+}
+
+function selected(
+  { provider, region, family, machine }: GivenEntry,
+  names: Names,
+): Pick<PriceBookEntry, 'providerId' | 'regionId' | 'family' | 'machineId'> {
+  const none = { providerId: undefined, regionId: undefined, family: undefined, machineId: undefined };
+  const providerId = provider === undefined ? undefined : names.provider(provider);
+  if (machine !== undefined) {
+    if (region !== undefined)
+      throw new BadEntry('region', 'is given with a machine', 'leave it out: name@region has the region');
+    if (family !== undefined) throw new BadEntry('family', 'is given with a machine', 'give one of them');
+    return { ...none, machineId: names.machine(machine, providerId) };
+  }
+  if (family !== undefined && !isFamily(family))
+    throw new BadEntry(
+      'family',
+      `${JSON.stringify(family)} cannot begin a name`,
+      `give 1 to ${LONGEST_FAMILY} visible characters, e.g. m5.`,
+    );
+  if (region === undefined) return { ...none, providerId, family };
+  // The region alone selects its provider, so that equal selections are equal entries.
+  return { ...none, regionId: names.region(region, providerId), family };
+}
+
+const isFamily = (text: string): boolean =>
+  text.trim() !== '' && text.length <= LONGEST_FAMILY && !/\p{Cc}/u.test(text);
+
+function termOf(text: string | undefined): PricedTerm | undefined {
+  const term = PRICED_TERMS.find((known) => known === text);
+  if (text === undefined || term !== undefined) return term;
+  throw new BadEntry('term', `"${text}" is unknown`, `give one of ${PRICED_TERMS.join(', ')}`);
+}
+
+function priceOf({ discount, price, machine }: GivenEntry): Pick<PriceBookEntry, 'discount' | 'price'> {
+  if (discount !== undefined && price !== undefined)
+    throw new BadEntry('price', 'is given with a discount', 'give one of them');
+  if (price !== undefined) {
+    if (machine === undefined)
+      throw new BadEntry('price', 'is given without a machine', 'name the machine, or give a discount');
+    if (!/^\d{1,20}(\.\d{1,18})?$/.test(price)) throw new BadEntry('price', bad(price), PRICE_FORM);
+    return { discount: undefined, price: decimal(price) };
+  }
+  if (discount === undefined)
+    throw new BadEntry('discount', 'and price are both missing', 'give one of them');
+  const isDecimal = /^\d{1,3}(\.\d{1,4})?$/.test(discount);
+  if (!isDecimal || Number(discount) <= 0 || Number(discount) > 100)
+    throw new BadEntry('discount', bad(discount), DISCOUNT_FORM);
+  return { discount: decimal(discount), price: undefined };
+}
+
+function bad(text: string): string {
+  const value = Number(text);
+  if (Number.isNaN(value) || text.trim() === '') return `"${text}" is no decimal`;
+  if (value < 0) return `"${text}" is negative`;
+  if (value === 0) return `"${text}" is zero`;
+  return `"${text}" is too large or has too many decimals`;
+}
+
+/** Returns RFC 3339 to the millisecond. */
+export function timeOf(field: Field & ('from' | 'to' | 'at'), text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const at = readInstant(text);
+  // JavaScript reads February 30 as March 2.
+  const isReal = at !== undefined && (text.length > 10 || at.toISOString().startsWith(text));
+  if (!isReal || at.getUTCFullYear() < 1970) throw new BadEntry(field, `"${text}" is no time`, TIME_FORMS);
+  return at.toISOString();
+}

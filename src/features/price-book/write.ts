@@ -1,0 +1,213 @@
+/** Changes of price books. Each is one transaction with its audit row, and raises the version of the organization. */
+import { audit } from '../../db/audit.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
+import { lineage, organizations, priceBookEntries } from '../../db/schema.ts';
+import { RAISE } from '../../db/versions.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { overlap, type PriceBookEntry } from '../../domain/price-book.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/load-price-book.ts';
+import type { GivenEntry, PriceBookFile } from './api.ts';
+import { BadEntry } from './bad-entry.ts';
+import type { Names } from './names.ts';
+import { atPlace, type BegunEntry, begun, hasEnded, type ImportPlan, planImport } from './plan-import.ts';
+import { readEntry, timeOf } from './read-entry.ts';
+
+/** Entries of a book that apply or begin later. More are a mistake: readers keep each book in memory. */
+const MOST_ENTRIES = 2000;
+
+/** Ids of entries. */
+export interface ImportResult {
+  readonly added: readonly number[];
+  readonly changed: readonly number[];
+  readonly ended: readonly number[];
+  readonly removed: readonly number[];
+  readonly kept: number;
+}
+
+/** Returns the changes of a book, as made by one operator. A change that throws `BadEntry` has stored nothing. */
+export function priceBookChanges(db: Database, decider: Decider) {
+  const record = (tx: Database, action: string, slug: string, details: Readonly<Record<string, unknown>>) =>
+    audit(tx, decider, { action, subject: { kind: 'organization', id: slug }, details });
+  return {
+    /** Returns the id of the entry. */
+    add: (slug: string, given: GivenEntry, names: Names): Promise<number> =>
+      inBook(db, slug, async (tx, { organizationId, now, entries }) => {
+        const entry = begun(readEntry(given, names), now);
+        checkBook([...entries, entry], now);
+        const [id = 0] = await insert(tx, organizationId, [entry]);
+        await record(tx, 'price.add', slug, { entry: id, ...given, from: entry.from });
+        return { done: id, isChanged: true };
+      }),
+
+    /** Returns when the entry ends; null if it had not begun, and was removed. */
+    end: (slug: string, id: number, at: string | undefined): Promise<string | null> =>
+      inBook(db, slug, async (tx, { now, entries }) => {
+        const entry = entries.find((each) => each.id === id);
+        if (!entry)
+          throw new BadEntry(
+            'entry',
+            `${id} is not in the book of ${slug}`,
+            '`fleetbook price list` shows it',
+          );
+        const to = endOf(entry, timeOf('at', at), now);
+        await setEnd(tx, id, to ?? undefined);
+        await record(tx, 'price.end', slug, { entry: id, to });
+        return { done: to, isChanged: true };
+      }),
+
+    /** Replaces the book by the entries of a file. Equal entries keep their ids, and ended ones stay. */
+    replace: (
+      slug: string,
+      { entries: given, currency }: PriceBookFile,
+      names: Names,
+    ): Promise<ImportResult> =>
+      inBook(db, slug, async (tx, { organizationId, now, entries }) => {
+        await checkCurrency(tx, currency);
+        const wanted = given.map((each, i) => atPlace(i + 1, () => readEntry(each, names)));
+        const plan = planImport(entries, wanted, now);
+        checkBook(plan.after, now);
+        const result = await store(tx, organizationId, plan);
+        const { kept, added, ...others } = result;
+        const isChanged = [added, ...Object.values(others)].some(({ length }) => length > 0);
+        const withValues = plan.added.map(({ place }, i) => ({ entry: added[i], ...given[place - 1] }));
+        if (isChanged) await record(tx, 'price.import', slug, { added: withValues, ...others, kept });
+        return { done: result, isChanged };
+      }),
+  };
+}
+
+interface Book {
+  readonly organizationId: number;
+  /** The time of PostgreSQL, in the form of the entries' times. */
+  readonly now: string;
+  readonly entries: readonly PriceBookEntry[];
+}
+
+/** Changes a book. The lock of its organization orders writers, so that no two of them store overlapping entries. */
+async function inBook<T>(
+  db: Database,
+  slug: string,
+  change: (tx: Database, book: Book) => Promise<{ readonly done: T; readonly isChanged: boolean }>,
+): Promise<T> {
+  return db.transaction(async (tx) => {
+    const [organization] = await tx
+      .select({ id: organizations.id })
+      .from(organizations)
+      .where(and(eq(organizations.slug, slug), isNull(organizations.deletedAt)))
+      .for('no key update');
+    if (!organization)
+      throw new BadEntry(
+        'organization',
+        `"${slug}" does not exist, or is deleted`,
+        '`fleetbook org list --all` shows all',
+      );
+    const organizationId = organization.id;
+    // The clock after the lock: the writer before may have ended an entry after this transaction began.
+    const [clock] = await tx.execute<{ now: string }>(sql`
+      select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now`);
+    const rows = await tx.execute<{ entry: PriceBookEntry }>(sql`
+      select ${sql.raw(BOOK_ENTRY_JSON)} as entry from price_book_entries e
+      where e.organization_id = ${organizationId} order by e.id`);
+    const book = { organizationId, now: clock?.now ?? '', entries: rows.map(({ entry }) => entry) };
+    const { done, isChanged } = await change(tx, book);
+    if (isChanged) await tx.execute(sql`${RAISE.clusters} where ${organizations.id} = ${organizationId}`);
+    return done;
+  });
+}
+
+/** @throws BadEntry if fixed prices of a file are in another currency than the published one */
+async function checkCurrency(tx: Database, currency: string | undefined): Promise<void> {
+  if (currency === undefined) return;
+  const [published] = await tx.select({ currency: lineage.currency }).from(lineage);
+  if (published?.currency == null || published.currency === currency) return;
+  throw new BadEntry(
+    'currency',
+    `of the file is "${currency}", and prices are in ${published.currency}`,
+    'convert the fixed prices, and correct the field',
+  );
+}
+
+/** @throws BadEntry if the book cannot be as it would be then */
+function checkBook(entries: readonly BegunEntry[], now: string): void {
+  const pair = overlap(entries);
+  if (pair) {
+    const [earlier, later] = pair.map((entry) => ('id' in entry ? `entry ${entry.id}` : 'a new entry'));
+    const until = pair[0].to === undefined ? 'without end' : `until ${pair[0].to}`;
+    throw new BadEntry(
+      'from',
+      `${pair[1].from} of ${later} overlaps ${earlier}, which selects the same machines and applies ${until}`,
+      'end that one first, or give a later time',
+    );
+  }
+  const open = entries.filter(({ to }) => to === undefined || to > now).length;
+  if (open > MOST_ENTRIES)
+    throw new BadEntry(
+      'entries',
+      `would be ${open}`,
+      `a book has at most ${MOST_ENTRIES}; use families and regions instead of machines`,
+    );
+}
+
+/** Returns the end of an entry; null if it does not begin before. @throws BadEntry */
+function endOf(entry: PriceBookEntry, at: string | undefined, now: string): string | null {
+  const { id, from, to } = entry;
+  if (hasEnded(entry, now))
+    throw new BadEntry('entry', `${id} ended at ${to}`, 'ended entries stay, since past prices do');
+  if (at !== undefined && at < now)
+    throw new BadEntry('at', `${at} is past`, 'past prices stay; leave it out to end the entry now');
+  const end = at ?? now;
+  if (to !== undefined && end >= to)
+    throw new BadEntry('at', `${end} is not before the present end, ${to}`, 'give an earlier time');
+  return end > from ? end : null;
+}
+
+async function store(tx: Database, organizationId: number, plan: ImportPlan): Promise<ImportResult> {
+  for (const { id, to } of plan.ended) await setEnd(tx, id, to);
+  for (const { id } of plan.removed) await setEnd(tx, id, undefined);
+  for (const { id, to } of plan.changed)
+    await tx
+      .update(priceBookEntries)
+      .set({ validTo: to ?? null })
+      .where(eq(priceBookEntries.id, id));
+  const added = await insert(
+    tx,
+    organizationId,
+    plan.added.map(({ entry }) => entry),
+  );
+  const ids = (some: readonly { readonly id: number }[]) => some.map(({ id }) => id);
+  const { changed, ended, removed, kept } = plan;
+  return { added, changed: ids(changed), ended: ids(ended), removed: ids(removed), kept };
+}
+
+/** Ends an entry. One that has not begun is removed: no price depends on it. */
+async function setEnd(tx: Database, id: number, to: string | undefined): Promise<void> {
+  if (to === undefined) await tx.delete(priceBookEntries).where(eq(priceBookEntries.id, id));
+  else await tx.update(priceBookEntries).set({ validTo: to }).where(eq(priceBookEntries.id, id));
+}
+
+async function insert(
+  tx: Database,
+  organizationId: number,
+  entries: readonly BegunEntry[],
+): Promise<number[]> {
+  if (entries.length === 0) return [];
+  const rows = await tx
+    .insert(priceBookEntries)
+    .values(
+      entries.map(({ providerId, regionId, family, machineId, term, discount, price, from, to }) => ({
+        organizationId,
+        providerId,
+        regionId,
+        family,
+        machineId,
+        term,
+        discount,
+        price,
+        validFrom: from,
+        validTo: to,
+      })),
+    )
+    .returning({ id: priceBookEntries.id });
+  return rows.map(({ id }) => id);
+}
