@@ -108,7 +108,7 @@ export interface ShownAmount {
   readonly per_month: number;
 }
 
-/** Returns the numbers nearest to the amount: up to 9 × 10^15 units they have its exact decimals. */
+/** Returns the numbers nearest to the amount. They have its exact decimals below 2^13 a minute and 2^33 a month. */
 export function shownAmount({ perMinute, perMonth }: Amount): ShownAmount {
   return {
     per_minute: Number(perMinute) / 10 ** MINUTE_PLACES,

@@ -1,4 +1,5 @@
 /** Reads what costs are calculated from: clusters, the index of machines, the price book, and stored prices. */
+import { LRUCache } from 'lru-cache';
 import {
   type BookForTerm,
   bookForTerm,
@@ -52,6 +53,7 @@ interface KnownBook {
   readonly until: number;
 }
 
+const SINGLE_AT_MOST = 5000;
 const NO_ENTRIES: Entries = [];
 
 export class InputReader {
@@ -59,6 +61,7 @@ export class InputReader {
   readonly #now: () => number;
   readonly #stored: StoredMachineReader;
   readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
+  readonly #single = new LRUCache<number, FoundMachine>({ max: SINGLE_AT_MOST });
   readonly #books = new WeakMap<Entries, Map<PricedTerm, KnownBook>>();
 
   constructor(options: CostsOptions) {
@@ -121,10 +124,15 @@ export class InputReader {
     return found;
   }
 
-  /** One machine is found by the array of rows by id, which all requests share. A scan for several does not need it. */
+  /** A scan finds several machines. One is found by an array that all requests share, made at its first use of an index. */
   #find(index: CatalogueIndex, ids: ReadonlySet<number>): readonly FoundMachine[] {
     if (ids.size > 1) return findMachines(index, ids);
-    return [...ids].flatMap((id) => findMachine(index, id) ?? []);
+    return [...ids].flatMap((id) => {
+      const known = this.#single.get(id);
+      const found = known && index.regions[known.place] === known.region ? known : findMachine(index, id);
+      if (found) this.#single.set(id, found);
+      return found ?? [];
+    });
   }
 
   /** Returns the same book until an entry begins or ends. */
