@@ -40,14 +40,17 @@ export function costsOverTime(
     const list = price === null ? null : { price, monthlyCap: valueAt(caps.get(machineId), at) };
     return nodePriceBy(list, machine && books[i]?.entryOf(machine));
   };
-  const perProvider = new Map<string, bigint[]>();
+  const perProvider = new Map<string, (bigint | null)[]>();
   for (const { provider, machineId, nodes, count, disks } of sizes(clusters)) {
-    const values = perProvider.get(provider) ?? times.map(() => 0n);
+    const values = perProvider.get(provider) ?? times.map((): bigint | null => 0n);
     perProvider.set(provider, values);
+    const isPriced = nodePriceAt(machineId, times.length - 1) !== null;
     for (const i of times.keys()) {
       const price = nodePriceAt(machineId, i);
       const each = price ? machineAmount(price, nodes).perMonth : 0n;
-      values[i] = (values[i] ?? 0n) + each * BigInt(count) + disks;
+      const before = values[i] ?? null;
+      // A price that was unknown then makes the cost unknown. One that is still unknown is missing at each time.
+      values[i] = before === null || (isPriced && !price) ? null : before + each * BigInt(count) + disks;
     }
   }
   return { times: times.map((time) => time / 1000), lines: linesOf(perProvider) };
@@ -80,17 +83,23 @@ function sizes(clusters: readonly OrganizationCluster[]): Iterable<Size> {
 const valueAt = (rows: readonly PastPrice[] | undefined, at: number): string | null =>
   rows?.find(({ from, to }) => from <= at && (to === null || at < to))?.value ?? null;
 
+type Values = readonly (bigint | null)[];
+
 /** Returns a line for each provider, the most expensive first. The last line is the sum of all others. */
-function linesOf(perProvider: ReadonlyMap<string, readonly bigint[]>): CostsAnswer['history']['lines'] {
-  const last = (values: readonly bigint[]) => values.at(-1) ?? 0n;
+function linesOf(perProvider: ReadonlyMap<string, Values>): CostsAnswer['history']['lines'] {
+  const last = (values: Values) => values.at(-1) ?? 0n;
   const sorted = [...perProvider].sort(([, a], [, b]) =>
     last(a) === last(b) ? 0 : last(a) > last(b) ? -1 : 1,
   );
   const own = sorted.length > MOST_LINES ? sorted.slice(0, MOST_LINES - 1) : sorted;
   const others = sorted.slice(own.length).map(([, values]) => values);
-  const rest = others[0]?.map((_, i) => others.reduce((total, values) => total + (values[i] ?? 0n), 0n));
+  const rest = others[0]?.map((_, i) => others.map((values) => values[i] ?? null).reduce(plus));
   return [...own, ...(rest ? [['other providers', rest] as const] : [])].map(([name, values]) => ({
     name,
-    values: values.map((perMonth) => shownAmount({ perMinute: 0n, perMonth }).per_month),
+    values: values.map((perMonth) =>
+      perMonth === null ? null : shownAmount({ perMinute: 0n, perMonth }).per_month,
+    ),
   }));
 }
+
+const plus = (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a + b);
