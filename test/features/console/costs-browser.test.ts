@@ -13,7 +13,7 @@ import {
   seriousFindings,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { tokenOf } from '../operators/accounts-scene.ts';
+import { addOperators, tokenOf } from '../operators/accounts-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -145,6 +145,49 @@ describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.goto('/organizations/empty?show=cost');
     await page.getByText(/No control plane lists a cluster of this organization/).waitFor();
     expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('an admin adds and ends own prices, and sees why an entry is refused', async () => {
+    await addOperators(scene.worker, { zoe: 'admin' });
+    const { page, complaints } = await openPage(browser, origin, tokenOf('zoe'), PHONE);
+    await page.goto('/organizations/zeta?show=prices');
+    await page.getByText('The organization has no own prices, so all answers have list prices.').waitFor();
+    const add = async (percent: string) => {
+      await page.getByRole('button', { name: 'Add a price' }).click();
+      await page.getByRole('dialog', { name: 'Add a price' }).waitFor();
+      await page.getByLabel('Percent off the list price').fill(percent);
+      await page.getByLabel(/^Provider/).fill('Hetzner');
+      await page.getByRole('button', { name: 'Add the entry' }).click();
+    };
+    await add('101');
+    await page
+      .getByRole('alert')
+      .getByText(/discount/)
+      .waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await add('15');
+    const row = page.getByRole('row', { name: /Hetzner/ });
+    await row.waitFor();
+    expect(await row.textContent()).toMatch(/15 % off.*applies/);
+    await add('20');
+    await page
+      .getByRole('alert')
+      .getByText(/overlaps/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    expect((await costs('zeta')).perMonth).toBeCloseTo(0.01 * 730 * 2 * 0.85, 6);
+    expect(await overflows(page)).toBe(false);
+    await page.getByRole('button', { name: /^End entry/ }).click();
+    await page.getByRole('button', { name: 'End the entry' }).click();
+    await page.getByText(/^Entry \d+ ends at /).waitFor();
+    expect((await costs('zeta')).perMonth).toBeCloseTo(0.01 * 730 * 2, 6);
+    await page.getByRole('link', { name: 'Show ended entries too' }).click();
+    await row.getByText('ended').waitFor();
+    // The failed requests are the two refused entries.
+    expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
     await page.context().close();
   });
 });

@@ -3,7 +3,7 @@ import type { MachineAnswer, PastTerm } from '../../../../../src/features/consol
 import { hourly, money, utc } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';
 
-const TERM_NAMES: Readonly<Record<MachineAnswer['terms'][number]['term'], string>> = {
+export const TERM_NAMES: Readonly<Record<MachineAnswer['terms'][number]['term'], string>> = {
   on_demand: 'on demand',
   spot: 'spot',
   savings_plan_1y: 'savings plan, 1 year',

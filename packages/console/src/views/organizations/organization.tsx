@@ -1,4 +1,4 @@
-/** One organization: tokens, clusters, their cost, and people. */
+/** One organization: tokens, clusters, their cost, own prices, and people. */
 import { useState } from 'preact/hooks';
 import type {
   FoundClusters,
@@ -15,6 +15,7 @@ import { DialogButton, Field, Reason, textFields } from '../../parts/form-dialog
 import { CLUSTERS, ClusterTable } from '../clusters/clusters.tsx';
 import { Costs } from './costs.tsx';
 import { People } from './people.tsx';
+import { PriceBook } from './price-book.tsx';
 import { Tokens } from './tokens.tsx';
 
 /** Tokens per page. */
@@ -33,6 +34,7 @@ export function OrganizationView({ place, slug }: { place: Place; slug: string }
     ['tokens', 'Tokens', tokens.data?.total],
     ['clusters', 'Clusters', data?.clusters],
     ['cost', 'Cost', undefined],
+    ['prices', 'Own prices', undefined],
     ['people', 'People', people.data?.rows.length],
   ] as const;
   return (
@@ -70,6 +72,7 @@ export function OrganizationView({ place, slug }: { place: Place; slug: string }
       )}
       {show === 'clusters' && <Clusters slug={slug} place={place} />}
       {show === 'cost' && <Costs path={path} place={place} />}
+      {show === 'prices' && data && <PriceBook path={path} place={place} mayChange={mayChange} />}
       {show === 'people' && people.data && (
         <People path={path} people={people.data.rows} mayChange={mayChange} />
       )}
