@@ -5,6 +5,10 @@ import { amountIn, type ExchangeRates, pricePerMinute, type SourcePrice, spreadP
 export const TERMS = ['spot', 'savings_plan_1y', 'savings_plan_3y', 'reserved_1y', 'reserved_3y'] as const;
 export type Term = (typeof TERMS)[number];
 
+/** All terms that a request may name. */
+export const PRICE_TERMS = ['on_demand', ...TERMS] as const;
+export type PriceTerm = (typeof PRICE_TERMS)[number];
+
 /** The price of a term, as a source states it. */
 export interface OfferedTerm {
   /** What recurs. It may be zero if everything is paid upfront. */

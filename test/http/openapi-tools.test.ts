@@ -12,6 +12,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
+import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
@@ -38,10 +39,11 @@ beforeAll(async () => {
     memoryLimit: 0,
     staleLimitMs: 0,
   });
+  const prices = listPrices({ documents: { postgres: nothing }, catalogue: { get: nothing } });
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
     await testApi({
-      features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed), costsApi(costs)],
+      features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed), costsApi(costs, prices)],
     }),
   );
   url = `http://127.0.0.1:${await listen(api.app)}`;

@@ -6,6 +6,7 @@ import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
+import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
@@ -193,6 +194,7 @@ function openReader({
   const search = searchReader(searchable, priceBooks(documents));
   const memoryLimit = memory.costs;
   const costs = costsReader({ documents, catalogue: searchable, memoryLimit, staleLimitMs, now });
+  const prices = listPrices({ documents, catalogue: searchable });
   documents.onPublished({
     onPublished(id, position) {
       if (id === FEED_ID) feed.advanceTo(position);
@@ -205,7 +207,7 @@ function openReader({
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
     search,
-    features: [searchApi(search), feedApi(feed), costsApi(costs)],
+    features: [searchApi(search), feedApi(feed), costsApi(costs, prices)],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       now,
@@ -288,8 +290,8 @@ export interface TestScene extends Scene {
 
 /** Resets a database and gives it another lineage. */
 const RENEW = `
-  truncate sources, providers, regions, machines, machine_prices, organizations, users, disk_types, clusters, disks,
-    tokens, cache_differences, feed_changes, told_regions, told_clusters, cluster_slugs restart identity cascade;
+  truncate sources, providers, regions, machines, machine_prices, machine_terms, organizations, users, disk_types, clusters,
+    disks, tokens, cache_differences, feed_changes, told_regions, told_clusters, cluster_slugs restart identity cascade;
   update feed_head set position = 0, pruned = 0, currency = null;
   update lineage set id = gen_random_uuid(), currency = 'USD', providers_version = 1, providers_published_version = 0`;
 

@@ -33,6 +33,16 @@ export interface MachineWithFacts extends Machine {
   readonly available?: false;
 }
 
+/** Ways to pay for a machine other than on demand. */
+export type Term = 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
+
+/** The fields that a machine has in addition if the question has a `term` other than `on_demand`. */
+export interface TermFields {
+  readonly term?: Term;
+  /** Effective price per minute. */
+  readonly term_price?: number;
+}
+
 export interface Cluster {
   readonly name: string;
   readonly slug: string;
@@ -87,6 +97,8 @@ export interface MachineFilter {
   readonly region?: number | readonly number[] | undefined;
   readonly architecture?: string | undefined;
   readonly cpu_kind?: 'dedicated' | 'shared' | undefined;
+  /** The term whose prices count; `on_demand` by default. Machines without it are not in the answer. */
+  readonly term?: 'on_demand' | Term | undefined;
   /** `all`: include sold-out machines. `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
 }
@@ -124,7 +136,7 @@ export interface PriceSource {
 }
 
 export interface SearchPage<Found = MachineWithFacts> {
-  readonly machines: readonly (Found & PriceSource)[];
+  readonly machines: readonly (Found & PriceSource & TermFields)[];
   /** The cursor of the next page; null on the last page. */
   readonly next: string | null;
   /** The unit of memory in the request. */
@@ -142,15 +154,30 @@ export interface RecommendQuestion extends MachineFilter {
   readonly hours?: number | undefined;
   /** Required local disk, in GB. */
   readonly disk?: number | undefined;
+  /** Required block storage, in GB. */
+  readonly storage?: number | undefined;
+  /** Outgoing traffic a month, in GB. */
+  readonly traffic?: number | undefined;
+  /** Required public IPv4 addresses. */
+  readonly ipv4?: number | undefined;
 }
 
 export interface Recommendations {
   /** The cheapest suitable machine of each provider, cheapest first. */
   readonly recommendations: readonly {
-    readonly machine: MachineWithFacts & PriceSource;
+    readonly machine: MachineWithFacts & PriceSource & TermFields;
     readonly hours: number;
-    /** The price of all hours, in `Answer.currency`. */
+    /** The price of all hours, in `Answer.currency`. It is the sum of the known parts. */
     readonly total: number;
+    /** False if the price of a part is unknown. */
+    readonly complete: boolean;
+    /** Null: the price is unknown. */
+    readonly breakdown: {
+      readonly machine: number | null;
+      readonly storage: number | null;
+      readonly traffic: number | null;
+      readonly ipv4: number | null;
+    };
     /** The calculation of `total`, in words. */
     readonly computed: string;
   }[];

@@ -2,12 +2,15 @@ import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { clusterCostOperations } from './cluster-routes.ts';
 import { type CostsReader, costsReader } from './costs-reader.ts';
+import { type ListPrices, listPrices } from './list-prices.ts';
+import { priceOperations } from './price-routes.ts';
 
 export const costsApi =
-  (costs: CostsReader): ApiFeature =>
-  () => ({ operations: clusterCostOperations(costs) });
+  (costs: CostsReader, prices: ListPrices): ApiFeature =>
+  () => ({ operations: [...clusterCostOperations(costs), ...priceOperations(prices)] });
 
 export function readCosts({ config, documents, catalogue, memory }: ReaderContext): ReaderPart {
   const staleLimitMs = config.settings.STALE_LIMIT * 1000;
-  return { api: costsApi(costsReader({ documents, catalogue, memoryLimit: memory.costs, staleLimitMs })) };
+  const costs = costsReader({ documents, catalogue, memoryLimit: memory.costs, staleLimitMs });
+  return { api: costsApi(costs, listPrices({ documents, catalogue })) };
 }

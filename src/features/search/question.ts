@@ -1,6 +1,7 @@
 /** The identity of a question, and the cursors of its pages. Pure. */
 import { hash } from 'node:crypto';
 import type { MachineDocument } from '../../domain/machine.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { Filters, Position, Sort } from '../../snapshot/catalogue/filters.ts';
 
 /** The unit of memory in filters: `AsSold` is the unit in which each machine is sold. */
@@ -22,12 +23,14 @@ const HASH_LENGTH = 8;
 const POSITION_LENGTH = 8 + 8 + 4;
 
 /** Returns a hash of the question. Equal filters have equal hashes in any order. */
-export function questionHash(filters: Filters, sort: Sort): string {
+export function questionHash(filters: Filters, sort: Sort, term: PriceTerm = 'on_demand'): string {
   const set = (ids: readonly number[] | undefined) => ids && [...new Set(ids)].sort((a, b) => a - b);
   const { providers, regions, name } = filters;
   const plain = { ...filters, providers: set(providers), regions: set(regions), name: name?.toLowerCase() };
   const entries = Object.entries(plain).filter(([, value]) => value !== undefined);
-  const text = JSON.stringify([entries.sort(([a], [b]) => (a < b ? -1 : 1)), sort.by, sort.descending]);
+  const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  const ofTerm = term === 'on_demand' ? [] : [term];
+  const text = JSON.stringify([sorted, sort.by, sort.descending, ...ofTerm]);
   return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
 }
 

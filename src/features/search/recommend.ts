@@ -1,6 +1,12 @@
+import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/bill.ts';
+import { decimal } from '../../domain/price.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
+import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
+import { cheapestOwn } from '../../snapshot/catalogue/own-search.ts';
 import { select } from '../../snapshot/catalogue/select.ts';
+import { amountOf } from '../../snapshot/document/column-terms.ts';
 
 /** Returns the row of the cheapest machine of each provider that fits, by price, then id. */
 export function cheapestOfEach(index: CatalogueIndex, filters: Filters): number[] {
@@ -17,4 +23,92 @@ export function cheapestOfEach(index: CatalogueIndex, filters: Filters): number[
     for (const [place, { provider }] of regions.entries()) if (provider.id === id) isRegion[place] = 0;
   }
   return found;
+}
+
+/** A machine with its bill. Its row is one of the index with the prices of the term. */
+export interface Billed {
+  readonly row: number;
+  readonly machine: BilledMachine;
+  readonly bill: Bill;
+}
+
+export interface BillQuestion {
+  readonly term: PriceTerm;
+  readonly needs: Needs;
+  /** Undefined: list prices. */
+  readonly own: OwnPrices | undefined;
+}
+
+/** Returns the machine of each provider with the lowest total, the lowest first. Incomplete totals come last. */
+export function recommended(index: CatalogueIndex, filters: Filters, question: BillQuestion): Billed[] {
+  const { needs, own } = question;
+  const billed = (row: number): Billed => {
+    const machine = billedMachine(index, row, question);
+    return { row, machine, bill: billOf(machine, needs) };
+  };
+  const isMachineAlone = [needs.storage, needs.traffic, needs.ipv4].every((need) => Number(need) === 0);
+  const cheapest = () => (own ? cheapestOwn(index, own, filters) : cheapestOfEach(index, filters));
+  const rows = isMachineAlone ? cheapest() : candidates(index, filters, question);
+  const best = new Map<number, Billed>();
+  for (const each of rows.map(billed)) {
+    const provider = index.regions[index.rows.regions[each.row] as number]?.provider.id ?? 0;
+    const other = best.get(provider);
+    if (!other || compareBills(each.bill, other.bill) < 0) best.set(provider, each);
+  }
+  return [...best.values()].sort((a, b) => compareBills(a.bill, b.bill));
+}
+
+const compareBills = (a: Bill, b: Bill): number =>
+  Number(b.isComplete) - Number(a.isComplete) || Number(a.total) - Number(b.total);
+
+/**
+ * Returns the rows that may have the lowest total of their provider: the cheapest of each region with the same traffic in the
+ * price. A machine with a monthly cap counts on its own, because a dearer one may have a lower cap.
+ */
+function candidates(index: CatalogueIndex, filters: Filters, { term, own }: BillQuestion): number[] {
+  const { rows, regions, dictionary, kindOf } = index;
+  const { first, end, types, regions: isRegion } = select(index, filters);
+  const traffic = dictionary.kinds.map(({ facts }) => facts.includedTraffic);
+  const cheapest = regions.map(
+    () => new Map<number | null, { readonly row: number; readonly price: number }>(),
+  );
+  const capped: number[] = [];
+  for (let row = first; row < end; row++) {
+    const place = rows.regions[row] as number;
+    const type = rows.types[row] as number;
+    if (isRegion[place] !== 1 || types[type] !== 1) continue;
+    if (term === 'on_demand' && (regions[place]?.terms?.caps.ids.length ?? 0) > 0) {
+      capped.push(row);
+      continue;
+    }
+    const included = traffic[kindOf[type] as number] ?? null;
+    const price = nearPrice(index, row, own);
+    const before = cheapest[place]?.get(included);
+    if (!before || price < before.price) cheapest[place]?.set(included, { row, price });
+  }
+  return [...cheapest.flatMap((found) => [...found.values()].map(({ row }) => row)), ...capped];
+}
+
+function nearPrice({ rows: { prices } }: CatalogueIndex, row: number, own: OwnPrices | undefined): number {
+  const list = prices[row] as number;
+  if (!own) return list;
+  return own.singled.has(row) ? (own.priceOf(row) ?? list) : list * own.share(row);
+}
+
+function billedMachine(
+  { rows, regions, dictionary, kindOf }: CatalogueIndex,
+  row: number,
+  { term, own }: BillQuestion,
+): BilledMachine {
+  const region = regions[rows.regions[row] as number];
+  const kind = dictionary.kinds[kindOf[rows.types[row] as number] as number];
+  const cap =
+    term === 'on_demand' && region?.terms ? amountOf(region.terms.caps, rows.ids[row] as number) : undefined;
+  return {
+    price: decimal(own?.priceOf(row) ?? (rows.prices[row] as number)) ?? '0',
+    // The cap of the list price bounds an own price too.
+    monthlyCap: cap === undefined ? undefined : decimal(cap),
+    includedTraffic: kind?.facts.includedTraffic ?? null,
+    prices: region?.prices ?? null,
+  };
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
 import type { Grant } from '../../domain/scope.ts';
+import { PRICE_TERMS } from '../../domain/term.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
@@ -42,7 +43,13 @@ const unit = wordParameter(
 ).default('AsSold');
 const ids = (description: string, example: number) =>
   listParameter(idParameter({ description, example, listedBy: '/v1/providers' }), 100).optional();
+const term = wordParameter(
+  'Term of price. Prices and the order are those of this term, and machines without it are not in the answer',
+  PRICE_TERMS,
+  'spot',
+).default('on_demand');
 const shared = {
+  term,
   available: availableParameter,
   provider: ids('Providers; `/v1/providers` lists them', 5),
   region: ids('Regions; `/v1/providers` lists them', 3),
@@ -121,6 +128,9 @@ const recommendParameters = {
   ram_unit: unit,
   hours,
   disk: ram('Needed local disk, in GB', '80'),
+  storage: ram('Needed block storage, in GB', '100'),
+  traffic: ram('Outgoing traffic a month, in GB', '500'),
+  ipv4: countParameter('Needed public IPv4 addresses', [1, 1000], 1).optional(),
   ...shared,
   prices,
 };
@@ -147,10 +157,11 @@ function searchOperations(reader: SearchReader): Operation[] {
       },
       read: (values, grant) =>
         orProblem(async () => {
-          const { sort, limit, cursor: begin, fields } = values;
+          const { term, sort, limit, cursor: begin, fields } = values;
           const found = await reader.search({
             filters: filtersOf(values),
             ramUnit: values.ram_unit,
+            term,
             sort: sortOf(sort),
             limit,
             cursor: begin,
@@ -171,7 +182,7 @@ function searchOperations(reader: SearchReader): Operation[] {
         id: 'recommendMachines',
         summary: 'The cheapest machine of each provider that meets the needs',
         description:
-          'The cheapest first. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The total is the price times the hours: where the provider caps a month (Hetzner, Linode, DigitalOcean), 730 hours overstate it by up to 22 %.',
+          'The cheapest first. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. With `storage`, `traffic` or `ipv4` it is the machine with the lowest total. The parts of the breakdown add up exactly to the total. A month of 730 hours costs at most the monthly cap. Storage, traffic and addresses have the default prices of the region: `/v1/regions/{id}/prices`. If one is unknown, its part is null and `complete` is false; such totals come last.',
         answers: recommendSchema,
         example: {
           recommendations: [
@@ -179,6 +190,8 @@ function searchOperations(reader: SearchReader): Operation[] {
               machine: MACHINE,
               hours: 730,
               total: 4.546075,
+              complete: true,
+              breakdown: { machine: 4.546075, storage: 0, traffic: 0, ipv4: 0 },
               computed: '0.000103791666666667 a minute × 60 × 730 hours',
             },
           ],
@@ -187,13 +200,17 @@ function searchOperations(reader: SearchReader): Operation[] {
         },
         extension: true,
       },
-      read: ({ cpu, ram: least, disk, hours, prices: which, ...rest }, grant) =>
+      read: (
+        { cpu, ram: least, disk, hours, storage = '0', traffic = '0', ipv4 = 0, prices: which, ...rest },
+        grant,
+      ) =>
         orProblem(() => {
           const filters = filtersOf({ ...rest, min_cpu: cpu, min_ram: least });
           return reader.recommend({
             filters: { ...filters, minDisk: disk === undefined ? undefined : Number(disk) },
             ramUnit: rest.ram_unit,
-            hours,
+            term: rest.term,
+            needs: { hours, storage, traffic, ipv4: String(ipv4) },
             organizationId: ownerOf(which, grant),
           });
         }),

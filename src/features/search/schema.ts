@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { BILL_PARTS } from '../../domain/bill.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
+import { TERMS, type Term } from '../../domain/term.ts';
 import {
   documented,
   machineWithFactsSchema,
@@ -16,19 +18,32 @@ const ramUnit = documented(z.enum(RAM_UNITS), {
     'The unit of memory in the request: `AsSold` unless the parameter `ram_unit` names another one',
 });
 
-/** A machine of an organization with own prices. Without them the further fields are absent. */
+/**
+ * A machine in answers. It has a term if the request names one other than `on_demand`, and the source of its price if the
+ * organization has own prices.
+ */
 export interface PricedMachine extends MachineFactsDocument {
+  readonly term?: Term;
+  readonly term_price?: number;
   readonly price_source?: 'own' | 'list';
   readonly list_price?: number;
 }
 
 const machine = machineWithFactsSchema.extend({
+  term: documented(z.enum(TERMS).exactOptional(), {
+    description: 'The term of the request, unless it is `on_demand`',
+  }),
+  term_price: documented(z.number().exactOptional(), {
+    format: 'double',
+    description:
+      'Effective price per minute of this term: a payment upfront is spread over the term. `price` is the list price on demand',
+  }),
   price_source: documented(z.enum(['own', 'list']).exactOptional(), {
     description:
-      'Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
+      'Whether `price`, or `term_price` if it is there, is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
   }),
   list_price: documented(pricePerMinute.exactOptional(), {
-    description: 'The list price, if `price` is an own price',
+    description: 'The list price of the same term, if the price is an own one',
   }),
 });
 
@@ -54,12 +69,19 @@ export const searchSchema = object<SearchDocument>({
   }),
 });
 
-interface Recommendation {
+export interface Recommendation {
   readonly machine: PricedMachine;
   readonly hours: number;
   readonly total: number;
+  readonly complete: boolean;
+  readonly breakdown: Breakdown;
   readonly computed: string;
 }
+
+type Breakdown = Readonly<Record<(typeof BILL_PARTS)[number], number | null>>;
+
+const part = (description: string) =>
+  orNull(documented(z.number(), { format: 'double' }), `${description}; null: its price is unknown`);
 
 export interface RecommendDocument {
   readonly recommendations: readonly Recommendation[];
@@ -74,7 +96,14 @@ export const recommendSchema = object<RecommendDocument>({
       hours: documented(z.number(), { description: 'Hours of the total' }),
       total: documented(z.number(), {
         description:
-          'Price of these hours, in the currency of `Fleetbook-Currency`, to 12 significant digits',
+          'Price of these hours: the sum of the known parts, in the currency of `Fleetbook-Currency`, to 12 significant digits',
+      }),
+      complete: documented(z.boolean(), { description: 'False if the price of a part is unknown' }),
+      breakdown: object<Breakdown>({
+        machine: part('The machine, at most its monthly cap for each month of 730 hours'),
+        storage: part('Block storage'),
+        traffic: part('Outgoing traffic beyond `included_traffic`'),
+        ipv4: part('Public IPv4 addresses'),
       }),
       computed: text('How the total was computed'),
     }),

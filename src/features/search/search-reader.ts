@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
-import { decimal, product } from '../../domain/price.ts';
+import type { Needs } from '../../domain/bill.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
+import { ofTerm, rowOf } from '../../snapshot/catalogue/find-machine.ts';
 import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
-import { cheapestOwn, searchOwn } from '../../snapshot/catalogue/own-search.ts';
+import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
 import { search } from '../../snapshot/catalogue/search.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
@@ -11,12 +13,13 @@ import { type Answer, type MaybePromise, whenThere } from '../../snapshot/docume
 import { Body, hashOf } from '../../snapshot/document/body.ts';
 import type { Books } from './own.ts';
 import { isSameVersion, questionHash, type RamUnit, readCursor, writeCursor } from './question.ts';
-import { cheapestOfEach } from './recommend.ts';
-import type { PricedMachine, RecommendDocument, SearchDocument } from './schema.ts';
+import { type Billed, recommended } from './recommend.ts';
+import type { PricedMachine, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
 
 export interface SearchQuestion {
   readonly filters: Filters;
   readonly ramUnit: RamUnit;
+  readonly term: PriceTerm;
   readonly sort: Sort;
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -28,7 +31,8 @@ export interface SearchQuestion {
 export interface RecommendQuestion {
   readonly filters: Filters;
   readonly ramUnit: RamUnit;
-  readonly hours: string;
+  readonly term: PriceTerm;
+  readonly needs: Needs;
   readonly organizationId: number | undefined;
 }
 
@@ -36,29 +40,32 @@ export type SearchReader = ReturnType<typeof searchReader>;
 
 /** Searches all machines. Its methods may reject with `Unavailable`. */
 export function searchReader(source: { get(): MaybePromise<SearchState> }, books: Books) {
-  /** Reads the index, and the own prices of an organization if any entry applies now. */
+  /** Reads the index with the prices of the term, and the own prices of an organization if any entry applies now. */
   const read = <T>(
-    organizationId: number | undefined,
-    answer: (state: SearchState, own: OwnPrices | undefined) => T,
+    { organizationId, term }: Pick<SearchQuestion, 'organizationId' | 'term'>,
+    answer: (found: { state: SearchState; view: CatalogueIndex; own: OwnPrices | undefined }) => T,
   ): MaybePromise<T> =>
     whenThere(books.entries(organizationId), (entries) =>
-      whenThere(source.get(), (state) => answer(state, books.own(state.index, entries, 'on_demand'))),
+      whenThere(source.get(), (state) => {
+        const view = term === 'on_demand' ? state.index : ofTerm(state.index, term);
+        return answer({ state, view, own: books.own(view, entries, term) });
+      }),
     );
   return {
     /** Returns undefined for a cursor of another question. */
     search: (request: SearchQuestion): MaybePromise<Answer | undefined> =>
-      read(request.organizationId, (state, own) => {
-        const { filters, ramUnit, sort, limit, cursor, fields } = request;
+      read(request, ({ state, view, own }) => {
+        const { filters, ramUnit, term, sort, limit, cursor, fields } = request;
         const { index } = state;
-        const question = questionHash(filters, sort);
+        const question = questionHash(filters, sort, term);
         const begun = cursor === undefined ? undefined : readCursor(question, cursor);
         if (cursor !== undefined && !begun) return undefined;
         const { rows, next } = own
-          ? searchOwn(index, own, filters, sort, limit, begun?.after)
-          : search(index, filters, sort, limit, begun?.after);
+          ? searchOwn(view, own, filters, sort, limit, begun?.after)
+          : search(view, filters, sort, limit, begun?.after);
         const version = versionOf(index, own);
         const found: SearchDocument = {
-          machines: rows.map((row) => shownMachine(index, row, own, fields)),
+          machines: rows.map((row) => shown({ index, view, own, term }, row, fields)),
           next: next ? writeCursor(question, { after: next, version }) : null,
           ram_unit: ramUnit,
           version,
@@ -67,21 +74,15 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
         return answer(state, filters, found);
       }),
 
-    recommend: ({ filters, ramUnit, hours, organizationId }: RecommendQuestion): MaybePromise<Answer> =>
-      read(organizationId, (state, own) => {
+    recommend: (request: RecommendQuestion): MaybePromise<Answer> =>
+      read(request, ({ state, view, own }) => {
+        const { filters, ramUnit, term, needs } = request;
         const { index } = state;
-        const rows = own ? cheapestOwn(index, own, filters) : cheapestOfEach(index, filters);
         const found: RecommendDocument = {
-          recommendations: rows.map((row) => {
-            const machine = shownMachine(index, row, own) as PricedMachine;
-            const price = decimal(machine.price) ?? '0';
-            return {
-              machine,
-              hours: Number(hours),
-              total: Number(Number(product(product(price, '60'), hours)).toPrecision(12)),
-              computed: `${price} a minute × 60 × ${hours} hours`,
-            };
-          }),
+          recommendations: recommended(view, filters, { term, needs, own }).map((billed) => ({
+            machine: shown({ index, view, own, term }, billed.row) as PricedMachine,
+            ...billInNumbers(billed, needs),
+          })),
           ram_unit: ramUnit,
           version: versionOf(index, own),
         };
@@ -90,23 +91,68 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
   };
 }
 
-/** Adds where the price comes from, if the answer has own prices and the request wants prices. */
-function shownMachine(
-  index: CatalogueIndex,
+interface Prices {
+  readonly index: CatalogueIndex;
+  /** The rows with the prices of the term. */
+  readonly view: CatalogueIndex;
+  readonly own: OwnPrices | undefined;
+  readonly term: PriceTerm;
+}
+
+/** Returns a machine with its prices. @param row of the view */
+function shown(prices: Prices, row: number, fields?: readonly MachineField[]): Partial<PricedMachine> {
+  const { index, view, own, term } = prices;
+  const list = view.rows.prices[row] as number;
+  if (term === 'on_demand') {
+    const machine = machineOfRow(index, row, fields);
+    // Without a price it has no source of one.
+    if (!own || machine.price === undefined) return machine;
+    return { ...machine, ...sourced(own, row, list, 'price') };
+  }
+  const onDemand = rowOf(index.rows, view.rows.ids[row] as number);
+  if (onDemand === undefined) throw new Error('unreachable: every machine of a term is in the index');
+  const machine = { ...machineOfRow(index, onDemand, fields), term, term_price: list };
+  return own ? { ...machine, ...sourced(own, row, list, 'term_price') } : machine;
+}
+
+/** Returns where the price of the term comes from. */
+function sourced(
+  own: OwnPrices,
   row: number,
-  own: OwnPrices | undefined,
-  fields?: readonly MachineField[],
+  list: number,
+  field: 'price' | 'term_price',
 ): Partial<PricedMachine> {
-  const machine = machineOfRow(index, row, fields);
-  if (!own || machine.price === undefined) return machine;
   const price = own.priceOf(row);
-  if (price === undefined) return { ...machine, price_source: 'list' };
-  return { ...machine, price, price_source: 'own', list_price: machine.price };
+  if (price === undefined) return { price_source: 'list' };
+  return { [field]: price, price_source: 'own', list_price: list };
 }
 
 /** Returns the version of the index, or one of the index with the entries that apply. */
 function versionOf({ version }: CatalogueIndex, own: OwnPrices | undefined): string {
   return own ? hash('sha256', `${version} ${own.key}`, 'base64url').slice(0, version.length) : version;
+}
+
+function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommendation, 'machine'> {
+  const number = (amount: string | null) => (amount === null ? null : Number(amount));
+  const { hours } = needs;
+  const cap = machine.monthlyCap === undefined ? '' : `, at most ${machine.monthlyCap} a month`;
+  const rest = [
+    [needs.storage, 'GB of storage'],
+    [needs.traffic, 'GB of traffic a month'],
+    [needs.ipv4, 'IPv4 addresses'],
+  ].flatMap(([need, what]) => (Number(need) === 0 ? [] : ` + ${need} ${what}`));
+  return {
+    hours: Number(hours),
+    total: Number(bill.total),
+    complete: bill.isComplete,
+    breakdown: {
+      machine: number(bill.machine),
+      storage: number(bill.storage),
+      traffic: number(bill.traffic),
+      ipv4: number(bill.ipv4),
+    },
+    computed: `${machine.price} a minute × 60 × ${hours} hours${cap}${rest.join('')}`,
+  };
 }
 
 function answer(state: SearchState, filters: Filters, document: unknown): Answer {

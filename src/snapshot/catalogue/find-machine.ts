@@ -105,7 +105,8 @@ export function ofTerm(index: CatalogueIndex, term: Term): CatalogueIndex {
 /** Ids are dense, so an array of rows by id takes four bytes a machine. It is made at the first use of an index. */
 const rowsById = new WeakMap<Rows, Uint32Array>();
 
-function rowOf(rows: Rows, id: number): number | undefined {
+/** Returns the row of a machine. */
+export function rowOf(rows: Rows, id: number): number | undefined {
   let byId = rowsById.get(rows);
   if (!byId) {
     let most = 0;

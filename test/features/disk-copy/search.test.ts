@@ -12,6 +12,7 @@ async function cheapest(reader: TestReader) {
   const answer = await reader.search.search({
     filters: {},
     ramUnit: 'AsSold',
+    term: 'on_demand',
     sort: { by: 'price', descending: false },
     limit: 100,
     cursor: undefined,

@@ -20,6 +20,7 @@ async function search(
   const answer = await reader.search.search({
     filters: {},
     ramUnit: 'AsSold',
+    term: 'on_demand',
     sort: { by: 'price', descending: false },
     limit: 3,
     cursor: undefined,

@@ -1,0 +1,102 @@
+/** What a machine costs with storage, traffic and addresses. Exact: the parts add up to the total. */
+import Big from 'big.js';
+import type { RegionItem, StoredRegionPrice } from './region-price.ts';
+
+const Exact = Big();
+// Enough for a quotient that is rounded once more.
+Exact.DP = 40;
+Exact.RM = Exact.roundHalfUp;
+
+const HOURS_PER_MONTH = 730;
+/** Significant digits of the total: as many as a JSON number has without a rounding error. */
+const DIGITS = 12;
+const GIB_PER_GB = new Exact(10 ** 9).div(2 ** 30);
+
+/** A price of a region as `StoredRegionPrice` has it: per minute, or per unit for traffic. */
+export type BilledPrice = Pick<StoredRegionPrice, 'item' | 'isDefault' | 'unit' | 'tiers'>;
+
+export interface BilledMachine {
+  /** Per minute, a plain decimal. */
+  readonly price: string;
+  /** The most that a month of it costs; undefined if there is no cap, or none for this term. */
+  readonly monthlyCap: string | undefined;
+  /** GB of traffic a month in its price; null if unknown, and then none is taken off. */
+  readonly includedTraffic: number | null;
+  /** Of its region; null if they are unknown. */
+  readonly prices: readonly BilledPrice[] | null;
+}
+
+/** What is needed, as plain decimals. */
+export interface Needs {
+  readonly hours: string;
+  /** GB of block storage. */
+  readonly storage: string;
+  /** GB of outgoing traffic a month. */
+  readonly traffic: string;
+  readonly ipv4: string;
+}
+
+export const BILL_PARTS = ['machine', 'storage', 'traffic', 'ipv4'] as const;
+type Part = (typeof BILL_PARTS)[number];
+
+/** Plain decimals. A part whose price is unknown is null, and not in the total. */
+export type Bill = Readonly<Record<Part, string | null>> & {
+  readonly total: string;
+  readonly isComplete: boolean;
+};
+
+export function billOf(machine: BilledMachine, needs: Needs): Bill {
+  const { prices } = machine;
+  const minutes = new Exact(needs.hours).times(60);
+  const billed = new Exact(needs.traffic).minus(machine.includedTraffic ?? 0);
+  const traffic = priceOf(prices, 'traffic_out', billed.lt(0) ? new Exact(0) : billed);
+  const parts: Record<Part, Big | null> = {
+    machine: machineCost(machine, needs.hours),
+    storage: priceOf(prices, 'block_storage', new Exact(needs.storage))?.times(minutes) ?? null,
+    traffic: traffic?.times(needs.hours).div(HOURS_PER_MONTH) ?? null,
+    ipv4: priceOf(prices, 'ipv4', new Exact(needs.ipv4))?.times(minutes) ?? null,
+  };
+  const known = Object.values(parts).filter((part) => part !== null);
+  const sum = (amounts: readonly Big[]) => amounts.reduce((all, each) => all.plus(each), new Exact(0));
+  const total = sum(known);
+  // All parts have the places of the total, so that they add up.
+  const places = Math.max(0, DIGITS - 1 - (total.eq(0) ? 0 : total.e));
+  const rounded = (amount: Big) => amount.round(places);
+  const text = (part: Part) => {
+    const amount = parts[part];
+    return amount && rounded(amount).toFixed();
+  };
+  return {
+    machine: text('machine'),
+    storage: text('storage'),
+    traffic: text('traffic'),
+    ipv4: text('ipv4'),
+    total: sum(known.map(rounded)).toFixed(),
+    isComplete: known.length === BILL_PARTS.length,
+  };
+}
+
+/** Each full month, and the rest, costs at most the cap. */
+function machineCost({ price, monthlyCap }: BilledMachine, hours: string): Big {
+  const hourly = new Exact(price).times(60);
+  if (monthlyCap === undefined) return hourly.times(hours);
+  const months = Math.floor(Number(hours) / HOURS_PER_MONTH);
+  const atMost = (amount: Big) => (amount.gt(monthlyCap) ? new Exact(monthlyCap) : amount);
+  const rest = new Exact(hours).minus(months * HOURS_PER_MONTH);
+  return atMost(hourly.times(HOURS_PER_MONTH))
+    .times(months)
+    .plus(atMost(hourly.times(rest)));
+}
+
+/** Returns what a quantity costs by its tiers; null if the price is unknown, and 0 if nothing is needed. */
+function priceOf(prices: readonly BilledPrice[] | null, item: RegionItem, quantity: Big): Big | null {
+  if (quantity.eq(0)) return new Exact(0);
+  const price = prices?.find((each) => each.item === item && each.isDefault);
+  if (!price) return null;
+  const inUnit = price.unit === 'GiB' ? quantity.times(GIB_PER_GB) : quantity;
+  return price.tiers.reduce((sum, tier, i) => {
+    const until = price.tiers[i + 1]?.from;
+    const end = until !== undefined && inUnit.gt(until) ? new Exact(until) : inUnit;
+    return end.gt(tier.from) ? sum.plus(end.minus(tier.from).times(tier.price)) : sum;
+  }, new Exact(0));
+}

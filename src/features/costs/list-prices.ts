@@ -1,0 +1,149 @@
+/** List prices: the terms of a machine, and the prices of a region. */
+import Big from 'big.js';
+import { type PriceHistory, pricesSince } from '../../db/costs.ts';
+import { decimal } from '../../domain/price.ts';
+import { REGION_ITEMS, type RegionItem } from '../../domain/region-price.ts';
+import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts';
+import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
+import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
+import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
+import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
+import type { Documents } from '../../snapshot/read/documents.ts';
+import { bodyOf } from './inputs.ts';
+import type {
+  RegionPricesDocument,
+  ShownRegionPrice,
+  ShownTerm,
+  TermPeriod,
+  TermsDocument,
+} from './price-schema.ts';
+
+export interface ListPricesOptions {
+  readonly documents: Pick<Documents, 'postgres'>;
+  readonly catalogue: { get(): MaybePromise<SearchState> };
+}
+
+export type ListPrices = ReturnType<typeof listPrices>;
+
+/** Its methods return undefined for an unknown id, and may reject with `Unavailable`. */
+export function listPrices({ documents, catalogue }: ListPricesOptions) {
+  return {
+    terms: (id: number, withHistory: boolean): MaybePromise<Answer | undefined> =>
+      whenThere(catalogue.get(), (state) => {
+        const machine = findMachine(state.index, id);
+        if (!machine || machine.kind.isSoldOut) return undefined;
+        const answered = (tier: Answer['tier'], history?: PriceHistory): Answer => ({
+          body: bodyOf(termsDocument(machine, history)),
+          tier,
+          asOf: state.asOf([machine.place]),
+          currency: machine.region.currency,
+        });
+        if (!withHistory) return answered(state.tier);
+        const reading = documents.postgres((sql) => pricesSince(sql, id, undefined));
+        return reading.then((history) => answered('postgres', history));
+      }),
+
+    region: (id: number): MaybePromise<Answer | undefined> =>
+      whenThere(catalogue.get(), (state) => {
+        const { index, tier } = state;
+        const place = index.regionOf.get(id);
+        const found = place === undefined ? undefined : index.regions[place];
+        if (place === undefined || !found) return undefined;
+        const prices = pricesOfRegion(index, id) ?? null;
+        const document: RegionPricesDocument = {
+          region: found.region,
+          provider: found.provider,
+          ...(Object.fromEntries(REGION_ITEMS.map((item) => [item, shownPrices(prices, item)])) as Record<
+            RegionItem,
+            readonly ShownRegionPrice[] | null
+          >),
+        };
+        return { body: bodyOf(document), tier, asOf: state.asOf([place]), currency: found.currency };
+      }),
+  };
+}
+
+function termsDocument(machine: FoundMachine, history: PriceHistory | undefined): TermsDocument {
+  const { id, name, region } = machine;
+  const terms = PRICE_TERMS.flatMap((term): ShownTerm[] => {
+    const now = currentOf(machine, term);
+    if (!now) return [];
+    return [history ? { ...now, ...historyOf(term, history) } : now];
+  });
+  return { id, name, provider: region.provider, region: region.region, terms };
+}
+
+function currentOf(
+  { price, terms, monthlyCap, termsSince }: FoundMachine,
+  term: PriceTerm,
+): ShownTerm | undefined {
+  if (term === 'on_demand') {
+    const cap = monthlyCap ?? null;
+    return { term, price, upfront: null, effective_price: price, monthly_cap: cap, since: null };
+  }
+  const found = terms[term];
+  if (!found) return undefined;
+  const upfront = found.upfront ?? null;
+  return {
+    term,
+    price: recurring(found.price, upfront, TERM_MINUTES[term]),
+    upfront,
+    effective_price: found.price,
+    monthly_cap: null,
+    since: termsSince === undefined ? null : new Date(termsSince).toISOString(),
+  };
+}
+
+/** Returns the effective price without the payment upfront, to 15 places. */
+function recurring(effective: number, upfront: number | null, minutes: number | undefined): number {
+  if (upfront === null || minutes === undefined) return effective;
+  const [all, once] = [new Big(decimal(effective) ?? 0), new Big(decimal(upfront) ?? 0)];
+  const left = all.minus(once.div(minutes)).round(15, Big.roundHalfEven);
+  return left.lt(0) ? 0 : left.toNumber();
+}
+
+/** Returns the periods of a term, the newest first. Rows of other terms' changes are no periods of their own. */
+function historyOf(term: PriceTerm, { prices, terms }: PriceHistory): Pick<ShownTerm, 'history' | 'since'> {
+  const number = (amount: string | null | undefined) => (amount == null ? null : Number(amount));
+  const rows =
+    term === 'on_demand'
+      ? prices.map(({ price, from, to }) => ({ effective_price: number(price), upfront: null, from, to }))
+      : terms.map(({ terms: { terms: stored }, from, to }) => ({
+          effective_price: number(stored[term]?.price),
+          upfront: number(stored[term]?.upfront),
+          from,
+          to,
+        }));
+  const history: TermPeriod[] = [];
+  for (const { effective_price, ...row } of rows) {
+    if (effective_price === null || effective_price === 0) continue;
+    const newer = history.at(-1);
+    const isSame = newer?.effective_price === effective_price && newer.upfront === row.upfront;
+    if (newer && isSame && newer.from === row.to) history[history.length - 1] = { ...newer, from: row.from };
+    else history.push({ effective_price, ...row });
+  }
+  const [current] = history;
+  return { history, since: current?.to === null ? current.from : null };
+}
+
+/** Returns the prices of an item; null if none is known. */
+function shownPrices(
+  prices: readonly RegionPrice[] | null,
+  item: RegionItem,
+): readonly ShownRegionPrice[] | null {
+  const ofItem = prices?.filter((price) => price.item === item) ?? [];
+  if (ofItem.length === 0) return null;
+  return ofItem.map(({ name, isDefault, unit, per, tiers }) => ({
+    name,
+    default: isDefault,
+    unit,
+    per: per === undefined ? 'unit' : 'minute',
+    included: includedIn(tiers),
+    tiers: tiers.map(({ from, price }) => ({ from: Number(from), price: Number(price) })),
+  }));
+}
+
+function includedIn(tiers: RegionPrice['tiers']): number | null {
+  const paid = tiers.find(({ price }) => Number(price) > 0);
+  return paid === undefined ? null : Number(paid.from);
+}
