@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import type { ClusterDocument } from '../src/domain/cluster.ts';
 import type { PriceBookEntry } from '../src/domain/price-book.ts';
 import { costsReader } from '../src/features/costs/costs-reader.ts';
+import { listPrices } from '../src/features/costs/list-prices.ts';
 import { costsApi } from '../src/features/costs/part.ts';
 import { buildApp } from '../src/http/app.ts';
 import { type CatalogueIndex, emptyIndex, updateIndex } from '../src/snapshot/catalogue/catalogue-index.ts';
@@ -114,9 +115,11 @@ const documents = {
   }),
   postgres: () => Promise.reject(new Error('there is no database')),
 };
+const state = { index, tier: 'memory', asOf: () => '2026-11-20T12:00:00.000Z' } as const;
+const catalogue = { get: () => state };
 const costs = costsReader({
   documents,
-  catalogue: { get: () => ({ index, tier: 'memory', asOf: () => '2026-11-20T12:00:00.000Z' }) },
+  catalogue,
   memoryLimit: memoryBudget(256_000_000).costs,
   staleLimitMs: 3_600_000,
 });
@@ -124,7 +127,7 @@ const tokens = memoryTokens();
 const app = buildApp({
   catalogue: await memoryCatalogue(),
   clusters: await memoryClusters(),
-  features: [costsApi(costs)],
+  features: [costsApi(costs, listPrices({ documents, catalogue }))],
   tokens,
   readiness: async () => ({ ready: true, checks: {} }),
   logger: false,

@@ -20,6 +20,8 @@ const { values } = parseArgs({
     /** Organizations have 25 each. */
     clusters: { type: 'boolean', default: false },
     organizations: { type: 'string', default: '20000' },
+    /** Also measures the same offers with three terms and a monthly cap each. They have no bar. */
+    terms: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -73,6 +75,12 @@ async function measure(): Promise<Results> {
       copyWithForeignKeys: await bareCopy(database.sql, true),
     };
   });
+  if (values.terms) {
+    say(`${offers} offers with terms`);
+    await within('terms', (database) =>
+      runSyncs({ database, redis, redisUrl, offers, edition: 1, terms: true, say }),
+    );
+  }
   return { offers, rounds: done, small, ...last };
 
   function round(number: number) {

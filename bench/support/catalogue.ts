@@ -1,6 +1,7 @@
 /**
  * The catalogue that the benchmark syncs: generated on demand and the same every time, so that it needs no memory.
  */
+import type { Offer } from '../../src/domain/machine.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 
 export const REGIONS = 200;
@@ -17,6 +18,8 @@ export interface CatalogueShape {
   readonly offers: number;
   /** 0 is the first catalogue. Each other number reprices a different 1 % of it. */
   readonly edition: number;
+  /** Each offer has three terms and a monthly cap. */
+  readonly terms?: boolean;
 }
 
 export const SIZES = [
@@ -48,7 +51,7 @@ export function benchAdapter(shape: CatalogueShape): CatalogueAdapter {
   };
 }
 
-async function* items({ offers, edition }: CatalogueShape): AsyncGenerator<CatalogueItem> {
+async function* items({ offers, edition, terms = false }: CatalogueShape): AsyncGenerator<CatalogueItem> {
   for (let region = 0; region < REGIONS; region++) {
     yield { kind: 'region', code: regionCode(region), name: `Region ${region + 1}` };
   }
@@ -63,9 +66,23 @@ async function* items({ offers, edition }: CatalogueShape): AsyncGenerator<Catal
       const amount = (repriced ? type.repriced : type.amounts)[region % PLACES] ?? '';
       const { name, cpu, ram } = type;
       const price = { amount, per: 'hour', currency } as const;
-      yield { kind: 'offer', offer: { regionCode: code, name, cpu, ram, ramUnit: 'Binary', price } };
+      const offer = { regionCode: code, name, cpu, ram, ramUnit: 'Binary', price } as const;
+      yield { kind: 'offer', offer: terms ? { ...offer, ...termsAt(amount, currency) } : offer };
     }
   }
+}
+
+function termsAt(amount: string, currency: string): Pick<Offer, 'terms' | 'monthlyCap'> {
+  const hourly = (share: number) =>
+    ({ price: { amount: (Number(amount) * share).toFixed(5), per: 'hour', currency } }) as const;
+  return {
+    terms: {
+      spot: hourly(0.4),
+      savings_plan_1y: hourly(0.7),
+      reserved_1y: { ...hourly(0.3), upfront: '100' },
+    },
+    monthlyCap: (Number(amount) * 600).toFixed(2),
+  };
 }
 
 interface MachineType {

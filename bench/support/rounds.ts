@@ -31,6 +31,8 @@ export interface RoundOptions {
   readonly offers: number;
   /** The number of the changed hundredth. */
   readonly edition: number;
+  /** See `CatalogueShape`. */
+  readonly terms?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -56,7 +58,7 @@ export async function runSyncs(
   options: RoundOptions,
   afterFirst: () => Promise<void> = async () => {},
 ): Promise<Syncs> {
-  const { database, redis, redisUrl, offers, edition, say } = options;
+  const { database, redis, redisUrl, offers, edition, terms = false, say } = options;
   const { sql, url } = database;
   const sync = async (what: string, shape: CatalogueShape): Promise<Step> => {
     await sql`checkpoint`;
@@ -66,11 +68,11 @@ export async function runSyncs(
     say(`${what} sync ${stored?.seconds.toFixed(2)} s, publishing ${publish.seconds.toFixed(2)} s`);
     return { measured, effects: await effects() };
   };
-  const first = await sync('first', { offers, edition: 0 });
+  const first = await sync('first', { offers, edition: 0, terms });
   await afterFirst();
   // As autovacuum does in the hour between two syncs.
   await sql`vacuum (analyze) machines, machine_prices, regions`;
-  const unchanged = await sync('unchanged', { offers, edition: 0 });
-  const changed = await sync('1 % changed', { offers, edition });
+  const unchanged = await sync('unchanged', { offers, edition: 0, terms });
+  const changed = await sync('1 % changed', { offers, edition, terms });
   return { first, unchanged, changed };
 }

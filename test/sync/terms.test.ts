@@ -1,4 +1,5 @@
 /** Terms of price: they are stored with a history, compared, guarded and held like prices. */
+import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
 import { acceptPrice } from '../../src/db/prices.ts';
@@ -7,7 +8,7 @@ import type { CatalogueItem } from '../../src/sources/source.ts';
 import { previewCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { adoptCurrency } from '../../src/sync/currency.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
-import { OPERATOR, offer, offers, openScene, region, type Scene } from './scene.ts';
+import { LAX, OPERATOR, offer, offers, openScene, region, type Scene } from './scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -116,6 +117,62 @@ describe('terms', () => {
     );
     expect(await stored()).toEqual({ x: ['spot 0.0005'], z: null });
   });
+});
+
+/** One run: the spot price of each machine (0: none), and whether `y` is listed and storage has a price. */
+const step = fc.record({
+  x: fc.integer({ min: 0, max: 3 }),
+  y: fc.integer({ min: 0, max: 3 }),
+  isListed: fc.boolean(),
+  storage: fc.integer({ min: 0, max: 2 }),
+  rate: fc.constantFrom('1', '2'),
+});
+
+it('have histories without overlaps, whose open row is what is stored', async () => {
+  const machine = (name: string, spot: number) =>
+    offer('a', name, spot === 0 ? {} : { terms: { spot: hourly(`0.0${spot}`, 'EUR') } });
+  const price = (regionCode: string, amount: number): CatalogueItem => ({
+    kind: 'region-price',
+    regionCode,
+    price: {
+      ...{ item: 'block_storage', name: 'ssd', isDefault: true, unit: 'GB', per: 'month', currency: 'EUR' },
+      tiers: [{ from: '0', amount: String(amount) }],
+    },
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
+      await scene.reset();
+      for (const { x, y, isListed, storage, rate } of steps)
+        await scene.catalogue(
+          [
+            region('a'),
+            region('b'),
+            machine('x', x),
+            ...(isListed ? [machine('y', y)] : []),
+            price('b', 1),
+            ...(storage === 0 ? [] : [price('a', storage)]),
+          ],
+          { limits: LAX, rates: { EUR: rate } },
+        );
+      const [found] = await scene.sql`
+        with spans as (
+          select 'm' || machine_id as of, valid_from, valid_to from machine_terms
+          union all select 'r' || region_id, valid_from, valid_to from region_prices
+        ), stated as (
+          select m.id, m.terms #>> '{terms,spot,source,price,amount}' as now, h.terms #>> '{terms,spot,source,price,amount}' as open
+          from machines m full join (select * from machine_terms where valid_to is null) h on h.machine_id = m.id
+          where m.retired_at is null
+          union all
+          select r.id, r.prices #>> '{0,source,tiers,0,amount}', h.prices #>> '{0,source,tiers,0,amount}'
+          from regions r full join (select * from region_prices where valid_to is null) h on h.region_id = r.id
+        )
+        select (select count(*)::int from spans s join spans t on s.of = t.of and s.valid_from < t.valid_from
+                  and coalesce(s.valid_to > t.valid_from, true)) as overlaps,
+          (select count(*)::int from stated where now is distinct from open) as differing`;
+      expect(found).toEqual({ overlaps: 0, differing: 0 });
+    }),
+    { numRuns: 5 },
+  );
 });
 
 describe('a bad term', () => {
