@@ -33,12 +33,11 @@ export interface MachineWithFacts extends Machine {
   readonly available?: false;
 }
 
-/** Ways to pay for a machine other than on demand. */
-export type Term = 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
+type OtherTerm = 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
 
 /** The fields that a machine has in addition if the question has a `term` other than `on_demand`. */
 export interface TermFields {
-  readonly term?: Term;
+  readonly term?: OtherTerm;
   /** Effective price per minute. */
   readonly term_price?: number;
 }
@@ -98,7 +97,7 @@ export interface MachineFilter {
   readonly architecture?: string | undefined;
   readonly cpu_kind?: 'dedicated' | 'shared' | undefined;
   /** The term whose prices count; `on_demand` by default. Machines without it are not in the answer. */
-  readonly term?: 'on_demand' | Term | undefined;
+  readonly term?: 'on_demand' | OtherTerm | undefined;
   /** `all`: include sold-out machines. `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
 }
