@@ -8,6 +8,8 @@ import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
+import type { CostsReader } from '../../src/features/costs/costs-reader.ts';
+import { costsApi } from '../../src/features/costs/part.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
 import { changesOperation } from '../../src/features/feed/operation.ts';
@@ -84,6 +86,7 @@ const OPERATIONS = [
   ...clusterOperations({} as ClusterReader),
   ...(EXPORTS.operations ?? []),
   ...(EXPORTS.streams ?? []),
+  ...(costsApi({} as CostsReader)(DEFAULT_HTTP_LIMITS).operations ?? []),
   changesOperation,
 ];
 
@@ -106,10 +109,12 @@ const OTHERS = new Set([
   'POSTGRES_IMAGE',
   'REDIS_IMAGE',
   'DOCKER_BUILDKIT',
+  'USE_CSV_PROVIDER',
+  'CSV_PATH',
 ]);
 
 describe('a configuration file in the documentation', () => {
-  const examples = blocks('json').filter(({ text }) => /"(catalogues|clusters)": \[/.test(text));
+  const examples = blocks('json').filter(({ text }) => /^(?:\{ ?| {2})"(catalogues|clusters)": \[/m.test(text));
   const isRight = new Ajv({ strict: true, strictTypes: false, allErrors: true }).compile(configSchema());
 
   it('is found on these pages', () => {
