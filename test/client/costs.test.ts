@@ -39,6 +39,9 @@ const PAST = '2026-02-01T00:00:00Z';
 
 describe('the client', () => {
   it.each([
+    ['v1/machines/:small/terms', () => client.terms(published.sample.small)],
+    ['v1/machines/:small/terms?history=true', () => client.terms(published.sample.small, { history: true })],
+    ['v1/regions/:region/prices', () => client.regionPrices(published.sample.region)],
     ['v1/clusters/cluster-test/cost', () => client.clusterCost(SLUG)],
     [
       `v1/clusters/cluster-test/cost?term=spot&prices=list&at=${PAST}`,
@@ -57,7 +60,9 @@ describe('the client', () => {
     ],
   ])('returns the answer to %s', async (path, call) => {
     const { data, asOf } = await call();
-    expect({ data, asOf }).toEqual(await answerTo(`/${path}`));
+    const { small, region } = published.sample;
+    const target = path.replace(':small', String(small)).replace(':region', String(region));
+    expect({ data, asOf }).toEqual(await answerTo(`/${target}`));
   });
 
   it('rejects with the problem of a wrong question', async () => {

@@ -7,15 +7,18 @@ import type {
   CostHistory,
   Costs,
   Machine,
+  MachineTerms,
   MachineWithFacts,
   Price,
   Provider,
   Recommendations,
+  RegionPrices,
   SearchPage,
 } from '../../packages/client/src/index.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machine.ts';
 import type { AlternativesDocument } from '../../src/features/costs/alternatives-schema.ts';
+import type { RegionPricesDocument, TermsDocument } from '../../src/features/costs/price-schema.ts';
 import type { CostDocument, CostHistoryDocument, CostsDocument } from '../../src/features/costs/schema.ts';
 import type { RecommendDocument, SearchDocument } from '../../src/features/search/schema.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
@@ -37,7 +40,9 @@ const SAME: [
   Same<Costs, CostsDocument>,
   Same<CostHistory, CostHistoryDocument>,
   Same<Alternatives, AlternativesDocument>,
-] = [true, true, true, true, true, true, true, true, true, true];
+  Same<MachineTerms, TermsDocument>,
+  Same<RegionPrices, RegionPricesDocument>,
+] = [true, true, true, true, true, true, true, true, true, true, true, true];
 
 /** All fields of a type, or this does not compile. */
 type Fields<T> = Readonly<Record<keyof T, true>>;

@@ -135,6 +135,8 @@ describe('an answer', () => {
       ['/v1/machines', `/v1/machines?provider=${provider}&region=${region}`],
       ['/v1/machines/{id}', `/v1/machines/${small}`],
       ['/v1/machines/{id}/prices', `/v1/machines/${small}/prices`],
+      ['/v1/machines/{id}/terms', `/v1/machines/${small}/terms`],
+      ['/v1/regions/{id}/prices', `/v1/regions/${region}/prices`],
       ['/v1/machines/search', '/v1/machines/search'],
       ['/v1/machines/recommend', '/v1/machines/recommend?cpu=1&ram=1'],
       ['/v1/clusters', '/v1/clusters'],

@@ -22,7 +22,9 @@ let expected: Readonly<Record<string, unknown>>;
 beforeAll(async () => {
   scene = cleanUp.use(await startChangingUp());
   const { up, cursor } = scene;
-  const list = '/v1/machines?provider=5&region=2';
+  const [provider] = (await up.json('/v1/providers')) as { id: number; regions: { id: number }[] }[];
+  const region = provider?.regions[1]?.id;
+  const list = `/v1/machines?provider=${provider?.id}&region=${region}`;
   const [machine] = (await up.json(list)) as { id: number }[];
   const file = await up.get('/v1/exports/machines.parquet');
   expected = {
@@ -30,8 +32,14 @@ beforeAll(async () => {
     listMachines: await up.json(list),
     getMachine: await up.json(`/v1/machines/${machine?.id}`),
     listMachinePrices: await up.json(`/v1/machines/${machine?.id}/prices`),
+    listMachineTerms: await up.json(`/v1/machines/${machine?.id}/terms`),
+    listRegionPrices: await up.json(`/v1/regions/${region}/prices`),
     listClusters: await up.json('/v1/clusters'),
     getCluster: await up.json('/v1/clusters/cluster-test'),
+    getClusterCost: await up.json('/v1/clusters/cluster-test/cost?term=on_demand'),
+    listClusterCosts: await up.json('/v1/clusters/cluster-test/cost/history'),
+    listAlternatives: await up.json('/v1/clusters/cluster-test/alternatives?limit=2'),
+    listCosts: await up.json('/v1/costs?limit=5'),
     searchMachines: await up.json(
       '/v1/machines/search?min_cpu=4&max_price=0.01&min_ram=7.5&ram_unit=Binary&provider=5,6&sort=-cpu&limit=3',
     ),
@@ -69,6 +77,15 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const prices: Price[] = (await sdk.listMachinePrices({ client, path: { id }, throwOnError: true })).data;
   const clusters: Cluster[] = (await sdk.listClusters({ client, throwOnError: true })).data;
   const { slug } = clusters[0]!;
+  const terms = (await sdk.listMachineTerms({ client, path: { id }, throwOnError: true })).data;
+  const regionPrices = (await sdk.listRegionPrices({ client, path: { id: query.region }, throwOnError: true })).data;
+  const cost = (await sdk.getClusterCost({ client, path: { slug }, query: { term: 'on_demand' }, throwOnError: true })).data;
+  const perMonth: number = cost.per_month;
+  const history = (await sdk.listClusterCosts({ client, path: { slug }, throwOnError: true })).data;
+  const alternatives = (
+    await sdk.listAlternatives({ client, path: { slug }, query: { limit: 2 }, throwOnError: true })
+  ).data;
+  const costs = (await sdk.listCosts({ client, query: { limit: 5 }, throwOnError: true })).data;
   const cluster: Cluster = (await sdk.getCluster({ client, path: { slug }, throwOnError: true })).data;
   const search = await sdk.searchMachines({
     client,
@@ -104,14 +121,20 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const missing = await sdk.getCluster({ client: anyone, path: { slug: 'none' } });
   const refused = await sdk.listClusters({ client: createClient(createConfig({ baseUrl, auth: 'fb_bad' })) });
   const problems: (string | undefined)[] = [missing.error?.detail, refused.error?.detail];
-  if (typeof next !== 'string' || typeof total !== 'number') throw new Error('another type than documented');
+  if (typeof next !== 'string' || typeof total !== 'number' || typeof perMonth !== 'number') throw new Error('another type than documented');
   return {
     listProviders: providers,
     listMachines: machines,
     getMachine: machine,
     listMachinePrices: prices,
+    listMachineTerms: terms,
+    listRegionPrices: regionPrices,
     listClusters: clusters,
     getCluster: cluster,
+    getClusterCost: cost,
+    listClusterCosts: history,
+    listAlternatives: alternatives,
+    listCosts: costs,
     searchMachines: search.data,
     recommendMachines: advice.data,
     listChanges: changes,

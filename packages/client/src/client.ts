@@ -9,6 +9,9 @@ import type {
   CostQuestion,
   Costs,
   CostsQuestion,
+  MachineTerms,
+  RegionPrices,
+  TermsQuestion,
 } from './costs.ts';
 import type {
   Change,
@@ -62,6 +65,16 @@ export class FleetbookClient {
   /** Reads the price history of a machine, newest first. */
   prices(id: number, options: CallOptions = {}): Promise<Answer<readonly Price[]>> {
     return this.#requests.json(`v1/machines/${id}/prices`, {}, options);
+  }
+
+  /** Reads the prices of a machine by term. */
+  terms(id: number, question: TermsQuestion = {}, options: CallOptions = {}): Promise<Answer<MachineTerms>> {
+    return this.#requests.json(`v1/machines/${id}/terms`, question, options);
+  }
+
+  /** Reads the prices of storage, traffic and addresses in a region. */
+  regionPrices(region: number, options: CallOptions = {}): Promise<Answer<RegionPrices>> {
+    return this.#requests.json(`v1/regions/${region}/prices`, {}, options);
   }
 
   /** Lists the clusters of the token's organization. */

@@ -1,7 +1,7 @@
-/** Types of what clusters cost. Amounts are in `Answer.currency`, and a month has 730 hours. */
-import type { Cluster, MachineWithFacts, Unit } from './documents.ts';
+/** Types of terms, other prices and costs. Amounts are in `Answer.currency`, and a month of costs has 730 hours. */
+import type { Cluster, Machine, MachineWithFacts, Unit } from './documents.ts';
 
-export type Term =
+export type PriceTerm =
   | 'on_demand'
   | 'spot'
   | 'savings_plan_1y'
@@ -9,12 +9,63 @@ export type Term =
   | 'reserved_1y'
   | 'reserved_3y';
 
+/** The price of a machine in one term, per minute. */
+export interface MachineTerm {
+  readonly term: PriceTerm;
+  /** What recurs. */
+  readonly price: number;
+  /** Paid once for the whole term; null: nothing. */
+  readonly upfront: number | null;
+  /** With the upfront payment spread over the term. */
+  readonly effective_price: number;
+  /** The most that a calendar month costs on demand; null: no cap is known. */
+  readonly monthly_cap: number | null;
+  readonly since: string | null;
+  /** With `history`: the newest first. `to` is null for the price of now. */
+  readonly history?: readonly {
+    readonly effective_price: number;
+    readonly upfront: number | null;
+    readonly from: string;
+    readonly to: string | null;
+  }[];
+}
+
+export interface MachineTerms extends Pick<Machine, 'id' | 'name' | 'provider' | 'region'> {
+  /** The price on demand first. A term that is not sold, or has no known price, is missing. */
+  readonly terms: readonly MachineTerm[];
+}
+
+export interface TermsQuestion {
+  readonly history?: boolean | undefined;
+}
+
+export interface RegionPrice {
+  /** The provider's name for it. */
+  readonly name: string;
+  /** Recommendations and costs use this one. */
+  readonly default: boolean;
+  readonly unit: 'GB' | 'GiB' | 'address';
+  /** `minute`: a unit costs this each minute. `unit`: it costs this once. */
+  readonly per: 'minute' | 'unit';
+  /** Units a month that cost nothing; null: all. */
+  readonly included: number | null;
+  /** `price` is for a unit beyond `from`, in units of a month. */
+  readonly tiers: readonly { readonly from: number; readonly price: number }[];
+}
+
+/** Prices of a region besides its machines. Null: unknown. */
+export interface RegionPrices extends Pick<Machine, 'provider' | 'region'> {
+  readonly block_storage: readonly RegionPrice[] | null;
+  readonly traffic_out: readonly RegionPrice[] | null;
+  readonly ipv4: readonly RegionPrice[] | null;
+}
+
 /** `own`: the organization's prices, and list prices where it has none. */
 export type PriceList = 'list' | 'own';
 
 export interface PriceQuestion {
   /** `on_demand` by default. */
-  readonly term?: Term | undefined;
+  readonly term?: PriceTerm | undefined;
   /** `own` by default. */
   readonly prices?: PriceList | undefined;
 }
@@ -91,7 +142,7 @@ export interface CostedDisk extends CostPart {
 export type CostedCluster = Pick<Cluster, 'slug' | 'name' | 'status' | 'provider' | 'region'>;
 
 interface Answered {
-  readonly term: Term;
+  readonly term: PriceTerm;
   readonly prices: PriceList;
 }
 

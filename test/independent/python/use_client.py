@@ -9,14 +9,23 @@ import sys
 
 from generated import AuthenticatedClient, Client, models, types
 from generated.api.changes import list_changes
-from generated.api.clusters import get_cluster, list_clusters
+from generated.api.clusters import (
+    get_cluster,
+    get_cluster_cost,
+    list_alternatives,
+    list_cluster_costs,
+    list_clusters,
+    list_costs,
+)
 from generated.api.exports import download_export, list_exports
 from generated.api.health import get_health, get_open_api, get_readiness
 from generated.api.machines import (
     get_machine,
     list_machine_prices,
+    list_machine_terms,
     list_machines,
     list_providers,
+    list_region_prices,
     recommend_machines,
     search_machines,
 )
@@ -55,6 +64,21 @@ clusters = list_clusters.sync(client=client)
 results["listClusters"] = each(clusters, models.Cluster)
 assert isinstance(clusters[0].disks[0].type_.price, float)
 results["getCluster"] = one(get_cluster.sync(client=client, slug=clusters[0].slug), models.Cluster)
+terms = list_machine_terms.sync(client=client, id=machine.id)
+results["listMachineTerms"] = one(terms, models.ListMachineTermsResponse200)
+assert isinstance(terms.terms[0].effective_price, float)
+prices_of_region = list_region_prices.sync(client=client, id=provider.regions[1].id)
+results["listRegionPrices"] = one(prices_of_region, models.ListRegionPricesResponse200)
+slug = clusters[0].slug
+cost = get_cluster_cost.sync(client=client, slug=slug, term=models.GetClusterCostTerm.ON_DEMAND)
+results["getClusterCost"] = one(cost, models.GetClusterCostResponse200)
+assert isinstance(cost.per_month, float)
+history = list_cluster_costs.sync(client=client, slug=slug)
+results["listClusterCosts"] = one(history, models.ListClusterCostsResponse200)
+alternatives = list_alternatives.sync(client=client, slug=slug, limit=2)
+results["listAlternatives"] = one(alternatives, models.ListAlternativesResponse200)
+costs = list_costs.sync(client=client, limit=5)
+results["listCosts"] = one(costs, models.ListCostsResponse200)
 
 page = search_machines.sync(
     client=client,
