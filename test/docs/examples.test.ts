@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
 import type { CostsReader } from '../../src/features/costs/costs-reader.ts';
+import type { ListPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
@@ -86,7 +87,7 @@ const OPERATIONS = [
   ...clusterOperations({} as ClusterReader),
   ...(EXPORTS.operations ?? []),
   ...(EXPORTS.streams ?? []),
-  ...(costsApi({} as CostsReader)(DEFAULT_HTTP_LIMITS).operations ?? []),
+  ...(costsApi({} as CostsReader, {} as ListPrices)(DEFAULT_HTTP_LIMITS).operations ?? []),
   changesOperation,
 ];
 
@@ -114,7 +115,9 @@ const OTHERS = new Set([
 ]);
 
 describe('a configuration file in the documentation', () => {
-  const examples = blocks('json').filter(({ text }) => /^(?:\{ ?| {2})"(catalogues|clusters)": \[/m.test(text));
+  const examples = blocks('json').filter(({ text }) =>
+    /^(?:\{ ?| {2})"(catalogues|clusters)": \[/m.test(text),
+  );
   const isRight = new Ajv({ strict: true, strictTypes: false, allErrors: true }).compile(configSchema());
 
   it('is found on these pages', () => {

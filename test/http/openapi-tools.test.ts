@@ -39,7 +39,10 @@ beforeAll(async () => {
     memoryLimit: 0,
     staleLimitMs: 0,
   });
-  const prices = listPrices({ documents: { postgres: nothing }, catalogue: { get: nothing } });
+  const prices = listPrices({
+    documents: { get: () => ({ document: undefined, tier: 'memory', asOf: undefined }), postgres: nothing },
+    catalogue: { get: nothing },
+  });
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
     await testApi({

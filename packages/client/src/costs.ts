@@ -21,6 +21,10 @@ export interface MachineTerm {
   /** The most that a calendar month costs on demand; null: no cap is known. */
   readonly monthly_cap: number | null;
   readonly since: string | null;
+  /** Absent if no entry of the organization's price book applies, and for list prices. */
+  readonly price_source?: PriceList;
+  /** The effective list price, if the amounts are own prices. */
+  readonly list_price?: number;
   /** With `history`: the newest first. `to` is null for the price of now. */
   readonly history?: readonly {
     readonly effective_price: number;
@@ -37,6 +41,8 @@ export interface MachineTerms extends Pick<Machine, 'id' | 'name' | 'provider' |
 
 export interface TermsQuestion {
   readonly history?: boolean | undefined;
+  /** `own` by default. */
+  readonly prices?: PriceList | undefined;
 }
 
 export interface RegionPrice {

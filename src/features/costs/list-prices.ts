@@ -1,13 +1,15 @@
-/** List prices: the terms of a machine, and the prices of a region. */
+/** The terms of a machine, by list prices or an organization's own, and the list prices of a region. */
 import Big from 'big.js';
 import { type PriceHistory, pricesSince } from '../../db/costs.ts';
-import { decimal } from '../../domain/price.ts';
+import { decimal, percentOff } from '../../domain/price.ts';
+import { bookForTerm, type PriceBookEntry } from '../../domain/price-book.ts';
 import { REGION_ITEMS, type RegionItem } from '../../domain/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts';
 import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
+import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { bodyOf } from './inputs.ts';
 import type {
@@ -17,9 +19,10 @@ import type {
   TermPeriod,
   TermsDocument,
 } from './price-schema.ts';
+import { selectedMachine } from './prices.ts';
 
 export interface ListPricesOptions {
-  readonly documents: Pick<Documents, 'postgres'>;
+  readonly documents: Pick<Documents, 'get' | 'postgres'>;
   readonly catalogue: { get(): MaybePromise<SearchState> };
 }
 
@@ -27,21 +30,34 @@ export type ListPrices = ReturnType<typeof listPrices>;
 
 /** Its methods return undefined for an unknown id, and may reject with `Unavailable`. */
 export function listPrices({ documents, catalogue }: ListPricesOptions) {
+  const bookOf = (organizationId: number | undefined): MaybePromise<readonly PriceBookEntry[]> => {
+    if (organizationId === undefined) return [];
+    return whenThere(documents.get({ kind: 'price-book', organizationId }), (found) =>
+      entriesOf(found.document),
+    );
+  };
   return {
-    terms: (id: number, withHistory: boolean): MaybePromise<Answer | undefined> =>
-      whenThere(catalogue.get(), (state) => {
-        const machine = findMachine(state.index, id);
-        if (!machine || machine.kind.isSoldOut) return undefined;
-        const answered = (tier: Answer['tier'], history?: PriceHistory): Answer => ({
-          body: bodyOf(termsDocument(machine, history)),
-          tier,
-          asOf: state.asOf([machine.place]),
-          currency: machine.region.currency,
-        });
-        if (!withHistory) return answered(state.tier);
-        const reading = documents.postgres((sql) => pricesSince(sql, id, undefined));
-        return reading.then((history) => answered('postgres', history));
-      }),
+    /** The history has list prices. @param organizationId whose own prices the answer has; undefined for list prices */
+    terms: (
+      id: number,
+      withHistory: boolean,
+      organizationId: number | undefined,
+    ): MaybePromise<Answer | undefined> =>
+      whenThere(bookOf(organizationId), (entries) =>
+        whenThere(catalogue.get(), (state) => {
+          const machine = findMachine(state.index, id);
+          if (!machine || machine.kind.isSoldOut) return undefined;
+          const answered = (tier: Answer['tier'], history?: PriceHistory): Answer => ({
+            body: bodyOf(termsDocument(machine, entries, history)),
+            tier,
+            asOf: state.asOf([machine.place]),
+            currency: machine.region.currency,
+          });
+          if (!withHistory) return answered(state.tier);
+          const reading = documents.postgres((sql) => pricesSince(sql, id, undefined));
+          return reading.then((history) => answered('postgres', history));
+        }),
+      ),
 
     region: (id: number): MaybePromise<Answer | undefined> =>
       whenThere(catalogue.get(), (state) => {
@@ -63,14 +79,41 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
   };
 }
 
-function termsDocument(machine: FoundMachine, history: PriceHistory | undefined): TermsDocument {
+function termsDocument(
+  machine: FoundMachine,
+  entries: readonly PriceBookEntry[],
+  history: PriceHistory | undefined,
+): TermsDocument {
   const { id, name, region } = machine;
-  const terms = PRICE_TERMS.flatMap((term): ShownTerm[] => {
-    const now = currentOf(machine, term);
-    if (!now) return [];
+  const books = PRICE_TERMS.map((term) => ({ term, book: bookForTerm(entries, term, Date.now()) }));
+  const isOwn = books.some(({ book }) => book.entries.length > 0);
+  const terms = books.flatMap(({ term, book }): ShownTerm[] => {
+    const list = currentOf(machine, term);
+    if (!list) return [];
+    const now = isOwn ? withBook(list, book.entryOf(selectedMachine(machine))) : list;
     return [history ? { ...now, ...historyOf(term, history) } : now];
   });
   return { id, name, provider: region.provider, region: region.region, terms };
+}
+
+/** A discount also lowers what the list price consists of. A fixed price has no such parts. */
+function withBook(list: ShownTerm, entry: PriceBookEntry | undefined): ShownTerm {
+  if (!entry) return { ...list, price_source: 'list' };
+  const source = { price_source: 'own', list_price: list.effective_price } as const;
+  if (entry.price !== undefined) {
+    const price = Number(entry.price);
+    return { ...list, price, upfront: null, effective_price: price, monthly_cap: null, ...source };
+  }
+  const lowered = (amount: number) => Number(percentOff(decimal(amount) ?? '0', entry.discount ?? '0'));
+  const orNone = (amount: number | null) => (amount === null ? null : lowered(amount));
+  return {
+    ...list,
+    price: lowered(list.price),
+    upfront: orNone(list.upfront),
+    effective_price: lowered(list.effective_price),
+    monthly_cap: orNone(list.monthly_cap),
+    ...source,
+  };
 }
 
 function currentOf(

@@ -59,19 +59,30 @@ export function priceOperations(prices: ListPrices): Operation[] {
         history: wordParameter('`true` adds the history of each term', ['false', 'true'], 'true').default(
           'false',
         ),
+        prices: wordParameter(
+          '`own`: those of the price book of the organization where an entry applies, else list prices',
+          ['own', 'list'],
+          'own',
+        ).default('own'),
       },
       isStrict: true,
       doc: {
         id: 'listMachineTerms',
         summary: 'Prices of a machine by term',
         description:
-          'The price on demand first. A term that is not sold, or whose price is unknown, is not in the list. 404 for a machine that is not in the published catalogue.',
+          'The price on demand first. A term that is not sold, or whose price is unknown, is not in the list. With own prices each term has `price_source`; the history has list prices. 404 for a machine that is not in the published catalogue.',
         answers: termsSchema,
         example: TERMS_EXAMPLE,
         extension: true,
       },
-      read: (values) => prices.terms(values.id, values.history === 'true'),
-      shared: true,
+      read: (values, { organizationId }) =>
+        prices.terms(
+          values.id,
+          values.history === 'true',
+          values.prices === 'own' ? organizationId : undefined,
+        ),
+      // Own prices differ by organization.
+      shared: false,
     }),
     operation({
       path: '/v1/regions/{id}/prices',

@@ -18,6 +18,8 @@ export interface ShownTerm {
   readonly effective_price: number;
   readonly monthly_cap: number | null;
   readonly since: string | null;
+  readonly price_source?: 'own' | 'list';
+  readonly list_price?: number;
   readonly history?: readonly TermPeriod[];
 }
 
@@ -79,6 +81,14 @@ export const termsSchema = object<TermsDocument>({
         documented(z.string(), { format: 'date-time' }),
         'Since when: with `history=true` of this term; otherwise of the latest change of any term, and null on demand',
       ),
+      price_source: documented(z.enum(['own', 'list']).exactOptional(), {
+        description:
+          'Whether the amounts are of the price book of the organization. Absent if no entry of a book applies now, and with `prices=list`',
+      }),
+      list_price: documented(z.number().exactOptional(), {
+        format: 'double',
+        description: 'The effective list price, if the amounts are own prices',
+      }),
       history: documented(z.array(period).exactOptional(), {
         description: 'With `history=true`: the newest first, at most 1000 changes of the machine',
       }),

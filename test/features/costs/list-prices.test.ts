@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { RegionPricesDocument, TermsDocument } from '../../../src/features/costs/price-schema.ts';
 import type { RecommendDocument, SearchDocument } from '../../../src/features/search/schema.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
+import { until } from '../../support/until.ts';
 import { openCosts } from './scene.ts';
 
 const scene = sceneForEachTest();
@@ -82,6 +83,41 @@ it('answers the terms of a machine, and the periods of each term', async () => {
   expect(terms[1]?.history).toEqual([
     { effective_price: 0.00004, upfront: null, from: '2026-01-02T00:00:00.000000Z', to: null },
   ]);
+});
+
+it('answers own prices of terms to their organization alone, and list prices on request', async () => {
+  const { small, a } = scene.sample;
+  const cap = { price: '4', source: { amount: '4', currency: 'EUR' } };
+  await setTerms(
+    small,
+    { terms: { ...SPOT.terms, reserved_1y: RESERVED }, monthly_cap: cap },
+    '2026-01-04T00:00:00Z',
+  );
+  await using api = await openCosts(scene);
+  const terms = async (query = '', of: 'a' | 'b' = 'a') =>
+    (await api.json<TermsDocument>(`/v1/machines/${small}/terms${query}`, of)).terms;
+  const list = await terms();
+  expect(JSON.stringify(list)).not.toContain('price_source');
+  await scene.sql`
+    insert into price_book_entries (organization_id, term, machine_id, discount, price, valid_from)
+    values (${a}, null, null, 25, null, '2026-01-01Z'), (${a}, 'spot', ${small}, null, 0.00001, '2026-01-01Z'),
+      (${a}, 'on_demand', null, 50, null, '2999-01-01Z')`;
+  await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${a}`;
+  await scene.publisher.publishDirty();
+  await until(async () => (await terms())[0]?.price_source === 'own');
+  expect(await terms()).toMatchObject([
+    { term: 'on_demand', price: 0.000075, monthly_cap: 3, price_source: 'own', list_price: 0.0001 },
+    { term: 'spot', price: 0.00001, effective_price: 0.00001, price_source: 'own', list_price: 0.00004 },
+    {
+      term: 'reserved_1y',
+      upfront: 65.7,
+      effective_price: 0.000375,
+      price_source: 'own',
+      list_price: 0.0005,
+    },
+  ]);
+  expect(await terms('?prices=list')).toEqual(list);
+  expect(await terms('', 'b')).toEqual(list);
 });
 
 it('answers the prices of a region, and null for an item without a price', async () => {
