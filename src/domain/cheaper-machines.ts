@@ -1,8 +1,7 @@
 /** What the clusters of an organization cost on demand, and which machine of the same region costs least. Pure. */
 import type { ClusterDocument } from './cluster.ts';
-import { type ClusterCost, clusterCost, machineAmount, type NodePrice } from './cost.ts';
+import { type ClusterCost, clusterCost, machineAmount, type NodePrice, nodePriceBy } from './cost.ts';
 import type { MachineFacts } from './machine-facts.ts';
-import { percentOff } from './price.ts';
 import { type BookForTerm, bookForTerm, type PriceBookEntry, type SelectedMachine } from './price-book.ts';
 
 export interface KnownMachine extends SelectedMachine, Pick<MachineFacts, 'architecture' | 'cpuKind'> {
@@ -30,18 +29,6 @@ export interface CostedCluster<Cluster extends StoredCluster> {
   readonly cost: ClusterCost;
   readonly isOwn: boolean;
   readonly best: CheaperMachine | null;
-}
-
-/** Returns the price that an entry of a price book gives. A discount also lowers the monthly cap; a fixed price has no cap. */
-export function nodePriceBy(list: NodePrice | null, entry: PriceBookEntry | undefined): NodePrice | null {
-  if (entry?.price !== undefined) return { price: entry.price, monthlyCap: null };
-  const discount = entry?.discount;
-  if (list === null || discount === undefined) return list;
-  const { price, monthlyCap } = list;
-  return {
-    price: percentOff(price, discount),
-    monthlyCap: monthlyCap === null ? null : percentOff(monthlyCap, discount),
-  };
 }
 
 /** @param machines the machines of the clusters, and the published machines of their regions @param at milliseconds since the epoch */

@@ -1,7 +1,8 @@
 /** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
 import type { ClusterDocument, DiskSizeUnit } from './cluster.ts';
 import type { MemoryUnit } from './machine.ts';
-import { decimal } from './price.ts';
+import { decimal, percentOff } from './price.ts';
+import type { PriceBookEntry } from './price-book.ts';
 
 /** 730 hours. */
 export const MINUTES_PER_MONTH = 43_800;
@@ -24,6 +25,18 @@ export interface NodePrice {
   readonly price: string;
   /** The most that a month of it costs, a plain decimal; null if there is no cap or it is unknown. */
   readonly monthlyCap: string | null;
+}
+
+/** Returns the price that an entry of a price book gives. A discount also lowers the monthly cap; a fixed price has no cap. */
+export function nodePriceBy(list: NodePrice | null, entry: PriceBookEntry | undefined): NodePrice | null {
+  if (entry?.price !== undefined) return { price: entry.price, monthlyCap: null };
+  const discount = entry?.discount;
+  if (list === null || discount === undefined) return list;
+  const { price, monthlyCap } = list;
+  return {
+    price: percentOff(price, discount),
+    monthlyCap: monthlyCap === null ? null : percentOff(monthlyCap, discount),
+  };
 }
 
 export interface ClusterCost {

@@ -1,6 +1,6 @@
 /** The own prices of an organization: entries, and which of them gives a price. See docs/decisions/0095. */
 import { percentOff } from './price.ts';
-import type { Term } from './term.ts';
+import type { PriceTerm } from './term.ts';
 
 /** One entry of a price book. It selects machines, and has either a percentage or a fixed price. */
 export interface PriceBookEntry {
@@ -12,7 +12,7 @@ export interface PriceBookEntry {
   readonly family: string | undefined;
   readonly machineId: number | undefined;
   /** Undefined: every term, `on_demand` included. */
-  readonly term: PricedTerm | undefined;
+  readonly term: PriceTerm | undefined;
   /** Percent off the list price, a plain decimal above 0 and at most 100. */
   readonly discount: string | undefined;
   /** Per minute in the published currency, a plain decimal. Only with `machineId`. */
@@ -21,8 +21,6 @@ export interface PriceBookEntry {
   readonly from: string;
   readonly to: string | undefined;
 }
-
-export type PricedTerm = Term | 'on_demand';
 
 /** What entries select machines by. */
 export interface SelectedMachine {
@@ -78,7 +76,7 @@ function compareEntries(a: Selector, b: Selector): number {
 }
 
 /** Returns true if the entry selects the machine at this term. */
-function isSelected(entry: Selector, machine: SelectedMachine, term: PricedTerm): boolean {
+function isSelected(entry: Selector, machine: SelectedMachine, term: PriceTerm): boolean {
   const { providerId, regionId, family, machineId } = entry;
   return (
     (entry.term ?? term) === term &&
@@ -90,7 +88,7 @@ function isSelected(entry: Selector, machine: SelectedMachine, term: PricedTerm)
 }
 
 /** Prepares entries for lookups: each takes the same time for one entry and for hundreds. @param at milliseconds since the epoch */
-export function bookForTerm(entries: readonly PriceBookEntry[], term: PricedTerm, at: number): BookForTerm {
+export function bookForTerm(entries: readonly PriceBookEntry[], term: PriceTerm, at: number): BookForTerm {
   const applying = entriesAt(entries, at)
     .filter((entry) => (entry.term ?? term) === term)
     .sort(compareEntries);

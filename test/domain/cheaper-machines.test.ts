@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { costClusters, type KnownMachine, nodePriceBy } from '../../src/domain/cheaper-machines.ts';
+import { costClusters, type KnownMachine } from '../../src/domain/cheaper-machines.ts';
+import { nodePriceBy } from '../../src/domain/cost.ts';
 import type { PriceBookEntry } from '../../src/domain/price-book.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

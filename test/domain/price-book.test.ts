@@ -7,10 +7,9 @@ import {
   overlap,
   ownPrice,
   type PriceBookEntry,
-  type PricedTerm,
   type SelectedMachine,
 } from '../../src/domain/price-book.ts';
-import { TERMS } from '../../src/domain/term.ts';
+import { type PriceTerm, TERMS } from '../../src/domain/term.ts';
 
 const JANUARY = '2026-01-01T00:00:00Z';
 const at = (day: number) => Date.parse(JANUARY) + day * 86_400_000;
@@ -32,7 +31,7 @@ const entry = (given: Partial<PriceBookEntry>): PriceBookEntry => ({
 
 const machine: SelectedMachine = { id: 7, name: 'm5.large', regionId: 3, providerId: 5 };
 
-const winner = (entries: readonly PriceBookEntry[], term: PricedTerm = 'on_demand', time = at(1)) =>
+const winner = (entries: readonly PriceBookEntry[], term: PriceTerm = 'on_demand', time = at(1)) =>
   bookForTerm(entries, term, time).entryOf(machine)?.id;
 
 const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: undefined });
@@ -70,7 +69,7 @@ const anyMachine = fc
   .map((found) => ({ ...found, providerId: found.regionId === 3 ? 2 : 1 }));
 
 /** The rules as the decision states them, one after the other. */
-function naive(book: readonly PriceBookEntry[], of: SelectedMachine, term: PricedTerm, time: number) {
+function naive(book: readonly PriceBookEntry[], of: SelectedMachine, term: PriceTerm, time: number) {
   let fitting = book.filter(
     (each) =>
       (each.machineId === undefined || each.machineId === of.id) &&

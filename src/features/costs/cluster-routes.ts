@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { monthUnits } from '../../domain/cost.ts';
+import { PRICE_TERMS } from '../../domain/term.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
   countParameter,
@@ -14,7 +15,7 @@ import { whenThere } from '../../snapshot/document/answer.ts';
 import { alternativesSchema } from './alternatives-schema.ts';
 import type { CostsReader } from './costs-reader.ts';
 import { ALTERNATIVES_EXAMPLE, COST_EXAMPLE, HISTORY_EXAMPLE, LIST_EXAMPLE } from './examples.ts';
-import { PRICE_SOURCES, PRICE_TERMS, type PriceQuestion } from './prices.ts';
+import { PRICE_SOURCES, type PriceQuestion } from './prices.ts';
 import { costHistorySchema, costSchema, costsSchema } from './schema.ts';
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;

@@ -1,12 +1,8 @@
 /** Reads what costs are calculated from: clusters, the index of machines, the price book, and stored prices. */
+
 import { LRUCache } from 'lru-cache';
-import {
-  type BookForTerm,
-  bookForTerm,
-  nextChange,
-  type PriceBookEntry,
-  type PricedTerm,
-} from '../../domain/price-book.ts';
+import { type BookForTerm, bookForTerm, nextChange, type PriceBookEntry } from '../../domain/price-book.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
@@ -62,7 +58,7 @@ export class InputReader {
   readonly #stored: StoredMachineReader;
   readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
   readonly #single = new LRUCache<number, FoundMachine>({ max: SINGLE_AT_MOST });
-  readonly #books = new WeakMap<Entries, Map<PricedTerm, KnownBook>>();
+  readonly #books = new WeakMap<Entries, Map<PriceTerm, KnownBook>>();
 
   constructor(options: CostsOptions) {
     const { documents, staleLimitMs, now = Date.now } = options;
@@ -139,7 +135,7 @@ export class InputReader {
   #bookOf(entries: Entries, question: PriceQuestion, at: number): BookForTerm {
     const { term } = question;
     if (question.at !== undefined) return bookForTerm(entries, term, at);
-    const ofEntries = this.#books.get(entries) ?? new Map<PricedTerm, KnownBook>();
+    const ofEntries = this.#books.get(entries) ?? new Map<PriceTerm, KnownBook>();
     this.#books.set(entries, ofEntries);
     const known = ofEntries.get(term);
     if (known && at < known.until) return known.book;

@@ -1,17 +1,16 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
 import type { PricedMachine } from '../../db/costs.ts';
-import { MINUTES_PER_MONTH, type NodePrice } from '../../domain/cost.ts';
-import { decimal, percentOff } from '../../domain/price.ts';
-import type { BookForTerm, PricedTerm, SelectedMachine } from '../../domain/price-book.ts';
-import { type StoredTerms, TERMS } from '../../domain/term.ts';
+import { MINUTES_PER_MONTH, type NodePrice, nodePriceBy } from '../../domain/cost.ts';
+import { decimal } from '../../domain/price.ts';
+import type { BookForTerm, SelectedMachine } from '../../domain/price-book.ts';
+import type { PriceTerm, StoredTerms } from '../../domain/term.ts';
 import type { FoundMachine } from '../../snapshot/catalogue/find-machine.ts';
 import type { StoredMachines } from './stored-machines.ts';
 
-export const PRICE_TERMS = ['on_demand', ...TERMS] as const satisfies readonly PricedTerm[];
 export const PRICE_SOURCES = ['list', 'own'] as const;
 
 export interface PriceQuestion {
-  readonly term: PricedTerm;
+  readonly term: PriceTerm;
   /** `own`: the organization's prices where it has any, list prices otherwise. */
   readonly prices: (typeof PRICE_SOURCES)[number];
   /** RFC 3339; undefined for now. */
@@ -60,13 +59,13 @@ export function pricedMachine(id: number, { machines, stored, book, question }: 
 }
 
 /** Returns the price of a machine of the index. */
-export function foundPrice(machine: FoundMachine, term: PricedTerm, book: BookForTerm): Price {
+export function foundPrice(machine: FoundMachine, term: PriceTerm, book: BookForTerm): Price {
   const { price, cap } = listOf(machine, term);
   return withBook(selectedMachine(machine), listPrice(price, cap) ?? missing(term), book);
 }
 
 /** Returns a number near to the price of a month of it, much faster; infinite if the price is unknown. */
-export function nearMonth(machine: FoundMachine, term: PricedTerm, book: BookForTerm): number {
+export function nearMonth(machine: FoundMachine, term: PriceTerm, book: BookForTerm): number {
   const { price = Infinity, cap = Infinity } = listOf(machine, term);
   const entry = book.entryOf(selectedMachine(machine));
   if (entry?.price !== undefined) return Number(entry.price) * MINUTES_PER_MONTH;
@@ -77,14 +76,14 @@ export function selectedMachine({ id, name, region }: FoundMachine): SelectedMac
   return { id, name, regionId: region.region.id, providerId: region.provider.id };
 }
 
-function listOf({ price, monthlyCap, terms }: FoundMachine, term: PricedTerm) {
+function listOf({ price, monthlyCap, terms }: FoundMachine, term: PriceTerm) {
   return term === 'on_demand' ? { price, cap: monthlyCap } : { price: terms[term]?.price, cap: undefined };
 }
 
 /** Returns the price of a stored machine. */
 export function storedPrice(
   row: SelectedMachine & Pick<PricedMachine, 'isListed' | 'price' | 'terms'>,
-  term: PricedTerm,
+  term: PriceTerm,
   book: BookForTerm,
 ): Price {
   return withBook(row, row.isListed ? (priceOf(row, term) ?? missing(term)) : 'not_listed', book);
@@ -92,7 +91,7 @@ export function storedPrice(
 
 function priceOf(
   { price, terms }: { readonly price: string | null; readonly terms: StoredTerms | null },
-  term: PricedTerm,
+  term: PriceTerm,
 ): NodePrice | undefined {
   if (term !== 'on_demand') return listPrice(terms?.terms[term]?.price, undefined);
   return price === null || Number(price) <= 0 ? undefined : listPrice(price, terms?.monthly_cap?.price);
@@ -107,7 +106,7 @@ function listPrice(
   return { price: text, monthlyCap: (cap === undefined ? undefined : decimal(cap)) ?? null };
 }
 
-const missing = (term: PricedTerm): Reason => (term === 'on_demand' ? 'no_price' : 'term_not_sold');
+const missing = (term: PriceTerm): Reason => (term === 'on_demand' ? 'no_price' : 'term_not_sold');
 
 export const unknownPrice = (reason: Reason): Price => ({
   price: null,
@@ -116,19 +115,12 @@ export const unknownPrice = (reason: Reason): Price => ({
   reason,
 });
 
-/** A discount also lowers the monthly cap, and a fixed price needs no list price and has no cap. */
 function withBook(machine: SelectedMachine, list: NodePrice | Reason, book: BookForTerm): Price {
   const entry = book.entryOf(machine);
-  const own = (price: NodePrice): Price => ({ price, source: 'own', entry: entry?.id ?? null, reason: null });
-  if (entry?.price !== undefined) return own({ price: entry.price, monthlyCap: null });
-  if (typeof list === 'string') return unknownPrice(list);
-  if (entry?.discount === undefined) return { price: list, source: 'list', entry: null, reason: null };
-  const { discount } = entry;
-  const { price, monthlyCap } = list;
-  return own({
-    price: percentOff(price, discount),
-    monthlyCap: monthlyCap === null ? null : percentOff(monthlyCap, discount),
-  });
+  const price = nodePriceBy(typeof list === 'string' ? null : list, entry);
+  if (price !== null)
+    return { price, source: entry ? 'own' : 'list', entry: entry?.id ?? null, reason: null };
+  return unknownPrice(typeof list === 'string' ? list : 'no_price');
 }
 
 export function isSamePrice(a: Priced, b: Priced): boolean {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { ShownAmount } from '../../domain/cost.ts';
+import { PRICE_TERMS } from '../../domain/term.ts';
 import { count, documented, id, instant, object, orNull, text } from '../../http/schemas.ts';
-import { PRICE_SOURCES, PRICE_TERMS, type PriceQuestion, REASONS, type Reason } from './prices.ts';
+import { PRICE_SOURCES, type PriceQuestion, REASONS, type Reason } from './prices.ts';
 
 type Provider = ClusterDocument['provider'];
 type Region = ClusterDocument['region'];

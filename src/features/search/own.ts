@@ -1,5 +1,7 @@
 /** The own prices that a search uses. They are prepared once for each index, book and term. */
-import { nextChange, type PriceBookEntry, type PricedTerm } from '../../domain/price-book.ts';
+
+import { nextChange, type PriceBookEntry } from '../../domain/price-book.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type OwnPrices, ownPrices } from '../../snapshot/catalogue/own-prices.ts';
 import { type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
@@ -12,7 +14,7 @@ export interface Books {
   /** Returns the entries of an organization; none if there is no organization. */
   entries(organizationId: number | undefined): MaybePromise<Entries>;
   /** Returns undefined if no entry applies now. */
-  own(index: CatalogueIndex, entries: Entries, term: PricedTerm): OwnPrices | undefined;
+  own(index: CatalogueIndex, entries: Entries, term: PriceTerm): OwnPrices | undefined;
 }
 
 interface Prepared {
@@ -25,11 +27,11 @@ const NONE: Entries = [];
 
 /** Keeps prepared prices with the rows and the entries that they were made of, and so never gives them to another book. */
 export function priceBooks(documents: Pick<Documents, 'get'>, now = Date.now): Books {
-  const prepared = new WeakMap<CatalogueIndex['rows'], WeakMap<Entries, Map<PricedTerm, Prepared>>>();
+  const prepared = new WeakMap<CatalogueIndex['rows'], WeakMap<Entries, Map<PriceTerm, Prepared>>>();
 
-  function preparedFor({ rows }: CatalogueIndex, entries: Entries): Map<PricedTerm, Prepared> {
-    const ofRows = prepared.get(rows) ?? new WeakMap<Entries, Map<PricedTerm, Prepared>>();
-    const ofBook = ofRows.get(entries) ?? new Map<PricedTerm, Prepared>();
+  function preparedFor({ rows }: CatalogueIndex, entries: Entries): Map<PriceTerm, Prepared> {
+    const ofRows = prepared.get(rows) ?? new WeakMap<Entries, Map<PriceTerm, Prepared>>();
+    const ofBook = ofRows.get(entries) ?? new Map<PriceTerm, Prepared>();
     prepared.set(rows, ofRows.set(entries, ofBook));
     return ofBook;
   }

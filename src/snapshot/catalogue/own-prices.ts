@@ -1,12 +1,8 @@
 /** The own prices of an organization for the rows of an index, whose list prices may be those of any term. */
+
 import { decimal, percentOff } from '../../domain/price.ts';
-import {
-  bookForTerm,
-  type PriceBookEntry,
-  type PricedTerm,
-  priceBy,
-  type SelectedMachine,
-} from '../../domain/price-book.ts';
+import { bookForTerm, type PriceBookEntry, priceBy, type SelectedMachine } from '../../domain/price-book.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';
 
 export interface OwnPrices {
@@ -26,7 +22,7 @@ export interface OwnPrices {
 export function ownPrices(
   index: CatalogueIndex,
   entries: readonly PriceBookEntry[],
-  term: PricedTerm,
+  term: PriceTerm,
   at: number,
 ): OwnPrices | undefined {
   const book = bookForTerm(entries, term, at);

@@ -6,13 +6,13 @@ import type { PricedMachine } from '../../../src/db/costs.ts';
 import type { ClusterDocument, DiskSizeUnit } from '../../../src/domain/cluster.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../../src/domain/machine-facts.ts';
 import { bookForTerm, overlap, type PriceBookEntry } from '../../../src/domain/price-book.ts';
-import { TERMS } from '../../../src/domain/term.ts';
+import { PRICE_TERMS, TERMS } from '../../../src/domain/term.ts';
 import {
   costedClusters,
   type OrganizationCosts,
   organizationCosts,
 } from '../../../src/features/costs/organization-costs.ts';
-import { PRICE_TERMS, type PriceQuestion, pricedMachine } from '../../../src/features/costs/prices.ts';
+import { type PriceQuestion, pricedMachine } from '../../../src/features/costs/prices.ts';
 import { costDocument, costsDocument } from '../../../src/features/costs/shown-costs.ts';
 
 const Wide = Big();

@@ -1,7 +1,13 @@
 /** What the clusters of today cost at past prices. Pure. */
 import type { OrganizationCluster, PastPrice } from '../../../db/organization-costs.ts';
-import { type KnownMachine, nodePriceBy } from '../../../domain/cheaper-machines.ts';
-import { clusterCost, machineAmount, type NodePrice, shownAmount } from '../../../domain/cost.ts';
+import type { KnownMachine } from '../../../domain/cheaper-machines.ts';
+import {
+  clusterCost,
+  machineAmount,
+  type NodePrice,
+  nodePriceBy,
+  shownAmount,
+} from '../../../domain/cost.ts';
 import { bookForTerm, type PriceBookEntry } from '../../../domain/price-book.ts';
 import type { CostsAnswer } from './api.ts';
 
