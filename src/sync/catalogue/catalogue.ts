@@ -194,6 +194,7 @@ async function compareCatalogue(
     stated: staged.regionPrices,
     read: read.difference(new Set(unmodified)),
     known: read,
+    unread: staged.unread,
     pricing,
     maxRatio: limits.priceRatio,
     approved,

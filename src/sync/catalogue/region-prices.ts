@@ -24,6 +24,8 @@ export interface RegionPricesBatch {
   readonly read: ReadonlySet<string>;
   /** Regions of the batch that exist or are new. */
   readonly known: ReadonlySet<string>;
+  /** Regions that could not be read: code → reason. They keep their prices. */
+  readonly unread: ReadonlyMap<string, string>;
   readonly pricing: Pricing;
   readonly maxRatio: number;
   readonly approved: boolean;
@@ -42,7 +44,7 @@ export interface ComparedRegionPrices {
 export async function compareRegionPrices(
   db: ConnectionDatabase,
   source: CatalogueSource,
-  { stated, read, known, pricing, maxRatio, approved }: RegionPricesBatch,
+  { stated, read, known, unread, pricing, maxRatio, approved }: RegionPricesBatch,
 ): Promise<ComparedRegionPrices> {
   const prices = new Map<string, readonly StoredRegionPrice[] | null>();
   const rejected: RejectedKey[] = [];
@@ -51,6 +53,8 @@ export async function compareRegionPrices(
   const accepted = approved ? new Set<string>() : await acceptedRegionPrices(db, source.id);
   const byRegion = Map.groupBy(stated, ({ regionCode }) => regionCode);
   for (const [code, rows] of byRegion) {
+    // The batch reports the region itself.
+    if (unread.has(code)) continue;
     const offered = rows.map(({ price }) => price);
     const reject = (price: OfferedRegionPrice, kind: RejectionCode, reason: string, amount?: string) =>
       rejected.push(rejectedPrice(code, price, kind, reason, amount));
