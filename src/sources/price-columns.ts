@@ -40,6 +40,11 @@ export const PriceColumns = z.object({
     .nullish()
     .describe('GB (10^9 bytes) of disk on the host in the price; 0 for none'),
   network: numeric(count).nullish().describe('Mbit/s that the machine may send, a whole number'),
+  included_traffic: numeric(
+    z.number({ error: 'must be a number, 0 or above' }).min(0, { error: 'must be a number, 0 or above' }),
+  )
+    .nullish()
+    .describe('GB (10^9 bytes) of outgoing traffic a month in the price; 0 for none'),
 });
 
 export function requiredColumns(schema: z.ZodObject): string[] {

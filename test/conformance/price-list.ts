@@ -55,6 +55,7 @@ export const catalogueCase: CatalogueCase = {
       cpuKind: 'shared',
       localDisk: 40.5,
       network: 1000,
+      includedTraffic: 20_000,
     },
   },
   rejected: [
