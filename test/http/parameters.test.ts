@@ -218,6 +218,7 @@ describe('the documentation of a strict operation', () => {
       ['region', true, undefined],
       ['provider', false, undefined],
       ['limit', false, 50],
+      ['Cache-Control', false, undefined],
     ]);
   });
 
