@@ -74,6 +74,7 @@ describe('the migrations', () => {
         'disk_types',
         'disks',
         'feed_changes',
+        'organization_webhooks',
         'price_book_entries',
         'regions',
         'tokens',

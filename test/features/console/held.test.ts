@@ -25,7 +25,7 @@ describe('a held batch in the console', () => {
     expect(await list()).toEqual([]);
     expect((await scene.sync(100)).outcome).toBe('held');
     const batch = await newest();
-    expect(batch).toMatchObject({ sourceId: 'hetzner', status: 'pending', items: 14, decidedBy: null });
+    expect(batch).toMatchObject({ sourceId: 'hetzner', status: 'pending', items: 16, decidedBy: null });
     const { changes } = await show(batch.id);
     expect(changes).toMatchObject({
       kind: 'catalogue',

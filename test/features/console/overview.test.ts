@@ -20,7 +20,13 @@ describe('the console’s overview', () => {
     expect(sources.filter(({ state }) => state === 'ok')).toEqual([]);
     expect(problems.map(({ kind }) => kind)).toContain('never-read');
     expect(queues).toEqual(
-      ['sync', 'sweep', 'alerts'].map((name) => ({ name, waiting: 0, active: 0, delayed: 0, failed: 0 })),
+      ['sync', 'sweep', 'alerts', 'webhooks'].map((name) => ({
+        name,
+        waiting: 0,
+        active: 0,
+        delayed: 0,
+        failed: 0,
+      })),
     );
   });
 
