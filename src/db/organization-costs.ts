@@ -1,4 +1,4 @@
-/** What the costs of an organization's clusters are made of, for operators and webhooks. */
+/** Reads the inputs of the costs of an organization's clusters, for operators and webhooks. */
 import type { KnownMachine, StoredCluster } from '../domain/cheaper-machines.ts';
 import type { Sql } from './connection/client.ts';
 

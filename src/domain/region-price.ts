@@ -19,7 +19,7 @@ export interface OfferedRegionPrice {
   readonly name: string;
   /** `recommend` and costs use this one. Each item of a region has one default. */
   readonly isDefault: boolean;
-  /** What one unit is: `GB` or `GiB` of storage or traffic, or one address. */
+  /** The unit of the price: `GB` or `GiB` of storage or traffic, or one address. */
   readonly unit: 'GB' | 'GiB' | 'address';
   /** Of storage and addresses. Traffic is paid by quantity, whenever it flows: undefined. */
   readonly per: SourcePrice['per'] | undefined;

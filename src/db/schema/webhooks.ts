@@ -4,7 +4,7 @@ import { bytes, IS_WAITING, instant, messageColumns, reference } from './shared-
 
 export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings'] as const;
 
-/** What a webhook's organization has been informed of. */
+/** The state that the last messages of a webhook reached. */
 export interface SeenState {
   /** Price of each machine that the clusters use, as its source states it: machine id to `0.06 EUR/hour`. */
   readonly prices?: Readonly<Record<string, string>>;

@@ -49,10 +49,10 @@ const alternative = object<AlternativeShown>({
   compared: object<Comparison>({
     cpu_ratio: ratio('Its virtual CPUs divided by those of the machine of the cluster'),
     memory_ratio: ratio('Its memory divided by that of the machine of the cluster, both in bytes'),
-    same_architecture: orNull(z.boolean(), 'Whether both have one architecture; null if one is unknown'),
+    same_architecture: orNull(z.boolean(), 'True if both have the same architecture; null if one is unknown'),
     same_cpu_kind: orNull(
       z.boolean(),
-      'Whether the cpus of both are shared or dedicated; null if one is unknown',
+      'True if both have the same kind of cpu, shared or dedicated; null if one is unknown',
     ),
     local_disk_difference: orNull(z.number(), 'GB of local disk that it has more; null if one is unknown'),
   }),

@@ -145,7 +145,7 @@ function recurring(effective: number, upfront: number | null, minutes: number | 
   return left.lt(0) ? 0 : left.toNumber();
 }
 
-/** Returns the periods of a term, the newest first. Rows of other terms' changes are no periods of their own. */
+/** Returns the periods of a term, the newest first. A row that changes only another term starts no period. */
 function historyOf(term: PriceTerm, { prices, terms }: PriceHistory): Pick<ShownTerm, 'history' | 'since'> {
   const number = (amount: string | null | undefined) => (amount == null ? null : Number(amount));
   const rows =

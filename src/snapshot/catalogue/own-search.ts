@@ -128,7 +128,7 @@ export function cheapestOwn(
   return found.map(({ row }) => row);
 }
 
-/** Returns the first row from which on every row but singled ones is dearer than the limit. */
+/** Returns a row. It and all later rows cost more than the limit, apart from singled ones. */
 function firstDear({ rows }: CatalogueIndex, own: OwnPrices, maxPrice: number): number {
   return firstWhere(0, rows.count, (row) => below((rows.prices[row] as number) * own.least) > maxPrice);
 }

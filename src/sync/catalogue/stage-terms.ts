@@ -1,4 +1,4 @@
-/** The terms of an offer as they are stored. Bad terms are rejected one by one; their machine stays. */
+/** Converts the terms of an offer into stored ones. It rejects each bad term alone, and keeps the machine. */
 import type { Offer } from '../../domain/machine.ts';
 import { amountIn } from '../../domain/price.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
@@ -16,7 +16,7 @@ import type { Pricing } from '../currency.ts';
 export interface TermBounds {
   /** The highest price per minute, in the published currency. */
   readonly maxPrice: string;
-  /** The factor by which a term may be dearer than on demand. */
+  /** Largest ratio of a term's price to the on-demand price. */
   readonly maxRatio: number;
 }
 

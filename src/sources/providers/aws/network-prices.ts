@@ -1,4 +1,4 @@
-/** Prices of traffic and addresses, which have offers of their own. Their files have a few megabytes. */
+/** Prices of traffic and addresses. They are in separate offers, with files of a few megabytes. */
 import { isPositive } from '../../../domain/price.ts';
 import { entriesOf } from '../../http/json-entries.ts';
 import type { LeftOut } from '../../schema/left-out.ts';

@@ -1,4 +1,4 @@
-/** What a machine costs on each term, what it did cost, and what else its region has a price for. */
+/** Prices of a machine for each term, their history, and the other prices of its region. */
 import type { MachineAnswer, PastTerm } from '../../../../../src/features/console/routes/api.ts';
 import { hourly, money, utc } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';
