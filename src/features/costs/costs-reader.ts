@@ -3,12 +3,12 @@ import { LRUCache } from 'lru-cache';
 import { pricesSince } from '../../db/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
-import type { Body } from '../../snapshot/document/body.ts';
+import { type Body, jsonBody } from '../../snapshot/document/body.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { alternativesDocument, type WantedAlternatives } from './alternatives.ts';
 import { type Page, readCursor } from './cursor.ts';
 import { costHistory, type TimeSpan } from './history.ts';
-import { bodyOf, type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
+import { type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
 import {
   BYTES_PER_CLUSTER,
   type CostedCluster,
@@ -102,7 +102,7 @@ export function costsReader(options: CostsOptions) {
     cost: (organizationId: number, slug: string, question: PriceQuestion): MaybePromise<Answer | undefined> =>
       ofCluster(organizationId, slug, question, (cluster, found) => {
         const priced = pricedMachine(cluster.machine.id, found);
-        return costAnswer(found, bodyOf(costDocument(cluster, priced, question)));
+        return costAnswer(found, jsonBody(costDocument(cluster, priced, question)));
       }),
 
     /** Returns undefined for an unknown slug. */
@@ -113,7 +113,7 @@ export function costsReader(options: CostsOptions) {
       wanted: WantedAlternatives,
     ): MaybePromise<Answer | undefined> =>
       ofCluster(organizationId, slug, question, (cluster, found) => {
-        const body = bodyOf(alternativesDocument(cluster, found, wanted));
+        const body = jsonBody(alternativesDocument(cluster, found, wanted));
         return costAnswer(found, body, [...found.state.index.regions.keys()]);
       }),
 
@@ -130,7 +130,7 @@ export function costsReader(options: CostsOptions) {
         return whenThere(inputs.get(organizationId, found, machines, question), (all) => {
           const { costs, pages } = calculate(organizationId, clusters, all);
           const key = `${page.limit} ${page.cursor ?? ''}`;
-          const body = pages.get(key) ?? bodyOf(costsDocument(costs, question, page.limit, after));
+          const body = pages.get(key) ?? jsonBody(costsDocument(costs, question, page.limit, after));
           pages.set(key, body);
           return costAnswer(all, body);
         });
@@ -148,7 +148,7 @@ export function costsReader(options: CostsOptions) {
         const from = span.from ?? `${cluster.created_at}Z`;
         const prices = await options.documents.postgres((sql) => pricesSince(sql, cluster.machine.id, from));
         const document = costHistory(cluster, prices, found, { ...span, from });
-        return { ...costAnswer(found, bodyOf(document)), tier: 'postgres' as const };
+        return { ...costAnswer(found, jsonBody(document)), tier: 'postgres' as const };
       }),
   };
 }

@@ -7,7 +7,7 @@ import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts
 import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, Unavailable, whenThere } from '../../snapshot/document/answer.ts';
-import { Body, hashOf } from '../../snapshot/document/body.ts';
+import type { Body } from '../../snapshot/document/body.ts';
 import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { boundedBy } from '../../snapshot/read/freshness.ts';
@@ -184,8 +184,3 @@ function tierOf({ clusters, priceBook, state, stored }: Inputs): Answer['tier'] 
 
 const earlier = (a: string | undefined, b: string | undefined) =>
   a !== undefined && b !== undefined && a < b ? a : b;
-
-export function bodyOf(document: unknown): Body {
-  const identity = Buffer.from(JSON.stringify(document));
-  return new Body(identity, hashOf(identity), undefined);
-}

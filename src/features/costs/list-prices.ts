@@ -8,10 +8,10 @@ import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts'
 import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
+import { jsonBody } from '../../snapshot/document/body.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
 import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
-import { bodyOf } from './inputs.ts';
 import type {
   RegionPricesDocument,
   ShownRegionPrice,
@@ -48,7 +48,7 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
           const machine = findMachine(state.index, id);
           if (!machine || machine.kind.isSoldOut) return undefined;
           const answered = (tier: Answer['tier'], history?: PriceHistory): Answer => ({
-            body: bodyOf(termsDocument(machine, entries, history)),
+            body: jsonBody(termsDocument(machine, entries, history)),
             tier,
             asOf: state.asOf([machine.place]),
             currency: machine.region.currency,
@@ -74,7 +74,7 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
             readonly ShownRegionPrice[] | null
           >),
         };
-        return { body: bodyOf(document), tier, asOf: state.asOf([place]), currency: found.currency };
+        return { body: jsonBody(document), tier, asOf: state.asOf([place]), currency: found.currency };
       }),
   };
 }

@@ -10,7 +10,7 @@ import { search } from '../../snapshot/catalogue/search.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
-import { Body, hashOf } from '../../snapshot/document/body.ts';
+import { jsonBody } from '../../snapshot/document/body.ts';
 import type { Books } from './own.ts';
 import { isSameVersion, questionHash, type RamUnit, readCursor, writeCursor } from './question.ts';
 import { type Billed, recommended } from './recommend.ts';
@@ -156,11 +156,9 @@ function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommenda
 }
 
 function answer(state: SearchState, filters: Filters, document: unknown): Answer {
-  const identity = Buffer.from(JSON.stringify(document));
-  const body = new Body(identity, hashOf(identity), undefined);
   const { index, tier } = state;
   const asOf = state.asOf(placesOf(index, filters));
-  return { body, tier, asOf, currency: index.regions[0]?.currency };
+  return { body: jsonBody(document), tier, asOf, currency: index.regions[0]?.currency };
 }
 
 function placesOf({ regions, regionOf }: CatalogueIndex, filters: Filters): number[] {

@@ -62,6 +62,12 @@ export function hashOf(body: Buffer): string {
   return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
+/** Returns the body of an answer that no document has. Its codings are made on the first request for one. */
+export function jsonBody(document: unknown): Body {
+  const identity = Buffer.from(JSON.stringify(document));
+  return new Body(identity, hashOf(identity), undefined);
+}
+
 export async function encodeBody(identity: Buffer): Promise<EncodedBody> {
   const body = new Body(identity, hashOf(identity), undefined);
   await body.compress();
