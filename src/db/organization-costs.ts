@@ -1,6 +1,7 @@
 /** Reads the inputs of the costs of an organization's clusters, for operators and webhooks. */
 import type { KnownMachine, StoredCluster } from '../domain/cheaper-machines.ts';
 import type { Sql } from './connection/client.ts';
+import { DISKS_JSON, IS_PUBLISHED } from './shown-rows.ts';
 
 export interface OrganizationCluster extends StoredCluster {
   readonly id: number;
@@ -17,11 +18,7 @@ export async function organizationClusters(sql: Sql, organizationId: number): Pr
   return sql<OrganizationCluster[]>`
     select c.id, c.slug, c.name, c.shards, c.replicas, c.machine_id as "machineId", m.name as "machineName",
       r.id as "regionId", r.code as region, json_build_object('id', p.id, 'name', p.name) as provider,
-      coalesce((
-        select json_agg(json_build_object('type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
-          'size', k.size, 'unit', k.unit, 'autoscaling', k.autoscaling) order by k.position)
-        from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
-        where k.organization_id = c.organization_id and k.cluster_id = c.id), '[]') as disks
+      ${sql.unsafe(DISKS_JSON)} as disks
     from clusters c join machines m on m.id = c.machine_id join regions r on r.id = c.region_id
     join providers p on p.id = r.provider_id
     where c.organization_id = ${organizationId} and c.retired_at is null
@@ -44,11 +41,10 @@ export async function machinesNear(
     select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", m.cpu, m.architecture,
       m.cpu_kind as "cpuKind", (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float as bytes,
       case when m.price > 0 then m.price::text end as price, m.terms -> 'monthly_cap' ->> 'price' as "monthlyCap",
-      m.excluded_reason is null and m.retired_at is null as "isPublished"
+      ${sql.unsafe(IS_PUBLISHED)} as "isPublished"
     from machines m join regions r on r.id = m.region_id
     where m.id = any(${ids}::integer[])
-      or m.region_id = any(${regionIds}::integer[]) and m.excluded_reason is null and m.retired_at is null
-        and m.price is not null`;
+      or m.region_id = any(${regionIds}::integer[]) and ${sql.unsafe(IS_PUBLISHED)} and m.price is not null`;
   return rows.map(({ price, monthlyCap, ...machine }) => ({
     ...machine,
     list: price === null ? null : { price, monthlyCap },

@@ -16,6 +16,14 @@ export const HAS_NO_OTHER_REASON = `coalesce(m.excluded_reason, 'sold_out') = 's
 /** Machines `m` in the lists with `available=all`. */
 export const IS_PUBLISHED_OR_SOLD_OUT = `${HAS_NO_OTHER_REASON} and m.price > 0 and m.retired_at is null`;
 
+/** The disks of a cluster `c`, as JSON. */
+export const DISKS_JSON = `(
+    select coalesce(json_agg(json_build_object(
+      'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
+      'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
+    from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
+    where d.organization_id = c.organization_id and d.cluster_id = c.id)`;
+
 /** A cluster `c` with `JOIN_OF_CLUSTER`, as JSON. */
 export const CLUSTER_JSON = `json_build_object(
   'name', c.name, 'slug', c.slug,
@@ -24,12 +32,7 @@ export const CLUSTER_JSON = `json_build_object(
   'status', c.status, 'shards', c.shards, 'replicas', c.replicas,
   'user', json_build_object('first_name', u.first_name, 'last_name', u.last_name),
   'machine', json_build_object('ram', ceil(m.ram), 'cpu', m.cpu, 'id', m.id, 'ram_unit', m.ram_unit),
-  'disks', (
-    select coalesce(json_agg(json_build_object(
-      'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
-      'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
-    from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
-    where d.organization_id = c.organization_id and d.cluster_id = c.id),
+  'disks', ${DISKS_JSON},
   'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'))`;
 
 export const JOIN_OF_CLUSTER = `join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
