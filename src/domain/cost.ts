@@ -1,11 +1,8 @@
 /** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
 import type { ClusterDocument, DiskSizeUnit } from './cluster.ts';
 import type { MemoryUnit } from './machine.ts';
-import { decimal, percentOff } from './price.ts';
+import { decimal, MINUTES_PER_MONTH, percentOff } from './price.ts';
 import type { PriceBookEntry } from './price-book.ts';
-
-/** 730 hours. */
-export const MINUTES_PER_MONTH = 43_800;
 
 /** Places of an amount per minute and per month. */
 const MINUTE_PLACES = 12;
@@ -125,8 +122,13 @@ export interface ShownAmount {
 export function shownAmount({ perMinute, perMonth }: Amount): ShownAmount {
   return {
     per_minute: Number(perMinute) / 10 ** MINUTE_PLACES,
-    per_month: Number(perMonth) / 10 ** MONTH_PLACES,
+    per_month: shownMonth(perMonth),
   };
+}
+
+/** Returns the number nearest to units of an amount per month. */
+export function shownMonth(perMonth: bigint): number {
+  return Number(perMonth) / 10 ** MONTH_PLACES;
 }
 
 /** Returns the units of an amount per month, rounded half to even. @param amount a plain decimal */

@@ -11,7 +11,8 @@ Exact.NE = -19;
 Exact.PE = 40;
 
 /** A month has 730 hours, the figure that providers themselves use. */
-const MINUTES = { minute: 1n, hour: 60n, month: 730n * 60n } as const;
+export const MINUTES_PER_MONTH = 43_800;
+const MINUTES = { minute: 1n, hour: 60n, month: BigInt(MINUTES_PER_MONTH) } as const;
 
 export type BillingPeriod = keyof typeof MINUTES;
 

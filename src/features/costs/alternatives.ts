@@ -1,7 +1,7 @@
 /** Machines that cost less for a cluster. Pure. */
 import { LRUCache } from 'lru-cache';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { type Amount, clusterCost, machineAmount, shownAmount } from '../../domain/cost.ts';
+import { type Amount, clusterCost, machineAmount, shownAmount, shownMonth } from '../../domain/cost.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { BookForTerm } from '../../domain/price-book.ts';
@@ -151,7 +151,7 @@ function shownAlternative(
     machine: machineOfRow(index, machine.row) as MachineFactsDocument,
     ...shownPrice(price),
     ...shownAmount(amount),
-    saving_per_month: shownAmount({ perMinute: 0n, perMonth: saving }).per_month,
+    saving_per_month: shownMonth(saving),
     compared: compared(cluster.machine, facts, machine.kind),
   };
 }

@@ -1,7 +1,7 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
 import type { PricedMachine } from '../../db/costs.ts';
-import { MINUTES_PER_MONTH, type NodePrice, nodePriceBy } from '../../domain/cost.ts';
-import { decimal } from '../../domain/price.ts';
+import { type NodePrice, nodePriceBy } from '../../domain/cost.ts';
+import { decimal, MINUTES_PER_MONTH } from '../../domain/price.ts';
 import type { BookForTerm, SelectedMachine } from '../../domain/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/term.ts';
 import type { FoundMachine } from '../../snapshot/catalogue/find-machine.ts';

@@ -3,7 +3,7 @@
  * no column changes its type, except in experimental files.
  */
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
-import { TERMS } from '../../domain/term.ts';
+import { PRICE_TERMS } from '../../domain/term.ts';
 import type { ExportScope, ExportTable } from './files.ts';
 
 /**
@@ -76,7 +76,7 @@ const FOCUS: Table = {
   ],
   key: ['x_MachineId', 'x_Term'],
   from: `${MACHINES_WITH_PLACES}
-    cross join (values ${['on_demand', ...TERMS].map((term) => `('${term}')`).join(', ')}) t (term)
+    cross join (values ${PRICE_TERMS.map((term) => `('${term}')`).join(', ')}) t (term)
     cross join lateral (select
       case t.term when 'on_demand' then m.price else (m.terms -> 'terms' -> t.term ->> 'price')::numeric end as price,
       (m.terms -> 'terms' -> t.term ->> 'upfront')::numeric as upfront) o

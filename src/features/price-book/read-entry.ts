@@ -1,7 +1,7 @@
 /** Reads an entry as people write it. Pure: `names` has what the database knows. */
 import { decimal } from '../../domain/price.ts';
 import type { PriceBookEntry } from '../../domain/price-book.ts';
-import { type PriceTerm, TERMS } from '../../domain/term.ts';
+import { PRICE_TERMS, type PriceTerm } from '../../domain/term.ts';
 import { readInstant } from '../../domain/text/time-span.ts';
 import type { GivenEntry } from './api.ts';
 import { BadEntry, type Field } from './bad-entry.ts';
@@ -10,7 +10,6 @@ import type { Names } from './names.ts';
 /** An entry to store. If `from` is undefined, the entry begins when it is stored. */
 export type NewEntry = Omit<PriceBookEntry, 'id' | 'from'> & { readonly from: string | undefined };
 
-const PRICED_TERMS: readonly PriceTerm[] = ['on_demand', ...TERMS];
 const LONGEST_FAMILY = 100;
 const TIME_FORMS = 'give a date or an RFC 3339 time, e.g. 2027-01-31 or 2027-01-31T12:00:00Z';
 const DISCOUNT_FORM = 'give a percentage above 0 and at most 100, with at most 4 decimals, e.g. 12.5';
@@ -53,9 +52,9 @@ const isFamily = (text: string): boolean =>
   text.trim() !== '' && text.length <= LONGEST_FAMILY && !/\p{Cc}/u.test(text);
 
 function termOf(text: string | undefined): PriceTerm | undefined {
-  const term = PRICED_TERMS.find((known) => known === text);
+  const term = PRICE_TERMS.find((known) => known === text);
   if (text === undefined || term !== undefined) return term;
-  throw new BadEntry('term', `"${text}" is unknown`, `give one of ${PRICED_TERMS.join(', ')}`);
+  throw new BadEntry('term', `"${text}" is unknown`, `give one of ${PRICE_TERMS.join(', ')}`);
 }
 
 function priceOf({ discount, price, machine }: GivenEntry): Pick<PriceBookEntry, 'discount' | 'price'> {

@@ -3,7 +3,7 @@ import type { Sql } from '../../db/connection/client.ts';
 import { machinesNear, type OrganizationCluster, organizationClusters } from '../../db/organization-costs.ts';
 import type { SeenState } from '../../db/schema.ts';
 import { type CostedCluster, costClusters } from '../../domain/cheaper-machines.ts';
-import { monthUnits, shownAmount } from '../../domain/cost.ts';
+import { monthUnits, shownMonth } from '../../domain/cost.ts';
 import { storedEntries } from '../../snapshot/document/price-book.ts';
 import type { PossibleSaving } from './events.ts';
 
@@ -76,7 +76,7 @@ function shownSaving({ cluster, best }: CostedCluster<OrganizationCluster>): Pos
       region,
       machine: { id: machineId, name: machineName },
       alternative: { id: best.machine.id, name: best.machine.name },
-      saving_per_month: shownAmount({ perMinute: 0n, perMonth: best.saving }).per_month,
+      saving_per_month: shownMonth(best.saving),
     },
   ];
 }

@@ -1,6 +1,6 @@
 /** Converts the terms of an offer into stored ones. It rejects each bad term alone, and keeps the machine. */
 import type { Offer } from '../../domain/machine.ts';
-import { amountIn } from '../../domain/price.ts';
+import { amountIn, MINUTES_PER_MONTH } from '../../domain/price.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import {
   type OfferedTerm,
@@ -22,7 +22,6 @@ export interface TermBounds {
 
 type Problem = readonly [code: RejectionCode, reason: string];
 
-const MINUTES_PER_MONTH = 730 * 60;
 /** A decimal that is not negative. */
 const PLAIN = /^\d+(\.\d+)?$/;
 

@@ -1,6 +1,6 @@
 /** The answers about costs and prices. Amounts are in the published currency. */
 import type { StoredRegionPrice } from '../../../domain/region-price.ts';
-import type { StoredTerm, Term } from '../../../domain/term.ts';
+import type { PriceTerm, StoredTerm, Term } from '../../../domain/term.ts';
 
 export interface CostShare {
   readonly clusters: number;
@@ -45,7 +45,7 @@ export interface CostsAnswer extends CostShare {
 
 /** The price of a term of a machine, per minute. */
 export interface ShownTerm extends Pick<StoredTerm, 'upfront'> {
-  readonly term: 'on_demand' | Term;
+  readonly term: PriceTerm;
   readonly price: number;
   /** Of a month of 730 hours, with the monthly cap. */
   readonly perMonth: number;

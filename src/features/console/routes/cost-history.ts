@@ -1,13 +1,7 @@
 /** What the clusters of today cost at past prices. Pure. */
 import type { OrganizationCluster, PastPrice } from '../../../db/organization-costs.ts';
 import type { KnownMachine } from '../../../domain/cheaper-machines.ts';
-import {
-  clusterCost,
-  machineAmount,
-  type NodePrice,
-  nodePriceBy,
-  shownAmount,
-} from '../../../domain/cost.ts';
+import { clusterCost, machineAmount, type NodePrice, nodePriceBy, shownMonth } from '../../../domain/cost.ts';
 import { bookForTerm, type PriceBookEntry } from '../../../domain/price-book.ts';
 import type { CostsAnswer } from './api.ts';
 
@@ -102,9 +96,7 @@ function linesOf(perProvider: ReadonlyMap<string, Values>): CostsAnswer['history
   const rest = others[0]?.map((_, i) => others.map((values) => values[i] ?? null).reduce(plus));
   return [...own, ...(rest ? [['other providers', rest] as const] : [])].map(([name, values]) => ({
     name,
-    values: values.map((perMonth) =>
-      perMonth === null ? null : shownAmount({ perMinute: 0n, perMonth }).per_month,
-    ),
+    values: values.map((perMonth) => (perMonth === null ? null : shownMonth(perMonth))),
   }));
 }
 

@@ -7,7 +7,7 @@ import {
   pastPrices,
 } from '../../../db/organization-costs.ts';
 import { type CostedCluster, costClusters } from '../../../domain/cheaper-machines.ts';
-import { shownAmount, sum } from '../../../domain/cost.ts';
+import { shownAmount, shownMonth, sum } from '../../../domain/cost.ts';
 import { windowOf } from '../../../ops/parameters.ts';
 import { storedEntries } from '../../../snapshot/document/price-book.ts';
 import type { CostRow, CostShare, CostsAnswer } from './api.ts';
@@ -41,7 +41,7 @@ export function addCosts(api: FastifyInstance, { sql }: ConsoleContext): void {
       currency: currency ?? null,
       ...share,
       incomplete: costed.filter(({ cost }) => !cost.isComplete).length,
-      savingPerMonth: month(costed.reduce((total, { best }) => total + (best?.saving ?? 0n), 0n)),
+      savingPerMonth: shownMonth(costed.reduce((total, { best }) => total + (best?.saving ?? 0n), 0n)),
       providers: shares(costed, ({ cluster: { provider } }) => provider.id).map(([first, cost]) => ({
         ...first.cluster.provider,
         ...cost,
@@ -59,8 +59,6 @@ export function addCosts(api: FastifyInstance, { sql }: ConsoleContext): void {
     };
   });
 }
-
-const month = (units: bigint): number => shownAmount({ perMinute: 0n, perMonth: units }).per_month;
 
 const shareOf = (costed: readonly Costed[]): CostShare => ({
   clusters: costed.length,
@@ -92,14 +90,14 @@ function shownRow({ cluster, cost, isOwn, best }: Costed): CostRow {
     region,
     machine: { id: machineId, name: machineName },
     nodes: cost.nodes,
-    perMonth: month(cost.total.perMonth),
-    machinePerMonth: cost.machine && month(cost.machine.perMonth),
-    disksPerMonth: disks.length < cost.disks.length ? null : month(sum(disks).perMonth),
+    perMonth: shownMonth(cost.total.perMonth),
+    machinePerMonth: cost.machine && shownMonth(cost.machine.perMonth),
+    disksPerMonth: disks.length < cost.disks.length ? null : shownMonth(sum(disks).perMonth),
     isOwn,
     best: best && {
       id: best.machine.id,
       name: best.machine.name,
-      savingPerMonth: month(best.saving),
+      savingPerMonth: shownMonth(best.saving),
     },
   };
 }

@@ -1,4 +1,5 @@
 /** Prices of a machine for each term, their history, and the other prices of its region. */
+import { MINUTES_PER_MONTH } from '../../../../../src/domain/price.ts';
 import type { MachineAnswer, PastTerm } from '../../../../../src/features/console/routes/api.ts';
 import { hourly, money, utc } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';
@@ -85,9 +86,6 @@ function History({ rows, currency }: { rows: readonly PastTerm[]; currency: stri
 
 const ITEM_NAMES = { block_storage: 'block storage', traffic_out: 'outgoing traffic', ipv4: 'public IPv4' };
 
-/** Minutes of a month of 730 hours. */
-const MONTH = 43_800;
-
 export function RegionPrices({ regionPrices, region, currency }: MachineAnswer) {
   const rows = (regionPrices ?? []).flatMap((price) =>
     price.tiers.map((tier, i) => ({ ...price, ...tier, key: `${price.item} ${price.name} ${i}` })),
@@ -111,7 +109,7 @@ export function RegionPrices({ regionPrices, region, currency }: MachineAnswer) 
               ({ item, price, unit }) =>
                 item === 'traffic_out'
                   ? `${digits(Number(price))} per ${unit}`
-                  : `${digits(Number(price) * MONTH)} per ${unit} and month`,
+                  : `${digits(Number(price) * MINUTES_PER_MONTH)} per ${unit} and month`,
               'number',
             ],
             ['Used by default', ({ isDefault }) => (isDefault ? 'yes' : 'no')],

@@ -1,6 +1,6 @@
 /** The own prices of an organization: list, add and end entries. */
 import { useState } from 'preact/hooks';
-import { TERMS } from '../../../../../src/domain/term.ts';
+import { PRICE_TERMS } from '../../../../../src/domain/term.ts';
 import type {
   AddedEntry,
   EndedEntry,
@@ -154,10 +154,7 @@ function Add({ path, currency, onDone }: ChangeProps & { currency: string }) {
         label="Term"
         name="term"
         byDefault=""
-        options={[
-          ['', 'every term'],
-          ...(['on_demand', ...TERMS] as const).map((term) => [term, TERM_NAMES[term]] as const),
-        ]}
+        options={[['', 'every term'], ...PRICE_TERMS.map((term) => [term, TERM_NAMES[term]] as const)]}
       />
       <Field label="From, a date or a time in UTC; empty for now" name="from" />
       <Field label="Until, a date or a time in UTC; empty for no end" name="to" />
