@@ -3,8 +3,9 @@ import type { PriceHistory } from '../../db/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import { clusterCost, shownAmount } from '../../domain/cost.ts';
 import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/price-book.ts';
+import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Inputs } from './inputs.ts';
-import { type Price, selectedMachine, storedPrice, unknownPrice } from './prices.ts';
+import { type Price, storedPrice, unknownPrice } from './prices.ts';
 import type { CostHistoryDocument, CostStep } from './schema.ts';
 import { identityOf, shownPrice } from './shown-costs.ts';
 

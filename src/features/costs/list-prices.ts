@@ -5,6 +5,7 @@ import { decimal, percentOff } from '../../domain/price.ts';
 import { bookForTerm, type PriceBookEntry } from '../../domain/price-book.ts';
 import { REGION_ITEMS, type RegionItem } from '../../domain/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts';
+import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
@@ -19,7 +20,6 @@ import type {
   TermPeriod,
   TermsDocument,
 } from './price-schema.ts';
-import { selectedMachine } from './prices.ts';
 
 export interface ListPricesOptions {
   readonly documents: Pick<Documents, 'get' | 'postgres'>;
@@ -62,9 +62,9 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
     region: (id: number): MaybePromise<Answer | undefined> =>
       whenThere(catalogue.get(), (state) => {
         const { index, tier } = state;
-        const place = index.regionOf.get(id);
-        const found = place === undefined ? undefined : index.regions[place];
-        if (place === undefined || !found) return undefined;
+        const place = index.regionOf.get(id) ?? -1;
+        const found = index.regions[place];
+        if (!found) return undefined;
         const prices = pricesOfRegion(index, id) ?? null;
         const document: RegionPricesDocument = {
           region: found.region,

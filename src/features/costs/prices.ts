@@ -4,6 +4,7 @@ import { type NodePrice, nodePriceBy } from '../../domain/cost.ts';
 import { decimal, MINUTES_PER_MONTH } from '../../domain/price.ts';
 import type { BookForTerm, SelectedMachine } from '../../domain/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/term.ts';
+import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { FoundMachine } from '../../snapshot/catalogue/find-machine.ts';
 import type { StoredMachines } from './stored-machines.ts';
 
@@ -70,10 +71,6 @@ export function nearMonth(machine: FoundMachine, term: PriceTerm, book: BookForT
   const entry = book.entryOf(selectedMachine(machine));
   if (entry?.price !== undefined) return Number(entry.price) * MINUTES_PER_MONTH;
   return Math.min(price * MINUTES_PER_MONTH, cap) * (1 - Number(entry?.discount ?? 0) / 100);
-}
-
-export function selectedMachine({ id, name, region }: FoundMachine): SelectedMachine {
-  return { id, name, regionId: region.region.id, providerId: region.provider.id };
 }
 
 function listOf({ price, monthlyCap, terms }: FoundMachine, term: PriceTerm) {

@@ -1,7 +1,7 @@
 import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/bill.ts';
 import { decimal } from '../../domain/price.ts';
 import type { PriceTerm } from '../../domain/term.ts';
-import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
+import { type CatalogueIndex, indexedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
 import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
 import { cheapestOwn } from '../../snapshot/catalogue/own-search.ts';
@@ -95,20 +95,14 @@ function nearPrice({ rows: { prices } }: CatalogueIndex, row: number, own: OwnPr
   return own.singled.has(row) ? (own.priceOf(row) ?? list) : list * own.share(row);
 }
 
-function billedMachine(
-  { rows, regions, dictionary, kindOf }: CatalogueIndex,
-  row: number,
-  { term, own }: BillQuestion,
-): BilledMachine {
-  const region = regions[rows.regions[row] as number];
-  const kind = dictionary.kinds[kindOf[rows.types[row] as number] as number];
-  const cap =
-    term === 'on_demand' && region?.terms ? amountOf(region.terms.caps, rows.ids[row] as number) : undefined;
+function billedMachine(index: CatalogueIndex, row: number, { term, own }: BillQuestion): BilledMachine {
+  const { id, price, kind, region } = indexedMachine(index, row);
+  const cap = term === 'on_demand' && region.terms ? amountOf(region.terms.caps, id) : undefined;
   return {
-    price: decimal(own?.priceOf(row) ?? (rows.prices[row] as number)) ?? '0',
+    price: decimal(own?.priceOf(row) ?? price) ?? '0',
     // The cap of the list price bounds an own price too.
     monthlyCap: cap === undefined ? undefined : decimal(cap),
-    includedTraffic: kind?.facts.includedTraffic ?? null,
-    prices: region?.prices ?? null,
+    includedTraffic: kind.includedTraffic,
+    prices: region.prices ?? null,
   };
 }

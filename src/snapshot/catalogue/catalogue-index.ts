@@ -1,7 +1,8 @@
 /** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
+import type { SelectedMachine } from '../../domain/price-book.ts';
 import type { RegionPrice, RegionTerms } from '../document/column-terms.ts';
-import type { Place, RegionColumns } from '../document/columns.ts';
+import type { MachineKind, Place, RegionColumns } from '../document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
 import { type TermRows, updateTermRows } from './term-rows.ts';
@@ -39,6 +40,40 @@ export interface CatalogueIndex {
   readonly regionOf: ReadonlyMap<number, number>;
   /** A hash of the content, the same in every process. */
   readonly version: string;
+}
+
+/** A row with the values of its type and its region. */
+export interface IndexedMachine {
+  readonly id: number;
+  /** Per minute, in the currency of its region. */
+  readonly price: number;
+  readonly name: string;
+  readonly kind: MachineKind;
+  /** In `regions` of the index, see `SearchState.asOf`. */
+  readonly place: number;
+  readonly region: IndexedRegion;
+}
+
+export function indexedMachine(
+  { rows, dictionary, kindOf, regions }: CatalogueIndex,
+  row: number,
+): IndexedMachine {
+  const type = rows.types[row] as number;
+  const place = rows.regions[row] as number;
+  const name = dictionary.names[type];
+  const kind = dictionary.kinds[kindOf[type] as number]?.facts;
+  const region = regions[place];
+  if (name === undefined || !kind || !region)
+    throw new Error('unreachable: every row has a type and a region');
+  return { id: rows.ids[row] as number, price: rows.prices[row] as number, name, kind, place, region };
+}
+
+export function selectedMachine({
+  id,
+  name,
+  region: { region, provider },
+}: Pick<IndexedMachine, 'id' | 'name' | 'region'>): SelectedMachine {
+  return { id, name, regionId: region.id, providerId: provider.id };
 }
 
 export function emptyIndex(): CatalogueIndex {

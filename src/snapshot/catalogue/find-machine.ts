@@ -1,21 +1,17 @@
 /** Machines and regions of the catalogue in memory by their ids. */
 import { TERMS, type Term } from '../../domain/term.ts';
 import { amountOf, type RegionPrice } from '../document/column-terms.ts';
-import type { MachineKind } from '../document/columns.ts';
-import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
+import {
+  type CatalogueIndex,
+  type IndexedMachine,
+  type IndexedRegion,
+  indexedMachine,
+} from './catalogue-index.ts';
 import { NO_ROW, NO_ROWS, type Rows, withSpans } from './rows.ts';
 
-/** Prices are per minute, in the currency of its region. */
-export interface FoundMachine {
+export interface FoundMachine extends IndexedMachine {
   /** In `rows` of the index. */
   readonly row: number;
-  readonly id: number;
-  readonly name: string;
-  readonly kind: MachineKind;
-  /** In `regions` of the index, see `SearchState.asOf`. */
-  readonly place: number;
-  readonly region: IndexedRegion;
-  readonly price: number;
   readonly terms: { readonly [T in Term]?: TermPrice };
   /** The most that a calendar month costs on demand. */
   readonly monthlyCap: number | undefined;
@@ -51,24 +47,13 @@ export function findMachines(index: CatalogueIndex, ids: ReadonlySet<number>): F
 }
 
 /** @param row of `rows` of the index */
-export function machineAt({ rows, dictionary, kindOf, regions }: CatalogueIndex, row: number): FoundMachine {
-  const id = rows.ids[row] as number;
-  const type = rows.types[row] as number;
-  const place = rows.regions[row] as number;
-  const name = dictionary.names[type];
-  const kind = dictionary.kinds[kindOf[type] as number]?.facts;
-  const region = regions[place];
-  if (name === undefined || !kind || !region)
-    throw new Error('unreachable: every row has a type and a region');
+export function machineAt(index: CatalogueIndex, row: number): FoundMachine {
+  const machine = indexedMachine(index, row);
+  const { id, region } = machine;
   const { terms } = region;
   return {
+    ...machine,
     row,
-    id,
-    name,
-    kind,
-    place,
-    region,
-    price: rows.prices[row] as number,
     terms: terms ? termsOf(region, id) : {},
     monthlyCap: terms && amountOf(terms.caps, id),
     termsSince: terms && amountOf(terms.since, id),

@@ -1,9 +1,9 @@
 /** The own prices of an organization for the rows of an index, whose list prices may be those of any term. */
 
 import { decimal, percentOff } from '../../domain/price.ts';
-import { bookForTerm, type PriceBookEntry, priceBy, type SelectedMachine } from '../../domain/price-book.ts';
+import { bookForTerm, type PriceBookEntry, priceBy } from '../../domain/price-book.ts';
 import type { PriceTerm } from '../../domain/term.ts';
-import type { CatalogueIndex } from './catalogue-index.ts';
+import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 
 export interface OwnPrices {
   /** Identifies the entries that apply. */
@@ -37,7 +37,7 @@ export function ownPrices(
     least: Math.min(1, ...broad.map(({ share }) => share)),
     share: shareOfRow(index, broad),
     priceOf(row) {
-      const entry = book.entryOf(machineAt(index, row));
+      const entry = book.entryOf(selectedMachine(indexedMachine(index, row)));
       return entry && Number(priceBy(entry, decimal(prices[row] as number) ?? '0'));
     },
   };
@@ -46,14 +46,6 @@ export function ownPrices(
 /** An entry without a machine. */
 interface Broad extends Pick<PriceBookEntry, 'regionId' | 'providerId' | 'family'> {
   readonly share: number;
-}
-
-function machineAt({ rows, dictionary, regions }: CatalogueIndex, row: number): SelectedMachine {
-  const found = regions[rows.regions[row] as number];
-  const name = dictionary.names[rows.types[row] as number];
-  if (!found || name === undefined) throw new Error('unreachable: every row has a type and a region');
-  const { region, provider } = found;
-  return { id: rows.ids[row] as number, name, regionId: region.id, providerId: provider.id };
 }
 
 /** Bits of an id that a quick test uses: most rows fail it, and a set is slower. */
