@@ -1,8 +1,7 @@
 /** Reads what costs are calculated from: clusters, the index of machines, the price book, and stored prices. */
 
 import { LRUCache } from 'lru-cache';
-import { type BookForTerm, bookForTerm, nextChange, type PriceBookEntry } from '../../domain/price-book.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import { bookForTerm } from '../../domain/price-book.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
@@ -12,6 +11,7 @@ import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { boundedBy } from '../../snapshot/read/freshness.ts';
 import type { TieredResult } from '../../snapshot/read/tiers/tier.ts';
+import { CurrentBooks, type Entries } from './books.ts';
 import type { PriceInputs, PriceQuestion } from './prices.ts';
 import { NO_MACHINES, StoredMachineReader } from './stored-machines.ts';
 
@@ -23,8 +23,6 @@ export interface CostsOptions {
   readonly staleLimitMs: number;
   readonly now?: () => number;
 }
-
-type Entries = readonly PriceBookEntry[];
 
 /** Everything that prices of an organization's machines depend on. */
 export interface Inputs extends PriceInputs {
@@ -43,12 +41,6 @@ interface Known {
   readonly machines: ReadonlyMap<number, FoundMachine>;
 }
 
-interface KnownBook {
-  readonly book: BookForTerm;
-  /** Milliseconds since the epoch. */
-  readonly until: number;
-}
-
 const SINGLE_AT_MOST = 5000;
 const NO_ENTRIES: Entries = [];
 
@@ -58,7 +50,7 @@ export class InputReader {
   readonly #stored: StoredMachineReader;
   readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
   readonly #single = new LRUCache<number, FoundMachine>({ max: SINGLE_AT_MOST });
-  readonly #books = new WeakMap<Entries, Map<PriceTerm, KnownBook>>();
+  readonly #books = new CurrentBooks();
 
   constructor(options: CostsOptions) {
     const { documents, staleLimitMs, now = Date.now } = options;
@@ -85,7 +77,9 @@ export class InputReader {
       whenThere(catalogue.get(), (state) => {
         const entries = priceBook ? entriesOf(priceBook.document) : NO_ENTRIES;
         const at = question.at === undefined ? this.#now() : Date.parse(question.at);
-        const book = this.#bookOf(entries, question, at);
+        const { term } = question;
+        const book =
+          question.at === undefined ? this.#books.get(entries, term, at) : bookForTerm(entries, term, at);
         const machines = this.#machinesOf(state.index, ids);
         // The index has current prices only.
         const missing = [...ids].filter((id) => question.at !== undefined || !machines.has(id));
@@ -129,19 +123,6 @@ export class InputReader {
       if (found) this.#single.set(id, found);
       return found ?? [];
     });
-  }
-
-  /** Returns the same book until an entry begins or ends. */
-  #bookOf(entries: Entries, question: PriceQuestion, at: number): BookForTerm {
-    const { term } = question;
-    if (question.at !== undefined) return bookForTerm(entries, term, at);
-    const ofEntries = this.#books.get(entries) ?? new Map<PriceTerm, KnownBook>();
-    this.#books.set(entries, ofEntries);
-    const known = ofEntries.get(term);
-    if (known && at < known.until) return known.book;
-    const book = bookForTerm(entries, term, at);
-    ofEntries.set(term, { book, until: nextChange(entries, at) ?? Number.POSITIVE_INFINITY });
-    return book;
   }
 }
 

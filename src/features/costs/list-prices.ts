@@ -2,7 +2,7 @@
 import Big from 'big.js';
 import { type PriceHistory, pricesSince } from '../../db/costs.ts';
 import { decimal, percentOff } from '../../domain/price.ts';
-import { bookForTerm, type PriceBookEntry } from '../../domain/price-book.ts';
+import type { BookForTerm, PriceBookEntry } from '../../domain/price-book.ts';
 import { REGION_ITEMS, type RegionItem } from '../../domain/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
@@ -13,6 +13,7 @@ import { jsonBody } from '../../snapshot/document/body.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
 import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
+import { CurrentBooks, type Entries } from './books.ts';
 import type {
   RegionPricesDocument,
   ShownRegionPrice,
@@ -26,12 +27,15 @@ export interface ListPricesOptions {
   readonly catalogue: { get(): MaybePromise<SearchState> };
 }
 
+const NO_ENTRIES: Entries = [];
+
 export type ListPrices = ReturnType<typeof listPrices>;
 
 /** Its methods return undefined for an unknown id, and may reject with `Unavailable`. */
 export function listPrices({ documents, catalogue }: ListPricesOptions) {
-  const bookOf = (organizationId: number | undefined): MaybePromise<readonly PriceBookEntry[]> => {
-    if (organizationId === undefined) return [];
+  const books = new CurrentBooks();
+  const bookOf = (organizationId: number | undefined): MaybePromise<Entries> => {
+    if (organizationId === undefined) return NO_ENTRIES;
     return whenThere(documents.get({ kind: 'price-book', organizationId }), (found) =>
       entriesOf(found.document),
     );
@@ -46,9 +50,11 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
       whenThere(bookOf(organizationId), (entries) =>
         whenThere(catalogue.get(), (state) => {
           const machine = findMachine(state.index, id);
+          const now = Date.now();
+          const bookOfTerm = (term: PriceTerm) => books.get(entries, term, now);
           if (!machine || machine.kind.isSoldOut) return undefined;
           const answered = (tier: Answer['tier'], history?: PriceHistory): Answer => ({
-            body: jsonBody(termsDocument(machine, entries, history)),
+            body: jsonBody(termsDocument(machine, bookOfTerm, history)),
             tier,
             asOf: state.asOf([machine.place]),
             currency: machine.region.currency,
@@ -81,11 +87,11 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
 
 function termsDocument(
   machine: FoundMachine,
-  entries: readonly PriceBookEntry[],
+  bookOfTerm: (term: PriceTerm) => BookForTerm,
   history: PriceHistory | undefined,
 ): TermsDocument {
   const { id, name, region } = machine;
-  const books = PRICE_TERMS.map((term) => ({ term, book: bookForTerm(entries, term, Date.now()) }));
+  const books = PRICE_TERMS.map((term) => ({ term, book: bookOfTerm(term) }));
   const isOwn = books.some(({ book }) => book.entries.length > 0);
   const terms = books.flatMap(({ term, book }): ShownTerm[] => {
     const list = currentOf(machine, term);
