@@ -22,10 +22,10 @@ export async function storeSchedules(
 ): Promise<void> {
   try {
     const disabled = await disabledSources(db);
-    for (const { id, schedule } of sources) {
-      if (disabled.has(id)) await cache.hdel(SCHEDULES_KEY, id);
-      else await cache.hset(SCHEDULES_KEY, id, schedule);
-    }
+    const running = sources.filter(({ id }) => !disabled.has(id));
+    if (disabled.size > 0) await cache.hdel(SCHEDULES_KEY, ...disabled.keys());
+    if (running.length > 0)
+      await cache.hset(SCHEDULES_KEY, Object.fromEntries(running.map(({ id, schedule }) => [id, schedule])));
     await cache.expire(SCHEDULES_KEY, STORED_FOR_S);
   } catch (error) {
     logger.debug({ err: error }, 'the schedules were not stored; the worker retries it in a minute');
