@@ -1,5 +1,6 @@
 /** What a machine costs with storage, traffic and addresses. Exact: the parts add up to the total. */
 import Big from 'big.js';
+import type { NodePrice } from './cost.ts';
 import type { RegionItem, StoredRegionPrice } from './region-price.ts';
 
 const Exact = Big();
@@ -15,11 +16,7 @@ const GIB_PER_GB = new Exact(10 ** 9).div(2 ** 30);
 /** A price of a region as `StoredRegionPrice` has it: per minute, or per unit for traffic. */
 export type BilledPrice = Pick<StoredRegionPrice, 'item' | 'isDefault' | 'unit' | 'tiers'>;
 
-export interface BilledMachine {
-  /** Per minute, a plain decimal. */
-  readonly price: string;
-  /** The most that a month of it costs; undefined if there is no cap, or none for this term. */
-  readonly monthlyCap: string | undefined;
+export interface BilledMachine extends NodePrice {
   /** GB of traffic a month in its price; null if unknown, and then none is taken off. */
   readonly includedTraffic: number | null;
   /** Of its region; null if they are unknown. */
@@ -79,7 +76,7 @@ export function billOf(machine: BilledMachine, needs: Needs): Bill {
 /** Each full month, and the rest, costs at most the cap. */
 function machineCost({ price, monthlyCap }: BilledMachine, hours: string): Big {
   const hourly = new Exact(price).times(60);
-  if (monthlyCap === undefined) return hourly.times(hours);
+  if (monthlyCap === null) return hourly.times(hours);
   const months = Math.floor(Number(hours) / HOURS_PER_MONTH);
   const atMost = (amount: Big) => (amount.gt(monthlyCap) ? new Exact(monthlyCap) : amount);
   const rest = new Exact(hours).minus(months * HOURS_PER_MONTH);

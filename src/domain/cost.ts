@@ -24,7 +24,20 @@ export interface NodePrice {
   readonly monthlyCap: string | null;
 }
 
+/** @throws Error unless the price is a number */
+export function nodePrice(price: string | number, cap: string | number | null | undefined): NodePrice {
+  return { price: decimalOf(price), monthlyCap: cap === null || cap === undefined ? null : decimalOf(cap) };
+}
+
+function decimalOf(value: string | number): string {
+  const text = decimal(value);
+  if (text === undefined) throw new Error(`${value} is no decimal`);
+  return text;
+}
+
 /** Returns the price that an entry of a price book gives. A discount also lowers the monthly cap; a fixed price has no cap. */
+export function nodePriceBy(list: NodePrice, entry: PriceBookEntry | undefined): NodePrice;
+export function nodePriceBy(list: NodePrice | null, entry: PriceBookEntry | undefined): NodePrice | null;
 export function nodePriceBy(list: NodePrice | null, entry: PriceBookEntry | undefined): NodePrice | null {
   if (entry?.price !== undefined) return { price: entry.price, monthlyCap: null };
   const discount = entry?.discount;
@@ -144,8 +157,7 @@ interface Exact {
 }
 
 function exact(value: string | number): Exact {
-  const text = decimal(value);
-  if (text === undefined) throw new Error(`${value} is no decimal`);
+  const text = decimalOf(value);
   const point = text.indexOf('.');
   return point < 0
     ? { units: BigInt(text), places: 0 }

@@ -31,7 +31,7 @@ const price = (item: BilledPrice['item'], units: BilledPrice['unit'][]) =>
   });
 const machine: fc.Arbitrary<BilledMachine> = fc.record({
   price: amount(18, 3n),
-  monthlyCap: fc.option(amount(2, 1000n), { nil: undefined }),
+  monthlyCap: fc.option(amount(2, 1000n), { nil: null }),
   includedTraffic: fc.option(fc.integer({ min: 0, max: 20_000 })),
   prices: fc.option(
     fc

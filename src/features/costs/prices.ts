@@ -1,7 +1,7 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
 import type { PricedMachine } from '../../db/costs.ts';
-import { type NodePrice, nodePriceBy } from '../../domain/cost.ts';
-import { decimal, MINUTES_PER_MONTH } from '../../domain/price.ts';
+import { type NodePrice, nodePrice, nodePriceBy } from '../../domain/cost.ts';
+import { MINUTES_PER_MONTH } from '../../domain/price.ts';
 import type { BookForTerm, SelectedMachine } from '../../domain/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
@@ -62,7 +62,8 @@ export function pricedMachine(id: number, { machines, stored, book, question }: 
 /** Returns the price of a machine of the index. */
 export function foundPrice(machine: FoundMachine, term: PriceTerm, book: BookForTerm): Price {
   const { price, cap } = listOf(machine, term);
-  return withBook(selectedMachine(machine), listPrice(price, cap) ?? missing(term), book);
+  const list = price === undefined ? missing(term) : nodePrice(price, cap);
+  return withBook(selectedMachine(machine), list, book);
 }
 
 /** Returns a number near to the price of a month of it, much faster; infinite if the price is unknown. */
@@ -90,17 +91,11 @@ function priceOf(
   { price, terms }: { readonly price: string | null; readonly terms: StoredTerms | null },
   term: PriceTerm,
 ): NodePrice | undefined {
-  if (term !== 'on_demand') return listPrice(terms?.terms[term]?.price, undefined);
-  return price === null || Number(price) <= 0 ? undefined : listPrice(price, terms?.monthly_cap?.price);
-}
-
-function listPrice(
-  price: string | number | undefined,
-  cap: string | number | undefined,
-): NodePrice | undefined {
-  const text = price === undefined ? undefined : decimal(price);
-  if (text === undefined) return undefined;
-  return { price: text, monthlyCap: (cap === undefined ? undefined : decimal(cap)) ?? null };
+  if (term !== 'on_demand') {
+    const ofTerm = terms?.terms[term]?.price;
+    return ofTerm === undefined ? undefined : nodePrice(ofTerm, null);
+  }
+  return price === null || Number(price) <= 0 ? undefined : nodePrice(price, terms?.monthly_cap?.price);
 }
 
 const missing = (term: PriceTerm): Reason => (term === 'on_demand' ? 'no_price' : 'term_not_sold');

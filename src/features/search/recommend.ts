@@ -1,5 +1,5 @@
 import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/bill.ts';
-import { decimal } from '../../domain/price.ts';
+import { nodePrice, nodePriceBy } from '../../domain/cost.ts';
 import type { PriceTerm } from '../../domain/term.ts';
 import { type CatalogueIndex, indexedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
@@ -98,10 +98,9 @@ function nearPrice({ rows: { prices } }: CatalogueIndex, row: number, own: OwnPr
 function billedMachine(index: CatalogueIndex, row: number, { term, own }: BillQuestion): BilledMachine {
   const { id, price, kind, region } = indexedMachine(index, row);
   const cap = term === 'on_demand' && region.terms ? amountOf(region.terms.caps, id) : undefined;
+  const list = nodePrice(price, cap);
   return {
-    price: decimal(own?.priceOf(row) ?? price) ?? '0',
-    // The cap of the list price bounds an own price too.
-    monthlyCap: cap === undefined ? undefined : decimal(cap),
+    ...nodePriceBy(list, own?.entryOf(row)),
     includedTraffic: kind.includedTraffic,
     prices: region.prices ?? null,
   };

@@ -135,7 +135,7 @@ function versionOf({ version }: CatalogueIndex, own: OwnPrices | undefined): str
 function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommendation, 'machine'> {
   const number = (amount: string | null) => (amount === null ? null : Number(amount));
   const { hours } = needs;
-  const cap = machine.monthlyCap === undefined ? '' : `, at most ${machine.monthlyCap} a month`;
+  const cap = machine.monthlyCap === null ? '' : `, at most ${machine.monthlyCap} a month`;
   const rest = [
     [needs.storage, 'GB of storage'],
     [needs.traffic, 'GB of traffic a month'],

@@ -14,6 +14,8 @@ export interface OwnPrices {
   readonly least: number;
   /** Returns the share of the list price that such a row costs, as a nearby double. */
   share(row: number): number;
+  /** Returns the entry that gives the own price of any row; undefined if the list price applies. */
+  entryOf(row: number): PriceBookEntry | undefined;
   /** Returns the exact own price of any row, as the nearest double; undefined if the list price applies. */
   priceOf(row: number): number | undefined;
 }
@@ -28,6 +30,7 @@ export function ownPrices(
   const book = bookForTerm(entries, term, at);
   if (book.entries.length === 0) return undefined;
   const { prices } = index.rows;
+  const entryOf = (row: number) => book.entryOf(selectedMachine(indexedMachine(index, row)));
   const broad = book.entries.flatMap(({ machineId, regionId, providerId, family, discount = '0' }) =>
     machineId === undefined ? { regionId, providerId, family, share: Number(percentOff('1', discount)) } : [],
   );
@@ -36,8 +39,9 @@ export function ownPrices(
     singled: rowsOf(index, new Set(book.entries.flatMap(({ machineId }) => machineId ?? []))),
     least: Math.min(1, ...broad.map(({ share }) => share)),
     share: shareOfRow(index, broad),
+    entryOf,
     priceOf(row) {
-      const entry = book.entryOf(selectedMachine(indexedMachine(index, row)));
+      const entry = entryOf(row);
       return entry && Number(priceBy(entry, decimal(prices[row] as number) ?? '0'));
     },
   };

@@ -23,7 +23,7 @@ export type World = ReadonlyMap<number, readonly Machine[]>;
 export const providerOf = (region: number): number => (region <= 3 ? 1 : 2);
 
 /** Runs a generator to its end. */
-function atOnce<T>(work: Generator<void, T>): T {
+export function atOnce<T>(work: Generator<void, T>): T {
   for (;;) {
     const turn = work.next();
     if (turn.done) return turn.value;
