@@ -14,8 +14,7 @@ export type RedisClient = Redis | Cluster;
 
 /**
  * The use of a connection decides how it fails:
- * - `reader`: within 50 ms, without a queue. All three settings are needed: a command that timed out otherwise stays in the
- *   client's queue as long as the socket.
+ * - `reader`: with the socket, without a queue. The cache subscription has an earlier deadline for each command.
  * - `subscriber`: RESP2. It reconnects without end. SUBSCRIBE and PING have 250 ms.
  * - `publisher`: after seconds, because a large document takes time.
  * - `producer`: at once while the queue's Redis is away.
@@ -60,7 +59,6 @@ const OPTIONS: Record<RedisUse, Options> = {
     // One write for all commands of a turn of the event loop: system calls are most of the cost of a miss.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
-    commandTimeout: 50,
     socketTimeout: 1000,
     connectTimeout: 500,
     disconnectTimeout: 250,

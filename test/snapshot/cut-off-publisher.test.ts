@@ -161,6 +161,18 @@ describe('without PostgreSQL as well', () => {
     expect(await isRefused(strict)).toBe(true);
   });
 
+  it('the cache answers if the publishers come back during the read from PostgreSQL', async () => {
+    await using hanging = await faultProxy(scene.db.url);
+    const cut = await linkedReader({ databaseUrl: hanging.url });
+    await cutOff(cut);
+    hanging.hang();
+    const reading = cut.documents.get({ kind: 'region', regionId: scene.sample.region });
+    await way.heal();
+    await until(() => cut.link.publisher === 'reachable');
+    await hanging.refuse();
+    expect((await reading).tier).toBe('redis');
+  });
+
   it('a reader that starts now trusts the cache after its first pulse', async () => {
     const alone = reader({ databaseUrl });
     await until(() => alone.link.isConnected);

@@ -107,7 +107,6 @@ const POSTGRES_DEADLINE_MS = 20_000;
 
 function patient<Client extends ReturnType<typeof openRedis>>(client: Client): Client {
   Object.assign(client instanceof Redis ? client.options : (client.options.redisOptions ?? {}), {
-    commandTimeout: CACHE_DEADLINE_MS,
     socketTimeout: 2 * CACHE_DEADLINE_MS,
   });
   return client;
@@ -132,6 +131,7 @@ function openReader({
     logger: silent,
     now,
     silentAfterMs: options.silentAfterMs ?? Number.POSITIVE_INFINITY,
+    deadlineMs: CACHE_DEADLINE_MS,
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
   });
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);

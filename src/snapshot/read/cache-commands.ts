@@ -4,7 +4,10 @@ import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys.ts';
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
+import { LoopDeadline } from './loop-deadline.ts';
 
+/** Milliseconds for a reply. */
+const DEADLINE_MS = 50;
 /** Concurrent write-backs. More are skipped: a value takes longer to encode than to read from Postgres. */
 const WRITE_BACKS_AT_MOST = 64;
 /** Seconds until a write-back expires, unless the publisher makes it permanent. */
@@ -14,11 +17,13 @@ export class CacheCommands {
   readonly #redis: RedisClient;
   readonly #logger: Logger;
   readonly #breaker: Breaker;
+  readonly #deadline: LoopDeadline;
   #writingBack = 0;
 
-  constructor(redis: RedisClient, logger: Logger, now: () => number) {
+  constructor(redis: RedisClient, logger: Logger, now: () => number, deadlineMs = DEADLINE_MS) {
     this.#redis = redis;
     this.#logger = logger;
+    this.#deadline = new LoopDeadline(deadlineMs);
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 500, now });
   }
 
@@ -34,7 +39,7 @@ export class CacheCommands {
   /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
   async runAlways<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     try {
-      const result = await command(this.#redis);
+      const result = await this.#deadline.within(command(this.#redis));
       this.#breaker.succeeded();
       return result;
     } catch (error) {

@@ -20,6 +20,8 @@ export interface CacheSubscriptionOptions {
   readonly subscriber: Redis;
   readonly logger: Logger;
   readonly now?: () => number;
+  /** Milliseconds that a read of the cache may take. */
+  readonly deadlineMs?: number;
   readonly pollMs?: number;
   readonly silentAfterMs?: number;
 }

@@ -58,7 +58,7 @@ export class CacheSubscription implements AsyncDisposable {
     this.#logger = options.logger;
     this.#now = options.now ?? Date.now;
     this.#pulses = new Pulses(options.silentAfterMs);
-    this.#commands = new CacheCommands(options.commands, options.logger, this.#now);
+    this.#commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
     this.#subscriber.on('message', (channel: string, message: string) => {
       // After a reconnect the client subscribes to the channels of former lineages too.
       if (channel === this.#keys?.published) this.#onMessage(message);

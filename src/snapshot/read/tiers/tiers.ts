@@ -31,8 +31,8 @@ export class Tiers {
   }
 
   /**
-   * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres. If both fail, a cache
-   * that may be behind answers. @throws Unavailable
+   * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres. If both fail, the
+   * cache is read once more: publishers may have come back, or else a cache that may be behind answers. @throws Unavailable
    */
   async read(wanted: Wanted): Promise<TieredResult> {
     try {
@@ -42,9 +42,10 @@ export class Tiers {
       if (found === null) return await fromPostgres();
       return await fromEither(this.#cache, async () => this.#cache.read(wanted), fromPostgres);
     } catch (error) {
-      const unsure = error instanceof Unavailable && (await this.#cache.readUnsure(wanted));
-      if (!unsure) throw error;
-      return unsure;
+      if (!(error instanceof Unavailable)) throw error;
+      const found = (await this.#cache.read(wanted)) ?? (await this.#cache.readUnsure(wanted));
+      if (!found) throw error;
+      return found;
     }
   }
 
