@@ -9,7 +9,8 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 export const SECRET = 'hunter2-of-the-test-with-32-characters';
 export const PROBLEM = { verdict: 'problem' };
 
-export const opened = new AsyncDisposableStack();
+/** Of the file whose tests run. */
+export let opened: AsyncDisposableStack;
 export let db: TestDatabase;
 export let redis: TestRedis;
 export let env: Record<string, string>;
@@ -17,6 +18,7 @@ export let env: Record<string, string>;
 /** A database and a Redis for the tests of the file. */
 export function useServers(): void {
   beforeAll(async () => {
+    opened = new AsyncDisposableStack();
     db = opened.use(await createDatabase());
     redis = opened.use(await startTestRedis());
     env = { DATABASE_URL: db.url, REDIS_URL: redis.url, PORT: '0', OPS_PORT: '0', OPS_TOKEN: SECRET };

@@ -26,7 +26,11 @@ async function sync() {
   return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
 }
 const retire = (...options: string[]) => fleetbook(['source', 'retire', 'hetzner', ...options], env);
-const status = async () => JSON.parse((await fleetbook(['status', '--json'], env)).stdout)[0];
+const status = async () => {
+  const { code, stdout, stderr } = await fleetbook(['status', '--json'], env);
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout)[0];
+};
 
 it('an unconfigured source is named, and is retired by its command', {
   timeout: 240_000,
