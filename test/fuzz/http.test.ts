@@ -13,10 +13,10 @@ import { type FuzzWorld, openFuzzWorld } from './support/world.ts';
 const scene = sceneForEachTest();
 
 /** Requests of one round each; with the rounds below more than 50,000 in CI. */
-const IN_PROCESS = 100;
-const CONNECTIONS = 12;
+const IN_PROCESS = 50;
+const CONNECTIONS = 8;
 const REQUESTS_OF_CONNECTION = 10;
-const RAW_CONNECTIONS = 400;
+const RAW_CONNECTIONS = 200;
 
 async function open(): Promise<FuzzWorld> {
   const world = await openFuzzWorld(scene);

@@ -7,9 +7,9 @@ import { wrongItem } from './support/items.ts';
 import { type Mutation, mutationsWith, shownMutation } from './support/mutate.ts';
 import { type FuzzSource, fuzzSources, type Item, networkSource } from './support/sources.ts';
 
-/** With those of Kubernetes more than 10,000 in CI; the nightly workflow fuzzes for an hour. */
-const ROUNDS = 60;
-const NETWORK_ROUNDS = 40;
+/** With those of Kubernetes more than 5,000 in CI; the nightly workflow fuzzes for an hour. */
+const ROUNDS = 30;
+const NETWORK_ROUNDS = 20;
 const BATCH = 10;
 /** A read of a few kilobytes that exceeds this is an endless loop (ms, items). */
 const TOO_LONG_MS = 10_000;

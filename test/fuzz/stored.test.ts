@@ -10,7 +10,7 @@ import { bulkMutations, type Mutation, mutationsWith, shownMutation } from './su
 import { type FuzzSource, fuzzSources } from './support/sources.ts';
 
 /** A mutated run and a good one each. */
-const ROUNDS = 4;
+const ROUNDS = 2;
 const RATES = { EUR: '1.08', GBP: '1.25', CHF: '1.1' };
 /** The fixtures have only a dozen rows, some of them intentionally unusable. */
 const REJECTED_SHARE = 0.6;
