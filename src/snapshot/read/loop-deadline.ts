@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * Rejects promises that take long. Time is counted in ticks of the event loop: while this process stalls no time passes, so the
- * server is not blamed for replies that nobody has read.
+ * Rejects promises that take long. Time is counted in ticks of the event loop. While this process stalls no time passes, because
+ * the server may have answered already.
  */
 export class LoopDeadline {
   readonly #tickMs: number;
