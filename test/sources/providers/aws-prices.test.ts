@@ -1,93 +1,19 @@
 /** Reservations and prices of regions in AWS's offer files, with an own reading of the same payloads. */
 import { describe, expect, it } from 'vitest';
-import type { Offer } from '../../../src/domain/machine.ts';
-import { openSourceHttp } from '../../../src/sources/http/http.ts';
-import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
-import { fakeUpstream } from '../../support/fake-upstream.ts';
+import {
+  dimension,
+  hourly,
+  itemsOf,
+  lease,
+  leases,
+  machine,
+  onDemand,
+  REGION,
+  read,
+  type Way,
+} from './aws-payloads.ts';
 import { atoms, seeded } from './seeded.ts';
-
-const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
-const REGION = 'us-east-1';
-const ATTRIBUTES = {
-  location: 'US East (N. Virginia)',
-  currentGeneration: 'Yes',
-  instanceFamily: 'General purpose',
-  vcpu: '2',
-  memory: '8 GiB',
-  tenancy: 'Shared',
-  operatingSystem: 'Linux',
-  operation: 'RunInstances',
-  capacitystatus: 'Used',
-  preInstalledSw: 'NA',
-};
-
-const machine = (instanceType: string, changes: object = {}) => ({
-  productFamily: 'Compute Instance',
-  attributes: { ...ATTRIBUTES, instanceType, ...changes },
-});
-const dimension = (unit: string, USD: string, beginRange?: string) => ({
-  unit,
-  beginRange,
-  pricePerUnit: { USD },
-});
-const onDemand = (USD: string, unit = 'Hrs') => ({
-  term: { effectiveDate: '2026-02-01T00:00:00Z', priceDimensions: { rate: dimension(unit, USD) } },
-});
-type Way = readonly [
-  length: string,
-  option: string,
-  hourly?: string | undefined,
-  upfront?: string | undefined,
-  offeringClass?: string,
-];
-const lease = (
-  [length, option, hourly, upfront, offeringClass = 'standard']: Way,
-  effectiveDate = '2024-04-01T00:00:00Z',
-) => ({
-  effectiveDate,
-  priceDimensions: {
-    ...(hourly !== undefined && { hours: dimension('Hrs', hourly, '0') }),
-    ...(upfront !== undefined && { fee: dimension('Quantity', upfront) }),
-  },
-  termAttributes: { LeaseContractLength: length, OfferingClass: offeringClass, PurchaseOption: option },
-});
-const leases = (...ways: Way[]) => Object.fromEntries(ways.map((way, index) => [`L${index}`, lease(way)]));
-
-async function itemsOf(files: readonly object[]): Promise<CatalogueItem[]> {
-  await using upstream = await fakeUpstream();
-  for (const [index, offer] of OFFERS.entries()) {
-    const path = `/offers/v1.0/aws/${offer}/current/region_index.json`;
-    const code = files[index] === undefined ? 'elsewhere' : REGION;
-    const regions = { [code]: { regionCode: code, currentVersionUrl: `/${offer}.json` } };
-    upstream.expect({ path }, { json: { regions } });
-    if (files[index] !== undefined)
-      upstream.expect({ path: `/${offer}.json` }, { json: files[index], headers: { etag: '"1"' } });
-  }
-  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
-  const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
-  const found: CatalogueItem[] = [];
-  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
-    found.push(item);
-  return found;
-}
-
-/** Reads one type with these reservations. */
-async function read(reserved: object, more: { products?: object; Reserved?: object } = {}) {
-  const products = { A: machine('m5.large'), ...more.products };
-  const terms = { OnDemand: { A: onDemand('0.096') }, Reserved: { A: reserved, ...more.Reserved } };
-  const items = await itemsOf([{ products, terms }]);
-  const offers = items.flatMap((item): Offer[] => (item.kind === 'offer' ? [item.offer] : []));
-  return {
-    offer: offers.find(({ name }) => name === 'm5.large'),
-    problems: items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
-    hasValidator: items.some(({ kind }) => kind === 'validator'),
-  };
-}
-const hourly = (amount: string, upfront?: string) => ({
-  price: { amount, per: 'hour', currency: 'USD' },
-  ...(upfront !== undefined && { upfront }),
-});
 
 describe('a reservation of AWS', () => {
   // The leases of c5.xlarge in us-east-1 in the price list of 2020-06-18, version 20200618221809. The fees are whole dollars.

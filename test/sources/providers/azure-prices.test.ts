@@ -109,6 +109,40 @@ describe('a term of Azure', () => {
     expect([1168 / 8760, 2257 / 26280].map((rate) => Math.round((1 - rate / 0.226) * 100))).toEqual([41, 62]);
   });
 
+  // Recorded rows of Azure's list; those of E64 v4 and M8ms are in documentation. Their price on demand is not recorded. The
+  // rates are those of the totals, in dollars an hour, and have the discounts that Azure states: 38 and 60 per cent for D2s v5.
+  it.each([
+    ['D2s v5', { spot: 0.02, plans: [0.0658368, 0.0441792], totals: [519, 997], rates: [0.0592, 0.0379] }],
+    ['B16als v2', { spot: 0.6057, plans: [0.49129, 0.34323], totals: [3478], rates: [0.397] }],
+    ['E64 v4', { totals: [25_007], rates: [2.8547] }],
+    ['M8ms', { totals: [undefined, 11_297], rates: [undefined, 0.4299] }],
+  ] as const)('of %s is that of the recorded rows', async (skuName, recorded) => {
+    const { spot: spotPrice, plans, totals, rates } = { spot: undefined, plans: undefined, ...recorded };
+    const named = { skuName, meterName: skuName };
+    const lengths = ['1 Year', '3 Years'];
+    const savingsPlan = plans?.map((price, i) => ({ term: lengths[i], retailPrice: price }));
+    const spotRow = { skuName: `${skuName} Spot`, meterName: `${skuName} Spot`, retailPrice: spotPrice };
+    const { terms, problems } = await read({
+      machines: [
+        row({ ...named, ...(savingsPlan && { savingsPlan }) }),
+        ...(spotPrice ? [spot(spotRow)] : []),
+      ],
+      reservations: totals.flatMap((total, i) =>
+        total === undefined ? [] : [reserved(total, lengths[i] ?? '', named)],
+      ),
+    });
+    expect(problems).toEqual([]);
+    expect(terms).toEqual({
+      ...(spotPrice && { spot: hourly(String(spotPrice)) }),
+      ...(plans && { savings_plan_1y: hourly(String(plans[0])), savings_plan_3y: hourly(String(plans[1])) }),
+      ...(totals[0] && { reserved_1y: total(String(totals[0])) }),
+      ...(totals[1] && { reserved_3y: total(String(totals[1])) }),
+    });
+    const rateOf = (each: number | undefined, i: number) =>
+      each && Number((each / (i === 0 ? 8760 : 26_280)).toFixed(4));
+    expect(totals.map(rateOf)).toEqual(rates);
+  });
+
   it.each([
     ['Windows', spot({ productName: 'Virtual Machines Ddsv5 Series Windows' })],
     ['Low Priority', row({ skuName: 'D4ds v5 Low Priority', meterName: 'D4ds v5 Low Priority' })],
