@@ -5,6 +5,7 @@ import { type Amount, clusterCost, machineAmount, shownAmount, shownMonth } from
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { BookForTerm } from '../../domain/price-book.ts';
+import type { PriceTerm } from '../../domain/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
@@ -77,19 +78,17 @@ function cheaper(
   current: Amount,
   { limit, minSaving }: WantedAlternatives,
 ): Alternative[] {
-  const { book, question } = inputs;
   const filters = { ...where, minCpu: machine.cpu, minRam: machine.ram * 1000, isRamAsSold: true };
   return cheapestPerMinute(inputs, filters, CANDIDATES * limit + 1)
-    .filter(({ id }) => id !== machine.id)
-    .map((other) => ({ other, month: nearMonth(other, question.term, book) }))
+    .filter((other) => other.machine.id !== machine.id)
     .sort((a, b) => a.month - b.month)
     .slice(0, limit + NEAR_TIES)
-    .flatMap(({ other }): Alternative[] => {
-      const price = foundPrice(other, question.term, book);
+    .flatMap((other): Alternative[] => {
+      const { price } = other;
       if (!price.price) return [];
       const amount = machineAmount(price.price, shards * replicas);
       const saving = current.perMonth - amount.perMonth;
-      return saving > 0n && saving >= minSaving ? [{ machine: other, price, amount, saving }] : [];
+      return saving > 0n && saving >= minSaving ? [{ machine: other.machine, price, amount, saving }] : [];
     })
     .sort(bySaving)
     .slice(0, limit);
@@ -100,6 +99,28 @@ const bySaving = (a: Alternative, b: Alternative): number =>
 
 const BY_PRICE = { by: 'price', descending: false } as const;
 
+/** A machine with its price. The exact one is calculated at its first use. */
+class Candidate {
+  readonly machine: FoundMachine;
+  /** A number near to the price of a month. */
+  readonly month: number;
+  readonly #term: PriceTerm;
+  readonly #book: BookForTerm;
+  #price: Price | undefined;
+
+  constructor(machine: FoundMachine, term: PriceTerm, book: BookForTerm) {
+    this.machine = machine;
+    this.month = nearMonth(machine, term, book);
+    this.#term = term;
+    this.#book = book;
+  }
+
+  get price(): Price {
+    this.#price ??= foundPrice(this.machine, this.#term, this.#book);
+    return this.#price;
+  }
+}
+
 /** Searches for one book. They are valid for the rows of one index. */
 interface Searched {
   readonly rows: Rows;
@@ -107,13 +128,16 @@ interface Searched {
   readonly own: OwnPrices | undefined;
   /** Rows of the index by question: clusters of one machine have the same ones. */
   readonly found: LRUCache<string, readonly number[]>;
+  /** By row. */
+  readonly candidates: LRUCache<number, Candidate>;
 }
 
 const SEARCHES_AT_MOST = 1000;
+const CANDIDATES_AT_MOST = 10_000;
 const searched = new WeakMap<BookForTerm, Searched>();
 
 /** Returns the machines that cost least per minute. */
-function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): FoundMachine[] {
+function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Candidate[] {
   const { state, question, book, entries, at } = inputs;
   const { term } = question;
   const { index } = state;
@@ -121,13 +145,23 @@ function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Foun
   let known = searched.get(book);
   if (known?.rows !== index.rows) {
     const found = new LRUCache<string, readonly number[]>({ max: SEARCHES_AT_MOST });
-    known = { rows: index.rows, own: ownPrices(ofThis, entries, term, at), found };
+    known = {
+      rows: index.rows,
+      own: ownPrices(ofThis, entries, term, at),
+      found,
+      candidates: new LRUCache({ max: CANDIDATES_AT_MOST }),
+    };
     searched.set(book, known);
   }
+  const { candidates } = known;
   const key = JSON.stringify([filters, most]);
   const rows = known.found.get(key) ?? searchRows(ofThis, known.own, filters, most).map(rowIn(index, ofThis));
   known.found.set(key, rows);
-  return rows.map((row) => machineAt(index, row));
+  return rows.map((row) => {
+    const candidate = candidates.get(row) ?? new Candidate(machineAt(index, row), term, book);
+    candidates.set(row, candidate);
+    return candidate;
+  });
 }
 
 function searchRows(index: CatalogueIndex, own: OwnPrices | undefined, filters: Filters, most: number) {
