@@ -4,7 +4,7 @@ import { PlainFailure } from '../domain/errors.ts';
 import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { OfferedRegionPrice } from '../domain/region-price.ts';
+import type { OfferedRegionPrice, RegionItem } from '../domain/region-price.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
 
@@ -108,6 +108,8 @@ export type CatalogueItem =
   | { readonly kind: 'region'; readonly code: string; readonly name: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
   | { readonly kind: 'region-price'; readonly regionCode: string; readonly price: OfferedRegionPrice }
+  /** The prices of these items could not be read. Regions keep their last ones. */
+  | { readonly kind: 'unread-prices'; readonly items: readonly RegionItem[] }
   | RejectedRow
   | UnreadRegion
   | DataTime

@@ -108,6 +108,18 @@ it('are published per minute or unit, with a history, and raise the version of t
   ]);
 });
 
+it('of an item whose prices could not be read stay, also in a region without other prices', async () => {
+  await scene.catalogue(batch(DISK, TRAFFIC));
+  const [a, b] = [await stored('a'), await stored('b')];
+  const unread: CatalogueItem = { kind: 'unread-prices', items: ['block_storage'] };
+  const partly = [region('a'), region('b'), offer('a', 'x'), item('a', TRAFFIC), unread];
+  expect(await scene.catalogue(partly)).toMatchObject({ outcome: 'unchanged' });
+  expect([await stored('a'), await stored('b')]).toEqual([a, b]);
+  // Prices that were read without traffic remove it.
+  await scene.catalogue(batch(DISK));
+  expect((await stored('a'))[0]).toEqual([['ssd', expect.anything()]]);
+});
+
 it('follow an exchange rate, and a new published currency, without a row of history', async () => {
   const prices = batch({ ...DISK, currency: 'EUR' });
   await scene.catalogue(prices, { rates: { EUR: '1' } });

@@ -106,7 +106,9 @@ export const adapter: CatalogueAdapter = {
         if (stated?.price_per_tb_traffic) traffic.set(location, amounts.add(stated.price_per_tb_traffic.net));
       });
     for (const [location, amounts] of traffic) addTraffic(prices, location, amounts);
-    await prices.read('storage and address prices', PRICING, () => readPricing(http, known, prices));
+    await prices.read(['block_storage', 'ipv4'], 'storage and address prices', PRICING, () =>
+      readPricing(http, known, prices),
+    );
     yield* prices.items();
   },
 };

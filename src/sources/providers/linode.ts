@@ -107,11 +107,11 @@ export const adapter: CatalogueAdapter = {
     }
     for (const type of yield* usableRows(types, Type, 'id', 'type')) yield* offers(type, regions, stock);
     const prices = new RegionPrices();
-    await prices.read('storage prices', VOLUMES, async () => {
+    await prices.read(['block_storage'], 'storage prices', VOLUMES, async () => {
       for (const rated of await rates(http, VOLUMES, 'storage prices', prices))
         addStorage(prices, rated, regions);
     });
-    await prices.read('traffic prices', TRAFFIC, async () => {
+    await prices.read(['traffic_out'], 'traffic prices', TRAFFIC, async () => {
       for (const rated of await rates(http, TRAFFIC, 'traffic prices', prices))
         addTraffic(prices, rated, regions);
     });

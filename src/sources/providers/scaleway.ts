@@ -142,7 +142,7 @@ export const adapter: CatalogueAdapter = {
     for (const code of zones) yield { kind: 'region', code, name: nameOf(code) };
     yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
     const prices = new RegionPrices();
-    await prices.read('storage prices', PRODUCTS, () => readVolumes(http, zones, prices));
+    await prices.read(['block_storage'], 'storage prices', PRODUCTS, () => readVolumes(http, zones, prices));
     yield* prices.items(['volume-low-latency-5k', 'volume-bssd']);
   },
 };

@@ -1,6 +1,6 @@
 import Big from 'big.js';
 import { isPositive } from '../../domain/price.ts';
-import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
+import type { OfferedRegionPrice, OfferedTier, RegionItem } from '../../domain/region-price.ts';
 import { type CatalogueItem, SourceError } from '../source.ts';
 import { LeftOut } from './left-out.ts';
 import { unusable } from './rows.ts';
@@ -47,6 +47,7 @@ export function* regionPriceItems(
 export class RegionPrices {
   readonly leftOut = new LeftOut();
   readonly #found = new Map<string, FoundPrice[]>();
+  readonly #unread = new Set<RegionItem>();
   #closed: SourceError | undefined;
 
   /** Adds a price with one step. Names are unique in a region: another price of the same name is left out. */
@@ -67,18 +68,25 @@ export class RegionPrices {
   }
 
   /**
-   * Reads a payload that states only prices of regions. If that fails, they are left out: the machines of the run are good without
-   * them. Nothing more is requested after a failure that concerns every request.
+   * Reads a payload that states only prices of these items. If that fails, regions keep their last prices of them, and the machines of
+   * the run are good. Nothing more is requested after a failure that concerns every request.
    */
-  async read(kind: string, path: string, read: () => Promise<void>): Promise<void> {
+  async read(
+    items: readonly RegionItem[],
+    kind: string,
+    path: string,
+    read: () => Promise<void>,
+  ): Promise<void> {
     const failure = this.#closed ?? (await read().catch(sourceError));
     if (!(failure instanceof SourceError)) return;
     if (failure.limitsAll) this.#closed = failure;
+    for (const item of items) this.#unread.add(item);
     this.leftOut.add(kind, path, failure.message);
   }
 
   *items(preferred?: readonly string[]): Generator<CatalogueItem> {
     for (const [regionCode, found] of this.#found) yield* regionPriceItems(regionCode, found, preferred);
+    if (this.#unread.size > 0) yield { kind: 'unread-prices', items: [...this.#unread] };
     yield* this.leftOut.rows();
   }
 }

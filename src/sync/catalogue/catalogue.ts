@@ -192,6 +192,7 @@ async function compareCatalogue(
   const read = readRegions(staged, regions);
   const prices = await compareRegionPrices(db, source, {
     stated: staged.regionPrices,
+    unreadItems: staged.unreadItems,
     read: read.difference(new Set(unmodified)),
     known: read,
     unread: staged.unread,

@@ -6,6 +6,7 @@ import { pricePerMinute } from '../../domain/price.ts';
 import {
   type OfferedRegionPrice,
   REGION_ITEMS,
+  type RegionItem,
   type StoredRegionPrice,
   storedRegionPrice,
 } from '../../domain/region-price.ts';
@@ -20,6 +21,8 @@ export interface StatedRegionPrice {
 
 export interface RegionPricesBatch {
   readonly stated: readonly StatedRegionPrice[];
+  /** Items whose prices could not be read. Regions keep them. */
+  readonly unreadItems: ReadonlySet<RegionItem>;
   /** Regions that the batch has read. */
   readonly read: ReadonlySet<string>;
   /** Regions of the batch that exist or are new. */
@@ -44,13 +47,14 @@ export interface ComparedRegionPrices {
 export async function compareRegionPrices(
   db: ConnectionDatabase,
   source: CatalogueSource,
-  { stated, read, known, unread, pricing, maxRatio, approved }: RegionPricesBatch,
+  { stated, unreadItems, read, known, unread, pricing, maxRatio, approved }: RegionPricesBatch,
 ): Promise<ComparedRegionPrices> {
   const prices = new Map<string, readonly StoredRegionPrice[] | null>();
   const rejected: RejectedKey[] = [];
   if (stated.length === 0) return { prices, rejected };
   const before = await storedRegionPrices(db, source.provider.id);
   const accepted = approved ? new Set<string>() : await acceptedRegionPrices(db, source.id);
+  const keptOf = (code: string) => before.get(code)?.filter(({ item }) => unreadItems.has(item)) ?? [];
   const byRegion = Map.groupBy(stated, ({ regionCode }) => regionCode);
   for (const [code, rows] of byRegion) {
     // The batch reports the region itself.
@@ -76,19 +80,28 @@ export async function compareRegionPrices(
           `price goes from ${from} to ${amount} ${price.currency}; readers keep the last ones. If it is right: fleetbook accept ${source.id} ${key} ${amount}`,
           amount,
         );
-      } else prices.set(code, storedPrices(offered, pricing));
+      } else prices.set(code, storedPrices(offered, keptOf(code), pricing));
     }
   }
-  for (const code of before.keys()) if (read.has(code) && !byRegion.has(code)) prices.set(code, null);
+  for (const code of before.keys())
+    if (read.has(code) && !byRegion.has(code)) prices.set(code, storedPrices([], keptOf(code), pricing));
   return { prices, rejected };
 }
 
 /** Leaves out prices without an exchange rate. Their order is fixed: another order of an upstream's rows is no change. */
-function storedPrices(offered: readonly OfferedRegionPrice[], { currency, rates }: Pricing) {
-  const place = ({ item, name }: OfferedRegionPrice) => `${REGION_ITEMS.indexOf(item)} ${name}`;
-  const ordered = offered.toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
-  const stored = ordered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []);
-  return stored.length === 0 ? null : stored;
+function storedPrices(
+  offered: readonly OfferedRegionPrice[],
+  kept: readonly StoredRegionPrice[],
+  { currency, rates }: Pricing,
+): StoredRegionPrice[] | null {
+  const place = ({ item, name }: StoredRegionPrice) => `${REGION_ITEMS.indexOf(item)} ${name}`;
+  const isNew = (item: RegionItem) => offered.some((price) => price.item === item);
+  const stored = [
+    ...offered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []),
+    // A payload that was read may have a part of an item, which then replaces all of it: an item has one default.
+    ...kept.filter(({ item }) => !isNew(item)),
+  ];
+  return stored.length === 0 ? null : stored.sort((a, b) => (place(a) < place(b) ? -1 : 1));
 }
 
 const keyOf = (code: string, { item, name }: Pick<OfferedRegionPrice, 'item' | 'name'>) =>

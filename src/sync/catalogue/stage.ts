@@ -8,6 +8,7 @@ import { isStock } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
+import type { RegionItem } from '../../domain/region-price.ts';
 import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../../sources/source.ts';
 import { type CatalogueItem, SourceError } from '../../sources/source.ts';
@@ -86,6 +87,8 @@ class CollectedItems {
   readonly totals: { of: string; advertised: number; fetched: number }[] = [];
   readonly validators: ValidatorItem[] = [];
   readonly regionPrices: StatedRegionPrice[] = [];
+  /** Items of regions whose prices could not be read. */
+  readonly unreadItems = new Set<RegionItem>();
   /** Codes of regions with offers. */
   readonly offered = new Set<string>();
   /** Regions that could not be read: code → reason. */
@@ -131,6 +134,9 @@ class CollectedItems {
         break;
       case 'region-price':
         this.regionPrices.push(item);
+        break;
+      case 'unread-prices':
+        for (const each of item.items) this.unreadItems.add(each);
         break;
       case 'offer':
         this.seen += 1;

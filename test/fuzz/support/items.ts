@@ -44,6 +44,8 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
     }
     case 'region-price':
       return wrongRegionPrice(item.price);
+    case 'unread-prices':
+      return item.items.length > 0 ? undefined : 'unread prices of no item';
     case 'region':
       return isNamed(item.code) && isNamed(item.name) ? undefined : 'a region without code or name';
     case 'rejected':

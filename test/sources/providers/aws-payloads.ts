@@ -5,9 +5,9 @@ import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 
-export const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
+const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
 export const REGION = 'us-east-1';
-export const ATTRIBUTES = {
+const ATTRIBUTES = {
   location: 'US East (N. Virginia)',
   currentGeneration: 'Yes',
   instanceFamily: 'General purpose',
