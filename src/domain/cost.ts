@@ -24,7 +24,7 @@ export interface NodePrice {
   readonly monthlyCap: string | null;
 }
 
-/** @throws Error unless the price is a number */
+/** @throws Error for a text that is no decimal */
 export function nodePrice(price: string | number, cap: string | number | null | undefined): NodePrice {
   return { price: decimalOf(price), monthlyCap: cap === null || cap === undefined ? null : decimalOf(cap) };
 }

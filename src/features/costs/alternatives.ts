@@ -158,7 +158,9 @@ function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Cand
   const rows = known.found.get(key) ?? searchRows(ofThis, known.own, filters, most).map(rowIn(index, ofThis));
   known.found.set(key, rows);
   return rows.map((row) => {
-    const candidate = candidates.get(row) ?? new Candidate(machineAt(index, row), term, book);
+    const before = candidates.get(row);
+    if (before) return before;
+    const candidate = new Candidate(machineAt(index, row), term, book);
     candidates.set(row, candidate);
     return candidate;
   });

@@ -95,11 +95,11 @@ function storedPrices(
   { currency, rates }: Pricing,
 ): StoredRegionPrice[] | null {
   const place = ({ item, name }: StoredRegionPrice) => `${REGION_ITEMS.indexOf(item)} ${name}`;
-  const isNew = (item: RegionItem) => offered.some((price) => price.item === item);
+  const isOffered = (item: RegionItem) => offered.some((price) => price.item === item);
   const stored = [
     ...offered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []),
     // A payload that was read may have a part of an item, which then replaces all of it: an item has one default.
-    ...kept.filter(({ item }) => !isNew(item)),
+    ...kept.filter(({ item }) => !isOffered(item)),
   ];
   return stored.length === 0 ? null : stored.sort((a, b) => (place(a) < place(b) ? -1 : 1));
 }
