@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
+import { until } from '../../support/until.ts';
 import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
 import type { ConsoleScene } from './scene.ts';
 
@@ -175,6 +176,22 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('paragraph').getByRole('link', { name: '/metrics' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('names the run under the pointer', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/');
+    const strip = page.getByRole('img', { name: /^last \d+ runs?: / }).first();
+    await strip.waitFor();
+    expect(await strip.locator('title').count()).toBe(0);
+    const { width = 0, height = 0 } = (await strip.boundingBox()) ?? {};
+    // The newest run is at the right.
+    await strip.hover({ position: { x: width - 3, y: height / 2 } });
+    await expect(until(() => strip.locator('title').textContent())).resolves.toMatch(
+      /^\w+, \d{4}-\d\d-\d\d \d\d:\d\d UTC$/,
+    );
     expect(complaints).toEqual([]);
     await page.context().close();
   });
