@@ -1,5 +1,5 @@
 /** Sends requests to the routes of the console. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../../../src/features/console/routes/api.ts';
 import { useChanges } from './live.ts';
 import { signInAgain } from './session.ts';
@@ -19,24 +19,16 @@ export interface Answer<T> {
 export function useData<T>(address: string, refresh = 0): Answer<T> {
   const changes = useChanges();
   const [answer, setAnswer] = useState<{ address: string; data?: T; error?: string }>({ address });
-  const current = useRef({ address, asked: 0, shown: 0 }).current;
-  current.address = address;
   useEffect(() => {
     const abort = new AbortController();
-    const turn = ++current.asked;
-    const show: typeof setAnswer = (next) => {
-      if (abort.signal.aborted || turn < current.shown) return;
-      current.shown = turn;
-      setAnswer(next);
-    };
     void request<T>(address, { signal: abort.signal }).then(
-      (data) => show({ address, data }),
-      (error: Error) => show((before) => ({ ...before, address, error: error.message })),
+      (data) => setAnswer({ address, data }),
+      (error: Error) => {
+        if (abort.signal.aborted) return;
+        setAnswer((before) => ({ ...before, address, error: error.message }));
+      },
     );
-    // After a change the answer under way is shown until the next one arrives.
-    return () => {
-      if (current.address !== address) abort.abort();
-    };
+    return () => abort.abort();
   }, [address, changes, refresh]);
   return { data: answer.data, error: answer.error, isOld: answer.address !== address };
 }
