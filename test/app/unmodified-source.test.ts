@@ -6,6 +6,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { pendingBatches } from '../../src/db/held-batches.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
 import { beginRun } from '../../src/db/sync/run.ts';
+import { ATTRIBUTES } from '../sources/providers/aws-payloads.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { OPERATOR } from '../sync/scene.ts';
@@ -217,18 +218,10 @@ describe('one unchanged region of many', () => {
           {
             productFamily: 'Compute Instance',
             attributes: {
+              ...ATTRIBUTES,
               location: code.toUpperCase(),
               regionCode: code,
               instanceType: name,
-              currentGeneration: 'Yes',
-              instanceFamily: 'General purpose',
-              vcpu: '2',
-              memory: '8 GiB',
-              tenancy: 'Shared',
-              operatingSystem: 'Linux',
-              operation: 'RunInstances',
-              capacitystatus: 'Used',
-              preInstalledSw: 'NA',
             },
           },
         ]),

@@ -1,14 +1,14 @@
 /** Offer files of AWS, and what the adapter reads from them. */
 import type { Offer } from '../../../src/domain/machine.ts';
-import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
 
 const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
 export const REGION = 'us-east-1';
-const ATTRIBUTES = {
-  location: 'US East (N. Virginia)',
+/** Of a machine that is offered, apart from its type and place. */
+export const ATTRIBUTES = {
   currentGeneration: 'Yes',
   instanceFamily: 'General purpose',
   vcpu: '2',
@@ -22,7 +22,7 @@ const ATTRIBUTES = {
 
 export const machine = (instanceType: string, changes: object = {}) => ({
   productFamily: 'Compute Instance',
-  attributes: { ...ATTRIBUTES, instanceType, ...changes },
+  attributes: { ...ATTRIBUTES, location: 'US East (N. Virginia)', instanceType, ...changes },
 });
 export const dimension = (unit: string, USD: string, beginRange?: string) => ({
   unit,
@@ -63,12 +63,7 @@ export async function itemsOf(files: readonly object[]): Promise<CatalogueItem[]
     if (files[index] !== undefined)
       upstream.expect({ path: `/${offer}.json` }, { json: files[index], headers: { etag: '"1"' } });
   }
-  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
-  const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
-  const found: CatalogueItem[] = [];
-  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
-    found.push(item);
-  return found;
+  return await readCatalogue(adapter, upstream.url);
 }
 
 /** Reads one type with these reservations. */

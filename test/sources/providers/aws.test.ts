@@ -6,6 +6,7 @@ import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { ATTRIBUTES } from './aws-payloads.ts';
 
 const indexOf = (offer: string) => `/offers/v1.0/aws/${offer}/current/region_index.json`;
 const INDEX = indexOf('AmazonEC2');
@@ -17,19 +18,11 @@ const SMALL = ['AWSDataTransfer', 'AmazonVPC'];
 const REGION = 'us-east-2';
 
 const attributes = {
+  ...ATTRIBUTES,
   location: 'US East (Ohio)',
   locationType: 'AWS Region',
   instanceType: 'm7i.large',
-  currentGeneration: 'Yes',
-  instanceFamily: 'General purpose',
-  vcpu: '2',
-  memory: '8 GiB',
-  tenancy: 'Shared',
-  operatingSystem: 'Linux',
-  operation: 'RunInstances',
-  capacitystatus: 'Used',
   marketoption: 'OnDemand',
-  preInstalledSw: 'NA',
   regionCode: REGION,
 };
 const product = (changes: object = {}) => ({
