@@ -138,7 +138,7 @@ const searched = new WeakMap<BookForTerm, Searched>();
 
 /** Returns the machines that cost least per minute. */
 function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Candidate[] {
-  const { state, question, book, entries, at } = inputs;
+  const { state, question, book } = inputs;
   const { term } = question;
   const { index } = state;
   const ofThis = term === 'on_demand' ? index : ofTerm(index, term);
@@ -147,7 +147,7 @@ function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Cand
     const found = new LRUCache<string, readonly number[]>({ max: SEARCHES_AT_MOST });
     known = {
       rows: index.rows,
-      own: ownPrices(ofThis, entries, term, at),
+      own: ownPrices(ofThis, book),
       found,
       candidates: new LRUCache({ max: CANDIDATES_AT_MOST }),
     };

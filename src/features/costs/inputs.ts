@@ -4,6 +4,12 @@ import { LRUCache } from 'lru-cache';
 import { bookForTerm } from '../../domain/price-book.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
+import {
+  type Entries,
+  NO_ENTRIES,
+  type PriceBooks,
+  priceBooks,
+} from '../../snapshot/catalogue/price-books.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, Unavailable, whenThere } from '../../snapshot/document/answer.ts';
 import type { Body } from '../../snapshot/document/body.ts';
@@ -11,7 +17,6 @@ import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { boundedBy } from '../../snapshot/read/freshness.ts';
 import type { TieredResult } from '../../snapshot/read/tiers/tier.ts';
-import { CurrentBooks, type Entries } from './books.ts';
 import type { PriceInputs, PriceQuestion } from './prices.ts';
 import { NO_MACHINES, StoredMachineReader } from './stored-machines.ts';
 
@@ -31,8 +36,6 @@ export interface Inputs extends PriceInputs {
   readonly priceBook: TieredResult | undefined;
   readonly entries: Entries;
   readonly state: SearchState;
-  /** The time of the prices, in milliseconds since the epoch. */
-  readonly at: number;
 }
 
 /** Machines as one index has them, except for their rows. A publication makes another index. */
@@ -42,20 +45,18 @@ interface Known {
 }
 
 const SINGLE_AT_MOST = 5000;
-const NO_ENTRIES: Entries = [];
 
 export class InputReader {
   readonly #options: CostsOptions;
-  readonly #now: () => number;
   readonly #stored: StoredMachineReader;
   readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
   readonly #single = new LRUCache<number, FoundMachine>({ max: SINGLE_AT_MOST });
-  readonly #books = new CurrentBooks();
+  readonly #books: PriceBooks;
 
   constructor(options: CostsOptions) {
     const { documents, staleLimitMs, now = Date.now } = options;
     this.#options = options;
-    this.#now = now;
+    this.#books = priceBooks(documents, now);
     this.#stored = new StoredMachineReader({ documents, staleLimitMs, now });
   }
 
@@ -76,18 +77,16 @@ export class InputReader {
     return whenThere(reading, (priceBook) =>
       whenThere(catalogue.get(), (state) => {
         const entries = priceBook ? entriesOf(priceBook.document) : NO_ENTRIES;
-        const at = question.at === undefined ? this.#now() : Date.parse(question.at);
-        const { term } = question;
+        const { term, at } = question;
         const book =
-          question.at === undefined ? this.#books.get(entries, term, at) : bookForTerm(entries, term, at);
+          at === undefined ? this.#books.book(entries, term) : bookForTerm(entries, term, Date.parse(at));
         const machines = this.#machinesOf(state.index, ids);
         // The index has current prices only.
-        const missing = [...ids].filter((id) => question.at !== undefined || !machines.has(id));
-        const stored =
-          missing.length === 0 ? NO_MACHINES : this.#stored.get(organizationId, missing, question.at);
+        const missing = [...ids].filter((id) => at !== undefined || !machines.has(id));
+        const stored = missing.length === 0 ? NO_MACHINES : this.#stored.get(organizationId, missing, at);
         return whenThere(stored, (found) => {
           const priced = { machines, stored: found, book, question };
-          const inputs = { clusters, priceBook, entries, state, at, ...priced };
+          const inputs = { clusters, priceBook, entries, state, ...priced };
           currencyOf(inputs);
           return inputs;
         });

@@ -7,13 +7,12 @@ import { REGION_ITEMS, type RegionItem } from '../../domain/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
+import { priceBooks } from '../../snapshot/catalogue/price-books.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
-import { entriesOf } from '../../snapshot/document/price-book.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
-import { CurrentBooks, type Entries } from './books.ts';
 import type {
   RegionPricesDocument,
   ShownRegionPrice,
@@ -27,19 +26,11 @@ export interface ListPricesOptions {
   readonly catalogue: { get(): MaybePromise<SearchState> };
 }
 
-const NO_ENTRIES: Entries = [];
-
 export type ListPrices = ReturnType<typeof listPrices>;
 
 /** Its methods return undefined for an unknown id, and may reject with `Unavailable`. */
 export function listPrices({ documents, catalogue }: ListPricesOptions) {
-  const books = new CurrentBooks();
-  const bookOf = (organizationId: number | undefined): MaybePromise<Entries> => {
-    if (organizationId === undefined) return NO_ENTRIES;
-    return whenThere(documents.get({ kind: 'price-book', organizationId }), (found) =>
-      entriesOf(found.document),
-    );
-  };
+  const books = priceBooks(documents);
   return {
     /** The history has list prices. @param organizationId whose own prices the answer has; undefined for list prices */
     terms: (
@@ -47,11 +38,10 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
       withHistory: boolean,
       organizationId: number | undefined,
     ): MaybePromise<Answer | undefined> =>
-      whenThere(bookOf(organizationId), (entries) =>
+      whenThere(books.entries(organizationId), (entries) =>
         whenThere(catalogue.get(), (state) => {
           const machine = findMachine(state.index, id);
-          const now = Date.now();
-          const bookOfTerm = (term: PriceTerm) => books.get(entries, term, now);
+          const bookOfTerm = (term: PriceTerm) => books.book(entries, term);
           if (!machine || machine.kind.isSoldOut) return undefined;
           const answered = (tier: Answer['tier'], history?: PriceHistory): Answer => ({
             body: jsonBody(termsDocument(machine, bookOfTerm, history)),

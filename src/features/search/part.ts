@@ -1,6 +1,6 @@
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
+import { priceBooks } from '../../snapshot/catalogue/price-books.ts';
 import { addSearchSeries } from './metrics.ts';
-import { priceBooks } from './own.ts';
 import { searchApi } from './routes.ts';
 import { searchReader } from './search-reader.ts';
 

@@ -6,12 +6,12 @@ import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
 import { ofTerm, rowOf } from '../../snapshot/catalogue/find-machine.ts';
 import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
 import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
+import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
 import { search } from '../../snapshot/catalogue/search.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
-import type { Books } from './own.ts';
 import { isSameVersion, questionHash, type RamUnit, readCursor, writeCursor } from './question.ts';
 import { type Billed, recommended } from './recommend.ts';
 import type { PricedMachine, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
@@ -39,7 +39,7 @@ export interface RecommendQuestion {
 export type SearchReader = ReturnType<typeof searchReader>;
 
 /** Searches all machines. Its methods may reject with `Unavailable`. */
-export function searchReader(source: { get(): MaybePromise<SearchState> }, books: Books) {
+export function searchReader(source: { get(): MaybePromise<SearchState> }, books: PriceBooks) {
   /** Reads the index with the prices of the term, and the own prices of an organization if any entry applies now. */
   const read = <T>(
     { organizationId, term }: Pick<SearchQuestion, 'organizationId' | 'term'>,

@@ -1,8 +1,7 @@
 /** The own prices of an organization for the rows of an index, whose list prices may be those of any term. */
 
 import { decimal, percentOff } from '../../domain/price.ts';
-import { bookForTerm, type PriceBookEntry, priceBy } from '../../domain/price-book.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import { type BookForTerm, type PriceBookEntry, priceBy } from '../../domain/price-book.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 
 export interface OwnPrices {
@@ -20,14 +19,8 @@ export interface OwnPrices {
   priceOf(row: number): number | undefined;
 }
 
-/** Returns undefined if no entry applies. @param at milliseconds since the epoch */
-export function ownPrices(
-  index: CatalogueIndex,
-  entries: readonly PriceBookEntry[],
-  term: PriceTerm,
-  at: number,
-): OwnPrices | undefined {
-  const book = bookForTerm(entries, term, at);
+/** Returns undefined if no entry applies. */
+export function ownPrices(index: CatalogueIndex, book: BookForTerm): OwnPrices | undefined {
   if (book.entries.length === 0) return undefined;
   const { prices } = index.rows;
   const entryOf = (row: number) => book.entryOf(selectedMachine(indexedMachine(index, row)));

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimal } from '../../../src/domain/price.ts';
 import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/price-book.ts';
-import { priceBooks } from '../../../src/features/search/own.ts';
 import { type CatalogueIndex, emptyIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../../src/snapshot/catalogue/filters.ts';
 import { type OwnPrices, ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';
 import { cheapestOwn, searchOwn } from '../../../src/snapshot/catalogue/own-search.ts';
+import { priceBooks } from '../../../src/snapshot/catalogue/price-books.ts';
 import { NO_BOOKS } from '../../http/readers.ts';
 import * as worlds from './world.ts';
 
@@ -75,7 +75,7 @@ function priced(world: worlds.World, entries: readonly PriceBookEntry[]): worlds
 
 const idsOf = (index: CatalogueIndex, rows: readonly number[]) => rows.map((row) => index.rows.ids[row]);
 const ownOf = (index: CatalogueIndex, entries: readonly PriceBookEntry[]): OwnPrices =>
-  ownPrices(index, entries, 'on_demand', NOW) ?? expect.unreachable();
+  ownPrices(index, bookForTerm(entries, 'on_demand', NOW)) ?? expect.unreachable();
 
 function pages(index: CatalogueIndex, own: OwnPrices, filters: Filters, sort: Sort, limit: number) {
   let { rows, next } = searchOwn(index, own, filters, sort, limit);

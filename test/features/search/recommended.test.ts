@@ -100,7 +100,7 @@ it('has the lowest total of each provider, with caps and own prices', () => {
             ? []
             : [{ provider, total: Math.min(...totals), isComplete: complete.length > 0 }];
         });
-        const question = { term: TERM, needs: needed, own: ownPrices(index, entries, TERM, NOW) } as const;
+        const question = { term: TERM, needs: needed, own: ownPrices(index, own) } as const;
         const found = recommended(index, wanted, question).map(({ row, bill }) => ({
           provider: index.regions[index.rows.regions[row] as number]?.provider.id,
           total: Number(bill.total),

@@ -6,12 +6,12 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
-import { priceBooks } from '../../../src/features/search/own.ts';
 import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
 import { openRedis, redisReady } from '../../../src/redis/redis.ts';
+import { priceBooks } from '../../../src/snapshot/catalogue/price-books.ts';
 import { Searchable } from '../../../src/snapshot/catalogue/searchable.ts';
 import {
   clustersContent,
