@@ -6,78 +6,68 @@ import { type Answer, type MaybePromise, whenThere } from '../../snapshot/docume
 import { type Body, jsonBody } from '../../snapshot/document/body.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { alternativesDocument, type WantedAlternatives } from './alternatives.ts';
+import { type CostedClusters, costedClusters, NO_CLUSTERS } from './costed-clusters.ts';
 import { type Page, readCursor } from './cursor.ts';
 import { costHistory, type TimeSpan } from './history.ts';
 import { type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
-import {
-  BYTES_PER_CLUSTER,
-  type CostedCluster,
-  costedClusters,
-  type OrganizationCosts,
-  organizationCosts,
-} from './organization-costs.ts';
+import { BYTES_PER_CLUSTER, type OrganizationCosts, organizationCosts } from './organization-costs.ts';
 import { type PriceQuestion, pricedMachine } from './prices.ts';
 import { costDocument, costsDocument } from './shown-costs.ts';
 
 export type CostsReader = ReturnType<typeof costsReader>;
 
-/** The clusters of one document. */
-interface Parsed {
-  readonly document: Document | undefined;
-  readonly clusters: readonly CostedCluster[];
-  readonly machines: ReadonlySet<number>;
-}
-
 /** Costs, and what they were calculated from. */
-interface Calculated extends Pick<Inputs, 'machines' | 'stored' | 'book'>, Pick<Parsed, 'clusters'> {
+interface Calculated extends Pick<Inputs, 'machines' | 'stored' | 'book'> {
   readonly costs: OrganizationCosts;
   /** Answers by page. */
   readonly pages: LRUCache<string, Body>;
 }
 
 const PAGES_AT_MOST = 8;
-const NOTHING_PARSED: Parsed = { document: undefined, clusters: [], machines: new Set() };
 
 export function costsReader(options: CostsOptions) {
   const inputs = new InputReader(options);
   const half = Math.max(1, Math.floor(options.memoryLimit / 2));
   // An organization that exceeds the limit is cached alone.
   const sized = (clusters: readonly unknown[]) => Math.min(half, 1 + clusters.length * BYTES_PER_CLUSTER);
-  const parsed = new LRUCache<number, Parsed>({ maxSize: half, sizeCalculation: (of) => sized(of.clusters) });
-  const calculated = new LRUCache<string, Calculated>({
+  const parsed = new LRUCache<number, CostedClusters>({
     maxSize: half,
     sizeCalculation: (of) => sized(of.clusters),
   });
+  const calculated = new LRUCache<string, Calculated>({
+    maxSize: half,
+    sizeCalculation: (of) => sized(of.costs.clusters),
+  });
 
-  function parse(organizationId: number, document: Document | undefined): Parsed {
-    if (!document) return NOTHING_PARSED;
-    const known = parsed.get(organizationId);
-    if (known?.document === document) return known;
-    const clusters = costedClusters(JSON.parse(document.body.identity.toString()));
-    const machines = new Set(clusters.map(({ machineId }) => machineId));
-    const found = { document, clusters, machines };
+  function parse(organizationId: number, document: Document | undefined): CostedClusters {
+    if (!document) return NO_CLUSTERS;
+    const known = parsed.get(organizationId) ?? NO_CLUSTERS;
+    if (known.document === document) return known;
+    const found = costedClusters(document, known);
     parsed.set(organizationId, found);
     return found;
   }
 
-  function calculate(organizationId: number, clusters: readonly CostedCluster[], found: Inputs): Calculated {
+  function calculate(organizationId: number, wanted: CostedClusters, found: Inputs): Calculated {
     const { term, prices, at } = found.question;
     const key = [organizationId, term, prices, at].join(' ');
     const known = calculated.get(key);
     const { machines, stored, book } = found;
-    const isSame = known?.clusters === clusters;
-    if (isSame && known.machines === machines && known.book === book && hasSame(known.stored, stored))
+    const hasSameBook = known?.book === book;
+    if (
+      hasSameBook &&
+      known.costs.clusters === wanted.clusters &&
+      known.machines === machines &&
+      hasSame(known.stored, stored)
+    )
       return known;
-    const before = isSame ? known : undefined;
     const isSamePriced = (id: number) =>
-      before?.book === book &&
-      before.machines.get(id) === machines.get(id) &&
-      before.stored.get(id) === stored.get(id);
+      hasSameBook && known.machines.get(id) === machines.get(id) && known.stored.get(id) === stored.get(id);
     const priceOf = (id: number) =>
-      (isSamePriced(id) ? before?.costs.machines.get(id) : undefined) ?? pricedMachine(id, found);
-    const costs = organizationCosts(clusters, priceOf, before?.costs);
+      (isSamePriced(id) ? known?.costs.machines.get(id) : undefined) ?? pricedMachine(id, found);
+    const costs = organizationCosts(wanted, priceOf, known?.costs);
     const pages = new LRUCache<string, Body>({ max: PAGES_AT_MOST });
-    const result = { clusters, machines, stored, book, costs, pages };
+    const result = { machines, stored, book, costs, pages };
     calculated.set(key, result);
     return result;
   }
@@ -126,9 +116,9 @@ export function costsReader(options: CostsOptions) {
       const after = page.cursor === undefined ? undefined : readCursor(page.cursor, question);
       if (page.cursor !== undefined && !after) return undefined;
       return whenThere(inputs.clusters(organizationId), (found) => {
-        const { clusters, machines } = parse(organizationId, found.document);
-        return whenThere(inputs.get(organizationId, found, machines, question), (all) => {
-          const { costs, pages } = calculate(organizationId, clusters, all);
+        const wanted = parse(organizationId, found.document);
+        return whenThere(inputs.get(organizationId, found, wanted.machines, question), (all) => {
+          const { costs, pages } = calculate(organizationId, wanted, all);
           const key = `${page.limit} ${page.cursor ?? ''}`;
           const body = pages.get(key) ?? jsonBody(costsDocument(costs, question, page.limit, after));
           pages.set(key, body);

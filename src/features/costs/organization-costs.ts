@@ -1,43 +1,10 @@
 /** The costs of all clusters of an organization. Pure. */
-import type { ClusterDocument } from '../../domain/cluster.ts';
-import { type Amount, clusterCost, machineAmount, NOTHING, sum } from '../../domain/cost.ts';
+import { type Amount, machineAmount, NOTHING, sum } from '../../domain/cost.ts';
+import type { CostedCluster, CostedClusters, Where } from './costed-clusters.ts';
 import { isSamePrice, type Priced } from './prices.ts';
-
-type Where = Pick<ClusterDocument, 'provider' | 'region'>;
-
-/** What the cost of a cluster needs of its document. Clusters of one region share `where`. */
-export interface CostedCluster {
-  readonly slug: string;
-  readonly name: string;
-  readonly where: Where;
-  readonly machineId: number;
-  readonly nodes: number;
-  /** Of its disks. */
-  readonly disks: Amount;
-  readonly knowsDisks: boolean;
-}
 
 /** Bytes of a costed cluster and of its cost in a result, measured by `npm run bench:costs`. */
 export const BYTES_PER_CLUSTER = 700;
-
-export function costedClusters(documents: readonly ClusterDocument[]): CostedCluster[] {
-  const places = new Map<string, Where>();
-  const ofDisks = new Map<string, Pick<CostedCluster, 'disks' | 'knowsDisks'>>();
-  return documents.map(({ slug, name, provider, region, machine, shards, replicas, disks }) => {
-    const place = `${provider.id} ${region.code}`;
-    const where = places.get(place) ?? { provider, region };
-    places.set(place, where);
-    const key = JSON.stringify([shards, replicas, disks]);
-    const known = ofDisks.get(key) ?? disksOf({ shards, replicas, disks });
-    ofDisks.set(key, known);
-    return { slug, name, where, machineId: machine.id, nodes: shards * replicas, ...known };
-  });
-}
-
-function disksOf(cluster: Parameters<typeof clusterCost>[0]): Pick<CostedCluster, 'disks' | 'knowsDisks'> {
-  const { total, disks } = clusterCost(cluster, null);
-  return { disks: total, knowsDisks: disks.every((part) => part !== null) };
-}
 
 export interface CostOfCluster {
   readonly cluster: CostedCluster;
@@ -55,6 +22,7 @@ export interface Total {
 }
 
 export interface OrganizationCosts {
+  readonly clusters: readonly CostedCluster[];
   /** The most expensive first, then by slug. */
   readonly costs: readonly CostOfCluster[];
   readonly total: Total;
@@ -66,22 +34,53 @@ export interface OrganizationCosts {
   readonly sums: ReadonlyMap<Where, Sum>;
 }
 
-/** Returns the costs. It calculates only what differs from the costs before. @param before of the same clusters */
+/** Returns the costs. It calculates only what differs from the costs before. */
 export function organizationCosts(
-  clusters: readonly CostedCluster[],
+  { clusters, machines: ids }: Pick<CostedClusters, 'clusters' | 'machines'>,
   priceOf: (machineId: number) => Priced,
-  before?: OrganizationCosts,
+  before: OrganizationCosts = NO_COSTS,
 ): OrganizationCosts {
   const machines = new Map<number, Priced>();
   const changed = new Set<number>();
-  for (const id of before?.machines.keys() ?? new Set(clusters.map(({ machineId }) => machineId))) {
+  for (const id of ids) {
     const machine = priceOf(id);
-    const known = before?.machines.get(id);
+    const known = before.machines.get(id);
     const isSame = known !== undefined && (known === machine || isSamePrice(known, machine));
     machines.set(id, isSame ? known : machine);
     if (!isSame) changed.add(id);
   }
-  if (before && changed.size === 0) return before;
+  const hasSameClusters = before.clusters === clusters;
+  if (hasSameClusters && changed.size === 0) return before;
+  const costOf = costCalculator(machines);
+  const sums = new Map(before.sums);
+  const add = (cost: CostOfCluster, sign: 1 | -1) => {
+    const { where } = cost.cluster;
+    const next = plus(sums.get(where) ?? EMPTY, sumOf(cost), sign);
+    if (next.clusters > 0) sums.set(where, next);
+    else sums.delete(where);
+  };
+  const calculated = (cluster: CostedCluster): CostOfCluster => {
+    const cost = costOf(cluster);
+    add(cost, 1);
+    return cost;
+  };
+  const others = new Set(hasSameClusters ? [] : clusters);
+  // Their order stays, so that sorting has little to do.
+  const costs: CostOfCluster[] = [];
+  for (const known of before.costs) {
+    const isGone = !hasSameClusters && !others.delete(known.cluster);
+    if (!isGone && !changed.has(known.cluster.machineId)) costs.push(known);
+    else {
+      add(known, -1);
+      if (!isGone) costs.push(calculated(known.cluster));
+    }
+  }
+  for (const cluster of others) costs.push(calculated(cluster));
+  costs.sort(isBefore);
+  return { clusters, costs, machines, sums, ...totalsOf(sums) };
+}
+
+function costCalculator(machines: ReadonlyMap<number, Priced>): (cluster: CostedCluster) => CostOfCluster {
   const amounts = new Map<Priced, Map<number, Amount>>();
   const amountOf = (machine: Priced, nodes: number): Amount => {
     if (!machine.price) return NOTHING;
@@ -91,7 +90,7 @@ export function organizationCosts(
     ofMachine.set(nodes, amount);
     return amount;
   };
-  const costOf = (cluster: CostedCluster): CostOfCluster => {
+  return (cluster) => {
     const machine = machines.get(cluster.machineId) as Priced;
     const total = sum([amountOf(machine, cluster.nodes), cluster.disks]);
     return {
@@ -102,22 +101,6 @@ export function organizationCosts(
       isComplete: machine.price !== null && cluster.knowsDisks,
     };
   };
-  const sums = new Map(before?.sums);
-  const add = (cost: CostOfCluster, sign: 1 | -1) => {
-    const { where } = cost.cluster;
-    sums.set(where, plus(sums.get(where) ?? EMPTY, sumOf(cost), sign));
-  };
-  const recalculated = (known: CostOfCluster): CostOfCluster => {
-    if (!changed.has(known.cluster.machineId)) return known;
-    const cost = costOf(known.cluster);
-    add(known, -1);
-    add(cost, 1);
-    return cost;
-  };
-  const costs = before ? before.costs.map(recalculated) : clusters.map(costOf);
-  if (!before) for (const cost of costs) add(cost, 1);
-  costs.sort(isBefore);
-  return { costs, machines, sums, ...totalsOf(sums) };
 }
 
 function isBefore(a: CostOfCluster, b: CostOfCluster): number {
@@ -155,6 +138,14 @@ const totalOf = ({ clusters, incomplete, perMinute, perMonth }: Sum): Total => (
   amount: { perMinute, perMonth },
   isComplete: incomplete === 0,
 });
+
+const NO_COSTS: OrganizationCosts = {
+  clusters: [],
+  costs: [],
+  machines: new Map(),
+  sums: new Map(),
+  ...totalsOf(new Map()),
+};
 
 type Totals = Pick<OrganizationCosts, 'total' | 'providers' | 'regions'>;
 

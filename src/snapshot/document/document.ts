@@ -67,8 +67,7 @@ export class Document {
   }
 
   #parseKeys(): Set<string> {
-    const entries: [key: string, place: unknown][] = JSON.parse(this.index.toString());
-    const keys = new Set(entries.map(([key]) => key));
+    const keys = new Set(this.places().map(([key]) => key));
     this.#keys = keys;
     this.#onGrowth?.();
     return keys;
@@ -76,6 +75,11 @@ export class Document {
 
   keys(): Iterable<string> {
     return this.#keys ?? this.#parseKeys();
+  }
+
+  /** Returns the key of each element with its start and end in the body. Each call parses the index. */
+  places(): readonly (readonly [key: string, place: readonly [start: number, end: number]])[] {
+    return JSON.parse(this.index.toString());
   }
 
   isIndexedAs(other: Document): boolean {

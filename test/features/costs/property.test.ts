@@ -8,12 +8,15 @@ import { FACT_FIELDS, type MachineFacts } from '../../../src/domain/machine-fact
 import { bookForTerm, overlap, type PriceBookEntry } from '../../../src/domain/price-book.ts';
 import { PRICE_TERMS, TERMS } from '../../../src/domain/term.ts';
 import {
+  type CostedClusters,
   costedClusters,
-  type OrganizationCosts,
-  organizationCosts,
-} from '../../../src/features/costs/organization-costs.ts';
+  NO_CLUSTERS,
+} from '../../../src/features/costs/costed-clusters.ts';
+import { type OrganizationCosts, organizationCosts } from '../../../src/features/costs/organization-costs.ts';
 import { type PriceQuestion, pricedMachine } from '../../../src/features/costs/prices.ts';
 import { costDocument, costsDocument } from '../../../src/features/costs/shown-costs.ts';
+import { clustersContent } from '../../../src/snapshot/document/build.ts';
+import { encoding } from '../../../src/snapshot/document/format.ts';
 
 const Wide = Big();
 Wide.DP = 60;
@@ -135,11 +138,20 @@ const cluster = (slug: string): fc.Arbitrary<ClusterDocument> =>
     }));
 const clusters = fc.tuple(...['a', 'b', 'c', 'd', 'e'].map(cluster));
 
+/** One cluster for each slug. */
+const latest = (list: readonly ClusterDocument[]) => [
+  ...new Map(list.map((each) => [each.slug, each])).values(),
+];
+
+const costed = (list: readonly ClusterDocument[], before = NO_CLUSTERS): CostedClusters =>
+  costedClusters(encoding(clustersContent(1, 1, list, { sources: [], currency: 'USD' })).document, before);
+
 const world = fc.record({
   machines,
   others: machines,
   entries: book,
   clusters,
+  later: fc.array(fc.oneof(...['a', 'c', 'f'].map(cluster)), { maxLength: 3 }).map(latest),
   term: fc.constantFrom(...PRICE_TERMS),
   at: fc.integer({ min: 0, max: 160 }).map((tenths) => day(tenths / 10)),
 });
@@ -222,21 +234,30 @@ it('a cost is the sum of its parts at any time and with any book, and equals an 
   );
 });
 
-it('costs of an organization are the sums of its clusters, also when only some prices change', () => {
+it('costs of an organization are the sums of its clusters, also when some prices and clusters change', () => {
   fc.assert(
-    fc.property(world, ({ machines: one, others, entries, clusters: all, term, at }) => {
+    fc.property(world, ({ machines: one, others, entries, clusters: all, later, term, at }) => {
       const question: PriceQuestion = { term, prices: 'own', at: new Date(at).toISOString() };
-      const costed = costedClusters(all);
-      const costsOf = (stored: typeof one, before?: OrganizationCosts) => {
+      const costsOf = (stored: typeof one, wanted: CostedClusters, before?: OrganizationCosts) => {
         const inputs = { machines: new Map(), stored, book: bookForTerm(entries, term, at), question };
-        const costs = organizationCosts(costed, (id) => pricedMachine(id, inputs), before);
+        const costs = organizationCosts(wanted, (id) => pricedMachine(id, inputs), before);
         return { costs, shown: costsDocument(costs, question, 1000, undefined) };
       };
       const mixed = new Map(
         [...one].map(([id, machine]) => [id, (id % 2 ? others.get(id) : undefined) ?? machine]),
       );
-      const { costs, shown } = costsOf(one);
-      expect(costsOf(mixed, costs).shown).toEqual(costsOf(mixed).shown);
+      const first = costed(all);
+      const { costs, shown } = costsOf(one, first);
+      expect(costsOf(mixed, first, costs).shown).toEqual(costsOf(mixed, first).shown);
+      const kept = all.filter(({ slug }) => later.every((each) => each.slug !== slug));
+      const list = [...later, ...kept.slice(1)];
+      const second = costed(list, first);
+      expect(second.clusters).toEqual(costed(list).clusters);
+      const reused = kept.slice(1).map(({ slug }) => first.clusters.find((each) => each.slug === slug));
+      expect(second.clusters.filter((each) => first.clusters.includes(each))).toEqual(
+        expect.arrayContaining(reused),
+      );
+      expect(costsOf(mixed, second, costs).shown).toEqual(costsOf(mixed, second).shown);
       const inputs = { machines: new Map(), stored: one, book: bookForTerm(entries, term, at), question };
       const singles = all.map((each) => costDocument(each, pricedMachine(each.machine.id, inputs), question));
       const ofSlug = new Map(singles.map((single) => [single.cluster.slug, single]));
