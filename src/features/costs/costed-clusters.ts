@@ -33,7 +33,7 @@ export const NO_CLUSTERS: CostedClusters = {
   machines: new Set(),
 };
 
-/** Parses clusters whose bytes differ from those of the document before, and returns the others as they were. */
+/** Parses the clusters whose bytes differ from the document before, and shares the others with it. */
 export function costedClusters(document: Document, before: CostedClusters): CostedClusters {
   const body = document.body.identity;
   const entries = document.places();
