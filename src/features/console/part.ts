@@ -11,7 +11,7 @@ import { sourceStatus } from '../../db/sources.ts';
 import type { OpsPart } from '../../ops/part.ts';
 import { shared } from '../../ops/shared.ts';
 import { activityMark } from './activity.ts';
-import type { Overview } from './routes/api.ts';
+import { MARK, type Overview } from './routes/api.ts';
 import { addAssets } from './routes/assets.ts';
 import { addAudit } from './routes/audit.ts';
 import { addChanges } from './routes/changes.ts';
@@ -91,6 +91,11 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
       const routes: ConsoleContext = { ...context, sql, sources, stored, changed };
       // The streams must end before the server waits for the end of its connections.
       api.addHook('preClose', async () => feed[Symbol.dispose]());
+      api.addHook('preHandler', async ({ method, url }, reply) => {
+        if (method !== 'GET' || url === '/api/events') return;
+        const mark = await feed.mark();
+        if (mark !== undefined) reply.header(MARK, mark);
+      });
       api.get('/events', (request, reply) => feed.open(request, reply));
       api.get('/overview', async (): Promise<Overview> => {
         const [facts, depths] = await Promise.all([stored(), queueDepths(queues)]);

@@ -45,6 +45,30 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('requests the overview once, until something changes', async () => {
+    const { page, complaints } = await open();
+    await page.clock.install();
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(new URL(request.url()).pathname));
+    const ofOverview = () => requests.filter((path) => path === '/api/overview').length;
+    const network = await page.context().newCDPSession(page);
+    await network.send('Network.enable');
+    const mark = new Promise((resolve) => network.once('Network.eventSourceMessageReceived', resolve));
+    await page.goto('/');
+    await page.getByRole('row', { name: 'hetzner' }).waitFor();
+    await mark;
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.clock.runFor(2000);
+    expect(ofOverview()).toBe(1);
+    await scene.sync(1);
+    await until(async () => {
+      await page.clock.runFor(2000);
+      return ofOverview() > 1;
+    });
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it.each([
     ['light', {}],
     ['dark', { colorScheme: 'dark' }],

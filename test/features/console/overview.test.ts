@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Overview } from '../../../src/features/console/routes/api.ts';
+import { MARK, type Overview } from '../../../src/features/console/routes/api.ts';
 import { until } from '../../support/until.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 
@@ -89,6 +89,13 @@ describe('the console’s page', () => {
     },
   );
 
+  it('makes the browser request the first data at once', async () => {
+    const linksOf = async (url: string) =>
+      String((await scene.app.inject({ url, headers: HEADERS })).headers.link);
+    expect(await linksOf('/?state=trouble')).toContain('</api/overview>; rel=preload; as=fetch');
+    expect(await linksOf('/machines')).not.toContain('overview');
+  });
+
   it('has compressed files that browsers may cache, since their names have a hash', async () => {
     const page = await scene.app.inject({ url: '/', headers: HEADERS });
     const [, script = ''] = /src="(\/assets\/[^"]+\.js)"/.exec(page.body) ?? [];
@@ -117,6 +124,10 @@ describe('the console’s events', () => {
     })();
     reading.catch(() => {});
     await until(() => marks().length > 0);
+    // A page that requested its data before need not request it again.
+    const answer = await fetch(`${url}/api/overview`, { headers: HEADERS });
+    expect([answer.headers.get(MARK)]).toEqual(marks());
+    await answer.text();
     const before = marks().length;
     await scene.sync(1);
     await until(() => marks().length > before);

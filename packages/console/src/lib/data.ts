@@ -1,7 +1,7 @@
 /** Sends requests to the routes of the console. */
 import { useEffect, useState } from 'preact/hooks';
-import type { Failure } from '../../../../src/features/console/routes/api.ts';
-import { useChanges } from './live.ts';
+import { type Failure, MARK } from '../../../../src/features/console/routes/api.ts';
+import { hearMark, useChanges } from './live.ts';
 import { signInAgain } from './session.ts';
 
 export interface Answer<T> {
@@ -39,7 +39,12 @@ async function request<T>(address: string, init: RequestInit): Promise<T> {
     ...init,
     headers: { accept: 'application/json', ...init.headers },
   });
-  if (response.ok) return (await response.json()) as T;
+  if (response.ok) {
+    const data = (await response.json()) as T;
+    const mark = response.headers.get(MARK);
+    if (mark) hearMark(mark);
+    return data;
+  }
   if (response.status === 401) return signInAgain();
   const failure = await response.json().then(
     (body) => (body as Partial<Failure>).error,

@@ -28,12 +28,13 @@ function connect(): void {
     setLiveState('lost');
     void recover(source);
   });
-  source.addEventListener('change', (event) => {
-    const next = String((event as MessageEvent<string>).data);
-    // The first mark counts as a change: the page's data may be older.
-    if (mark !== next) notifyViews();
-    mark = next;
-  });
+  source.addEventListener('change', (event) => hearMark((event as MessageEvent<string>).data));
+}
+
+/** Compares the mark of an event or an answer with the last one. If they differ, some data of the page is old. */
+export function hearMark(next: string): void {
+  if (mark !== undefined && mark !== next) notifyViews();
+  mark = next;
 }
 
 /** Handles a lost stream: opens the sign-in page if the session has ended, otherwise reconnects. */

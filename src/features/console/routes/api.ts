@@ -26,6 +26,9 @@ export type { StripRun } from '../../../db/runs/records.ts';
 export type * from './api-administration.ts';
 export type * from './api-costs.ts';
 
+/** Header of an answer: the mark of the events at the time of the read. */
+export const MARK = 'x-fleetbook-mark';
+
 /** The kinds of problems, the most urgent first. */
 export const PROBLEMS = [
   'held',

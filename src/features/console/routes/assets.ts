@@ -31,6 +31,11 @@ const CONSOLE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The browser requests this data while it loads the script, which needs it. */
+const preload = (path: string) => `<${path}>; rel=preload; as=fetch; crossorigin`;
+const SESSION = preload('/api/session');
+const OVERVIEW = preload('/api/overview');
+
 const NOT_BUILT = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -50,6 +55,7 @@ export function addAssets(app: FastifyInstance, folder: string, paths: readonly 
   };
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header('content-security-policy', CONSOLE_POLICY);
+    reply.header('link', request.url.split('?')[0] === '/' ? [SESSION, OVERVIEW] : [SESSION]);
     const index = assets()?.get('index.html');
     if (index) return send(request, reply, index);
     return reply.code(503).type('text/html; charset=utf-8').send(NOT_BUILT);

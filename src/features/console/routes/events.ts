@@ -9,6 +9,8 @@ export interface ChangeFeed extends Disposable {
   /** Answers with events until the page closes: `change` at once and after each change of the mark. */
   open(request: FastifyRequest, reply: FastifyReply): void;
   check(): Promise<void>;
+  /** Returns the mark before a read, so that a page can tell whether its data is older than an event. */
+  mark(): Promise<string | undefined>;
 }
 
 /** @param mark returns a text that differs after each change @param onChange called before the pages are notified */
@@ -51,6 +53,11 @@ export function changeFeed(
   };
   return {
     check,
+    async mark() {
+      // Without an open page, no timer checks for changes.
+      if (pages.size === 0) await check();
+      return last;
+    },
     open(request, reply) {
       reply.hijack();
       const page = reply.raw;
@@ -76,4 +83,4 @@ export function changeFeed(
   };
 }
 
-const event = (mark: string) => `event: change\ndata: ${JSON.stringify({ mark })}\n\n`;
+const event = (mark: string) => `event: change\ndata: ${mark}\n\n`;
