@@ -64,6 +64,7 @@ async function measure(): Promise<void> {
       unread: 0,
       region: 0,
       'region-price': 0,
+      'database-plan': 0,
       'unread-prices': 0,
       total: 0,
       validator: 0,

@@ -15,6 +15,8 @@ import { restateFixedPrices } from './price-book.ts';
 import { type JsonConverter, restateJson } from './restate-json.ts';
 import { minutePrice } from './schema/shared-columns.ts';
 import {
+  databasePlanPrices,
+  databasePlans,
   diskTypes,
   exchangeRates,
   lineage,
@@ -103,7 +105,7 @@ export async function changeCurrency(
       or exists (select from ${diskTypes} where ${isRestated(diskTypes)}))`)
     .orderBy(restated.currency);
   if (unrated.length > 0) return { outcome: 'no rate', currencies: unrated.map((row) => row.currency) };
-  for (const table of [machines, machinePrices]) {
+  for (const table of [machines, machinePrices, databasePlans, databasePlanPrices]) {
     await db
       .update(table)
       .set({ price: restated.price })
@@ -127,7 +129,7 @@ async function statedPrices(db: Database): Promise<SourcePrice[]> {
   return await db.execute<RowOf<SourcePrice>>(sql`
     select source_amount::text as amount, source_per as per, source_currency as currency from (
       ${sql.join(
-        [machines, machinePrices, diskTypes].map(
+        [machines, machinePrices, databasePlans, databasePlanPrices, diskTypes].map(
           (t) => sql`
           select ${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency} from ${t} where ${t.price} is not null`,
         ),

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { DescribedCluster } from '../domain/cluster.ts';
+import type { OfferedPlan } from '../domain/database-plan.ts';
 import { PlainFailure } from '../domain/errors.ts';
 import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
@@ -103,13 +104,16 @@ export interface DataTime {
   readonly regionCode?: string;
 }
 
+export type UnreadItem = RegionItem | 'database_plan';
+
 export type CatalogueItem =
   | ValidatorItem
   | { readonly kind: 'region'; readonly code: string; readonly name: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
   | { readonly kind: 'region-price'; readonly regionCode: string; readonly price: OfferedRegionPrice }
+  | { readonly kind: 'database-plan'; readonly regionCode: string; readonly plan: OfferedPlan }
   /** The prices of these items could not be read. Regions keep their last ones. */
-  | { readonly kind: 'unread-prices'; readonly items: readonly RegionItem[] }
+  | { readonly kind: 'unread-prices'; readonly items: readonly UnreadItem[] }
   | RejectedRow
   | UnreadRegion
   | DataTime

@@ -148,6 +148,32 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   return broken;
 }
 
+/** The plans of managed databases of a batch. Machines have their own guards, so that many plans do not hide lost machines. */
+export interface PlanGuardInput {
+  readonly known: number;
+  readonly missing: number;
+  readonly stated: number;
+  /** Plans whose price would change by more than `priceRatio`, and the largest factor. */
+  readonly jumps: number;
+  readonly ratio: number;
+}
+
+export function brokenPlanGuards(plans: PlanGuardInput, limits: GuardLimits): BrokenGuard[] {
+  const { known, missing, stated, jumps, ratio } = plans;
+  const broken: BrokenGuard[] = [];
+  const { removedShare, smallCount, priceRatio } = limits;
+  if (missing > smallCount && missing / known > removedShare) {
+    const [found, limit] = [missing / known, removedShare];
+    const detail = `${missing} of ${known} known database plans are not reported any more (${shares(found, limit)})`;
+    broken.push({ guard: 'removed', found, limit, detail });
+  }
+  if (jumps > 0) {
+    const detail = `${jumps} of ${stated} database plans would change their price by more than a factor of ${priceRatio}, one by ${ratio.toPrecision(3)}`;
+    broken.push({ guard: 'price_ratio', found: ratio, limit: priceRatio, detail });
+  }
+  return broken;
+}
+
 /** True if the wrong rows can be quarantined. It counts types too: one mistake in a type affects all its regions. */
 export function isFew(
   { rows, types }: { readonly rows: number; readonly types: number },

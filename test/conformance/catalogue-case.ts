@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
@@ -61,6 +62,8 @@ export interface CatalogueCase {
   readonly terms?: Readonly<Record<string, Pick<Offer, 'terms' | 'monthlyCap'>>>;
   /** Prices of the regions, by region code; default: none. */
   readonly regionPrices?: Readonly<Record<string, readonly OfferedRegionPrice[]>>;
+  /** Plans of databases, by region code; default: none. */
+  readonly databasePlans?: Readonly<Record<string, readonly OfferedPlan[]>>;
   readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
 }
 

@@ -1,3 +1,4 @@
+import { type OfferedPlan, planName } from '../../src/domain/database-plan.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
@@ -11,6 +12,8 @@ export interface Catalogue {
   readonly offers: readonly Offer[];
   /** By region code. */
   readonly regionPrices: Readonly<Record<string, readonly OfferedRegionPrice[]>>;
+  /** By region code. */
+  readonly databasePlans: Readonly<Record<string, readonly OfferedPlan[]>>;
   /** With unread regions, which excuse their machines as a rejected row does. */
   readonly rejected: readonly RejectedRow[];
   readonly unread: readonly string[];
@@ -55,6 +58,7 @@ export async function read(
     ),
     offers: sorted(items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []))),
     regionPrices: regionPricesIn(items),
+    databasePlans: databasePlansIn(items),
     rejected: items.flatMap((item) => {
       if (item.kind !== 'unread') return item.kind === 'rejected' ? [item] : [];
       const { regionCode, reason } = item;
@@ -71,6 +75,18 @@ function regionPricesIn(items: readonly CatalogueItem[]): Catalogue['regionPrice
   return Object.fromEntries(
     [...byRegion].map(([code, prices]) => [code, prices.map(({ price }) => price).toSorted(byName)]),
   );
+}
+
+function databasePlansIn(items: readonly CatalogueItem[]): Catalogue['databasePlans'] {
+  const rows = items.filter((item) => item.kind === 'database-plan');
+  const byRegion = Map.groupBy(rows, ({ regionCode }) => regionCode);
+  return Object.fromEntries(
+    [...byRegion].map(([code, plans]) => [code, sortedPlans(plans.map(({ plan }) => plan))]),
+  );
+}
+
+export function sortedPlans(plans: readonly OfferedPlan[]): OfferedPlan[] {
+  return plans.toSorted((a, b) => (planName(a) < planName(b) ? -1 : 1));
 }
 
 export function byName(a: OfferedRegionPrice, b: OfferedRegionPrice): number {

@@ -1,3 +1,4 @@
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const offer = offersIn('USD');
@@ -12,6 +13,27 @@ const storage = (amount: string, per: 'hour' | 'month') =>
   regionPrice('block_storage', 'volume', 'GiB', amount, { per, currency: 'USD' });
 
 const includedTraffic = 1000;
+
+const nanode = { name: 'g6-nanode-1', cpu: 1, ram: 1, ramUnit: 'Binary', storage: 26.844 } as const;
+const monthly = (amount: string) => ({ amount, per: 'month', currency: 'USD' }) as const;
+// All regions that sell them have the same price. It is that of all nodes.
+const plans: readonly OfferedPlan[] = [
+  { engine: 'mysql', nodes: 1, ...nanode, price: monthly('15') },
+  { engine: 'postgresql', nodes: 1, ...nanode, price: monthly('15') },
+  { engine: 'postgresql', nodes: 3, ...nanode, price: monthly('35.5') },
+  {
+    ...{
+      engine: 'postgresql',
+      nodes: 2,
+      name: 'g6-dedicated-2',
+      cpu: 2,
+      ram: 4,
+      ramUnit: 'Binary',
+      storage: 85.899,
+    },
+    price: { amount: '0.195', per: 'hour', currency: 'USD' },
+  },
+];
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -97,6 +119,24 @@ export const catalogueCase: CatalogueCase = {
       additional: true,
     },
     {
+      path: '/v4/databases/types',
+      query: { page: '1' },
+      json: fixture('linode/database-types.json'),
+      list: 'data',
+      maps: ['/data/*/engines'],
+      required: [],
+      prices: [],
+      otherRequired: [
+        '/data',
+        '/results',
+        '/data/0/vcpus',
+        '/data/0/memory',
+        '/data/0/engines/mysql/0/quantity',
+      ],
+      otherPrices: ['/data/0/engines/mysql/0/price/monthly', '/data/1/engines/postgresql/0/price/hourly'],
+      additional: true,
+    },
+    {
       path: '/v4/network-transfer/prices',
       query: { page: '1' },
       json: fixture('linode/network-transfer-prices.json'),
@@ -113,6 +153,7 @@ export const catalogueCase: CatalogueCase = {
     '/v4beta/regions/availability': empty,
     '/v4/volumes/types': empty,
     '/v4/network-transfer/prices': empty,
+    '/v4/databases/types': empty,
   },
   regions: {
     'us-east': 'Newark, NJ',
@@ -172,6 +213,7 @@ export const catalogueCase: CatalogueCase = {
     'us-iad': [regionPrice('traffic_out', 'network_transfer', 'GB', '0.005', perUnit)],
     'us-den-1': [regionPrice('traffic_out', 'distributed_network_transfer', 'GB', '0.01', perUnit)],
   },
+  databasePlans: { 'us-east': plans, 'id-cgk': plans },
   rejected: [
     {
       key: 'g7-highmem-1@id-cgk',

@@ -1,3 +1,4 @@
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const offer = offersIn('EUR', 'Decimal');
@@ -7,6 +8,11 @@ const AVAILABILITY = '/v1/cloud/order/rule/availability';
 
 const perHour = { per: 'hour', currency: 'EUR' } as const;
 const unmetered = regionPrice('traffic_out', 'unmetered', 'GB', '0', { per: undefined, currency: 'EUR' });
+
+const business: Omit<OfferedPlan, 'price'> = {
+  ...{ engine: 'postgresql', name: 'business-db1-7', nodes: null },
+  ...{ cpu: 2, ram: 7, ramUnit: 'Decimal', storage: 160 },
+};
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -36,7 +42,11 @@ export const catalogueCase: CatalogueCase = {
         '/addons/1/configurations/0/name',
       ],
       prices: ['/addons/0/pricings/0/price', '/addons/2/pricings/0/price'],
-      otherPrices: ['/addons/16/pricings/0/price'],
+      otherPrices: [
+        '/addons/16/pricings/0/price',
+        '/addons/20/pricings/0/price',
+        '/addons/22/pricings/0/price',
+      ],
     },
     {
       path: AVAILABILITY,
@@ -90,7 +100,24 @@ export const catalogueCase: CatalogueCase = {
     'EU-WEST-LZ-BRU-A': [unmetered],
     'EU-SOUTH-MIL': [unmetered],
   },
+  databasePlans: {
+    // The rules name the place, GRA.
+    GRA9: [{ ...business, price: { amount: '0.177', per: 'hour', currency: 'EUR' } }],
+    'EU-WEST-PAR': [{ ...business, price: { amount: '0.189', per: 'hour', currency: 'EUR' } }],
+    // Its addon describes no node, and names the place.
+    BHS5: [
+      {
+        ...{ engine: 'mongodb', name: 'production-db2-8', nodes: null, cpu: null, ram: null, ramUnit: null },
+        ...{ storage: null, price: { amount: '0.21', per: 'hour', currency: 'EUR' } },
+      },
+    ],
+  },
   rejected: [
+    {
+      key: 'database plans',
+      reason:
+        /^one price is left out; the first is databases\.mysql-essential-db1-4\.hour\.consumption: pricings/,
+    },
     {
       key: 'storage prices',
       reason: /^one price is left out; the first is volume\.high-speed\.consumption: pricings must have/,

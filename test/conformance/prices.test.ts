@@ -1,10 +1,11 @@
 /** Terms of machines and prices of regions, of each adapter that states some. */
 import { describe, expect, it } from 'vitest';
+import { planProblem } from '../../src/domain/database-plan.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
 import { caseOf, endpointOf, type FixturePage, type Json, listPointer } from './catalogue-case.ts';
-import { byName, type Catalogue, nameOf, read } from './catalogue-reading.ts';
+import { byName, type Catalogue, nameOf, read, sortedPlans } from './catalogue-reading.ts';
 import { changed, without, withoutFirst } from './json-changes.ts';
 
 /** All machines remain at their prices. Prices of terms or regions are missing, and a new rejected row names `field`. */
@@ -18,14 +19,17 @@ function expectOnlyPricesLost(before: Catalogue, after: Catalogue, field: string
   expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
 }
 
-function otherPrices({ offers, regionPrices }: Catalogue): string[] {
+function otherPrices({ offers, regionPrices, databasePlans }: Catalogue): string[] {
   const terms = offers.flatMap((offer) =>
     Object.entries(offer.terms ?? {}).map((term) => `${nameOf(offer)} ${JSON.stringify(term)}`),
   );
   const regions = Object.entries(regionPrices).flatMap(([code, prices]) =>
     prices.map(({ isDefault: _, ...price }) => `${code} ${JSON.stringify(price)}`),
   );
-  return [...terms, ...regions];
+  const plans = Object.entries(databasePlans).flatMap(([code, stated]) =>
+    stated.map((plan) => `${code} ${JSON.stringify(plan)}`),
+  );
+  return [...terms, ...regions, ...plans];
 }
 
 const cases = await Promise.all(
@@ -45,6 +49,15 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
         Object.entries(own.regionPrices ?? {}).map(([code, prices]) => [code, prices.toSorted(byName)]),
       ),
     );
+    expect(found.databasePlans).toEqual(
+      Object.fromEntries(
+        Object.entries(own.databasePlans ?? {}).map(([code, plans]) => [code, sortedPlans(plans)]),
+      ),
+    );
+    for (const [code, plans] of Object.entries(found.databasePlans)) {
+      expect(found.regions, 'a region with plans').toHaveProperty([code]);
+      for (const plan of plans) expect([plan, planProblem(plan, undefined, '1')]).toEqual([plan, undefined]);
+    }
     for (const [code, prices] of Object.entries(found.regionPrices)) {
       expect(found.regions, 'a region with prices').toHaveProperty([code]);
       expect(new Set(prices.map(({ item, name }) => `${item} ${name}`)).size).toBe(prices.length);

@@ -1,4 +1,12 @@
-import { type CatalogueCase, type FixturePage, fixture, offersIn, regionPrice } from './catalogue-case.ts';
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
+import {
+  type CatalogueCase,
+  type FixturePage,
+  fixture,
+  type Json,
+  offersIn,
+  regionPrice,
+} from './catalogue-case.ts';
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
@@ -94,6 +102,69 @@ const volumes = [
   volume('snapshot', 'fr-par-1', 49_000),
   volume('volume-bssd', 'us-nyc-1', 130_000),
 ];
+type Fields = { readonly [key: string]: Json };
+const node = (variant: string, locality: Fields, nanos: number, type: Fields, rest: Fields = {}): Json => ({
+  ...product('fr-par-1', 0),
+  sku: `/database/${variant}/${JSON.stringify(locality)}`,
+  product: 'Managed Database',
+  variant,
+  locality,
+  price: { retail_price: { currency_code: 'EUR', units: 0, nanos } },
+  unit_of_measure: { unit: 'hour', size: 1 },
+  properties: { hardware: { cpu: { virtual: { count: 2 } }, ram: { size: 2 * 2 ** 30 } }, ...type },
+  ...rest,
+});
+const relational = { managed_relational_database: { node: {} } };
+const databases = {
+  managed_relational_database: [
+    node('DB-DEV-S', { region: 'fr-par' }, 18_700_000, relational),
+    node('DB-PRO2-XXS', { region: 'nl-ams' }, 1_100_000_000, relational, {
+      price: { retail_price: { currency_code: 'EUR', units: 1, nanos: 100_000_000 } },
+    }),
+    // Not for sale any more, no node, and in a region without machines.
+    node('DB-GP-S', { region: 'nl-ams' }, 1, relational, { status: 'end_of_sale' }),
+    node(
+      'bssd',
+      { region: 'fr-par' },
+      1,
+      {},
+      { properties: { hardware: {}, managed_relational_database: { storage: {} } } },
+    ),
+    node('DB-DEV-S', { region: 'us-nyc' }, 18_700_000, relational),
+  ],
+  managed_redis_database: [
+    node(
+      'RED1-MICRO',
+      { zone: 'fr-par-1' },
+      25_000_000,
+      { managed_redis_database: {} },
+      { unit_of_measure: { unit: 'hour', size: 2 } },
+    ),
+  ],
+  managed_mongodb: [
+    node('MGDB-PLAY2-NANO', { region: 'nl-ams' }, 40_000_000, { managed_mongodb: { node: {} } }),
+  ],
+};
+const databasePage = (type: keyof typeof databases, rest: Partial<FixturePage>): FixturePage => ({
+  path: PRODUCTS,
+  query: { product_types: type, page: '1', page_size: '100' },
+  json: { products: databases[type], total_count: databases[type].length },
+  list: 'products',
+  required: [],
+  prices: [],
+  additional: true,
+  ...rest,
+});
+const plan = (engine: string, name: string, amount: string): OfferedPlan => ({
+  ...{ engine, name, nodes: null, cpu: 2, ram: 2, ramUnit: 'Binary', storage: null },
+  price: { amount, per: 'hour', currency: 'EUR' },
+});
+// A plan of a region is listed in each of its zones.
+const ofParis = [plan('postgresql', 'DB-DEV-S', '0.0187'), plan('mysql', 'DB-DEV-S', '0.0187')];
+const ofAmsterdam = [
+  ...[plan('postgresql', 'DB-PRO2-XXS', '1.1'), plan('mysql', 'DB-PRO2-XXS', '1.1')],
+  plan('mongodb', 'MGDB-PLAY2-NANO', '0.04'),
+];
 const perHour = { per: 'hour', currency: 'EUR' } as const;
 
 export const catalogueCase: CatalogueCase = {
@@ -120,6 +191,17 @@ export const catalogueCase: CatalogueCase = {
       otherPrices: ['/products/0/price/retail_price/nanos'],
       additional: true,
     },
+    databasePage('managed_relational_database', {
+      otherRequired: [
+        '/total_count',
+        '/products/0/variant',
+        '/products/0/unit_of_measure/unit',
+        '/products/0/properties/hardware/cpu',
+      ],
+      otherPrices: ['/products/0/price/retail_price/nanos'],
+    }),
+    databasePage('managed_redis_database', { otherPrices: ['/products/0/price/retail_price/nanos'] }),
+    databasePage('managed_mongodb', { otherPrices: ['/products/0/price/retail_price/nanos'] }),
     page('fr-par-1', SERVERS, 'fr-par-1-servers-1', 10, {
       headers: { 'x-total-count': '10', link: linkOf(1) },
       required: ['/servers/DEV1-S/ncpus', '/servers/DEV1-S/ram', '/servers/DEV1-S/end_of_service'],
@@ -190,6 +272,12 @@ export const catalogueCase: CatalogueCase = {
         'PLAY2-MICRO',
       ].map((name) => [name, { architecture: 'x86_64' }]),
     ),
+  },
+  databasePlans: {
+    'fr-par-1': [...ofParis, plan('redis', 'RED1-MICRO', '0.0125')],
+    'fr-par-2': ofParis,
+    'fr-par-3': ofParis,
+    ...Object.fromEntries(['nl-ams-1', 'nl-ams-2', 'nl-ams-3'].map((zone) => [zone, ofAmsterdam])),
   },
   regionPrices: {
     'fr-par-1': [

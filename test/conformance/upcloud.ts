@@ -1,8 +1,15 @@
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const offer = offersIn('EUR');
 
 const perHour = { per: 'hour', currency: 'EUR' } as const;
+
+const plan = (rest: Omit<OfferedPlan, 'price' | 'ramUnit'>, amount: string): OfferedPlan => ({
+  ...rest,
+  ramUnit: 'Binary',
+  price: { amount, ...perHour },
+});
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -54,15 +61,48 @@ export const catalogueCase: CatalogueCase = {
         '/prices/zone/0/storage_maxiops/price',
         '/prices/zone/0/ipv4_address/price',
         '/prices/zone/0/public_ipv4_bandwidth_out/price',
+        '/prices/zone/0/managed_database_1x1xCPU-2GB-25GB/price',
       ],
+    },
+    {
+      path: '/1.3/database/service-types',
+      query: {},
+      json: fixture('upcloud/database-service-types.json'),
+      list: 'pg/service_plans',
+      maps: ['', '/*'],
+      required: [],
+      prices: [],
+      otherRequired: ['/pg/service_plans/0/node_count', '/pg/service_plans/0/zones/zone'],
+      additional: true,
     },
   ],
   empty: {
+    '/1.3/database/service-types': {},
     '/1.3/zone': { zones: { zone: [] } },
     '/1.3/plan': { plans: { plan: [] } },
     '/1.3/price': { prices: { zone: [] } },
   },
-  uncounted: ['/1.3/zone', '/1.3/plan', '/1.3/price'],
+  uncounted: ['/1.3/zone', '/1.3/plan', '/1.3/price', '/1.3/database/service-types'],
+  databasePlans: {
+    'de-fra1': [
+      plan(
+        { ...{ engine: 'postgresql', name: '1x1xCPU-2GB-25GB', nodes: 1, cpu: 1, ram: 2, storage: 26.844 } },
+        '0.041667',
+      ),
+      // us-chi1 is no zone of the list.
+      plan(
+        { ...{ engine: 'mysql', name: '2x2xCPU-4GB-50GB', nodes: 2, cpu: 2, ram: 4, storage: 53.687 } },
+        '0.166667',
+      ),
+    ],
+    'fi-hel1': [
+      plan(
+        { ...{ engine: 'postgresql', name: '1x1xCPU-2GB-25GB', nodes: 1, cpu: 1, ram: 2, storage: 26.844 } },
+        '0.045',
+      ),
+      plan({ ...{ engine: 'valkey', name: '1x1xCPU-2GB', nodes: 1, cpu: 1, ram: 2, storage: null } }, '0.04'),
+    ],
+  },
   regions: { 'de-fra1': 'Frankfurt #1', 'fi-hel1': 'Helsinki #1' },
   offers: [
     // Cents: 1.0416 of them an hour.

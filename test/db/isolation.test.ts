@@ -54,6 +54,13 @@ beforeAll(async () => {
   // The scene's offers have one term.
   await scene.sql`insert into machine_terms (machine_id, valid_from, terms) select id, now(), '{}' from machines`;
   await scene.sql`insert into region_prices (region_id, valid_from, prices) select id, now(), '[]' from regions where code = 'a'`;
+  await scene.sql`
+    with plan as (
+      insert into database_plans (region_id, engine, name, source_amount, source_per, source_currency, source_id)
+      select id, 'mysql', 'x', 1, 'hour', 'USD', 'acme' from regions where code = 'a' returning id
+    )
+    insert into database_plan_prices (plan_id, valid_from, source_amount, source_per, source_currency)
+    select id, now(), 1, 'hour', 'USD' from plan`;
   ({ token } = await createToken(scene.store.db, {
     organizationId: organizations.two,
     scopes: ['clusters:read'],

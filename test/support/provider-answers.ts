@@ -20,6 +20,9 @@ export function linodePrices(upstream: FakeUpstream): void {
     { path: '/v4/network-transfer/prices', query, times: 'any' },
     one('network_transfer', 0.005, null),
   );
+  const old = { id: 'g6-old-1', vcpus: 1, memory: 1024, deprecated: true, engines: {} };
+  const none = { json: { data: [old], page: 1, pages: 1, results: 1 } };
+  upstream.expect({ path: '/v4/databases/types', query, times: 'any' }, none);
 }
 
 /** Hetzner's answers: one location, and its list of types page by page. All wait for `after`. */
@@ -52,6 +55,17 @@ export function hetzner(
   return expected;
 }
 
+export const UPCLOUD_DATABASES = {
+  pg: {
+    service_plans: [{ plan: 'p', node_count: 1, core_number: 1, memory_amount: 1024, zones: { zone: [] } }],
+  },
+};
+
+/** UpCloud's list of managed databases, with a plan that no zone sells, in each run. */
+export function upcloudDatabases(upstream: FakeUpstream): void {
+  upstream.expect({ path: '/1.3/database/service-types', times: 'any' }, { json: UPCLOUD_DATABASES });
+}
+
 /** UpCloud's answers: one zone and its plans, with prices an hour in the upstream's format. */
 export function upcloud(upstream: FakeUpstream, prices: Readonly<Record<string, number>>) {
   const zones = [{ id: 'fi-hel1', description: 'Helsinki 1', public: 'yes' }];
@@ -59,6 +73,7 @@ export function upcloud(upstream: FakeUpstream, prices: Readonly<Record<string, 
   const priced = Object.entries(prices).map(([name, price]) => [`server_plan_${name}`, { amount: 1, price }]);
   upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: zones } } });
   upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: plans } } });
+  upcloudDatabases(upstream);
   upstream.expect(
     { path: '/1.3/price' },
     { json: { prices: { zone: [{ name: 'fi-hel1', ...Object.fromEntries(priced) }], currency: 'EUR' } } },
@@ -84,7 +99,7 @@ function products(type: string, rows: readonly object[]) {
   return [{ path: CATALOGUE, query }, { json: { products: rows, total_count: rows.length } }] as const;
 }
 
-/** Scaleway's volumes in its product catalogue, in each run. */
+/** Scaleway's volumes in its product catalogue, and no nodes of managed databases, in each run. */
 export function scalewayVolumes(upstream: FakeUpstream, zones: readonly string[] = ZONES): void {
   const volumes = zones.map((zone) => ({
     sku: `/storage/block/volume-bssd/${zone}`,
@@ -94,6 +109,11 @@ export function scalewayVolumes(upstream: FakeUpstream, zones: readonly string[]
   }));
   const [call, answer] = products('block_storage', volumes);
   upstream.expect({ ...call, times: 'any' }, answer);
+  for (const type of ['managed_relational_database', 'managed_redis_database', 'managed_mongodb']) {
+    // A volume, which is no node.
+    const [volume, listed] = products(type, [{ sku: `/database/${type}/volume` }]);
+    upstream.expect({ ...volume, times: 'any' }, listed);
+  }
 }
 
 /** Scaleway's product catalogue, which states the zones of its types. */

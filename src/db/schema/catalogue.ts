@@ -1,3 +1,4 @@
+import type { MemoryUnit } from '../../domain/machine.ts';
 import type { StoredRegionPrice } from '../../domain/region-price.ts';
 import type { StoredTerms } from '../../domain/term.ts';
 import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
@@ -136,6 +137,40 @@ export const regionPrices = pgTable(
     prices: c.jsonb('prices').$type<readonly StoredRegionPrice[]>().notNull(),
   }),
   (t) => [primaryKey({ columns: [t.regionId, t.validFrom] })],
+);
+
+/** Plans of managed databases, see domain/database-plan.ts. A null price has no exchange rate, and is not published. */
+export const databasePlans = pgTable(
+  'database_plans',
+  (c) => ({
+    id: c.integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    regionId: reference('region_id', () => regions.id),
+    engine: c.text('engine').notNull(),
+    name: c.text('name').notNull(),
+    nodes: c.integer('nodes'),
+    cpu: c.integer('cpu'),
+    ram: c.numeric('ram'),
+    ramUnit: c.text('ram_unit').$type<MemoryUnit>(),
+    storage: c.numeric('storage'),
+    price: minutePrice('price'),
+    ...statedPrice,
+    sourceId: c.text('source_id').notNull(),
+    retiredAt: instant('retired_at'),
+  }),
+  (t) => [unique('database_plans_natural_key').on(t.regionId, t.engine, t.name, t.nodes).nullsNotDistinct()],
+);
+
+/** Price history: one row per price of the source. `valid_to` is null for the current one. */
+export const databasePlanPrices = pgTable(
+  'database_plan_prices',
+  () => ({
+    planId: reference('plan_id', () => databasePlans.id),
+    validFrom: instant('valid_from').notNull(),
+    validTo: instant('valid_to'),
+    price: minutePrice('price'),
+    ...statedPrice,
+  }),
+  (t) => [primaryKey({ columns: [t.planId, t.validFrom] })],
 );
 
 /** The latest reference rates of the European Central Bank: units of the currency per euro. */

@@ -25,18 +25,18 @@ export async function holdStaged(
     rejected,
     worst,
     regions,
-    regionPrices,
+    others: items,
     asOf,
   }: HeldParts & {
     readonly regions: ReadonlyMap<string, string>;
-    /** Items of the kind `region-price`. */
-    readonly regionPrices: readonly object[];
+    /** Items of the kinds `region-price`, `database-plan` and `unread-prices`. */
+    readonly others: readonly object[];
     readonly asOf: ReadonlyMap<string | undefined, string>;
   },
 ): Promise<void> {
   const others = [
     ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
-    ...regionPrices,
+    ...items,
     ...rejectedItems(rejected),
   ];
   const times = [...asOf].flatMap(([regionCode, time]) =>

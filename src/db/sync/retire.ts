@@ -20,6 +20,7 @@ import {
   syncRuns,
 } from '../schema.ts';
 import { RAISE } from '../versions.ts';
+import { retirePlansOf } from './catalogue/database-plans.ts';
 import { REGIONS_OF_RETIRED, retiring } from './catalogue/machine-change-log.ts';
 import { recordRetired } from './clusters/cluster-change-log.ts';
 import { supersedeRuns } from './disabled.ts';
@@ -119,6 +120,7 @@ export async function retireSource(
   const gone = await previewRetirement(db, sourceId);
   await forgetValidators(db, sourceId);
   await retireMachines(db, sourceId, now);
+  await retirePlansOf(db, sourceId, now);
   await retireClusters(db, sourceId, now);
   if (gone?.kind === 'catalogue') await db.execute(RAISE.providers);
   if (gone && gone.rates > 0) await db.delete(exchangeRates);

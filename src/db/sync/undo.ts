@@ -6,6 +6,7 @@ import { insertInto, nameOf } from '../connection/statements.ts';
 import type { BatchDecision } from '../held-batches.ts';
 import {
   clusters,
+  databasePlans,
   disks,
   diskTypes,
   heldBatches,
@@ -22,6 +23,7 @@ import {
 import { offerItem, statedPrice } from './hold-batch.ts';
 
 const c = alias(clusters, 'c');
+const d = alias(databasePlans, 'd');
 const k = alias(disks, 'k');
 const m = alias(machines, 'm');
 const o = alias(organizations, 'o');
@@ -48,6 +50,12 @@ export async function saveCatalogue(
         'price', (price - 'tiers' - 'source') || (price -> 'source'))
       from ${regions} r cross join lateral jsonb_array_elements(${r.prices}) price
       where ${r.providerId} = ${source.provider.id} and ${r.organizationId} is null
+      union all
+      select jsonb_build_object('kind', 'database-plan', 'regionCode', ${r.code}, 'plan', jsonb_build_object(
+        'engine', ${d.engine}, 'name', ${d.name}, 'nodes', ${d.nodes}, 'cpu', ${d.cpu}, 'ram', ${d.ram},
+        'ramUnit', ${d.ramUnit}, 'storage', ${d.storage}, 'price', ${statedPrice(d)}))
+      from ${databasePlans} d join ${regions} r on ${r.id} = ${d.regionId}
+      where ${d.sourceId} = ${source.id} and ${d.retiredAt} is null
       union all
       select ${offerItem(m, r.code, sql`nullif(${m.excludedReason}, 'no_exchange_rate')`)}
       from ${machines} m join ${regions} r on ${r.id} = ${m.regionId}

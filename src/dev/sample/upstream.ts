@@ -8,6 +8,7 @@ import locations from './hetzner/locations.json' with { type: 'json' };
 import pricing from './hetzner/pricing.json' with { type: 'json' };
 import serverTypes from './hetzner/server_types.json' with { type: 'json' };
 import availability from './linode/availability.json' with { type: 'json' };
+import databaseTypes from './linode/database_types.json' with { type: 'json' };
 import transferPrices from './linode/network_transfer_prices.json' with { type: 'json' };
 import linodeRegions from './linode/regions.json' with { type: 'json' };
 import linodeTypes from './linode/types.json' with { type: 'json' };
@@ -54,6 +55,7 @@ export const SAMPLE_ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map<string, E
   ['/linode/v4/regions', { rows: linodeRegions.data, paged: linodePages }],
   ['/linode/v4beta/regions/availability', { rows: availability.data, paged: linodePages }],
   ['/linode/v4/volumes/types', { rows: volumeTypes.data, paged: linodePages }],
+  ['/linode/v4/databases/types', { rows: databaseTypes.data, paged: linodePages }],
   ['/linode/v4/network-transfer/prices', { rows: transferPrices.data, paged: linodePages }],
   ['/clusters.json', { rows: clusters }],
 ]);

@@ -1,5 +1,6 @@
 /** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
+import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { SelectedMachine } from '../../domain/price-book.ts';
 import type { RegionPrice, RegionTerms } from '../document/column-terms.ts';
 import type { MachineKind, Place, RegionColumns } from '../document/columns.ts';
@@ -16,9 +17,11 @@ export interface IndexedRegion extends Place {
   readonly terms?: RegionTerms | undefined;
   /** Prices besides those of machines; undefined if they are unknown. */
   readonly prices?: readonly RegionPrice[] | undefined;
+  /** Plans of managed databases; undefined if there is none. */
+  readonly databases?: readonly PublishedPlan[] | undefined;
 }
 
-export interface RegionUpdate extends Omit<IndexedRegion, 'terms' | 'prices'> {
+export interface RegionUpdate extends Omit<IndexedRegion, 'terms' | 'prices' | 'databases'> {
   readonly columns: RegionColumns;
 }
 
@@ -93,12 +96,17 @@ export function emptyIndex(): CatalogueIndex {
 const BYTES_PER_TYPE = 160;
 const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;
+const BYTES_PER_PLAN = 300;
 
 /** Returns the bytes of an index, by its own count. */
 export function indexBytes({ rows, termRows, dictionary, regions }: CatalogueIndex): number {
   const { names, kinds } = dictionary;
   const ofTerms = [...termRows.values()].reduce((sum, { count }) => sum + count * BYTES_PER_ROW, 0);
-  const ofRegions = regions.reduce((sum, { terms }) => sum + (terms ? termsBytes(terms) : 0), 0);
+  const ofRegions = regions.reduce(
+    (sum, { terms, databases = [] }) =>
+      sum + (terms ? termsBytes(terms) : 0) + databases.length * BYTES_PER_PLAN,
+    0,
+  );
   return (
     ofTerms +
     ofRegions +
@@ -127,10 +135,11 @@ export function* updateIndex(
   const regionOf = new Map(before.regionOf);
   for (const update of updates) {
     const { region, provider, version, hash: contentHash, sources, currency, columns } = update;
-    const { terms, regionPrices: prices } = columns;
+    const { terms, regionPrices: prices, databases } = columns;
     const place = regionOf.get(region.id) ?? regions.length;
     regionOf.set(region.id, place);
-    regions[place] = { region, provider, version, hash: contentHash, sources, currency, terms, prices };
+    const found = { region, provider, version, hash: contentHash, sources, currency };
+    regions[place] = { ...found, terms, prices, databases };
   }
   const isChanged = new Uint8Array(regions.length);
   for (const { region } of updates) isChanged[regionOf.get(region.id) as number] = 1;

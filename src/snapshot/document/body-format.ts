@@ -1,4 +1,5 @@
 import { CLUSTER_JSON } from '../../db/shown-rows.ts';
+import type { PublishedPlan } from '../../domain/database-plan.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { REGION_ITEMS } from '../../domain/region-price.ts';
 import { type StoredTerms, TERMS } from '../../domain/term.ts';
@@ -26,8 +27,11 @@ const PRICES = REGION_ITEMS.map((item) => ({
   source: { tiers: [{ from: '0', amount: '1' }], currency: 'EUR', per: 'hour' as const },
 }));
 
+const PLAN_FACTS = { nodes: 1, cpu: 1, ram: 1, ramUnit: 'Binary', storage: 1 } as const;
+const PLAN: PublishedPlan = { id: 1, engine: 'e', name: 'n', ...PLAN_FACTS, price: '1' };
+
 function exampleColumns() {
-  const columns = new ColumnsBuilder(REGION, PRICES);
+  const columns = new ColumnsBuilder(REGION, PRICES, [PLAN]);
   columns.add({ ...MACHINE, facts: FACTS, terms: TERMS_OF_MACHINE, termsSince: 1 });
   columns.add({ ...MACHINE, facts: FACTS, soldOut: true });
   return columns.content({ sources: [] });

@@ -1,8 +1,10 @@
 /** Builds the columns of a region. The same rows give the same bytes in the publisher and in the reader. */
+import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { StoredRegionPrice } from '../../domain/region-price.ts';
 import type { StoredTerms } from '../../domain/term.ts';
 import type { MachineRow, RegionHead } from './build.ts';
+import { type DatabasesPart, databasesPart } from './column-databases.ts';
 import { type RegionPrice, TermsBuilder, type TermsPart } from './column-terms.ts';
 import { BYTES_PER_ROW, HEADER_LENGTH, MAGIC, type Place, type SoldOutRow, tupleOf } from './columns.ts';
 import type { Provenance } from './document.ts';
@@ -26,10 +28,16 @@ export class ColumnsBuilder {
   readonly #soldOut: SoldOutRow[] = [];
   readonly #terms = new TermsBuilder();
   readonly #regionPrices: readonly StoredRegionPrice[] | undefined;
+  readonly #databases: DatabasesPart;
 
-  constructor(region: RegionHead, regionPrices?: readonly StoredRegionPrice[] | null) {
+  constructor(
+    region: RegionHead,
+    regionPrices?: readonly StoredRegionPrice[] | null,
+    databases?: readonly PublishedPlan[] | null,
+  ) {
     this.#region = region;
     this.#regionPrices = regionPrices ?? undefined;
+    this.#databases = databasesPart(databases);
   }
 
   add(machine: MachineWithFacts): void {
@@ -52,9 +60,10 @@ export class ColumnsBuilder {
     const { id, name, code, provider, version } = this.#region;
     const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
     const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
-    const parts: TermsPart = {
+    const parts: TermsPart & DatabasesPart = {
       ...this.#terms.part(),
       ...(this.#regionPrices && { prices: this.#regionPrices.map(shownPrice) }),
+      ...this.#databases,
     };
     const rest = Object.keys(parts).length === 0 ? '' : `,${JSON.stringify(parts).slice(1, -1)}`;
     const head = Buffer.from(

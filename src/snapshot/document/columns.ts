@@ -4,11 +4,13 @@
  *     "FBC1" <rows, u32> <bytes of the head, u32> <head: JSON> <price, f64>… <id, u32>… <kind, u32>…
  *
  * Numbers are little-endian. Rows are sorted by price, then id. The head has the region, the names, and each kind of machine
- * (size and facts) once. It also has the sold-out machines, and see column-terms.ts.
+ * (size and facts) once. It also has the sold-out machines, and see column-terms.ts and column-databases.ts.
  */
 
+import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
+import { type DatabasesPart, isDatabasesPart, readDatabases } from './column-databases.ts';
 import {
   isTermsPart,
   type RegionPrice,
@@ -43,6 +45,8 @@ export interface RegionColumns extends Place {
   readonly terms: RegionTerms | undefined;
   /** Prices besides those of machines; undefined if they are unknown. */
   readonly regionPrices: readonly RegionPrice[] | undefined;
+  /** Plans of managed databases, ascending by price; undefined if there is none. */
+  readonly databases: readonly PublishedPlan[] | undefined;
 }
 
 export const MAGIC = 'FBC1';
@@ -59,7 +63,7 @@ export type KindTuple = [
 
 export type SoldOutRow = readonly [price: number, id: number, kind: number, name: string];
 
-interface Head extends Place, TermsPart {
+interface Head extends Place, TermsPart, DatabasesPart {
   readonly kinds: readonly KindTuple[];
   readonly names: readonly string[];
   readonly soldOut?: readonly SoldOutRow[];
@@ -95,7 +99,7 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
   const all = kinds.map(kindOfTuple);
   const soldOutKinds = soldOut.length === 0 ? [] : all.map((kind) => ({ ...kind, isSoldOut: true as const }));
   const names = soldOut.length === 0 ? head.names : [...head.names, ...soldOut.map(([, , , name]) => name)];
-  const rest = { terms: readTerms(head), regionPrices: head.prices };
+  const rest = { terms: readTerms(head), regionPrices: head.prices, databases: readDatabases(head) };
   return { region, provider, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds], ...rest };
 }
 
@@ -128,7 +132,8 @@ function readHead(text: string): Head | undefined {
     Array.isArray(head.names) &&
     head.names.every((name) => typeof name === 'string') &&
     (head.soldOut === undefined || (Array.isArray(head.soldOut) && head.soldOut.every(isSoldOutRow))) &&
-    isTermsPart(head);
+    isTermsPart(head) &&
+    isDatabasesPart(head);
   return isValid ? (head as Head) : undefined;
 }
 

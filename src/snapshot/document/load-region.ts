@@ -1,6 +1,7 @@
 import type { Sql } from '../../db/connection/connect.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
+import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { StoredRegionPrice } from '../../domain/region-price.ts';
@@ -10,7 +11,11 @@ import { ColumnsBuilder } from './build-columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 
-type Head = RegionHead & Provenance & { readonly prices: readonly StoredRegionPrice[] | null };
+type Head = RegionHead &
+  Provenance & {
+    readonly prices: readonly StoredRegionPrice[] | null;
+    readonly databases: readonly PublishedPlan[] | null;
+  };
 
 export interface RegionContents {
   readonly region: DocumentContent;
@@ -37,6 +42,12 @@ export function provenanceOf(sources: readonly string[], currency: string | null
 /** Machines that are encoded between two turns of the event loop. */
 const MACHINES_AT_ONCE = 1000;
 
+/** The published plans of databases in region `r`. */
+const DATABASES_JSON = `(
+  select json_agg(json_build_object('id', d.id, 'engine', d.engine, 'name', d.name, 'nodes', d.nodes, 'cpu', d.cpu,
+    'ram', d.ram, 'ramUnit', d.ram_unit, 'storage', d.storage, 'price', trim_scale(d.price)::text) order by d.price, d.id)
+  from database_plans d where d.region_id = r.id and d.retired_at is null and d.price is not null)`;
+
 export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
   let head: Head | undefined;
   let elementOf: ReturnType<typeof machineElements> | undefined;
@@ -46,7 +57,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
     head ??= first ?? undefined;
     if (!head) return;
     elementOf ??= machineElements(head);
-    columns ??= new ColumnsBuilder(head, head.prices);
+    columns ??= new ColumnsBuilder(head, head.prices, head.databases);
     // A region without machines has one row.
     if (id === null) return;
     const { name, ram, cpu, price, ramUnit, soldOut, ...facts } = row;
@@ -60,6 +71,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
         'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
         'provider', json_build_object('id', p.id, 'name', p.name), 'prices', r.prices,
+        'databases', ${sql.unsafe(DATABASES_JSON)},
         -- The names of loadFreshness.
         'sources', coalesce(
           (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l

@@ -4,12 +4,14 @@ import { anotherPage, completeRows, pagesByNumber, wholeList } from '../http/lis
 import { diskIn, networkIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
-import { RegionPrices } from '../schema/region-prices.ts';
+import { PLANS, RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
+import { addPlans } from './linode/database-plans.ts';
 
 const VOLUMES = '/v4/volumes/types';
 const TRAFFIC = '/v4/network-transfer/prices';
+const DATABASES = '/v4/databases/types';
 
 /** The capability that a region needs to sell a class of types. Source: the API's reference of `class`. */
 const CAPABILITY: ReadonlyMap<string, string> = new Map([
@@ -77,13 +79,13 @@ const Availability = z.object({ region: label, plan: label, available: z.boolean
 
 /**
  * Source: https://techdocs.akamai.com/linode-api/reference/get-linode-types, get-regions, get-regions-availability,
- * get-volume-types, get-network-transfer-prices. Source of the cap: https://www.linode.com/pricing/, "up to its monthly cap".
+ * get-volume-types, get-network-transfer-prices, get-databases-types. Source of the cap: https://www.linode.com/pricing/, "up to its monthly cap".
  */
 export const adapter: CatalogueAdapter = {
   id: 'linode',
   provider: { id: 6, name: 'Linode' },
   baseUrl: 'https://api.linode.com',
-  endpoints: ['/v4/regions', '/v4/linode/types', '/v4beta/regions/availability', VOLUMES, TRAFFIC],
+  endpoints: ['/v4/regions', '/v4/linode/types', '/v4beta/regions/availability', VOLUMES, TRAFFIC, DATABASES],
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
@@ -91,7 +93,7 @@ export const adapter: CatalogueAdapter = {
   schedule: '37 * * * *',
   notes:
     'Linode caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
-    'overstate the month by 9.5 %. The price of storage is its monthly one, for the same reason.',
+    'overstate the month by 9.5 %. The prices of storage and of managed databases are their monthly ones, for the same reason.',
 
   async *catalogue({ http }) {
     const listed = yield* list(http, '/v4/regions', 'regions');
@@ -114,6 +116,12 @@ export const adapter: CatalogueAdapter = {
     await prices.read(['traffic_out'], 'traffic prices', TRAFFIC, async () => {
       for (const rated of await rates(http, TRAFFIC, 'traffic prices', prices))
         addTraffic(prices, rated, regions);
+    });
+    await prices.read(['database_plan'], PLANS, DATABASES, async () => {
+      const rows = await completeRows(DATABASES, list(http, DATABASES, DATABASES));
+      const selling = regions.filter(({ capabilities }) => capabilities.includes('Managed Databases'));
+      const codes = selling.map(({ code }) => code);
+      for (const [index, row] of rows.entries()) addPlans(prices, row, String(index + 1), codes);
     });
     yield* prices.items();
   },

@@ -12,6 +12,7 @@ import {
   SourceError,
   type SourceHttp,
 } from '../source.ts';
+import { addPlans, type DatabasePlan, planIn } from './ovh/database-plans.ts';
 import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
 import { addTraffic, addVolumes, type Volume, volumeIn } from './ovh/region-prices.ts';
 
@@ -53,6 +54,7 @@ interface Plan {
 interface Catalogue {
   readonly plans: Map<string, Plan>;
   readonly volumes: Volume[];
+  readonly databases: DatabasePlan[];
   /** Codes of hourly plans without a description, which OVH keeps for existing customers. */
   readonly undescribed: string[];
 }
@@ -82,12 +84,13 @@ export const adapter: CatalogueAdapter = {
     '`GET /cloud/order/rule/availability`; it expires after an hour. Without a token these plans wait in quarantine, and ' +
     'Fleetbook reads the others. Volumes are in the catalogue too; the default is `classic`. Outgoing traffic costs nothing in ' +
     'Europe and Canada, as OVH’s price page says, and is unknown elsewhere. The price of further addresses is unknown: the ' +
-    'catalogue states zero, the manager does not.',
+    'catalogue states zero, the manager does not. Plans of managed databases are in the catalogue at the price of one node, and it ' +
+    'does not state how many nodes a plan has.',
 
   async *catalogue({ http }) {
     const query = http.base.searchParams.has('ovhSubsidiary') ? {} : { ovhSubsidiary: SUBSIDIARY };
     const { addons, locale } = (await http.json(CATALOG, Catalog, { query })).data;
-    const read: Catalogue = { plans: new Map(), volumes: [], undescribed: [] };
+    const read: Catalogue = { plans: new Map(), volumes: [], databases: [], undescribed: [] };
     for (const [index, row] of addons.entries()) yield* readAddon(row, `addon ${index + 1}`, read);
     const plans = [...read.plans.values()];
     if (plans.every((plan) => plan.machines.length === 0)) throw nothingListed(CATALOG);
@@ -111,6 +114,7 @@ export const adapter: CatalogueAdapter = {
     const regionsOf = (planCode: string) => availability.regions?.get(planCode);
     addVolumes(prices, read.volumes, regionsOf, selling, locale.currencyCode);
     addTraffic(prices, selling, locale.currencyCode);
+    addPlans(prices, read.databases, regionsOf, selling, locale.currencyCode);
     yield* prices.items(['classic']);
   },
 };
@@ -118,7 +122,7 @@ export const adapter: CatalogueAdapter = {
 function* readAddon(
   row: unknown,
   unnamed: string,
-  { plans, volumes, undescribed: unknown }: Catalogue,
+  { plans, volumes, databases, undescribed: unknown }: Catalogue,
 ): Generator<CatalogueItem> {
   const code = labelIn(row, 'planCode');
   const { type, paid, place = '' } = PLAN_CODE.exec(code ?? '')?.groups ?? {};
@@ -132,6 +136,8 @@ function* readAddon(
   if (addon.product !== 'publiccloud-instance') {
     const volume = volumeIn(planCode, row);
     if (volume !== undefined) volumes.push(volume);
+    const database = planIn(planCode, row);
+    if (database !== undefined) databases.push(database);
     return;
   }
   if (type === undefined) {

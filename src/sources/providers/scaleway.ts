@@ -13,19 +13,13 @@ import {
   wholeList,
 } from '../http/lists.ts';
 import { architecture, networkIn } from '../schema/facts.ts';
-import {
-  count,
-  countOrNone,
-  currencyCode,
-  hourlyOrMonthly,
-  label,
-  oneOf,
-  quantity,
-} from '../schema/fields.ts';
+import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
-import { RegionPrices } from '../schema/region-prices.ts';
+import { PLANS, RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
 import { badAnswer, type CatalogueAdapter, type CatalogueItem, type SourceHttp } from '../source.ts';
+import { addPlans, DATABASES } from './scaleway/database-plans.ts';
+import { ENDED, Money, Product } from './scaleway/products.ts';
 
 const LARGEST_PAGE = 100;
 
@@ -45,48 +39,8 @@ const PLACES: ReadonlyMap<string, string> = new Map([
 const Products = pageOf('products', { total_count: z.int() }).transform(({ rows, total_count: total }) => {
   return { rows, total };
 });
-const Product = z.object({
-  sku: label,
-  /** "Precisely one of Global, Region, Zone, Datacenter must be set." */
-  locality: z
-    .object({
-      zone: z
-        .string()
-        .regex(/^[a-z0-9]+(-[a-z0-9]+)+$/, { error: 'must be a zone such as fr-par-1' })
-        .nullish(),
-      region: z.string().nullish(),
-      datacenter: z.string().nullish(),
-      global: z.boolean().nullish(),
-    })
-    .refine((locality) => Object.values(locality).some((place) => place != null), {
-      error: 'must have one of zone, region, datacenter and global',
-    }),
-  /** Among the products that the API lists by default, only `retired` ones cannot be ordered. */
-  status: z.string().nullish(),
-});
-
-/** Statuses of products that cannot be ordered any more. */
-const ENDED: ReadonlySet<string> = new Set([
-  'end_of_deployment',
-  'end_of_support',
-  'end_of_sale',
-  'end_of_life',
-  'retired',
-]);
-
 /** `/storage/block/volume-low-latency-5k/fr-par-1`; snapshots are no volumes. */
 const VOLUME = /^\/storage\/block\/(?<name>volume-[^/]+)\//;
-
-/** `scw.Money`: whole units and billionths. */
-const Money = z
-  .object({
-    currency_code: currencyCode,
-    units: z.coerce.number().int().min(0),
-    nanos: z.int().min(0).max(999_999_999),
-  })
-  .transform(({ currency_code: currency, units, nanos }) => {
-    return { currency, amount: `${units}.${String(nanos).padStart(9, '0')}` };
-  });
 
 const Volume = Product.extend({
   price: z.object({ retail_price: Money }),
@@ -135,7 +89,7 @@ export const adapter: CatalogueAdapter = {
   schedule: '27 * * * *',
   notes:
     'The product catalogue states the prices of block storage; the default is the one with 5,000 IOPS. It states no prices of ' +
-    'addresses or traffic. Scaleway bills by the hour, without a monthly cap.',
+    'addresses or traffic. It also states the nodes of managed databases, at the price of one node without its volume. Scaleway bills by the hour, without a monthly cap.',
 
   async *catalogue({ http }) {
     const zones = yield* listZones(http);
@@ -143,6 +97,11 @@ export const adapter: CatalogueAdapter = {
     yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
     const prices = new RegionPrices();
     await prices.read(['block_storage'], 'storage prices', PRODUCTS, () => readVolumes(http, zones, prices));
+    for (const database of DATABASES)
+      await prices.read(['database_plan'], PLANS, `${PRODUCTS}?product_types=${database.type}`, async () => {
+        const rows = await completeRows(PRODUCTS, listProducts(http, database.type));
+        for (const row of rows) addPlans(prices, row, database, zones);
+      });
     yield* prices.items(['volume-low-latency-5k', 'volume-bssd']);
   },
 };

@@ -3,9 +3,10 @@ import { memory } from '../../domain/machine.ts';
 import { isPositive } from '../../domain/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
-import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
+import { type FoundPrice, PLANS, RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
+import { addPlans, SERVICE_TYPES } from './upcloud/database-plans.ts';
 
 const Zones = z.object({ zones: z.object({ zone: someRows }) });
 const Plans = z.object({ plans: z.object({ plan: someRows }) });
@@ -45,14 +46,14 @@ export const adapter: CatalogueAdapter = {
   id: 'upcloud',
   provider: { id: 10, name: 'UpCloud' },
   baseUrl: 'https://api.upcloud.com',
-  endpoints: ['/1.3/zone', '/1.3/plan', '/1.3/price'],
+  endpoints: ['/1.3/zone', '/1.3/plan', '/1.3/price', SERVICE_TYPES],
   credentials: 'basic-or-bearer',
   memoryUnit: 'MiB',
   currency: 'EUR',
   schedule: '22 * * * *',
   notes:
-    'The price list also states storage (the default is MaxIOPS), IPv4 addresses and outgoing traffic of each zone. It states no ' +
-    'monthly caps.',
+    'The price list also states storage (the default is MaxIOPS), IPv4 addresses and outgoing traffic of each zone, and ' +
+    'plans of managed databases at the price of all nodes. It states no monthly caps.',
 
   async *catalogue({ http }) {
     const { zones } = (await http.json('/1.3/zone', Zones)).data;
@@ -81,6 +82,7 @@ export const adapter: CatalogueAdapter = {
       yield rejectedRow(plan.name, `no zone of /1.3/price has server_plan_${plan.name}`, { name: plan.name });
     }
     const regionPrices = new RegionPrices();
+    const priced = new Map<string, ZonePrices>();
     const unpriced = new Set([...selling].flatMap(([zone, sells]) => (sells ? [zone] : [])));
     for (const [index, row] of prices.zone.entries()) {
       const { value, reason } = readRow(ZonePrices, row);
@@ -91,6 +93,7 @@ export const adapter: CatalogueAdapter = {
         yield rejectedRow(`prices of ${value.name}`, problem, { regionCode: value.name });
       } else if (selling.get(value.name) === true) {
         unpriced.delete(value.name);
+        priced.set(value.name, value);
         yield* offers(value, readable, currency);
         addPrices(regionPrices, value, currency);
       }
@@ -99,6 +102,18 @@ export const adapter: CatalogueAdapter = {
       const reason = '/1.3/price has no prices for a zone that /1.3/zone lists';
       yield { kind: 'unread', regionCode, reason };
     }
+    const priceIn = (zone: string, field: string, kind: string) => {
+      const stated = priced.get(zone)?.[field];
+      if (stated === undefined) return undefined;
+      return regionPrices.leftOut.read(
+        kind,
+        `${zone}/${field}`,
+        () => parseRow(Price, stated, [field]).price,
+      );
+    };
+    await regionPrices.read(['database_plan'], PLANS, SERVICE_TYPES, () =>
+      addPlans(http, regionPrices, priceIn, currency),
+    );
     yield* regionPrices.items(['maxiops', 'standard']);
   },
 };

@@ -16,6 +16,10 @@ export class LeftOut {
     else known.count += 1;
   }
 
+  has(kind: string): boolean {
+    return this.#kinds.has(kind);
+  }
+
   /** Returns the price that `read` returns. A price that cannot be used is left out. */
   read<T>(kind: string, key: string, read: () => T): T | undefined {
     return this.value(kind, key, rowOf(read));

@@ -1,7 +1,8 @@
 import Big from 'big.js';
+import { type OfferedPlan, planName } from '../../domain/database-plan.ts';
 import { isPositive } from '../../domain/price.ts';
-import type { OfferedRegionPrice, OfferedTier, RegionItem } from '../../domain/region-price.ts';
-import { type CatalogueItem, SourceError } from '../source.ts';
+import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
+import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
 import { LeftOut } from './left-out.ts';
 import { unusable } from './rows.ts';
 
@@ -43,11 +44,22 @@ export function* regionPriceItems(
   }
 }
 
-/** The prices of all regions of a source, for an API that states them together. */
+/** The kind of plans of databases in rejected rows. */
+export const PLANS = 'database plans';
+
+/** Returns the regions in a place: `GRA9` is in GRA, and `fr-par-1` in fr-par. Some providers sell machines by datacenter and databases by place. */
+export function regionsIn(place: string, regions: Iterable<string>): string[] {
+  return [...regions].filter(
+    (code) => code === place || (code.startsWith(place) && /^-?\d+$/.test(code.slice(place.length))),
+  );
+}
+
+/** The prices of all regions of a source, and the plans of databases, for an API that states them together. */
 export class RegionPrices {
   readonly leftOut = new LeftOut();
   readonly #found = new Map<string, FoundPrice[]>();
-  readonly #unread = new Set<RegionItem>();
+  readonly #plans = new Map<string, CatalogueItem>();
+  readonly #unread = new Set<UnreadItem>();
   #closed: SourceError | undefined;
 
   /** Adds a price with one step. Names are unique in a region: another price of the same name is left out. */
@@ -67,12 +79,19 @@ export class RegionPrices {
       );
   }
 
+  /** Adds a plan of a database. Another plan of the same engine, name and nodes is left out. */
+  addPlan(regionCode: string, plan: OfferedPlan): void {
+    const key = `${regionCode}/${planName(plan)}`;
+    if (this.#plans.has(key)) this.leftOut.add(PLANS, key, `is listed twice, also at ${plan.price.amount}`);
+    else this.#plans.set(key, { kind: 'database-plan', regionCode, plan });
+  }
+
   /**
    * Reads a payload that states only prices of these items. If that fails, regions keep their last prices of them, and the machines of
    * the run are good. Nothing more is requested after a failure that concerns every request.
    */
   async read(
-    items: readonly RegionItem[],
+    items: readonly UnreadItem[],
     kind: string,
     path: string,
     read: () => Promise<void>,
@@ -86,6 +105,9 @@ export class RegionPrices {
 
   *items(preferred?: readonly string[]): Generator<CatalogueItem> {
     for (const [regionCode, found] of this.#found) yield* regionPriceItems(regionCode, found, preferred);
+    yield* this.#plans.values();
+    // A list without one usable plan is in a new format. The stored plans stay.
+    if (this.#plans.size === 0 && this.leftOut.has(PLANS)) this.#unread.add('database_plan');
     if (this.#unread.size > 0) yield { kind: 'unread-prices', items: [...this.#unread] };
     yield* this.leftOut.rows();
   }

@@ -1,5 +1,6 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { approvedRows } from '../../db/quarantine.ts';
+import { writePlans } from '../../db/sync/catalogue/database-plans.ts';
 import {
   type CatalogueDiff,
   type CataloguePreview,
@@ -48,6 +49,7 @@ import {
   syncBatch,
 } from '../pipeline.ts';
 import { unmodifiedRegions } from '../validators.ts';
+import { type ComparedPlans, comparePlans } from './database-plans.ts';
 import { type ComparedRegionPrices, compareRegionPrices } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
 
@@ -65,6 +67,7 @@ interface ComparedCatalogue extends Compared {
   /** Code → name, including unmodified regions. */
   readonly regions: ReadonlyMap<string, string>;
   readonly regionPrices: ComparedRegionPrices['prices'];
+  readonly plans: ComparedPlans;
   /** Without price jumps: an approval of the batch includes them. */
   readonly rejectedWithoutJumps: readonly RejectedKey[];
 }
@@ -121,21 +124,24 @@ function catalogueKind(
 
     async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
       const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
-      const { asOf, regionPrices } = staged;
-      await holdStaged(db, run, broken, { readAt, rejected, worst, regions, asOf, regionPrices });
+      const { asOf, regionPrices, databasePlans, unreadItems } = staged;
+      const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
+      const others = [...regionPrices, ...databasePlans, ...notRead];
+      await holdStaged(db, run, broken, { readAt, rejected, worst, regions, asOf, others });
       return undefined;
     },
 
     saveBefore: (db, decision) => saveCatalogue(db, decision, source),
 
-    async write(db, { staged, diff, regions, regionPrices, rejected }, { runId, now, readAt }) {
+    async write(db, { staged, diff, regions, regionPrices, plans, rejected }, { runId, now, readAt }) {
       const renamed = await writeRegions(db, source, regions);
       const by = { runId, sourceId, now };
       const repriced = await writeRegionPrices(db, provider.id, regionPrices, now);
+      const replanned = await writePlans(db, source, plans, now);
       const retired = await writeMachines(db, source, renamed, by, runsUntilRetired(approved));
       const unread =
         readAt === undefined ? [] : await stampRead(db, source, staged, { regions, rejected, readAt });
-      const changed = renamed.changed || repriced || diff.added + diff.changed + retired > 0;
+      const changed = renamed.changed || repriced || replanned || diff.added + diff.changed + retired > 0;
       return { changed, counts: { retired }, unread, namings: renamed.namings };
     },
   };
@@ -190,23 +196,20 @@ async function compareCatalogue(
     limits,
   );
   const read = readRegions(staged, regions);
-  const prices = await compareRegionPrices(db, source, {
-    stated: staged.regionPrices,
-    unreadItems: staged.unreadItems,
-    read: read.difference(new Set(unmodified)),
-    known: read,
-    unread: staged.unread,
-    pricing,
-    maxRatio: limits.priceRatio,
-    approved,
-  });
+  const { regionPrices: stated, databasePlans, unreadItems, unread } = staged;
+  const known = { read: read.difference(new Set(unmodified)), known: read, unread, pricing, approved };
+  const ofRegions = { ...known, stated, unreadItems, maxRatio: limits.priceRatio };
+  const prices = await compareRegionPrices(db, source, ofRegions);
+  const isUnread = unreadItems.has('database_plan');
+  const plans = await comparePlans(db, source, { ...known, stated: databasePlans, isUnread, limits });
   const { added, changed, withdrawn, soldOut } = diff;
   return {
     staged,
     diff,
     regions,
     regionPrices: prices.prices,
-    broken,
+    plans,
+    broken: [...broken, ...plans.broken],
     counts: { seen, rejected, added, changed, withdrawn },
     rejected: boundedRejected([
       ...compared.rejected,
@@ -214,6 +217,7 @@ async function compareCatalogue(
       ...staged.rejectedTerms,
       ...terms.rejected,
       ...prices.rejected,
+      ...plans.rejected,
     ]),
     rejectedWithoutJumps: compared.rejected,
     withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],

@@ -6,12 +6,12 @@ import { pricePerMinute } from '../../domain/price.ts';
 import {
   type OfferedRegionPrice,
   REGION_ITEMS,
-  type RegionItem,
   type StoredRegionPrice,
   storedRegionPrice,
 } from '../../domain/region-price.ts';
 import { comparedAmount, regionPricesProblem } from '../../domain/region-prices-check.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
+import type { UnreadItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 
 export interface StatedRegionPrice {
@@ -22,7 +22,7 @@ export interface StatedRegionPrice {
 export interface RegionPricesBatch {
   readonly stated: readonly StatedRegionPrice[];
   /** Items whose prices could not be read. Regions keep them. */
-  readonly unreadItems: ReadonlySet<RegionItem>;
+  readonly unreadItems: ReadonlySet<UnreadItem>;
   /** Regions that the batch has read. */
   readonly read: ReadonlySet<string>;
   /** Regions of the batch that exist or are new. */
@@ -95,7 +95,7 @@ function storedPrices(
   { currency, rates }: Pricing,
 ): StoredRegionPrice[] | null {
   const place = ({ item, name }: StoredRegionPrice) => `${REGION_ITEMS.indexOf(item)} ${name}`;
-  const isOffered = (item: RegionItem) => offered.some((price) => price.item === item);
+  const isOffered = (item: OfferedRegionPrice['item']) => offered.some((price) => price.item === item);
   const stored = [
     ...offered.flatMap((price) => storedRegionPrice(price, currency, rates) ?? []),
     // A payload that was read may have a part of an item, which then replaces all of it: an item has one default.

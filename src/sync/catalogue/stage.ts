@@ -4,14 +4,14 @@ import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
 import { limitBroken } from '../../domain/cost-optimized-limits.ts';
+import type { StatedPlan } from '../../domain/database-plan.ts';
 import { isStock } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
-import type { RegionItem } from '../../domain/region-price.ts';
 import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../../sources/source.ts';
-import { type CatalogueItem, SourceError } from '../../sources/source.ts';
+import { type CatalogueItem, SourceError, type UnreadItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
@@ -25,7 +25,7 @@ const PROGRESS_EVERY = 500;
 /** Regions of one catalogue. Unlike the rows, they stay in memory. */
 const MOST_REGIONS = 10_000;
 
-/** Prices of regions stay in memory too. */
+/** Prices of regions, and plans of databases, stay in memory too. */
 const MOST_REGION_PRICES = 100_000;
 
 /** Rejected terms that are stored with their reasons. */
@@ -88,7 +88,8 @@ class CollectedItems {
   readonly validators: ValidatorItem[] = [];
   readonly regionPrices: StatedRegionPrice[] = [];
   /** Items of regions whose prices could not be read. */
-  readonly unreadItems = new Set<RegionItem>();
+  readonly unreadItems = new Set<UnreadItem>();
+  readonly databasePlans: StatedPlan[] = [];
   /** Codes of regions with offers. */
   readonly offered = new Set<string>();
   /** Regions that could not be read: code → reason. */
@@ -135,6 +136,9 @@ class CollectedItems {
       case 'region-price':
         this.regionPrices.push(item);
         break;
+      case 'database-plan':
+        this.databasePlans.push(item);
+        break;
       case 'unread-prices':
         for (const each of item.items) this.unreadItems.add(each);
         break;
@@ -148,6 +152,8 @@ class CollectedItems {
     }
     if (this.regionPrices.length > MOST_REGION_PRICES)
       throw new SourceError('invalid', `the source states more than ${MOST_REGION_PRICES} prices of regions`);
+    if (this.databasePlans.length > MOST_REGION_PRICES)
+      throw new SourceError('invalid', `the source states more than ${MOST_REGION_PRICES} database plans`);
     const regions = Math.max(this.regions.size, this.offered.size, this.unread.size, this.asOf.size);
     if (regions <= MOST_REGIONS) return;
     const problem = `the source has more than ${MOST_REGIONS} regions, the limit of one catalogue`;

@@ -35,6 +35,7 @@ async function read(adapter: CatalogueAdapter) {
     if (item.kind === 'offer') offers.push(item.offer);
     else if (item.kind === 'region') regions.set(item.code, item.name);
     else if (item.kind === 'region-price') priced.add(`${item.price.item} ${item.regionCode}`);
+    else if (item.kind === 'database-plan') priced.add(`${item.plan.engine} ${item.regionCode}`);
     else if (item.kind === 'total') expect(item.fetched).toBe(item.advertised);
     else expect.fail(JSON.stringify(item));
   }
@@ -56,7 +57,7 @@ function reasons(provider: string, type: string): Set<string | undefined> {
 }
 
 describe('the sample catalogue', () => {
-  it('has prices of storage and traffic in each region, and of addresses where the provider states them', () => {
+  it('has prices of storage and traffic in each region, and of addresses and databases where the provider states them', () => {
     const of = (item: string) => (provider: string) => {
       const { regions, priced } = catalogues.get(provider) ?? expect.unreachable(provider);
       return [...regions.keys()].filter((code) => priced.has(`${item} ${code}`)).length / regions.size;
@@ -64,6 +65,7 @@ describe('the sample catalogue', () => {
     expect(['Hetzner', 'Linode'].map(of('block_storage'))).toEqual([1, 1]);
     expect(['Hetzner', 'Linode'].map(of('traffic_out'))).toEqual([1, 1]);
     expect(['Hetzner', 'Linode'].map(of('ipv4'))).toEqual([1, 0]);
+    expect(['Hetzner', 'Linode'].map(of('postgresql'))).toEqual([0, 1]);
   });
 
   it('has each kind of excluded machine, and a published one exactly at the limits', () => {

@@ -1,4 +1,5 @@
 /** Items that an adapter may yield for any answer. */
+import { planProblem } from '../../../src/domain/database-plan.ts';
 import { EXCLUSION_REASONS } from '../../../src/domain/exclusion.ts';
 import { decimal, type SourcePrice } from '../../../src/domain/price.ts';
 import type { OfferedRegionPrice } from '../../../src/domain/region-price.ts';
@@ -44,6 +45,11 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
     }
     case 'region-price':
       return wrongRegionPrice(item.price);
+    case 'database-plan':
+      return (
+        planProblem(item.plan, undefined, '1') ??
+        (isNamed(item.plan.name) ? undefined : 'a plan without a name')
+      );
     case 'unread-prices':
       return item.items.length > 0 ? undefined : 'unread prices of no item';
     case 'region':

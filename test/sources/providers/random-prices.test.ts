@@ -14,7 +14,12 @@ import { adapter as vultr } from '../../../src/sources/providers/vultr.ts';
 import type { AnyCatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
-import { hetznerPricing, linodePrices, scaleway as scalewayZones } from '../../support/provider-answers.ts';
+import {
+  hetznerPricing,
+  linodePrices,
+  scaleway as scalewayZones,
+  upcloudDatabases,
+} from '../../support/provider-answers.ts';
 import { readCatalogue } from '../../support/read-catalogue.ts';
 
 const DATA = new URL('../../../../shared/data/', import.meta.url);
@@ -171,6 +176,7 @@ describe('100 generated values', () => {
     const { prices } = await reading(upcloud, (upstream) => {
       upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone } } });
       upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan } } });
+      upcloudDatabases(upstream);
       upstream.expect({ path: '/1.3/price' }, { json: { prices: { currency: 'EUR', zone: price } } });
     });
     for (const [index, stated] of amounts.entries())

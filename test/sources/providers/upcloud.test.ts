@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/upcloud.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { UPCLOUD_DATABASES, upcloudDatabases } from '../../support/provider-answers.ts';
 import { fates, readCatalogue } from '../../support/read-catalogue.ts';
 
 const helsinki = { id: 'fi-hel1', description: 'Helsinki #1', public: 'yes' };
@@ -23,6 +24,7 @@ async function itemsOf(answers: Answers): Promise<CatalogueItem[]> {
   const zonePrices = answers.zonePrices ?? [{ name: 'fi-hel1', [`server_plan_${plan.name}`]: price }];
   upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: answers.zones ?? [helsinki] } } });
   upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: [plan] } } });
+  upcloudDatabases(upstream);
   upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: zonePrices, ...answers.prices } } });
   return await readCatalogue(adapter, upstream.url);
 }
@@ -66,6 +68,7 @@ describe('a plan of UpCloud', () => {
       { name: 'b', ...common, 'server_plan_HICPU-8xCPU-12GB': price },
       { name: 'c', ...common },
     ];
+    upcloudDatabases(upstream);
     upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: zonePrices } } });
     const items = await readCatalogue(adapter, upstream.url);
     expect(fates(items).filter((fate) => fate === 'offered')).toHaveLength(6);
@@ -115,6 +118,7 @@ describe('UpCloud', () => {
     const zonePrices = { name: 'fi-hel1', 'server_plan_1xCPU-1GB': { amount: 1, price: 1.488 } };
     upstream.expect({ path: '/1.3/zone', headers }, { json: { zones: { zone: [helsinki] } } });
     upstream.expect({ path: '/1.3/plan', headers }, { json: { plans: { plan: [small] } } });
+    upstream.expect({ path: '/1.3/database/service-types', headers }, { json: UPCLOUD_DATABASES });
     upstream.expect({ path: '/1.3/price', headers }, { json: { prices: { zone: [zonePrices] } } });
     expect(fates(await readCatalogue(adapter, upstream.url, token))).toEqual(['offered']);
   });

@@ -4,7 +4,7 @@ import { diskIn, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
 import { unusable } from '../../schema/rows.ts';
 
-const Pricing = z.object({
+export const Pricing = z.object({
   /** In units of 10^-8 of the currency: 6810000 is 0.0681. */
   price: amountIn('0.00000001'),
   intervalUnit: z.string(),
@@ -17,7 +17,7 @@ const Disk = z.object({
   number: z.int().min(1),
   sizeUnit: z.literal('GB').optional(),
 });
-const Disks = z.object({ disks: z.array(Disk) });
+export const Disks = z.object({ disks: z.array(Disk) });
 
 export const Machine = z.object({
   pricings: z.array(Pricing),

@@ -1,0 +1,149 @@
+/** Statements of runs about plans of managed databases. */
+import type { OfferedPlan } from '../../../domain/database-plan.ts';
+import { decimal, type SourcePrice } from '../../../domain/price.ts';
+import type { ConnectionDatabase } from '../../connection/connect.ts';
+import { and, eq, isNull, sql } from '../../connection/drizzle.ts';
+import { array, insertInto, nameOf, notRetired } from '../../connection/statements.ts';
+import { databasePlanPrices, databasePlans, regions } from '../../schema.ts';
+import { RAISE } from '../../versions.ts';
+import type { CatalogueSource } from './write.ts';
+
+const p = databasePlans;
+
+export interface StoredPlan extends OfferedPlan {
+  readonly id: number;
+  readonly regionCode: string;
+  /** Per minute, in the published currency; null without an exchange rate. */
+  readonly perMinute: string | null;
+  readonly sourceId: string;
+  readonly isRetired: boolean;
+}
+
+/** Returns all plans of a provider, with retired ones: a plan that returns keeps its id. */
+export async function storedPlans(db: ConnectionDatabase, providerId: number): Promise<StoredPlan[]> {
+  const { id, engine, name, nodes, cpu, ram, ramUnit, storage, sourceId } = p;
+  const rows = await db
+    .select({
+      id,
+      engine,
+      name,
+      nodes,
+      cpu,
+      ram,
+      ramUnit,
+      storage,
+      sourceId,
+      regionCode: regions.code,
+      row: p,
+    })
+    .from(p)
+    .innerJoin(regions, eq(regions.id, p.regionId))
+    .where(and(eq(regions.providerId, providerId), isNull(regions.organizationId)));
+  const number = (text: string | null) => (text === null ? null : Number(text));
+  return rows.map(({ row, ...plan }) => ({
+    ...plan,
+    ram: number(plan.ram),
+    storage: number(plan.storage),
+    price: { amount: plain(row.sourceAmount), per: row.sourcePer, currency: row.sourceCurrency },
+    perMinute: row.price === null ? null : plain(row.price),
+    isRetired: row.retiredAt !== null,
+  }));
+}
+
+const plain = (amount: string) => decimal(amount) ?? amount;
+
+/** A plan to write. */
+export interface WrittenPlan extends OfferedPlan {
+  /** Null: it is new. */
+  readonly id: number | null;
+  readonly regionCode: string;
+  readonly perMinute: string | null;
+  /** True if the source states another price, or states the plan again: the history has a row for it. */
+  readonly isRepriced: boolean;
+}
+
+/** Stores new and changed plans, retires others, and raises the versions of their regions. Returns whether there are any. */
+export async function writePlans(
+  db: ConnectionDatabase,
+  source: CatalogueSource,
+  { changed, gone }: { readonly changed: readonly WrittenPlan[]; readonly gone: readonly number[] },
+  now: string,
+): Promise<boolean> {
+  if (changed.length > 0) await storePlans(db, source, changed, now);
+  if (gone.length > 0) await retirePlans(db, sql`${p.id} = any(${array(gone, 'integer')})`, now);
+  return changed.length + gone.length > 0;
+}
+
+async function storePlans(
+  db: ConnectionDatabase,
+  { id: sourceId, provider }: CatalogueSource,
+  plans: readonly WrittenPlan[],
+  now: string,
+): Promise<void> {
+  const { validTo, planId } = databasePlanPrices;
+  const given = JSON.stringify(plans.map(({ price, ...plan }) => ({ ...plan, ...price })));
+  const priceOf = {
+    price: sql`price`,
+    sourceAmount: sql`source_amount`,
+    sourcePer: sql`source_per`,
+    sourceCurrency: sql`source_currency`,
+  };
+  const facts = { cpu: sql`cpu`, ram: sql`ram`, ramUnit: sql`ram_unit`, storage: sql`storage` };
+  const written = { ...facts, ...priceOf, sourceId };
+  await db.execute(sql`
+    with given as (
+      select w.id, ${regions.id} as region_id, w.engine, w.name, w.nodes, w.cpu, w.ram, w."ramUnit" as ram_unit, w.storage,
+        w."perMinute" as price, w.amount as source_amount, w.per as source_per, w.currency as source_currency,
+        w."isRepriced" as is_repriced
+      from jsonb_to_recordset(${given}::text::jsonb) w (id integer, "regionCode" text, engine text, name text, nodes integer,
+        cpu integer, ram numeric, "ramUnit" text, storage numeric, "perMinute" numeric, amount numeric, per text,
+        currency text, "isRepriced" boolean)
+      join ${regions} on ${regions.providerId} = ${provider.id} and ${regions.code} = w."regionCode"
+        and ${regions.organizationId} is null
+    ), added as (
+      ${insertInto(p, { regionId: sql`region_id`, engine: sql`engine`, name: sql`name`, nodes: sql`nodes`, ...written })}
+      from given where id is null order by region_id, engine, name, nodes
+      returning id, price, source_amount, source_per, source_currency
+    ), changed as (
+      update ${p} set (cpu, ram, ram_unit, storage, price, source_amount, source_per, source_currency, source_id, retired_at) =
+        (given.cpu, given.ram, given.ram_unit, given.storage, given.price, given.source_amount, given.source_per,
+          given.source_currency, ${sourceId}, null)
+      from given where ${p.id} = given.id
+    ), closed as (
+      update ${databasePlanPrices} set ${nameOf(validTo)} = ${now} from given
+      where ${planId} = given.id and ${validTo} is null and given.is_repriced
+    ), opened as (
+      ${insertInto(databasePlanPrices, { planId: sql`id`, validFrom: now, ...priceOf })}
+      from (
+        select id, price, source_amount, source_per, source_currency from added
+        union all
+        select id, price, source_amount, source_per, source_currency from given where id is not null and is_repriced
+      ) priced
+    )
+    ${RAISE.region} where ${regions.id} in (select region_id from given)`);
+}
+
+/** Retires all plans of a source. */
+export async function retirePlansOf(db: ConnectionDatabase, sourceId: string, now: string): Promise<void> {
+  await retirePlans(db, notRetired(p, sourceId), now);
+}
+
+async function retirePlans(
+  db: ConnectionDatabase,
+  condition: ReturnType<typeof sql>,
+  now: string,
+): Promise<void> {
+  const { validTo, planId } = databasePlanPrices;
+  await db.execute(sql`
+    with retired as (
+      update ${p} set ${nameOf(p.retiredAt)} = ${now} where ${condition} returning ${p.id}, ${p.regionId}
+    ), closed as (
+      update ${databasePlanPrices} set ${nameOf(validTo)} = ${now} from retired
+      where ${planId} = retired.id and ${validTo} is null
+    )
+    ${RAISE.region} where ${regions.id} in (select region_id from retired)`);
+}
+
+/** Returns whether two plans state the same price. */
+export const isSamePrice = (one: SourcePrice, other: SourcePrice): boolean =>
+  one.amount === other.amount && one.per === other.per && one.currency === other.currency;

@@ -1,0 +1,43 @@
+/** Fields of `PublicCatalogProduct` in scaleway-sdk-go, api/product_catalog/v2alpha1. */
+import { z } from 'zod';
+import { currencyCode, label } from '../../schema/fields.ts';
+
+export const Product = z.object({
+  sku: label,
+  /** "Precisely one of Global, Region, Zone, Datacenter must be set." */
+  locality: z
+    .object({
+      zone: z
+        .string()
+        .regex(/^[a-z0-9]+(-[a-z0-9]+)+$/, { error: 'must be a zone such as fr-par-1' })
+        .nullish(),
+      region: z.string().nullish(),
+      datacenter: z.string().nullish(),
+      global: z.boolean().nullish(),
+    })
+    .refine((locality) => Object.values(locality).some((place) => place != null), {
+      error: 'must have one of zone, region, datacenter and global',
+    }),
+  /** Among the products that the API lists by default, only `retired` ones cannot be ordered. */
+  status: z.string().nullish(),
+});
+
+/** Statuses of products that cannot be ordered any more. */
+export const ENDED: ReadonlySet<string> = new Set([
+  'end_of_deployment',
+  'end_of_support',
+  'end_of_sale',
+  'end_of_life',
+  'retired',
+]);
+
+/** `scw.Money`: whole units and billionths. */
+export const Money = z
+  .object({
+    currency_code: currencyCode,
+    units: z.coerce.number().int().min(0),
+    nanos: z.int().min(0).max(999_999_999),
+  })
+  .transform(({ currency_code: currency, units, nanos }) => {
+    return { currency, amount: `${units}.${String(nanos).padStart(9, '0')}` };
+  });
