@@ -4,7 +4,8 @@ import { span } from '../../../../src/domain/text/time-span.ts';
 
 export { hourly, span };
 
-export const count = (n: number): string => n.toLocaleString('en');
+const NUMBERS = new Intl.NumberFormat('en');
+export const count = (n: number): string => NUMBERS.format(n);
 
 /** `1,234.50`, as amounts of a month are shown. */
 export const money = (amount: number): string =>

@@ -15,13 +15,15 @@ export function signInAgain(): Promise<never> {
 }
 
 let session: Promise<SignedIn | undefined> | undefined;
+let known: SignedIn | undefined;
 
 /** Requests the session only once: repeated requests of an open page would extend the session. */
 function readSession(): Promise<SignedIn | undefined> {
   session ??= fetch('/api/session', { headers: { accept: 'application/json' } })
     .then(async (response) => {
       if (response.status === 401) return signInAgain();
-      return response.ok ? ((await response.json()) as SignedIn) : undefined;
+      known = response.ok ? ((await response.json()) as SignedIn) : undefined;
+      return known;
     })
     .catch(() => {
       session = undefined;
@@ -32,7 +34,7 @@ function readSession(): Promise<SignedIn | undefined> {
 
 /** Returns undefined until the first answer, and on a server without operators. */
 export function useSignedIn(): SignedIn | undefined {
-  const [signedIn, setSignedIn] = useState<SignedIn>();
+  const [signedIn, setSignedIn] = useState(known);
   useEffect(() => void readSession().then(setSignedIn), []);
   return signedIn;
 }

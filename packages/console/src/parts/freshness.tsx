@@ -11,13 +11,8 @@ export function FreshnessBar({ ageSeconds, objectiveSeconds }: Freshness) {
   const share = ageSeconds / objectiveSeconds;
   const tone = share > 1 ? 'bad' : share > WARN_SHARE ? 'warn' : 'good';
   return (
-    <span class="freshness">
-      <span>
-        {span(ageSeconds)} <span class="muted">of {span(objectiveSeconds)}</span>
-      </span>
-      <span class="meter" aria-hidden="true">
-        <span class={tone} style={{ width: `${Math.min(100, share * 100)}%` }} />
-      </span>
+    <span class={`freshness ${tone}`} style={{ '--share': `${Math.min(100, share * 100)}%` }}>
+      {span(ageSeconds)} <span class="muted">of {span(objectiveSeconds)}</span>
     </span>
   );
 }

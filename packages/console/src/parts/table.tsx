@@ -53,7 +53,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 </th>
               ) : (
                 <td key={heading} class={cellClasses} data-label={heading}>
-                  <div>{cell(row)}</div>
+                  {inOne(cell(row))}
                 </td>
               ),
             )}
@@ -63,6 +63,9 @@ export function Table<Row>(props: TableProps<Row>) {
     </table>
   );
 }
+
+/** Wraps elements, so that the card has the heading at its left and all of them at its right. */
+const inOne = (content: ComponentChildren) => (typeof content === 'object' ? <div>{content}</div> : content);
 
 interface HeadingProps {
   readonly column: Column<never>;
