@@ -24,9 +24,10 @@ function reachable(entry) {
 const target = process.argv[2] ?? join(ROOT, 'dist');
 const all = mkdtempSync(join(tmpdir(), 'fleetbook-types-'));
 try {
+  // `npm run check` checks the types. Without that the declarations take a quarter of the time.
   const { status } = spawnSync(
     join(ROOT, 'node_modules/.bin/tsc'),
-    ['-p', 'tsconfig.build.json', '--outDir', all],
+    ['-p', 'tsconfig.build.json', '--noCheck', '--checkers', '1', '--outDir', all],
     { cwd: ROOT, stdio: 'inherit' },
   );
   if (status !== 0) process.exit(status ?? 1);
