@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../src/processes/port.ts';
-import { startProgram } from '../support/program.ts';
+import { startProgram, TEST_PROGRAM } from '../support/program.ts';
 import { startPublished } from '../support/published.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome } from '../support/up.ts';
@@ -76,7 +76,12 @@ describe('the published package', () => {
   beforeAll(async () => {
     folder = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-package-'))).path;
     const dist = join(folder, 'dist');
-    await run(join(ROOT, 'node_modules/.bin/rolldown'), ['-c', '--dir', dist], { cwd: ROOT });
+    const bundle = process.env[TEST_PROGRAM];
+    if (bundle === undefined)
+      await run(join(ROOT, 'node_modules/.bin/rolldown'), ['-c', '--dir', dist], { cwd: ROOT });
+    else
+      for (const name of ['chunks', 'src', 'LICENSES.txt'])
+        await cp(join(bundle, '../..', name), join(dist, name), { recursive: true });
     await run(process.execPath, [join(ROOT, 'src/dev/build-types.mjs'), dist], { cwd: ROOT });
     // npm's layout: dependencies in the parent folder, the package's files inside.
     for (const path of await installed()) {
