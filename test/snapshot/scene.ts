@@ -1,6 +1,7 @@
 /** A database, a cache, a publisher and readers, composed as in compose-read.ts, with test clocks. */
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
@@ -30,7 +31,7 @@ import { Documents } from '../../src/snapshot/read/documents.ts';
 import { PostgresReads } from '../../src/snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../src/snapshot/read/readers.ts';
 import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
-import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, emptyDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addSample, type Sample } from './rows.ts';
@@ -288,13 +289,6 @@ export interface TestScene extends Scene {
   linkedReader(options?: Partial<ReaderOptions>): Promise<TestReader>;
 }
 
-/** Resets a database and gives it another lineage. */
-const RENEW = `
-  truncate sources, providers, regions, machines, machine_prices, machine_terms, organizations, users, disk_types, clusters,
-    disks, tokens, cache_differences, feed_changes, told_regions, told_clusters, cluster_slugs restart identity cascade;
-  update feed_head set position = 0, pruned = 0, currency = null;
-  update lineage set id = gen_random_uuid(), currency = 'USD', providers_version = 1, providers_published_version = 0`;
-
 /**
  * Hooks: one database for the file, reset for each test, and a Redis for the file or, if tests break it, for each
  * test. The result refers to the current test's scene.
@@ -302,18 +296,23 @@ const RENEW = `
 export function sceneForEachTest(options: { redis?: 'of the file' | 'of the test' } = {}): TestScene {
   const file = new AsyncDisposableStack();
   let db: TestDatabase | undefined;
+  let owner: Sql | undefined;
   let shared: TestRedis | undefined;
   let current: TestScene | undefined;
   beforeAll(async () => {
     db = file.use(await createDatabase());
+    const sql = postgres(db.url, { max: 1, onnotice: () => {} });
+    file.defer(() => sql.end({ timeout: 5 }));
+    owner = sql;
     if (options.redis !== 'of the test') shared = file.use(await startTestRedis());
   });
   afterAll(() => file.disposeAsync());
   beforeEach(async () => {
-    if (!db) throw new Error('unreachable: beforeAll has made it');
+    if (!db || !owner) throw new Error('unreachable: beforeAll has made them');
     await using opened = new AsyncDisposableStack();
     const redis = shared ?? opened.use(await startTestRedis());
-    await run(db.url, RENEW);
+    await emptyDatabase(owner);
+    await owner`update lineage set currency = 'USD'`;
     const scene = opened.use(await openScene(redis, db));
     const sample = await addSample(scene.sql);
     current = { ...scene, redis, sample, linkedReader: (given) => linked(scene.reader(given)) };

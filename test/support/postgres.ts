@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import postgres from 'postgres';
+import postgres, { type Sql } from 'postgres';
 import { inject } from 'vitest';
 
 export interface TestDatabase extends AsyncDisposable {
@@ -32,6 +32,23 @@ export async function createDatabase(options: TestDatabaseOptions = {}): Promise
       await run(adminUrl, `drop database if exists ${name} with (force)`);
     },
   };
+}
+
+/** Empties each table and restarts each sequence, as after the migrations. @param sql a connection in the owner's role */
+export async function emptyDatabase(sql: Sql): Promise<void> {
+  // An eighth of the time of TRUNCATE, which creates each file of each table and index again.
+  await sql.unsafe(`do $$
+    declare name text;
+    begin
+      set local session_replication_role = replica;
+      for name in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
+        execute format('delete from %I', name);
+      end loop;
+      perform setval(format('%I', sequencename)::regclass, start_value, false)
+      from pg_sequences where schemaname = 'public' and last_value is not null;
+      insert into lineage default values;
+      insert into feed_head default values;
+    end $$`);
 }
 
 /** The same server and user, but another database. */

@@ -14,7 +14,7 @@ import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { syncClusters } from '../../src/sync/clusters/clusters.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
 import type { SyncResult } from '../../src/sync/pipeline.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, emptyDatabase, type TestDatabase } from '../support/postgres.ts';
 
 export const ACME = { id: 77, name: 'Acme' } as const;
 
@@ -113,19 +113,7 @@ export async function openScene(given?: TestDatabase): Promise<Scene> {
       return made.id;
     },
     async reset() {
-      // Faster than TRUNCATE, which creates each file of each table and index again.
-      await sql.unsafe(`do $$
-        declare name text;
-        begin
-          set local session_replication_role = replica;
-          for name in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
-            execute format('delete from %I', name);
-          end loop;
-          perform setval(format('%I', sequencename)::regclass, start_value, false)
-          from pg_sequences where schemaname = 'public' and last_value is not null;
-          insert into lineage default values;
-          insert into feed_head default values;
-        end $$`);
+      await emptyDatabase(sql);
       hour = 0;
     },
     async rows(...tables) {
