@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { runCommand } from '../support/run-command.ts';
 import { type Receiver, receiver } from '../support/webhook-receiver.ts';
 
 describe('the audit log', { timeout: 240_000 }, () => {
@@ -18,7 +18,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
   afterAll(() => Promise.all([here[Symbol.asyncDispose](), hook[Symbol.asyncDispose]()]));
 
   const run = (...args: string[]) =>
-    fleetbook([...args, '--by', 'ada', '--reason', 'to try it'], {
+    runCommand([...args, '--by', 'ada', '--reason', 'to try it'], {
       ...here.env,
       ALERT_WEBHOOK_URL: hook.url,
     });
@@ -78,7 +78,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
 
   it('has the operator of a migration that applied something', async () => {
     await using empty = await createDatabase({ migrated: false });
-    const migrate = () => fleetbook(['migrate', '--by', 'ada'], { DATABASE_URL: empty.url });
+    const migrate = () => runCommand(['migrate', '--by', 'ada'], { DATABASE_URL: empty.url });
     expect((await migrate()).code).toBe(0);
     expect((await migrate()).code).toBe(0);
     const sql = postgres(empty.url, { max: 1 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditTable } from '../../src/cli/accounts/audit.ts';
 import { readSince } from '../../src/cli/terminal/options.ts';
 import { openCommandScene } from '../support/command-scene.ts';
-import { fleetbook } from '../support/fleetbook.ts';
+import { runCommand } from '../support/run-command.ts';
 
 describe('audit', () => {
   const closing = new AsyncDisposableStack();
@@ -13,11 +13,11 @@ describe('audit', () => {
   afterAll(() => closing.disposeAsync());
 
   it('shows the changes of commands, with operator, address, time and reason', async () => {
-    expect((await fleetbook(['audit'], env)).stdout).toBe('no action is recorded\n');
-    await fleetbook(['org', 'create', 'acme', '--by', 'ada', '--reason', 'a new client'], env);
-    const { id } = JSON.parse((await fleetbook(['token', 'create', '--org', 'acme', '--json'], env)).stdout);
-    await fleetbook(['token', 'revoke', String(id), '--by', 'bob'], env);
-    const { stdout } = await fleetbook(['audit', '--limit', '2'], env);
+    expect((await runCommand(['audit'], env)).stdout).toBe('no action is recorded\n');
+    await runCommand(['org', 'create', 'acme', '--by', 'ada', '--reason', 'a new client'], env);
+    const { id } = JSON.parse((await runCommand(['token', 'create', '--org', 'acme', '--json'], env)).stdout);
+    await runCommand(['token', 'revoke', String(id), '--by', 'bob'], env);
+    const { stdout } = await runCommand(['audit', '--limit', '2'], env);
     const lines = stdout.split('\n');
     expect(lines[0]).toMatch(/^AT +BY +FROM +ACTION +SUBJECT +REASON +DETAILS$/);
     expect(lines[1]).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} +bob +cli \S+@\S+ +token\.revoke +token 1 +-$/);
@@ -25,7 +25,7 @@ describe('audit', () => {
       / \S+@\S+ +cli +token\.create +token 1 +- +scopes=\["machines:read","clusters:read"\] /,
     );
     expect(lines[3]).toBe('  … 1 more; see --all, or --limit <count>');
-    const entries = JSON.parse((await fleetbook(['audit', '--since', '1h', '--json'], env)).stdout);
+    const entries = JSON.parse((await runCommand(['audit', '--since', '1h', '--json'], env)).stdout);
     expect(entries.total).toBe(3);
     expect(entries.rows.at(-1)).toMatchObject({
       by: 'ada',
@@ -40,7 +40,7 @@ describe('audit', () => {
 
   it('filters by person, action and subject', async () => {
     const printed = async (...options: string[]) => {
-      const { code, stdout } = await fleetbook(['audit', ...options, '--json'], env);
+      const { code, stdout } = await runCommand(['audit', ...options, '--json'], env);
       expect(code).toBe(0);
       return JSON.parse(stdout).rows.map(({ action }: { action: string }) => action);
     };
@@ -48,23 +48,23 @@ describe('audit', () => {
     expect(await printed('--action', 'organization.create')).toEqual(['organization.create']);
     expect(await printed('--subject', 'token')).toEqual(['token.revoke', 'token.create']);
     expect(await printed('--subject', 'organization:acme', '--by', 'ada')).toEqual(['organization.create']);
-    expect((await fleetbook(['audit', '--subject', 'organization:acm'], env)).stdout).toBe(
+    expect((await runCommand(['audit', '--subject', 'organization:acm'], env)).stdout).toBe(
       'no matching action is recorded\n',
     );
-    expect(await fleetbook(['audit', '--subject', 'Token 1'], env)).toMatchObject({
+    expect(await runCommand(['audit', '--subject', 'Token 1'], env)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--subject "Token 1" is not a subject; use a kind or kind:id'),
     });
   });
 
   it('states the valid format of a time', async () => {
-    expect(await fleetbook(['audit', '--since', 'lately'], env)).toEqual({
+    expect(await runCommand(['audit', '--since', 'lately'], env)).toEqual({
       code: 2,
       stdout: '',
       stderr:
         'fleetbook: --since "lately" is not a time; use e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z\n',
     });
-    expect((await fleetbook(['audit', '--since', '2999-01-01'], env)).stderr).toContain('is in the future');
+    expect((await runCommand(['audit', '--since', '2999-01-01'], env)).stderr).toContain('is in the future');
   });
 });
 

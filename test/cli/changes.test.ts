@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
 import { syncRates } from '../../src/sync/rates.ts';
-import { fleetbook } from '../support/fleetbook.ts';
+import { runCommand } from '../support/run-command.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-const operator = (...args: string[]) => fleetbook(args, env);
+const operator = (...args: string[]) => runCommand(args, env);
 const tooLong = (text: string) => text.split('\n').filter((line) => line.length > 80);
 
 describe('fleetbook runs', () => {

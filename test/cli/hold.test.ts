@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { hetznerPricing } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
 
@@ -42,9 +42,9 @@ describe('a held batch', () => {
 
   async function sync(names: readonly string[], factor: number) {
     await using upstream = await hetzner(names, factor);
-    return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
+    return await runCommand(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
   }
-  const operator = (...args: string[]) => fleetbook(args, { ...env, HETZNER_URL: 'http://127.0.0.1:1' });
+  const operator = (...args: string[]) => runCommand(args, { ...env, HETZNER_URL: 'http://127.0.0.1:1' });
 
   it('is listed, shown with its changes, and rejected', async () => {
     expect((await sync(NAMES, 1)).code).toBe(0);
@@ -59,7 +59,7 @@ describe('a held batch', () => {
       /^hetzner: batch 1, held since .* rows: 6 of 6 known rows have another price \(100 %, limit 50 %\); .*by 100/,
     );
     const { REDIS_URL: _, ...withoutRedis } = env;
-    const { stdout: shown } = await fleetbook(['hold', 'show', 'hetzner'], {
+    const { stdout: shown } = await runCommand(['hold', 'show', 'hetzner'], {
       ...withoutRedis,
       HETZNER_TOKEN: 'x',
     });

@@ -1,10 +1,10 @@
 /** `--json` of the commands that change something: one value is the whole standard output. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const closing = new AsyncDisposableStack();
 let env: Record<string, string>;
@@ -16,11 +16,11 @@ beforeAll(async () => {
 afterAll(() => closing.disposeAsync());
 
 const run = (...args: string[]) =>
-  fleetbook([...args, '--json'], { HETZNER_URL: 'http://127.0.0.1:1', ...env });
+  runCommand([...args, '--json'], { HETZNER_URL: 'http://127.0.0.1:1', ...env });
 async function sync(names: readonly string[]) {
   await using upstream = await fakeUpstream();
   hetzner(upstream, [{ names }], names.length);
-  return await fleetbook(['sync', 'hetzner', '--json'], { ...env, HETZNER_URL: upstream.url });
+  return await runCommand(['sync', 'hetzner', '--json'], { ...env, HETZNER_URL: upstream.url });
 }
 const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
 

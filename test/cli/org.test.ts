@@ -4,7 +4,7 @@ import { confirmSlug } from '../../src/cli/accounts/org.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { openCommandScene } from '../support/command-scene.ts';
-import { fleetbook } from '../support/fleetbook.ts';
+import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
 // Each command is a process, and a busy machine starts processes slowly.
@@ -20,9 +20,9 @@ describe('org', () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const org = (...args: string[]) => fleetbook(['org', ...args], env);
+  const org = (...args: string[]) => runCommand(['org', ...args], env);
   const json = async (...args: string[]) => {
-    const { code, stdout, stderr } = await fleetbook([...args, '--json'], env);
+    const { code, stdout, stderr } = await runCommand([...args, '--json'], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return JSON.parse(stdout);
   };
@@ -139,7 +139,7 @@ describe('org', () => {
         ['org', 'rename', 'a', '--name', 'x'],
         ['token', 'create', '--org', 'a'],
         ['user', 'list', '--org', 'a'],
-      ].map((args) => fleetbook(args, env)),
+      ].map((args) => runCommand(args, env)),
     );
     for (const result of refused) expect(result).toMatchObject({ code: 1, stdout: '' });
     const [taken, ...unknown] = refused.map(({ stderr }) => stderr);
@@ -156,7 +156,7 @@ describe('org', () => {
 
   it('delete --json reports the same to a program, also while the cache is away', async () => {
     const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
-    const { code, stdout } = await fleetbook(['org', 'delete', 'b', '--yes', '--json'], away);
+    const { code, stdout } = await runCommand(['org', 'delete', 'b', '--yes', '--json'], away);
     expect({ code, report: JSON.parse(stdout) }).toEqual({
       code: 0,
       report: { id: sample.b, slug: 'b', name: 'b', clusters: 1, tokens: 1, published: false },

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { priceList, scalewayProducts, ZONES } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const UNREAD = ZONES.slice(3);
 
@@ -44,13 +44,13 @@ describe('unusable data of a source', () => {
     env = { DATABASE_URL: database.url, REDIS_URL: redis.url, CATALOGUE_CURRENCY: 'EUR' };
   });
   afterAll(() => closing.disposeAsync());
-  const operator = (...args: string[]) => fleetbook(args, env);
+  const operator = (...args: string[]) => runCommand(args, env);
 
   it('is printed at the end of a sync, unread regions first', async () => {
     await using upstream = await fakeUpstream();
     sixZonesAway(upstream);
     const here = { ...env, SCALEWAY_URL: upstream.url };
-    const { code, stdout } = await fleetbook(['sync', 'scaleway'], here);
+    const { code, stdout } = await runCommand(['sync', 'scaleway'], here);
     expect(code).toBe(0);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(stdout).toMatch(
@@ -61,7 +61,7 @@ describe('unusable data of a source', () => {
     expect(stdout).toContain('see: fleetbook rejected scaleway');
 
     sixZonesAway(upstream);
-    const report = JSON.parse((await fleetbook(['sync', 'scaleway', '--json'], here)).stdout);
+    const report = JSON.parse((await runCommand(['sync', 'scaleway', '--json'], here)).stdout);
     expect(report).toMatchObject({
       outcome: 'unchanged',
       reasons: [{ code: 'unread_region', count: 6, reason: expect.stringContaining('404') }],
@@ -109,7 +109,7 @@ describe('unusable data of a source', () => {
     const organization = 'gone\x1b[2J\u202eevil\u009b1m';
     await writeFile(file, JSON.stringify([cluster('one\x1b]0;owned\x07', organization)]));
     const here = { ...env, CLUSTERS_URL: file };
-    const ran = await fleetbook(['sync', 'clusters'], here);
+    const ran = await runCommand(['sync', 'clusters'], here);
     const listed = await operator('rejected', 'clusters');
     const json = await operator('rejected', 'clusters', '--json');
     for (const { stdout, stderr } of [ran, listed, json])
@@ -121,7 +121,7 @@ describe('unusable data of a source', () => {
 
   it('a sync without a usable row fails, with a fix', async () => {
     await writeFile(file, JSON.stringify([cluster('one', 'sample'), cluster('two', 'sample')]));
-    const { code, stderr } = await fleetbook(['sync', 'clusters'], { ...env, CLUSTERS_URL: file });
+    const { code, stderr } = await runCommand(['sync', 'clusters'], { ...env, CLUSTERS_URL: file });
     expect(code).toBe(1);
     expect(stderr).toMatch(/clusters: none of its 2 rows can be used/);
     expect(stderr).toContain('2 unknown_organization: organization "sample" does not exist');
@@ -135,7 +135,7 @@ describe('unusable data of a source', () => {
   it('includes a price that changed too much, which is stored once it is accepted', async () => {
     await using upstream = await fakeUpstream();
     const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };
-    const sync = () => fleetbook(['sync', 'price-list'], here);
+    const sync = () => runCommand(['sync', 'price-list'], here);
     priceList(upstream);
     expect((await sync()).code).toBe(0);
     const dear = () => priceList(upstream, (row) => (row.name === 'm1' ? { ...row, price: 0.9 } : row));
@@ -162,9 +162,9 @@ describe('unusable data of a source', () => {
     await using upstream = await fakeUpstream();
     const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };
     priceList(upstream);
-    expect((await fleetbook(['sync', 'price-list'], here)).code).toBe(0);
+    expect((await runCommand(['sync', 'price-list'], here)).code).toBe(0);
     priceList(upstream, (row) => (row.name === 'm3' ? { ...row, price: 0 } : row));
-    const { code, stdout } = await fleetbook(['sync', 'price-list'], here);
+    const { code, stdout } = await runCommand(['sync', 'price-list'], here);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^price-list: changed\n {2}.*, 1 withdrawn\n/);
     expect(stdout).toContain('1 zero_price: its price is zero (m3@dc1)');

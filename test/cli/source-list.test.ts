@@ -6,8 +6,8 @@ import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { sourceRegions, storedSources } from '../../src/db/sources.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const TOKEN = 'hunter2-of-the-test';
 const closing = new AsyncDisposableStack();
@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => closing.disposeAsync());
 
-const json = async (...args: string[]) => JSON.parse((await fleetbook([...args, '--json'], env)).stdout);
+const json = async (...args: string[]) => JSON.parse((await runCommand([...args, '--json'], env)).stdout);
 
 describe('source list', () => {
   it('shows each configured or stored source, with its state, schedule in words and next slots', async () => {
@@ -75,7 +75,7 @@ describe('source list', () => {
     });
     expect(clusters).toMatchObject({ registeredAt: null, verifiedAt: null });
     expect(gone).toMatchObject({ schedule: null, scheduleInWords: null, nextSlots: [] });
-    const { stdout } = await fleetbook(['source', 'list'], env);
+    const { stdout } = await runCommand(['source', 'list'], env);
     expect(stdout).toMatch(/^SOURCE +ADAPTER +KIND +STATE +NEXT UTC +SCHEDULE\n/);
     expect(stdout).toMatch(/\nlinode +linode +catalogue +disabled +- +every hour at minute\s+37\n/);
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
@@ -97,7 +97,7 @@ describe('source list', () => {
 
   it('shows a new installation its missing parts', async () => {
     await using empty = await createDatabase();
-    expect(await fleetbook(['source', 'list'], { DATABASE_URL: empty.url })).toEqual({
+    expect(await runCommand(['source', 'list'], { DATABASE_URL: empty.url })).toEqual({
       code: 0,
       stdout: 'no source is configured, and none has ever run\n',
       stderr: '',
@@ -123,7 +123,7 @@ describe('source show', () => {
   });
 
   it('shows slots, regions and the origin of each setting, and no secret', async () => {
-    const shown = await fleetbook(['source', 'show', 'hetzner', '--limit', '2'], env);
+    const shown = await runCommand(['source', 'show', 'hetzner', '--limit', '2'], env);
     expect({ ...shown, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
     expect(shown.stdout).toMatch(
       /^hetzner: machines, read by the adapter hetzner; on\nread: last successfully 2 h ago; registered \d+ s ago\n/,
@@ -149,13 +149,13 @@ describe('source show', () => {
 
   it('states why a source is not read, with the remedy', async () => {
     const text = async (id: string) =>
-      (await fleetbook(['source', 'show', id], env)).stdout.replaceAll(/\s+/g, ' ');
+      (await runCommand(['source', 'show', id], env)).stdout.replaceAll(/\s+/g, ' ');
     expect(await text('linode')).toMatch(
       /disabled \d+ (?:s|min) ago by ada@desk \(prices are wrong\); to read it again: fleetbook source enable linode/,
     );
     expect(await text('gone')).toContain('to unpublish its data: fleetbook source retire gone');
     expect(await text('retired')).toMatch(/retired \d+ (?:s|min) ago; none of its data is published/);
-    expect(await fleetbook(['source', 'show', 'unknown'], env)).toMatchObject({
+    expect(await runCommand(['source', 'show', 'unknown'], env)).toMatchObject({
       code: 2,
       stdout: '',
       stderr:

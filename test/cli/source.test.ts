@@ -2,11 +2,11 @@ import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { confirmRetirement } from '../../src/cli/sources/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { CLI, startProgram } from '../support/program.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31'];
@@ -23,11 +23,11 @@ afterAll(() => closing.disposeAsync());
 async function sync() {
   await using upstream = await fakeUpstream();
   hetzner(upstream, [{ names: NAMES }], NAMES.length);
-  return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
+  return await runCommand(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
 }
-const retire = (...options: string[]) => fleetbook(['source', 'retire', 'hetzner', ...options], env);
+const retire = (...options: string[]) => runCommand(['source', 'retire', 'hetzner', ...options], env);
 const status = async () => {
-  const { code, stdout, stderr } = await fleetbook(['status', '--json'], env);
+  const { code, stdout, stderr } = await runCommand(['status', '--json'], env);
   expect([code, stderr]).toEqual([0, '']);
   return JSON.parse(stdout)[0];
 };
@@ -36,15 +36,15 @@ it('an unconfigured source is named, and is retired by its command', {
   timeout: 240_000,
 }, async () => {
   expect((await sync()).code).toBe(0);
-  expect(JSON.parse((await fleetbook(['audit', '--json'], env)).stdout).rows).toMatchObject([
+  expect(JSON.parse((await runCommand(['audit', '--json'], env)).stdout).rows).toMatchObject([
     { action: 'source.run', how: 'cli', subject: { kind: 'source', id: 'hetzner' }, details: { run: 1 } },
   ]);
-  expect((await fleetbook(['runs', 'hetzner'], env)).stdout).toMatch(/\n1: by hand, by \S+@\S+\n$/);
-  expect((await fleetbook(['run', '1'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
+  expect((await runCommand(['runs', 'hetzner'], env)).stdout).toMatch(/\n1: by hand, by \S+@\S+\n$/);
+  expect((await runCommand(['run', '1'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
     /, by hand, by \S+@\S+\n/,
   );
   // Long notes are wrapped.
-  expect((await fleetbook(['status'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
+  expect((await runCommand(['status'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
     /\nhetzner: not configured here: its 3 machines are still published, and it was last read \d+ (?:s|min) ago; unless another worker has it, configure it again or remove its data: fleetbook source retire hetzner\n/,
   );
   expect(await status()).toMatchObject({
@@ -52,7 +52,7 @@ it('an unconfigured source is named, and is retired by its command', {
     regions: [{ code: 'fsn1', verifiedAt: expect.any(String), unreadSince: null }],
   });
 
-  const configured = await fleetbook(['source', 'retire', 'hetzner', '--yes'], {
+  const configured = await runCommand(['source', 'retire', 'hetzner', '--yes'], {
     ...env,
     HETZNER_URL: 'http://127.0.0.1:1',
   });
@@ -84,16 +84,16 @@ it('an unconfigured source is named, and is retired by its command', {
   expect((await retire()).stdout).toMatch(
     /^hetzner: none of its data is published; it was retired \d+ (?:s|min) ago\n$/,
   );
-  expect((await fleetbook(['status'], env)).stdout).toMatch(
+  expect((await runCommand(['status'], env)).stdout).toMatch(
     /\nhetzner: retired \d+ (?:s|min) ago; none of its data/,
   );
-  expect(await fleetbook(['source', 'retire', 'linode'], env)).toMatchObject({
+  expect(await runCommand(['source', 'retire', 'linode'], env)).toMatchObject({
     code: 2,
     stderr: 'fleetbook: there is no source "linode"; stored sources: hetzner\n',
   });
 
   expect((await sync()).stdout).toMatch(/^hetzner: changed: 3 rows, 3 new/);
-  const prices = JSON.parse((await fleetbook(['prices', '1', '--json'], env)).stdout);
+  const prices = JSON.parse((await runCommand(['prices', '1', '--json'], env)).stdout);
   expect(prices.prices).toHaveLength(2);
 });
 
@@ -101,13 +101,13 @@ it('a source is disabled with operator and reason, is then not synced by command
   timeout: 240_000,
 }, async () => {
   const on = { ...env, HETZNER_URL: 'http://127.0.0.1:1' };
-  const unknown = await fleetbook(['source', 'disable', 'linode'], on);
+  const unknown = await runCommand(['source', 'disable', 'linode'], on);
   expect(unknown).toMatchObject({
     code: 2,
     stderr: 'fleetbook: there is no source "linode"; known sources: hetzner\n',
   });
   const args = ['--by', 'ada@desk', '--reason', 'prices are wrong'];
-  const disabled = await fleetbook(['source', 'disable', 'hetzner', ...args, '--json'], on);
+  const disabled = await runCommand(['source', 'disable', 'hetzner', ...args, '--json'], on);
   expect([disabled.code, JSON.parse(disabled.stdout)]).toEqual([
     0,
     {
@@ -116,23 +116,23 @@ it('a source is disabled with operator and reason, is then not synced by command
       disabled: { at: expect.stringMatching(/Z$/), by: 'ada@desk', reason: 'prices are wrong' },
     },
   ]);
-  expect((await fleetbook(['source', 'disable', 'hetzner', '--by', 'bob'], on)).stdout).toMatch(
+  expect((await runCommand(['source', 'disable', 'hetzner', '--by', 'bob'], on)).stdout).toMatch(
     /^hetzner: is already disabled: \d+ (?:s|min) ago by ada@desk \(prices are wrong\)\n$/,
   );
-  expect(await fleetbook(['sync', 'hetzner'], on)).toMatchObject({
+  expect(await runCommand(['sync', 'hetzner'], on)).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(
       /^fleetbook: source "hetzner" was disabled at \S+ by ada@desk \(prices are wrong\); to read it again: fleetbook source enable hetzner\n$/,
     ),
   });
-  const shown = JSON.parse((await fleetbook(['status', '--json'], on)).stdout)[0];
+  const shown = JSON.parse((await runCommand(['status', '--json'], on)).stdout)[0];
   expect(shown).toMatchObject({ published: 3, nextSlot: null, disabled: { by: 'ada@desk' } });
 
-  const enabled = await fleetbook(['source', 'enable', 'hetzner'], on);
+  const enabled = await runCommand(['source', 'enable', 'hetzner'], on);
   expect(enabled.stdout).toMatch(/^hetzner: enabled: .* the next one is at \d{4}-\S+Z\. To read it now:/);
-  expect((await fleetbook(['source', 'enable', 'hetzner'], on)).stdout).toBe('hetzner: is not disabled\n');
-  expect(await fleetbook(['source', 'enable', 'linode'], on)).toMatchObject({ code: 2, stdout: '' });
+  expect((await runCommand(['source', 'enable', 'hetzner'], on)).stdout).toBe('hetzner: is not disabled\n');
+  expect(await runCommand(['source', 'enable', 'linode'], on)).toMatchObject({ code: 2, stdout: '' });
   expect((await sync()).stdout).toMatch(/^hetzner: unchanged: 3 rows/);
 });
 
@@ -144,7 +144,7 @@ it('a worker logs it at its start, and then knows the configured sources', {
     env: { PATH: process.env.PATH, ...env, LINODE_URL, EXCHANGE_RATES_URL: LINODE_URL, OPS_PORT: '0' },
   });
   await until(() => /hetzner: not configured here: its 3 machines/.test(worker.output()), {});
-  const known = JSON.parse((await fleetbook(['status', '--json'], env)).stdout) as { id: string }[];
+  const known = JSON.parse((await runCommand(['status', '--json'], env)).stdout) as { id: string }[];
   expect(known.map(({ id }) => id)).toEqual(['exchange-rates', 'hetzner', 'linode']);
 });
 

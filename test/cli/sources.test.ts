@@ -4,8 +4,8 @@ import { auditRecords } from '../../src/db/audit.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { hetzner } from '../support/provider-answers.ts';
+import { runCommand } from '../support/run-command.ts';
 
 let commands: CommandScene;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => commands[Symbol.asyncDispose]());
 
-const run = (...args: string[]) => fleetbook(args, commands.env);
+const run = (...args: string[]) => runCommand(args, commands.env);
 const BY = ['--by', 'ada@desk', '--reason', 'it hangs'];
 
 it('an active run is cancelled with operator and reason', async () => {
@@ -97,7 +97,7 @@ it('several sources are synced one after the other, and a failure of one is repo
     HETZNER_URL: upstream.url,
     LINODE_URL: 'http://127.0.0.1:1',
   };
-  const synced = await fleetbook(['sync', 'linode', 'hetzner', 'nowhere'], env);
+  const synced = await runCommand(['sync', 'linode', 'hetzner', 'nowhere'], env);
   expect(synced.code).toBe(1);
   expect(synced.stdout).toMatch(/^hetzner: changed: 2 rows, 2 new/);
   expect(synced.stderr).toMatch(

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { progressBar } from '../../src/cli/sources/sync.ts';
 import { fitted } from '../../src/cli/terminal/output.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { hetznerPricing } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
 describe('the progress of a sync', () => {
   function drawn(
@@ -91,7 +91,7 @@ describe('the result of a sync', { timeout: 240_000 }, () => {
     );
     upstream.expect({ path: '/v1/server_types', query }, { json: { server_types, meta } });
     hetznerPricing(upstream);
-    return await fleetbook(['sync', 'hetzner'], { ...env, ...more, HETZNER_URL: upstream.url });
+    return await runCommand(['sync', 'hetzner'], { ...env, ...more, HETZNER_URL: upstream.url });
   }
   const tooLong = (text: string) => text.split('\n').filter((line) => line.length > 80);
 
@@ -125,7 +125,7 @@ describe('the result of a sync', { timeout: 240_000 }, () => {
     expect(tooLong(stdout)).toEqual([]);
     expect(text(stdout)).toContain(`20 new, 0 changed, 0 retired, 0 rejected ${note}`);
 
-    const status = await fleetbook(['status'], { ...env, ...dollars });
+    const status = await runCommand(['status'], { ...env, ...dollars });
     expect(text(status.stdout)).toContain(` hetzner: ${note}`);
 
     const rated = await sync(0, 1, { ...dollars, CATALOGUE_RATES: 'EUR:1.1' });
@@ -133,7 +133,7 @@ describe('the result of a sync', { timeout: 240_000 }, () => {
   });
 
   it('that failed fits', async () => {
-    const { code, stderr } = await fleetbook(['sync', 'hetzner'], {
+    const { code, stderr } = await runCommand(['sync', 'hetzner'], {
       ...env,
       HETZNER_URL: 'http://127.0.0.1:1',
     });

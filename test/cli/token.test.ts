@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { openCommandScene } from '../support/command-scene.ts';
-import { fleetbook } from '../support/fleetbook.ts';
+import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
 // Each command is a process, and a busy machine starts processes slowly.
@@ -19,8 +19,8 @@ describe('token', () => {
 
   beforeAll(async () => {
     ({ scene, env } = closing.use(await openCommandScene()));
-    await fleetbook(['org', 'create', 'acme'], env);
-    await fleetbook(['org', 'create', 'other'], env);
+    await runCommand(['org', 'create', 'acme'], env);
+    await runCommand(['org', 'create', 'other'], env);
     // The second reader receives no messages and only polls.
     readers = [scene.reader(), scene.reader({ pollMs: 60_000 })];
     for (const reader of readers) await reader.catalogue.providers();
@@ -28,7 +28,7 @@ describe('token', () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const token = (...args: string[]) => fleetbook(['token', ...args], env);
+  const token = (...args: string[]) => runCommand(['token', ...args], env);
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await token(...args, '--json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -215,7 +215,7 @@ describe('token', () => {
   it('a command reports that the cache is away, and that readers may be late', async () => {
     const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
     const { id } = await json('create', '--org', 'acme');
-    const { code, stderr } = await fleetbook(['token', 'rotate', String(id)], away);
+    const { code, stderr } = await runCommand(['token', 'rotate', String(id)], away);
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr: expect.stringContaining(

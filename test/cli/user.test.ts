@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { openCommandScene } from '../support/command-scene.ts';
-import { fleetbook } from '../support/fleetbook.ts';
+import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
 // Each command is a process, and a busy machine starts processes slowly.
@@ -24,7 +24,7 @@ describe('user', () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const user = (...args: string[]) => fleetbook(['user', ...args], env);
+  const user = (...args: string[]) => runCommand(['user', ...args], env);
   /** The creator of an organization's only cluster, as a reader with all publications shows it. */
   const creator = async (organization: number) => {
     const { body } = await reader.clusters.clusters(organization);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CommandScene, openCommandScene } from '../../support/command-scene.ts';
-import { fleetbook } from '../../support/fleetbook.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 
 describe('fleetbook alert', () => {
@@ -18,7 +18,7 @@ describe('fleetbook alert', () => {
   });
   afterAll(() => Promise.all([here[Symbol.asyncDispose](), hook[Symbol.asyncDispose]()]));
   const alert = (args: string[], env: Record<string, string> = {}) =>
-    fleetbook(['alert', ...args], { ...here.env, ...env });
+    runCommand(['alert', ...args], { ...here.env, ...env });
 
   it('lists open alerts, and resolved ones on request', async () => {
     expect((await alert(['list'])).stdout).toMatch(
@@ -51,11 +51,11 @@ describe('fleetbook alert', () => {
     });
     await here.scene.sql`insert into sources (id, kind, adapter) values ('acme', 'catalogue', 'test')
       on conflict do nothing`;
-    const status = await fleetbook(['status'], here.env);
+    const status = await runCommand(['status'], here.env);
     expect(status.stdout.replaceAll(/\s+/g, ' ')).toMatch(
       /acme: alert 1 source_stale is snoozed by ada until \S+ \d\d:\d\d UTC: the provider repairs it/,
     );
-    expect(JSON.parse((await fleetbook(['status', '--json'], here.env)).stdout)).toContainEqual(
+    expect(JSON.parse((await runCommand(['status', '--json'], here.env)).stdout)).toContainEqual(
       expect.objectContaining({ id: 'acme', acknowledgedAlerts: [expect.objectContaining({ id: 1 })] }),
     );
     for (const [args, code, stderr] of [

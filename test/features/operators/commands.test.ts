@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashToken, isWellFormedToken } from '../../../src/domain/token.ts';
 import type { Scene } from '../../snapshot/scene.ts';
 import { openCommandScene } from '../../support/command-scene.ts';
-import { fleetbook } from '../../support/fleetbook.ts';
+import { runCommand } from '../../support/run-command.ts';
 
 describe('operator', () => {
   const closing = new AsyncDisposableStack();
@@ -12,7 +12,7 @@ describe('operator', () => {
     ({ scene, env } = closing.use(await openCommandScene()));
   });
   afterAll(() => closing.disposeAsync());
-  const operator = (args: readonly string[]) => fleetbook(['operator', ...args], env);
+  const operator = (args: readonly string[]) => runCommand(['operator', ...args], env);
   const json = async (args: readonly string[]) => {
     const { code, stdout, stderr } = await operator([...args, '--json']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -63,7 +63,7 @@ describe('operator', () => {
 
   it('offers no removed command', async () => {
     expect((await operator(['--help'])).stdout).not.toContain('password');
-    expect((await fleetbook(['completion', 'bash'], env)).stdout).not.toContain('password');
+    expect((await runCommand(['completion', 'bash'], env)).stdout).not.toContain('password');
   });
 
   it('token, rotate and revoke change tokens, which tokens lists', async () => {
@@ -126,7 +126,7 @@ describe('operator', () => {
       code: 1,
       stderr: 'fleetbook: there is no operator "unknown"; see fleetbook operator list\n',
     });
-    const { rows } = JSON.parse((await fleetbook(['audit', '--json'], env)).stdout);
+    const { rows } = JSON.parse((await runCommand(['audit', '--json'], env)).stdout);
     expect(
       rows.map(({ action, details }: { action: string; details: { token?: number } }) => [
         action,
@@ -162,7 +162,7 @@ describe('operator', () => {
     });
     expect((await operator(['token', olga])).code).toBe(0);
     expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +1 token +enabled/m);
-    const { stdout } = await fleetbook(['audit', '--json', '--limit', '2'], env);
+    const { stdout } = await runCommand(['audit', '--json', '--limit', '2'], env);
     expect(stdout).toContain('operator.use-oidc');
   });
 });

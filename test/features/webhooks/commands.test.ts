@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type CommandScene, openCommandScene } from '../../support/command-scene.ts';
-import { fleetbook } from '../../support/fleetbook.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 
 let here: CommandScene;
@@ -10,7 +10,7 @@ beforeAll(async () => {
   await here.scene.sql`insert into organizations (slug, name) values ('one', 'One'), ('two', 'Two')`;
 });
 afterAll(() => Promise.all([here[Symbol.asyncDispose](), hook[Symbol.asyncDispose]()]));
-const webhook = (...args: string[]) => fleetbook(['webhook', ...args], here.env);
+const webhook = (...args: string[]) => runCommand(['webhook', ...args], here.env);
 
 it('fleetbook webhook adds, lists, tests and removes webhooks of one organization', async () => {
   expect((await webhook('list', '--org', 'one')).stdout).toBe(

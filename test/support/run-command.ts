@@ -1,0 +1,38 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { main } from '../../src/cli/main.ts';
+import type { CliResult } from './fleetbook.ts';
+
+interface Output {
+  stdout: string;
+  stderr: string;
+}
+
+const outputs = new AsyncLocalStorage<Output>();
+capture('stdout');
+capture('stderr');
+
+/**
+ * Runs a command in this process, for tests about what it does and prints. A process takes ten times the CPU time; `fleetbook`
+ * starts one, for tests about its exit, its input and its log.
+ */
+export async function runCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
+  const output: Output = { stdout: '', stderr: '' };
+  const code = await outputs.run(output, () => main(args, { PATH: process.env.PATH, ...env }));
+  return { code, ...output };
+}
+
+/** The output of a command goes to its result. Commands may run at the same time. */
+function capture(name: keyof Output): void {
+  const stream = process[name];
+  const write = stream.write.bind(stream);
+  const captured = (...args: Parameters<typeof write>) => {
+    const output = outputs.getStore();
+    if (output === undefined) return write(...args);
+    output[name] += String(args[0]);
+    return true;
+  };
+  stream.write = captured as typeof write;
+}
