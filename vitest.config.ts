@@ -30,11 +30,12 @@ const faults = {
   hookTimeout: 120_000,
 };
 
-/** Random histories for half a minute, which CI runs among the other tests: no answer may be wrong on a busy machine either. */
+/** Random histories for ten seconds, which CI runs among the other tests: no answer may be wrong on a busy machine either. */
 const oracleOfCi = {
   ...faults,
   name: 'oracle in brief',
   include: ['test/faults/oracle.test.ts'],
+  env: { ORACLE_SECONDS: '10' },
   fileParallelism: true,
 };
 
