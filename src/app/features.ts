@@ -3,6 +3,7 @@ import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
 import { alertsFeature } from '../features/alerts/index.ts';
 import { consoleFeature } from '../features/console/index.ts';
 import { costsFeature } from '../features/costs/index.ts';
+import { databasesFeature } from '../features/databases/index.ts';
 import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
 import { feedFeature } from '../features/feed/index.ts';
@@ -17,6 +18,7 @@ import type { Feature, OpenAlerts, TracedProgram, Tracing } from './feature.ts';
 export const FEATURES: readonly Feature[] = [
   searchFeature,
   costsFeature,
+  databasesFeature,
   feedFeature,
   diskCopyFeature,
   replicaFeature,

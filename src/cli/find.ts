@@ -3,7 +3,7 @@ import type { Environment } from '../config/source-config.ts';
 import { type FoundCluster, searchClusters } from '../db/clusters.ts';
 import { type FoundMachine, searchMachines } from '../db/machines.ts';
 import { existingOrganization } from './accounts/org.ts';
-import { knownProvider } from './runs/changes.ts';
+import { knownProvider } from './terminal/known-provider.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { addRows, type Env, type PageOptions, PROVIDER, pageLimit } from './terminal/options.ts';
 import { ago, alignedTable, memoryText, moreLine, show } from './terminal/output.ts';

@@ -42,6 +42,21 @@ describe('the client', () => {
     ['v1/machines/:small/terms', () => client.terms(published.sample.small)],
     ['v1/machines/:small/terms?history=true', () => client.terms(published.sample.small, { history: true })],
     ['v1/regions/:region/prices', () => client.regionPrices(published.sample.region)],
+    ['v1/databases', () => client.databases()],
+    [
+      'v1/databases?provider=:provider&region=:region,9&engine=mysql,postgresql&min_cpu=1&min_ram=0.5&sort=-price&limit=1',
+      () =>
+        client.databases({
+          provider: [published.sample.provider],
+          region: [published.sample.region, 9],
+          engine: ['mysql', 'postgresql'],
+          min_cpu: 1,
+          min_ram: 0.5,
+          sort: '-price',
+          limit: 1,
+        }),
+    ],
+    ['v1/databases/1?history=true', () => client.database(1, { history: true })],
     ['v1/clusters/cluster-test/cost', () => client.clusterCost(SLUG)],
     [
       `v1/clusters/cluster-test/cost?term=spot&prices=list&at=${PAST}`,
@@ -60,8 +75,11 @@ describe('the client', () => {
     ],
   ])('returns the answer to %s', async (path, call) => {
     const { data, asOf } = await call();
-    const { small, region } = published.sample;
-    const target = path.replace(':small', String(small)).replace(':region', String(region));
+    const { small, region, provider } = published.sample;
+    const target = Object.entries({ small, region, provider }).reduce(
+      (text, [name, id]) => text.replace(`:${name}`, String(id)),
+      path,
+    );
     expect({ data, asOf }).toEqual(await answerTo(`/${target}`));
   });
 

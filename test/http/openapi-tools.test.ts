@@ -14,6 +14,7 @@ import { inPackage } from '../../src/config/package.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
+import { databasesApi } from '../../src/features/databases/part.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
@@ -43,10 +44,17 @@ beforeAll(async () => {
     documents: { get: () => ({ document: undefined, tier: 'memory', asOf: undefined }), postgres: nothing },
     catalogue: { get: nothing },
   });
+  const databases = { documents: { postgres: nothing }, catalogue: { get: nothing } };
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
     await testApi({
-      features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed), costsApi(costs, prices)],
+      features: [
+        searchApi(memorySearch()),
+        exportsApi(exports),
+        feedApi(feed),
+        costsApi(costs, prices),
+        databasesApi(databases),
+      ],
     }),
   );
   url = `http://127.0.0.1:${await listen(api.app)}`;

@@ -52,6 +52,19 @@ export async function addMachine(sql: Sql, regionId: number, fields: MachineFiel
   return idOf(row);
 }
 
+/** A plan of a managed database. The first one has the id 1. */
+export async function addPlan(sql: Sql, regionId: number): Promise<void> {
+  await sql`
+    with added as (
+      insert into database_plans (region_id, engine, name, nodes, price, source_amount, source_per, source_currency, source_id)
+      values (${regionId}, 'postgresql', 'db-1', 3, '0.002', '0.12', 'hour', 'USD', 'cloud') returning *
+    ), priced as (
+      insert into database_plan_prices (plan_id, valid_from, price, source_amount, source_per, source_currency)
+      select id, now(), price, source_amount, source_per, source_currency from added
+    )
+    update regions set version = version + 1 where id = ${regionId}`;
+}
+
 /** This many machines of the source `cloud`, each at a different price: a list large enough to compress. */
 export async function addMachines(sql: Sql, regionId: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++)

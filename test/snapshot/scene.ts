@@ -9,6 +9,7 @@ import { readLineage } from '../../src/db/lineage.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
+import { databasesApi } from '../../src/features/databases/part.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
@@ -208,7 +209,12 @@ function openReader({
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
     search,
-    features: [searchApi(search), feedApi(feed), costsApi(costs, prices)],
+    features: [
+      searchApi(search),
+      feedApi(feed),
+      costsApi(costs, prices),
+      databasesApi({ documents, catalogue: searchable }),
+    ],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       now,

@@ -6,7 +6,7 @@ import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { startPulse } from '../../src/snapshot/publish/pulse.ts';
-import { addMachines, addSample, type Sample } from '../snapshot/rows.ts';
+import { addMachines, addPlan, addSample, type Sample } from '../snapshot/rows.ts';
 import { createDatabase } from './postgres.ts';
 import { startTestRedis } from './redis.ts';
 
@@ -30,6 +30,7 @@ export async function startPublished(): Promise<Published> {
     const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
     const sample = await addSample(store.sql);
     await addMachines(store.sql, sample.region, 30);
+    await addPlan(store.sql, sample.region);
     const publisher = opened.use(await startPublisher(store.db, redis.url));
     await publisher.publishDirty();
     const scopes = ['machines:read', 'clusters:read'] as const;

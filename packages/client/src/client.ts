@@ -13,6 +13,7 @@ import type {
   RegionPrices,
   TermsQuestion,
 } from './costs.ts';
+import type { DatabasePage, DatabasesQuestion, DatabaseWithHistory } from './databases.ts';
 import type {
   Change,
   ChangePage,
@@ -75,6 +76,20 @@ export class FleetbookClient {
   /** Reads the prices of storage, traffic and addresses in a region. */
   regionPrices(region: number, options: CallOptions = {}): Promise<Answer<RegionPrices>> {
     return this.#requests.json(`v1/regions/${region}/prices`, {}, options);
+  }
+
+  /** Reads one page of the plans of managed databases that match. */
+  databases(question: DatabasesQuestion = {}, options: CallOptions = {}): Promise<Answer<DatabasePage>> {
+    return this.#requests.json('v1/databases', question, options);
+  }
+
+  /** Reads one plan of a managed database. @throws FleetbookProblem with status 404 if its provider does not state it any more */
+  database(
+    id: number,
+    question: { readonly history?: boolean | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<Answer<DatabaseWithHistory>> {
+    return this.#requests.json(`v1/databases/${id}`, question, options);
   }
 
   /** Lists the clusters of the token's organization. */

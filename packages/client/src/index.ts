@@ -2,6 +2,7 @@
 export type { ChangesOptions } from './changes.ts';
 export { FleetbookClient } from './client.ts';
 export type * from './costs.ts';
+export type * from './databases.ts';
 export type * from './documents.ts';
 export type { Download, DownloadOptions } from './download.ts';
 export { CursorGone, FleetbookProblem, FleetbookUnreachable } from './problem.ts';

@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import { providerNames } from '../../db/providers.ts';
 import type { ClusterChanges } from '../../db/runs/cluster-changes.ts';
 import { changesKeptSince, type MachineChanges } from '../../db/runs/machine-changes.ts';
-import { UsageFailure } from '../terminal/failure.ts';
+import { knownProvider } from '../terminal/known-provider.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { addRows, type Env, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';
 import { age, count, show, wrapped } from '../terminal/output.ts';
@@ -34,22 +32,6 @@ export async function changesCommand(
   const isComplete = Date.parse(since) >= Date.parse(keptSince);
   const found = { since, keptSince, isComplete, provider: provider ?? null, machines, clusters };
   show(options, found, () => changesText(found, now, lineWidth()));
-}
-
-/** Finds a provider by name or id; undefined without the option. @throws UsageFailure that lists the providers */
-export async function knownProvider(
-  sql: Sql,
-  text: string | undefined,
-): Promise<{ id: number; name: string } | undefined> {
-  if (text === undefined) return undefined;
-  const names = await providerNames(sql);
-  for (const [id, name] of names) {
-    if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return { id, name };
-  }
-  const known = [...names].map(([id, name]) => `${name} (${id})`).join(', ');
-  throw new UsageFailure(
-    `--provider ${JSON.stringify(text)}: there is no such provider; ${known === '' ? 'none is stored yet' : `known providers: ${known}`}`,
-  );
 }
 
 interface FoundChanges {

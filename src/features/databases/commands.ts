@@ -1,0 +1,55 @@
+import { knownProvider } from '../../cli/terminal/known-provider.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
+import { type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
+import { alignedTable, memoryText, moreLine, show } from '../../cli/terminal/output.ts';
+import type { Environment } from '../../config/source-config.ts';
+import { type FoundPlan, searchPlans } from './queries.ts';
+
+export type DatabasesOptions = PageOptions & {
+  readonly provider?: string;
+  readonly region?: string;
+  readonly engine?: string;
+};
+
+/** More rows than the table can hold. */
+const EVERY_ROW = 1_000_000_000;
+
+export async function listDatabases(
+  env: Environment,
+  text: string | undefined,
+  options: DatabasesOptions,
+): Promise<void> {
+  await using database = openDatabase(env);
+  const { sql } = database;
+  const { rows, total } = await searchPlans(sql, {
+    text,
+    providerId: (await knownProvider(sql, options.provider))?.id,
+    region: options.region,
+    engine: options.engine,
+    limit: pageLimit(options) ?? EVERY_ROW,
+  });
+  show(options, { total, rows }, () =>
+    rows.length === 0
+      ? 'no plan of a managed database matches; remove an option, or see: fleetbook status'
+      : planTable(rows) + moreLine(rows.length, total),
+  );
+}
+
+const orDash = (value: number | null) => (value === null ? '-' : String(value));
+
+function planTable(rows: readonly FoundPlan[]): string {
+  return alignedTable(
+    ['ID', 'ENGINE', 'PLAN', 'PROVIDER', 'NODES', 'CPU', 'MEMORY', 'STORAGE', 'PER HOUR'],
+    rows.map(({ id, engine, name, region, provider, nodes, cpu, ram, ramUnit, storage, price }) => [
+      String(id),
+      engine,
+      `${name}@${region}`,
+      provider,
+      orDash(nodes),
+      orDash(cpu),
+      ram === null || ramUnit === null ? '-' : memoryText({ ram, ramUnit }),
+      storage === null ? '-' : `${storage} GB`,
+      price === null ? '-' : String(Number((price * 60).toPrecision(5))),
+    ]),
+  );
+}

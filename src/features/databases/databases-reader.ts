@@ -1,0 +1,155 @@
+/** Answers from the plans of all regions in memory. */
+import Big from 'big.js';
+import type { PublishedPlan } from '../../domain/database-plan.ts';
+import { MINUTES_PER_MONTH, product } from '../../domain/price.ts';
+import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
+import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
+import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
+import { jsonBody } from '../../snapshot/document/body.ts';
+import type { Documents } from '../../snapshot/read/documents.ts';
+import { type Position, readCursor, writeCursor } from './cursor.ts';
+import { planPrices } from './queries.ts';
+import type { DatabaseDocument, DatabasesDocument, DatabaseWithHistory } from './schema.ts';
+
+export interface DatabasesOptions {
+  readonly documents: Pick<Documents, 'postgres'>;
+  readonly catalogue: { get(): MaybePromise<SearchState> };
+}
+
+export interface PlanFilters {
+  readonly providers: readonly number[] | undefined;
+  readonly regions: readonly number[] | undefined;
+  readonly engines: readonly string[] | undefined;
+  /** A plan whose value is unknown does not meet a filter. */
+  readonly minCpu: number | undefined;
+  readonly minRam: number | undefined;
+}
+
+export interface PlansQuestion {
+  readonly filters: PlanFilters;
+  readonly isDescending: boolean;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+export type DatabasesReader = ReturnType<typeof databasesReader>;
+
+interface Row {
+  readonly plan: PublishedPlan;
+  /** In `regions` of the index. */
+  readonly place: number;
+  readonly price: number;
+}
+
+/** Its methods may reject with `Unavailable`. */
+export function databasesReader({ documents, catalogue }: DatabasesOptions) {
+  return {
+    /** Returns undefined for a cursor of another question. */
+    list: ({ filters, isDescending, limit, cursor }: PlansQuestion): MaybePromise<Answer | undefined> =>
+      whenThere(catalogue.get(), (state) => {
+        const question = JSON.stringify([filters, isDescending]);
+        const after = cursor === undefined ? undefined : readCursor(cursor, question);
+        if (cursor !== undefined && !after) return undefined;
+        const { index } = state;
+        const places = placesOf(index, filters);
+        const page = pageOf(index, {
+          filters,
+          places: new Set(places),
+          isDescending,
+          limit: limit + 1,
+          after,
+        });
+        const rows = page.slice(0, limit);
+        const last = page.length > limit ? rows.at(-1) : undefined;
+        const document: DatabasesDocument = {
+          databases: rows.map((row) => shown(index, row)),
+          next: last ? writeCursor({ price: last.price, id: last.plan.id }, question) : null,
+        };
+        return answer(state, places, document);
+      }),
+
+    /** Returns undefined for an unknown id. */
+    one: (id: number, withHistory: boolean): MaybePromise<Answer | undefined> =>
+      whenThere(catalogue.get(), (state) => {
+        const row = rowsOf(state.index).find(({ plan }) => plan.id === id);
+        if (!row) return undefined;
+        const document: DatabaseWithHistory = shown(state.index, row);
+        if (!withHistory) return answer(state, [row.place], document);
+        const reading = documents.postgres((sql) => planPrices(sql, id));
+        return reading.then((prices) => {
+          const history = prices.map(({ price, ...times }) => {
+            return { price: price === null ? null : Number(price), ...times };
+          });
+          return { ...answer(state, [row.place], { ...document, history }), tier: 'postgres' };
+        });
+      }),
+  };
+}
+
+function answer(state: SearchState, places: readonly number[], document: unknown): Answer {
+  const { index, tier } = state;
+  return {
+    body: jsonBody(document),
+    tier,
+    asOf: state.asOf(places),
+    currency: index.regions[0]?.currency,
+  };
+}
+
+/** All plans, the cheapest first. They are sorted once for each index. */
+const sorted = new WeakMap<CatalogueIndex['regions'], readonly Row[]>();
+
+function rowsOf({ regions }: CatalogueIndex): readonly Row[] {
+  const known = sorted.get(regions);
+  if (known) return known;
+  const rows = regions.flatMap(({ databases = [] }, place) =>
+    databases.map((plan) => ({ plan, place, price: Number(plan.price) })),
+  );
+  rows.sort((a, b) => a.price - b.price || a.plan.id - b.plan.id);
+  sorted.set(regions, rows);
+  return rows;
+}
+
+interface PageQuestion extends Pick<PlansQuestion, 'filters' | 'isDescending' | 'limit'> {
+  readonly places: ReadonlySet<number>;
+  readonly after: Position | undefined;
+}
+
+function pageOf(index: CatalogueIndex, { filters, places, isDescending, limit, after }: PageQuestion): Row[] {
+  const { engines, minCpu, minRam } = filters;
+  const all = rowsOf(index);
+  const page: Row[] = [];
+  for (let i = 0; i < all.length && page.length < limit; i++) {
+    const row = all[isDescending ? all.length - 1 - i : i] as Row;
+    const { plan, place } = row;
+    if (after && !isBehind(row, after, isDescending)) continue;
+    if (!places.has(place) || (engines && !engines.includes(plan.engine))) continue;
+    if (minCpu !== undefined && !(plan.cpu !== null && plan.cpu >= minCpu)) continue;
+    if (minRam !== undefined && !(plan.ram !== null && plan.ram >= minRam)) continue;
+    page.push(row);
+  }
+  return page;
+}
+
+function isBehind({ price, plan }: Row, after: Position, isDescending: boolean): boolean {
+  const order = price - after.price || plan.id - after.id;
+  return isDescending ? order < 0 : order > 0;
+}
+
+/** Returns the regions of an answer, also those without a plan: the answer states that they have none. */
+function placesOf({ regions }: CatalogueIndex, { providers, regions: ids }: PlanFilters): number[] {
+  const isAsked = ({ region, provider }: IndexedRegion) =>
+    (!ids || ids.includes(region.id)) && (!providers || providers.includes(provider.id));
+  return regions.flatMap((region, place) => (isAsked(region) ? [place] : []));
+}
+
+function shown({ regions }: CatalogueIndex, { plan, place, price }: Row): DatabaseDocument {
+  const { region, provider } = regions[place] as IndexedRegion;
+  const { ramUnit: ram_unit, price: exact, ...rest } = plan;
+  return { ...rest, ram_unit, price, price_per_month: perMonth(exact), provider, region };
+}
+
+/** A price per minute has 18 places. 12 of a month give back a price that the provider states per month. */
+function perMonth(price: string): number {
+  return new Big(product(price, String(MINUTES_PER_MONTH))).round(12, Big.roundHalfEven).toNumber();
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { MachineDocument } from '../../domain/machine.ts';
+import { count, documented, id, instant, object, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+
+export interface DatabaseDocument extends Pick<MachineDocument, 'id' | 'provider' | 'region'> {
+  readonly engine: string;
+  readonly name: string;
+  readonly nodes: number | null;
+  readonly cpu: number | null;
+  readonly ram: number | null;
+  readonly ram_unit: MachineDocument['ram_unit'] | null;
+  readonly storage: number | null;
+  readonly price: number;
+  readonly price_per_month: number;
+}
+
+export interface DatabasesDocument {
+  readonly databases: readonly DatabaseDocument[];
+  readonly next: string | null;
+}
+
+export interface DatabasePeriod {
+  readonly price: number | null;
+  readonly from: string;
+  readonly to: string | null;
+}
+
+export interface DatabaseWithHistory extends DatabaseDocument {
+  readonly history?: readonly DatabasePeriod[];
+}
+
+const number = documented(z.number(), { format: 'double' });
+
+const plan = object<DatabaseDocument>({
+  id: id('Plan id, stable'),
+  engine: text('The database, e.g. `postgresql`'),
+  name: text('Name at the provider'),
+  nodes: orNull(
+    count('Number of nodes'),
+    'Nodes that the price includes. Null: the price is that of one node, and the provider does not state how many a plan has',
+  ),
+  cpu: orNull(count('Number'), 'Virtual CPUs of one node; null: unknown'),
+  ram: orNull(number, 'Memory of one node, in `ram_unit`; null: unknown'),
+  ram_unit: orNull(z.enum(['Binary', 'Decimal']), 'Binary: GiB; Decimal: GB; null: the memory is unknown'),
+  storage: orNull(number, 'GB of storage of one node that the price includes; null: unknown'),
+  price: pricePerMinute,
+  price_per_month: documented(z.number(), { format: 'double', description: 'Price of 730 hours' }),
+  provider: object<DatabaseDocument['provider']>({ id: id('Provider id'), name: text('Provider name') }),
+  region: object<DatabaseDocument['region']>({
+    id: id('Region id'),
+    name: text('Region name'),
+    code: text('Region code of the provider'),
+  }),
+});
+
+export const databasesSchema = object<DatabasesDocument>({
+  databases: z.array(plan),
+  next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
+});
+
+const period = object<DatabasePeriod>({
+  price: orNull(number, 'Price per minute; null: no exchange rate was known'),
+  from: instant('First seen'),
+  to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
+});
+
+export const databaseSchema = plan.extend({
+  history: documented(z.array(period).exactOptional(), {
+    description: 'With `history=true`: the newest first, at most 1000 prices',
+  }),
+});

@@ -1,0 +1,146 @@
+/**
+ * 100 random prices of database plans of each provider, from generated payloads in the documented form. Each price per minute is
+ * compared with an independent calculation from the payload, in fractions.
+ */
+import { describe, expect, it } from 'vitest';
+import { planName } from '../../../src/domain/database-plan.ts';
+import { pricePerMinute } from '../../../src/domain/price.ts';
+import { addPlans as addLinode } from '../../../src/sources/providers/linode/database-plans.ts';
+import { addPlans as addOvh, planIn } from '../../../src/sources/providers/ovh/database-plans.ts';
+import {
+  addPlans as addScaleway,
+  DATABASES,
+} from '../../../src/sources/providers/scaleway/database-plans.ts';
+import { adapter as upcloud } from '../../../src/sources/providers/upcloud.ts';
+import { RegionPrices } from '../../../src/sources/schema/region-prices.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
+
+const COUNT = 100;
+const HOUR = 60n;
+const MONTH = 43_800n;
+
+/** Whole numbers from 1 to `most`, the same in each run (a linear congruential generator). */
+function numbersFrom(seed: bigint): (most: number) => number {
+  let state = seed;
+  return (most) => {
+    state = (state * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn;
+    return Number((state >> 33n) % BigInt(most)) + 1;
+  };
+}
+
+/** `units` × 10^-`places` ÷ `minutes`, to 18 places, rounded half to even. */
+function divided(units: bigint, places: number, minutes: bigint): string {
+  const numerator = units * 10n ** BigInt(18 - places);
+  const [whole, rest] = [numerator / minutes, numerator % minutes];
+  const isUp = rest * 2n > minutes || (rest * 2n === minutes && whole % 2n === 1n);
+  const digits = String(whole + (isUp ? 1n : 0n)).padStart(19, '0');
+  return `${digits.slice(0, -18)}.${digits.slice(-18)}`.replace(/\.?0+$/, '');
+}
+
+/** Price per minute by plan, as a sync in the source's currency stores it. */
+function pricesIn(items: readonly CatalogueItem[], regionCode: string): Map<string, string | undefined> {
+  const plans = items.flatMap((item) =>
+    item.kind === 'database-plan' && item.regionCode === regionCode ? [item.plan] : [],
+  );
+  return new Map(plans.map((plan) => [planName(plan), pricePerMinute(plan.price, plan.price.currency, {})]));
+}
+const each = <T>(make: (index: number) => T) => Array.from({ length: COUNT }, (_, index) => make(index));
+
+describe('100 random prices of plans', () => {
+  it('of Linode are those of a month, else of an hour, for all nodes', () => {
+    const number = numbersFrom(1n);
+    const prices = new RegionPrices();
+    const expected = new Map<string, string>();
+    for (const index of each((i) => i)) {
+      const [cents, micros] = [number(500_000), number(5_000_000)];
+      const isMonthly = number(4) > 1;
+      const price = { hourly: micros / 1e6, monthly: isMonthly ? cents / 100 : null };
+      const row = {
+        id: `g6-${index}`,
+        vcpus: 1,
+        memory: 1024,
+        disk: 25_600,
+        engines: { mysql: [{ quantity: 3, price }] },
+      };
+      addLinode(prices, row, '1', ['us-east']);
+      const perMinute = isMonthly ? divided(BigInt(cents), 2, MONTH) : divided(BigInt(micros), 6, HOUR);
+      expected.set(`database/mysql/g6-${index}/3`, perMinute);
+    }
+    expect([expected.size, pricesIn([...prices.items()], 'us-east')]).toEqual([COUNT, expected]);
+  });
+
+  it('of OVH are units of 10^-8 for an hour of one node', () => {
+    const number = numbersFrom(2n);
+    const expected = new Map<string, string>();
+    const plans = each((index) => {
+      const price = number(2_000_000_000);
+      expected.set(`database/kafka/business-db1-${index}`, divided(BigInt(price), 8, HOUR));
+      const pricings = [{ price, intervalUnit: 'hour', capacities: ['consumption'] }];
+      const planCode = `databases.kafka-business-db1-${index}.hour.consumption`;
+      return (
+        planIn(planCode, { pricings, configurations: [], blobs: { tags: ['active'] } }) ??
+        expect.unreachable()
+      );
+    });
+    const prices = new RegionPrices();
+    addOvh(prices, plans, () => ['GRA'], new Set(['GRA11']), 'EUR');
+    expect([expected.size, pricesIn([...prices.items()], 'GRA11')]).toEqual([COUNT, expected]);
+  });
+
+  it('of Scaleway are units and billionths for an hour of one node', () => {
+    const number = numbersFrom(3n);
+    const prices = new RegionPrices();
+    const expected = new Map<string, string>();
+    const redis = DATABASES.find(({ type }) => type === 'managed_redis_database') ?? expect.unreachable();
+    for (const index of each((i) => i)) {
+      const [units, nanos] = [number(4) - 1, number(1_000_000_000) - 1];
+      const row = {
+        sku: `/redis/${index}`,
+        variant: `RED1-${index}`,
+        locality: { zone: 'fr-par-1' },
+        price: { retail_price: { currency_code: 'EUR', units, nanos } },
+        unit_of_measure: { unit: 'hour', size: 1 },
+        properties: { hardware: { cpu: { virtual: { count: 2 } }, ram: { size: 2 ** 30 } } },
+      };
+      addScaleway(prices, row, redis, ['fr-par-1']);
+      const billionths = BigInt(units) * 1_000_000_000n + BigInt(nanos);
+      expected.set(`database/redis/RED1-${index}`, divided(billionths, 9, HOUR));
+    }
+    expect([expected.size, pricesIn([...prices.items()], 'fr-par-1')]).toEqual([COUNT, expected]);
+  });
+
+  it('of UpCloud are cents for an hour of all nodes', async () => {
+    await using upstream = await fakeUpstream();
+    const number = numbersFrom(4n);
+    const expected = new Map<string, string>();
+    const zone: Record<string, unknown> = {
+      name: 'fi-hel1',
+      'server_plan_1xCPU-1GB': { amount: 1, price: 1 },
+    };
+    const service_plans = each((index) => {
+      const plan = `2x${index}xCPU`;
+      const tenThousandths = number(5_000_000);
+      zone[`managed_database_${plan}`] = { amount: 1, price: tenThousandths / 1e4 };
+      expected.set(`database/postgresql/${plan}/2`, divided(BigInt(tenThousandths), 6, HOUR));
+      return {
+        plan,
+        node_count: 2,
+        core_number: 1,
+        memory_amount: 1024,
+        zones: { zone: [{ name: 'fi-hel1' }] },
+      };
+    });
+    const zones = [{ id: 'fi-hel1', description: 'Helsinki #1', public: 'yes' }];
+    const plan = [{ name: '1xCPU-1GB', core_number: 1, memory_amount: 1024 }];
+    upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: zones } } });
+    upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan } } });
+    upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: [zone] } } });
+    upstream.expect({ path: '/1.3/database/service-types' }, { json: { pg: { service_plans } } });
+    expect([expected.size, pricesIn(await readCatalogue(upcloud, upstream.url), 'fi-hel1')]).toEqual([
+      COUNT,
+      expected,
+    ]);
+  });
+});
