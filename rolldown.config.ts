@@ -70,7 +70,7 @@ const withoutUndici: Plugin = {
   },
 };
 
-/** Writes `LICENSES.txt`: each bundled package with the text of its licence. */
+/** Writes `LICENSES.txt`: each bundled package with the text of its licence. Packages with the same text have it once. */
 const licenses: Plugin = {
   name: 'licenses',
   generateBundle() {
@@ -78,11 +78,15 @@ const licenses: Plugin = {
     const folders = new Set(
       ids.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id) ?? []),
     );
-    const texts = [...folders].sort().map((folder) => {
+    const named = [...folders].sort().map((folder) => {
       const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
       const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));
-      return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(folder, file), 'utf8').trim() : ''}\n`;
+      const text = file ? readFileSync(join(folder, file), 'utf8').trim() : '';
+      return { name: `${name} ${version}: ${license}`, text };
     });
+    const texts = [...Map.groupBy(named, ({ text }) => text)].map(
+      ([text, packages]) => `${packages.map(({ name }) => name).join('\n')}\n\n${text}\n`,
+    );
     this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source: texts.join(`\n${'-'.repeat(80)}\n\n`) });
   },
 };
