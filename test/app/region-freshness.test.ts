@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
+import { PATIENT } from '../http/harness.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { ZONES } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -71,7 +72,7 @@ beforeAll(async () => {
     readiness: () => reader.readiness(),
     logger: false,
     version: '1.2.3',
-    limits: { maxEventLoopDelayMs: 0 },
+    limits: PATIENT,
   });
   closing.defer(() => app.close());
   const organization = await createOrganization(worker.store.db, 'acme', 'Acme');

@@ -7,7 +7,7 @@ import type { RequestOutcome } from '../../src/http/record.ts';
 import type { Page } from '../features/feed/copy.ts';
 import type { sceneForEachTest } from '../snapshot/scene.ts';
 import { feedPublisher } from '../support/feed-publisher.ts';
-import { listen } from './harness.ts';
+import { listen, PATIENT } from './harness.ts';
 
 export type ChangesApi = Awaited<ReturnType<typeof serveChanges>>;
 
@@ -28,7 +28,7 @@ export async function serveChanges(
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1.2.3',
-    limits: { maxEventLoopDelayMs: 0, ...limits },
+    limits: { ...PATIENT, ...limits },
   });
   const port = await listen(app);
   const open: ClientRequest[] = [];

@@ -7,7 +7,7 @@ import { decodeDocument } from '../../src/snapshot/document/format.ts';
 import { addMachines } from '../snapshot/rows.ts';
 import { sceneForEachTest, type TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
-import { listen } from './harness.ts';
+import { listen, PATIENT } from './harness.ts';
 import { converse, header } from './wire.ts';
 
 const scene = sceneForEachTest({ redis: 'of the test' });
@@ -22,7 +22,7 @@ async function start(reader: TestReader) {
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1.2.3',
-    limits: { maxEventLoopDelayMs: 0 },
+    limits: PATIENT,
   });
   const port = await listen(app);
   const { provider, region } = scene.sample;

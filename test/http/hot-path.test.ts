@@ -9,7 +9,7 @@ import type { RequestOutcome } from '../../src/http/record.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest, TestClock, type TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
-import { listen } from './harness.ts';
+import { listen, PATIENT } from './harness.ts';
 import { requestsOf } from './hot-cases.ts';
 import { converse, header, type WireAnswer } from './wire.ts';
 
@@ -36,7 +36,7 @@ async function serve(reader: TestReader, overrides: Partial<ApiDeps> = {}): Prom
     observe: (facts) => observed.push(facts),
     ...overrides,
     // Without a limit a 401 ends no connection: requests of all kinds follow each other.
-    limits: { maxEventLoopDelayMs: 0, maxConnections: 0, ...overrides.limits },
+    limits: { ...PATIENT, maxConnections: 0, ...overrides.limits },
   });
   const port = await listen(app);
   const { responses } = reader;

@@ -6,7 +6,7 @@ import { buildApp } from '../../src/http/app.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
 import { type ReaderOptions, sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
-import { listen } from './harness.ts';
+import { listen, PATIENT } from './harness.ts';
 import { converse, header } from './wire.ts';
 
 const scene = sceneForEachTest();
@@ -22,7 +22,7 @@ async function start(options: Partial<ReaderOptions> = {}) {
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1.2.3',
-    limits: { maxEventLoopDelayMs: 0 },
+    limits: PATIENT,
   });
   const port = await listen(app);
   const { provider, region, emptyRegion, small } = scene.sample;

@@ -14,7 +14,7 @@ import { SCHEDULES_KEY } from '../../src/snapshot/document/keys.ts';
 import { storeSchedules } from '../../workers/store-schedules.ts';
 import { verify } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
-import { listen } from './harness.ts';
+import { listen, PATIENT } from './harness.ts';
 
 const OPERATOR = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'audit' } as const;
 const silent = pino({ level: 'silent' });
@@ -115,7 +115,7 @@ describe('an answer', () => {
       readiness: async () => ({ ready: true, checks: {} }),
       logger: false,
       version: '1.2.3',
-      limits: { maxEventLoopDelayMs: 0 },
+      limits: PATIENT,
     });
     const url = `http://127.0.0.1:${await listen(app)}`;
     return {

@@ -19,6 +19,7 @@ import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
 import type { SyncResult } from '../../../src/sync/pipeline.ts';
 import { openQueues, type Queues } from '../../../workers/queues.ts';
+import { PATIENT } from '../../http/harness.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { hetznerPricing } from '../../support/provider-answers.ts';
@@ -163,7 +164,7 @@ export async function apiOf({
     readiness: () => reader.readiness(),
     logger: false,
     version: '1.2.3',
-    limits: { maxEventLoopDelayMs: 0 },
+    limits: PATIENT,
   });
   return {
     inject: api.inject.bind(api),

@@ -1,7 +1,9 @@
 /** The API with the costs of two organizations, over real servers. */
+
 import { createToken } from '../../../src/db/tokens.ts';
 import { SCOPES } from '../../../src/domain/scope.ts';
 import { buildApp } from '../../../src/http/app.ts';
+import { PATIENT } from '../../http/harness.ts';
 import type { ReaderOptions, sceneForEachTest } from '../../snapshot/scene.ts';
 
 /** Publishes everything, and returns what reads the API as either organization. */
@@ -13,7 +15,7 @@ export async function openCosts(scene: ReturnType<typeof sceneForEachTest>, give
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1.2.3',
-    limits: { maxEventLoopDelayMs: 0 },
+    limits: PATIENT,
   });
   const tokenOf = async (organizationId: number) =>
     (await createToken(scene.store.db, { organizationId, scopes: [...SCOPES] })).token;
