@@ -204,21 +204,52 @@ export async function machinePoints(
   search: MachineSearch,
   points = MOST_POINTS,
 ): Promise<MachinePoints> {
-  const priced = sql`from machines m where ${fits(sql, search)} and m.price is not null`;
-  // The hash of the id samples the other machines evenly.
-  const reading = sql<MachinePoint[]>`
-    with chosen as (
-      select m.id ${priced}
-      order by m.id <> all (array(
-          select unnest(array[(min(array[m.price, m.id]))[2], (max(array[m.price, m.id]))[2]])::int
-          ${priced} group by m.cpu, m.ram_unit, m.ram)),
-        hashint4(m.id), m.id
-      limit ${points}
-    )
+  // The hash of the id samples the machines evenly.
+  const sampling = sql<{ id: number }[]>`
+    select m.id from machines m where ${fits(sql, search)} and m.price is not null
+    order by hashint4(m.id), m.id limit ${points}`;
+  const [sample, sizes] = await Promise.all([sampling, pricesBySize(sql, search)]);
+  const total = sizes.reduce((sum, { machines }) => sum + machines, 0);
+  const extremes = total > points ? await atPrices(sql, search, sizes) : [];
+  const chosen = [...new Set([...extremes, ...sample].map(({ id }) => id))].slice(0, points);
+  const found = await sql<MachinePoint[]>`
     select m.id, m.name, p.name as provider, r.code as region, m.cpu, m.ram::float as ram, m.ram_unit as "ramUnit",
       m.price::float as price
-    from chosen join machines m using (id) join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
-    order by m.id`;
-  const [found, total] = await Promise.all([reading, countMachines(sql, search)]);
+    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    where m.id = any(${chosen}::int[]) order by m.id`;
   return { points: found, ...shown(total), isSample: total > points };
+}
+
+interface SizePrices extends Pick<MachinePoint, 'cpu' | 'ramUnit'> {
+  readonly ram: string;
+  readonly machines: number;
+  /** Null if no machine of this size has a price. */
+  readonly lowest: string | null;
+  readonly highest: string | null;
+}
+
+async function pricesBySize(sql: Sql, search: MachineSearch): Promise<SizePrices[]> {
+  return sql<SizePrices[]>`
+    select m.cpu, m.ram_unit as "ramUnit", m.ram::text as ram, count(*)::int as machines,
+      min(m.price)::text as lowest, max(m.price)::text as highest
+    from machines m where ${fits(sql, search)} group by m.cpu, m.ram_unit, m.ram order by 1, 2, 3`;
+}
+
+/** Returns one machine for each lowest and highest price of a size, those at the lowest first. */
+async function atPrices(
+  sql: Sql,
+  search: MachineSearch,
+  sizes: readonly SizePrices[],
+): Promise<{ id: number }[]> {
+  const of = [
+    ...sizes.map((size) => ({ ...size, price: size.lowest })),
+    ...sizes.map((size) => ({ ...size, price: size.highest })),
+  ];
+  return sql<{ id: number }[]>`
+    select min(m.id) as id
+    from unnest(${of.map(({ cpu }) => cpu)}::int[], ${of.map(({ ramUnit }) => ramUnit)}::text[],
+      ${of.map(({ ram }) => ram)}::numeric[], ${of.map(({ price }) => price)}::numeric[])
+      with ordinality s (cpu, ram_unit, ram, price, n)
+    join machines m on m.cpu = s.cpu and m.ram_unit = s.ram_unit and m.ram = s.ram and m.price = s.price
+    where ${fits(sql, search)} group by s.n order by s.n`;
 }
