@@ -66,6 +66,13 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const fields = (of: 'required' | 'prices') =>
     own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
 
+  let reading: Promise<Catalogue> | undefined;
+  /** The case's own pages, read once for all tests. */
+  const usual = () => {
+    reading ??= read(adapter, own);
+    return reading;
+  };
+
   it('has a complete description', () => {
     expect(adapter.id).toMatch(/^[a-z0-9-]+$/);
     if (adapter.provider) {
@@ -122,13 +129,13 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       ({ json, maps }) => ({ json: everyObject(json, 'unheard_of', { deep: [1] }, maps) }),
       'all',
     );
-    expect(found).toEqual(await read(adapter, own));
+    expect(found).toEqual(await usual());
   });
 
   it('ignores the order of rows', async () => {
     const [found, before] = [
       await read(adapter, own, (page) => ({ json: changed(page.json, listPointer(page), reversed) })),
-      await read(adapter, own),
+      await usual(),
     ];
     expect(found.offers).toEqual(before.offers);
     expect(found.regions).toEqual(before.regions);
@@ -140,7 +147,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(fields('required'))(
     'never loses a machine silently if %s is missing or of another type',
     async ([pointer, page]) => {
-      const before = await read(adapter, own);
+      const before = await usual();
       const field = pointer.split('/').at(-1) ?? '';
       for (const json of [
         without(page.json, pointer),
@@ -159,7 +166,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(fields('prices'))(
     'rejects the row if %s is negative, absurd or not a number',
     async ([pointer, page]) => {
-      const before = await read(adapter, own);
+      const before = await usual();
       for (const wrong of [-0.01, 1e30, 'free', '', true, '0x10', 'Infinity']) {
         const price = (value: Json) => (typeof value === 'string' ? String(wrong) : wrong);
         const json = changed(page.json, pointer, price);
@@ -171,7 +178,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   );
 
   it.for(fields('prices'))('does not publish a machine at a price of zero: %s', async ([pointer, page]) => {
-    const before = await read(adapter, own);
+    const before = await usual();
     const json = changed(page.json, pointer, (value) => (typeof value === 'string' ? '0.0000000000' : 0));
     const after = await read(adapter, own, instead(page, { json }));
     expect(after.rejected).toEqual(before.rejected);
@@ -198,7 +205,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(pages)('reads everything if %s fails once, with no other repeated request', async ([, page]) => {
-    const before = await read(adapter, own);
+    const before = await usual();
     for (const answer of PASSING)
       expect(await read(adapter, own, undefined, 'all', { page, answer })).toEqual(before);
   });
@@ -214,7 +221,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(regional)('holds one region, and no other, if %s fails in any way', async ([, page]) => {
-    const before = await read(adapter, own);
+    const before = await usual();
     for (const answer of [...unwell(page), HTML, REFUSED, { status: 404 }]) {
       const after = await read(adapter, own, instead(page, answer));
       expect(after.rejected).toContainEqual(
@@ -261,7 +268,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(pages.filter(([, page]) => isPaged(page)))(
     'does not end the list at %s if a field next to the rows is missing',
     async ([, page]) => {
-      const before = await read(adapter, own);
+      const before = await usual();
       for (const pointer of fieldsOutsideRows(page.json, listPointer(page))) {
         const reading = read(adapter, own, instead(page, { json: without(page.json, pointer) }));
         const after = await reading.catch((error: unknown) => {
