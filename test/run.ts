@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, relative } from 'node:path';
@@ -170,6 +171,8 @@ async function run(args: readonly string[]): Promise<Outcome> {
 
 /** Bundles the sources into `dist`, and returns the path of the program. */
 function builtProgram(): string {
+  // The names of chunks depend on their code, so those of an earlier bundle would stay.
+  for (const name of ['chunks', 'src']) rmSync(join(ROOT, 'dist', name), { recursive: true, force: true });
   execFileSync(process.execPath, [join(ROOT, 'node_modules/rolldown/bin/cli.mjs'), '-c'], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
