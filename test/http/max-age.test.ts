@@ -1,6 +1,6 @@
 /** `Cache-Control: max-age` of requests: old data is refused on every path to an answer. */
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { nextRun, nextRunFinder } from '../../src/app/next-run.ts';
 import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { createToken } from '../../src/db/tokens.ts';
@@ -12,7 +12,7 @@ import { buildApp } from '../../src/http/app.ts';
 import { isYoungEnough } from '../../src/http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../../src/snapshot/document/keys.ts';
 import { storeSchedules } from '../../workers/store-schedules.ts';
-import { verify } from '../snapshot/rows.ts';
+import { addPlan, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { listen, PATIENT } from './harness.ts';
 
@@ -75,6 +75,7 @@ describe('the next run', () => {
 
 describe('an answer', () => {
   const scene = sceneForEachTest();
+  beforeEach(() => addPlan(scene.sql, scene.sample.region));
 
   const FILE: StoredExport = {
     id: 1,
@@ -137,6 +138,8 @@ describe('an answer', () => {
       ['/v1/machines/{id}/prices', `/v1/machines/${small}/prices`],
       ['/v1/machines/{id}/terms', `/v1/machines/${small}/terms`],
       ['/v1/regions/{id}/prices', `/v1/regions/${region}/prices`],
+      ['/v1/databases', '/v1/databases'],
+      ['/v1/databases/{id}', '/v1/databases/1'],
       ['/v1/machines/search', '/v1/machines/search'],
       ['/v1/machines/recommend', '/v1/machines/recommend?cpu=1&ram=1'],
       ['/v1/clusters', '/v1/clusters'],
