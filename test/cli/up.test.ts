@@ -77,6 +77,9 @@ describe('fleetbook up', () => {
       const providers = (await up.json('/v1/providers')) as Provider[];
       expect(providers.map(({ name }) => name)).toEqual(['Hetzner', 'Linode']);
       await answersAsThePagesShow(up);
+      expect(await up.json('/v1/databases?engine=postgresql&limit=1')).toMatchObject({
+        databases: [{ name: 'g6-nanode-1', nodes: 1, price_per_month: 15, provider: { name: 'Linode' } }],
+      });
       const hetzner = providers.find(({ name }) => name === 'Hetzner');
       for (const region of hetzner?.regions ?? [])
         paths.push(`/v1/machines?provider=${hetzner?.id}&region=${region.id}`);
