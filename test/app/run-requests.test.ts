@@ -7,10 +7,10 @@ import { readConfig } from '../../src/config/config.ts';
 import { runRequests, sourceRuns } from '../../src/db/runs/records.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
+import { runCommand } from '../support/run-command.ts';
 import { OPERATOR } from '../sync/scene.ts';
 
 const closing = new AsyncDisposableStack();
@@ -72,14 +72,14 @@ it('of a run are stored in the order of their start, and the command shows them'
   expect(requests).toMatchObject({ total: 4, attempts: 4, failed: 0 });
   expect(JSON.stringify(requests)).not.toContain(TOKEN);
 
-  const { stdout } = await fleetbook(['run', String(id)], env);
+  const { stdout } = await runCommand(['run', String(id)], env);
   expect(stdout).toMatch(
     /\n4 requests: [\d.]+ k?B decompressed, \d+ ms in total, 0 retries, 0 failed\nREQUEST/,
   );
   expect(stdout).toContain('/v1/server_types?per_page=50&page=2');
-  const limited = (await fleetbook(['run', String(id), '--limit', '1'], env)).stdout;
+  const limited = (await runCommand(['run', String(id), '--limit', '1'], env)).stdout;
   expect(limited).toContain('… 3 more requests; see --all');
-  const json = JSON.parse((await fleetbook(['run', String(id), '--json'], env)).stdout);
+  const json = JSON.parse((await runCommand(['run', String(id), '--json'], env)).stdout);
   expect(json.requests).toEqual(requests);
 });
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, registerSource } from '../../src/db/sync/run.ts';
 import { addSample } from '../snapshot/rows.ts';
-import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const opened = new AsyncDisposableStack();
 let db: TestDatabase;
@@ -42,11 +42,11 @@ it.each([
   [['audit', '--json']],
 ])('%j', async (args) => {
   const env = { DATABASE_URL: db.url, HETZNER_URL: 'http://127.0.0.1:1', HETZNER_TOKEN: 'x' };
-  expect(await fleetbook(args, env)).toMatchObject({ code: 0, stderr: '' });
+  expect(await runCommand(args, env)).toMatchObject({ code: 0, stderr: '' });
 });
 
 it('an unavailable Redis does not matter', async () => {
   const env = { DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1' };
   for (const args of [['status'], ['operator', 'list'], ['operator', 'tokens']])
-    expect(await fleetbook(args, env)).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCommand(args, env)).toMatchObject({ code: 0, stderr: '' });
 });

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import fs from 'node:fs';
 import { main } from '../../src/cli/main.ts';
 import type { CliResult } from './fleetbook.ts';
 
@@ -10,10 +11,11 @@ interface Output {
 const outputs = new AsyncLocalStorage<Output>();
 capture('stdout');
 capture('stderr');
+captureLog();
 
 /**
  * Runs a command in this process, for tests about what it does and prints. A process takes ten times the CPU time; `fleetbook`
- * starts one, for tests about its exit, its input and its log.
+ * starts one, for tests about its exit and its input.
  */
 export async function runCommand(
   args: readonly string[],
@@ -35,4 +37,17 @@ function capture(name: keyof Output): void {
     return true;
   };
   stream.write = captured as typeof write;
+}
+
+/** The logger writes to the file descriptor of standard error. */
+function captureLog(): void {
+  const { writeSync } = fs;
+  const captured = (...args: Parameters<typeof writeSync>) => {
+    const output = outputs.getStore();
+    const [descriptor, text] = args;
+    if (output === undefined || descriptor !== 2) return writeSync(...args);
+    output.stderr += String(text);
+    return Buffer.byteLength(String(text));
+  };
+  fs.writeSync = captured as typeof writeSync;
 }

@@ -12,7 +12,7 @@ import { entriesOf } from '../../../src/snapshot/document/price-book.ts';
 import { addMachine, addProvider, addRegion, addSample, type Sample } from '../../snapshot/rows.ts';
 import type { Scene, TestReader } from '../../snapshot/scene.ts';
 import { openCommandScene } from '../../support/command-scene.ts';
-import { fleetbook } from '../../support/fleetbook.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { until } from '../../support/until.ts';
 
 const closing = new AsyncDisposableStack();
@@ -272,7 +272,7 @@ describe('an import', () => {
 });
 
 describe('fleetbook price', () => {
-  const price = (...args: string[]) => fleetbook(['price', ...args], env);
+  const price = (...args: string[]) => runCommand(['price', ...args], env);
 
   it('adds, lists, exports, imports and ends, and readers get each change', async () => {
     const { id, slug } = await newOrganization();
