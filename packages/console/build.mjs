@@ -26,6 +26,8 @@ function isUpToDate() {
 }
 
 async function build() {
+  // Tests set it to `test`, for which Vite makes a development build.
+  process.env.NODE_ENV = 'production';
   const { build: viteBuild } = await import('vite');
   await viteBuild({ configFile: join(SOURCE, 'vite.config.ts') });
 }

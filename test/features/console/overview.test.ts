@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MARK, type Overview } from '../../../src/features/console/routes/api.ts';
 import { until } from '../../support/until.ts';
@@ -107,6 +108,8 @@ describe('the console’s page', () => {
       'cache-control': 'private, max-age=31536000, immutable',
     });
     expect(answer.rawPayload.length).toBeLessThan(150_000);
+    // A development build has the paths of its sources.
+    expect(brotliDecompressSync(answer.rawPayload).toString()).not.toContain(process.cwd());
     const missing = await scene.app.inject({ url: '/assets/..%2findex.html', headers: HEADERS });
     expect(missing.statusCode).toBe(404);
   });
