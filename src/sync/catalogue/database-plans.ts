@@ -122,7 +122,7 @@ function problemOf(
 const perMinute = ({ price }: OfferedPlan, { currency, rates }: Pricing) =>
   decimal(price.amount) === undefined ? undefined : pricePerMinute(price, currency, rates);
 
-/** Returns the factor by which the price changes; 1 if an operator has accepted it, or the currency is another one. */
+/** Returns the factor by which the price changes; 1 if an operator accepted it, or if the currency changed. */
 function jumpFrom(
   before: StoredPlan,
   { regionCode, plan }: StatedPlan,
