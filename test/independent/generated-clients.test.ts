@@ -26,6 +26,8 @@ beforeAll(async () => {
   const region = provider?.regions[1]?.id;
   const list = `/v1/machines?provider=${provider?.id}&region=${region}`;
   const [machine] = (await up.json(list)) as { id: number }[];
+  const databases = '/v1/databases?sort=-price&limit=2';
+  const { databases: plans } = (await up.json(databases)) as { databases: { id: number }[] };
   const file = await up.get('/v1/exports/machines.parquet');
   expected = {
     listProviders: await up.json('/v1/providers'),
@@ -34,6 +36,8 @@ beforeAll(async () => {
     listMachinePrices: await up.json(`/v1/machines/${machine?.id}/prices`),
     listMachineTerms: await up.json(`/v1/machines/${machine?.id}/terms`),
     listRegionPrices: await up.json(`/v1/regions/${region}/prices`),
+    listDatabases: await up.json(databases),
+    getDatabase: await up.json(`/v1/databases/${plans[0]?.id}?history=true`),
     listClusters: await up.json('/v1/clusters'),
     getCluster: await up.json('/v1/clusters/cluster-test'),
     getClusterCost: await up.json('/v1/clusters/cluster-test/cost?term=on_demand'),
@@ -79,6 +83,18 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const { slug } = clusters[0]!;
   const terms = (await sdk.listMachineTerms({ client, path: { id }, throwOnError: true })).data;
   const regionPrices = (await sdk.listRegionPrices({ client, path: { id: query.region }, throwOnError: true })).data;
+  const databases = (
+    await sdk.listDatabases({ client, query: { sort: '-price', limit: 2 }, throwOnError: true })
+  ).data;
+  const database = (
+    await sdk.getDatabase({
+      client,
+      path: { id: databases.databases[0]!.id },
+      query: { history: 'true' },
+      throwOnError: true,
+    })
+  ).data;
+  const nodes: number | null = database.nodes;
   const cost = (await sdk.getClusterCost({ client, path: { slug }, query: { term: 'on_demand' }, throwOnError: true })).data;
   const perMonth: number = cost.per_month;
   const history = (await sdk.listClusterCosts({ client, path: { slug }, throwOnError: true })).data;
@@ -121,7 +137,8 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const missing = await sdk.getCluster({ client: anyone, path: { slug: 'none' } });
   const refused = await sdk.listClusters({ client: createClient(createConfig({ baseUrl, auth: 'fb_bad' })) });
   const problems: (string | undefined)[] = [missing.error?.detail, refused.error?.detail];
-  if (typeof next !== 'string' || typeof total !== 'number' || typeof perMonth !== 'number') throw new Error('another type than documented');
+  if (typeof next !== 'string' || typeof total !== 'number' || typeof perMonth !== 'number' || nodes === undefined)
+    throw new Error('another type than documented');
   return {
     listProviders: providers,
     listMachines: machines,
@@ -129,6 +146,8 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     listMachinePrices: prices,
     listMachineTerms: terms,
     listRegionPrices: regionPrices,
+    listDatabases: databases,
+    getDatabase: database,
     listClusters: clusters,
     getCluster: cluster,
     getClusterCost: cost,

@@ -20,7 +20,9 @@ from generated.api.clusters import (
 from generated.api.exports import download_export, list_exports
 from generated.api.health import get_health, get_open_api, get_readiness
 from generated.api.machines import (
+    get_database,
     get_machine,
+    list_databases,
     list_machine_prices,
     list_machine_terms,
     list_machines,
@@ -69,6 +71,11 @@ results["listMachineTerms"] = one(terms, models.ListMachineTermsResponse200)
 assert isinstance(terms.terms[0].effective_price, float)
 prices_of_region = list_region_prices.sync(client=client, id=provider.regions[1].id)
 results["listRegionPrices"] = one(prices_of_region, models.ListRegionPricesResponse200)
+plans = list_databases.sync(client=client, sort=models.ListDatabasesSort("-price"), limit=2)
+results["listDatabases"] = one(plans, models.ListDatabasesResponse200)
+plan = get_database.sync(client=client, id=plans.databases[0].id, history=models.GetDatabaseHistory.TRUE)
+results["getDatabase"] = one(plan, models.GetDatabaseResponse200)
+assert isinstance(plan.price, float) and plan.history[0].to is None
 slug = clusters[0].slug
 cost = get_cluster_cost.sync(client=client, slug=slug, term=models.GetClusterCostTerm.ON_DEMAND)
 results["getClusterCost"] = one(cost, models.GetClusterCostResponse200)
