@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
 import { onPath } from '../../src/processes/on-path.ts';
 import { needs } from '../support/needs.ts';
+import { until } from '../support/until.ts';
 import { type ChangingUp, startChangingUp } from './changing-up.ts';
 
 const run = promisify(execFile);
@@ -27,7 +28,10 @@ beforeAll(async () => {
   const list = `/v1/machines?provider=${provider?.id}&region=${region}`;
   const [machine] = (await up.json(list)) as { id: number }[];
   const databases = '/v1/databases?sort=-price&limit=2';
-  const { databases: plans } = (await up.json(databases)) as { databases: { id: number }[] };
+  const [plan] = await until(async () => {
+    const { databases: plans } = (await up.json(databases)) as { databases?: { id: number }[] };
+    return plans?.length === 2 && plans;
+  });
   const file = await up.get('/v1/exports/machines.parquet');
   expected = {
     listProviders: await up.json('/v1/providers'),
@@ -37,7 +41,7 @@ beforeAll(async () => {
     listMachineTerms: await up.json(`/v1/machines/${machine?.id}/terms`),
     listRegionPrices: await up.json(`/v1/regions/${region}/prices`),
     listDatabases: await up.json(databases),
-    getDatabase: await up.json(`/v1/databases/${plans[0]?.id}?history=true`),
+    getDatabase: await up.json(`/v1/databases/${plan?.id}?history=true`),
     listClusters: await up.json('/v1/clusters'),
     getCluster: await up.json('/v1/clusters/cluster-test'),
     getClusterCost: await up.json('/v1/clusters/cluster-test/cost?term=on_demand'),
