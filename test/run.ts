@@ -129,7 +129,8 @@ async function run(args: readonly string[]): Promise<Outcome> {
       // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
       if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
       stock ??= await stockPostgres();
-      if (process.env.CI) bundle ??= builtProgram();
+      // A run within a test must not replace the bundle that other tests execute.
+      if (process.env.CI) bundle ??= process.env[TEST_PROGRAM] ?? builtProgram();
     } catch (error) {
       const report = await readReport([]);
       return { ...messages, report, problem: error instanceof Error ? error.message : String(error) };
