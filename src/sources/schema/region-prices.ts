@@ -1,5 +1,5 @@
 import Big from 'big.js';
-import { type OfferedPlan, planName } from '../../domain/database-plan.ts';
+import { engineProblem, type OfferedPlan, planName } from '../../domain/database-plan.ts';
 import { isPositive } from '../../domain/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
@@ -79,10 +79,13 @@ export class RegionPrices {
       );
   }
 
-  /** Adds a plan of a database. Another plan of the same engine, name and nodes is left out. */
+  /** Adds a plan of a database. One without a usable engine is left out, and so is another one of the same engine, name and nodes. */
   addPlan(regionCode: string, plan: OfferedPlan): void {
     const key = `${regionCode}/${planName(plan)}`;
-    if (this.#plans.has(key)) this.leftOut.add(PLANS, key, `is listed twice, also at ${plan.price.amount}`);
+    const problem = engineProblem(plan.engine);
+    if (problem) this.leftOut.add(PLANS, key, problem);
+    else if (this.#plans.has(key))
+      this.leftOut.add(PLANS, key, `is listed twice, also at ${plan.price.amount}`);
     else this.#plans.set(key, { kind: 'database-plan', regionCode, plan });
   }
 
