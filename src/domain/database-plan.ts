@@ -46,12 +46,6 @@ export function planName({ engine, name, nodes }: PlanKey): string {
   return `database/${engine}/${name}${nodes === null ? '' : `/${nodes}`}`;
 }
 
-/** Returns the rule that an engine breaks; undefined for a usable name. */
-export function engineProblem(engine: string): string | undefined {
-  if (/^[a-z0-9_-]{1,40}$/.test(engine)) return undefined;
-  return `engine must be a name in lower case; it is ${JSON.stringify(engine)}`;
-}
-
 /** A decimal that is not negative. */
 const PLAIN = /^\d+(\.\d+)?$/;
 
@@ -59,15 +53,11 @@ const PLAIN = /^\d+(\.\d+)?$/;
  * Returns the rule that a plan breaks; undefined if it is usable.
  * @param price per minute, in the published currency; undefined without an exchange rate @param maxPrice the highest one
  */
-export function planProblem(
-  plan: OfferedPlan,
-  price: string | undefined,
-  maxPrice: string,
-): string | undefined {
+export function planProblem(plan: OfferedPlan, price?: string, maxPrice = 'Infinity'): string | undefined {
   const { engine, nodes, cpu, ram, ramUnit, storage, price: stated } = plan;
   const isCount = (value: number | null) => value === null || (Number.isInteger(value) && value > 0);
-  const ofEngine = engineProblem(engine);
-  if (ofEngine) return ofEngine;
+  if (!/^[a-z0-9_-]{1,40}$/.test(engine))
+    return `engine must be a name in lower case; it is ${JSON.stringify(engine)}`;
   if (!isCount(nodes)) return `nodes must be a whole number above 0; it is ${nodes}`;
   if (!isCount(cpu)) return `cpu must be a whole number above 0; it is ${cpu}`;
   if ((ram === null) !== (ramUnit === null) || !((ram ?? 1) > 0)) return `ram must be above 0; it is ${ram}`;

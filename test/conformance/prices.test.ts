@@ -56,7 +56,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     );
     for (const [code, plans] of Object.entries(found.databasePlans)) {
       expect(found.regions, 'a region with plans').toHaveProperty([code]);
-      for (const plan of plans) expect([plan, planProblem(plan, undefined, '1')]).toEqual([plan, undefined]);
+      for (const plan of plans) expect([plan, planProblem(plan)]).toEqual([plan, undefined]);
     }
     for (const [code, prices] of Object.entries(found.regionPrices)) {
       expect(found.regions, 'a region with prices').toHaveProperty([code]);

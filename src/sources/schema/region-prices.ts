@@ -1,5 +1,5 @@
 import Big from 'big.js';
-import { engineProblem, type OfferedPlan, planName } from '../../domain/database-plan.ts';
+import { type OfferedPlan, planName, planProblem } from '../../domain/database-plan.ts';
 import { isPositive } from '../../domain/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
@@ -79,10 +79,10 @@ export class RegionPrices {
       );
   }
 
-  /** Adds a plan of a database. One without a usable engine is left out, and so is another one of the same engine, name and nodes. */
+  /** Adds a plan of a database. One that breaks a rule is left out, and so is another one of the same engine, name and nodes. */
   addPlan(regionCode: string, plan: OfferedPlan): void {
     const key = `${regionCode}/${planName(plan)}`;
-    const problem = engineProblem(plan.engine);
+    const problem = planProblem(plan);
     if (problem) this.leftOut.add(PLANS, key, problem);
     else if (this.#plans.has(key))
       this.leftOut.add(PLANS, key, `is listed twice, also at ${plan.price.amount}`);

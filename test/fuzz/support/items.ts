@@ -46,10 +46,7 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
     case 'region-price':
       return wrongRegionPrice(item.price);
     case 'database-plan':
-      return (
-        planProblem(item.plan, undefined, '1') ??
-        (isNamed(item.plan.name) ? undefined : 'a plan without a name')
-      );
+      return planProblem(item.plan) ?? (isNamed(item.plan.name) ? undefined : 'a plan without a name');
     case 'unread-prices':
       return item.items.length > 0 ? undefined : 'unread prices of no item';
     case 'region':
