@@ -1,6 +1,6 @@
 import Big from 'big.js';
 import { type OfferedPlan, planName, planProblem } from '../../domain/database-plan.ts';
-import { isPositive } from '../../domain/price.ts';
+import { decimal, isPositive } from '../../domain/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
 import { LeftOut } from './left-out.ts';
@@ -14,7 +14,8 @@ export type FoundPrice = Omit<OfferedRegionPrice, 'isDefault'>;
  */
 export function tiersOf(steps: readonly OfferedTier[]): OfferedTier[] {
   const byStart = new Map<string, string>();
-  for (const { from, amount } of steps) {
+  for (const { from: stated, amount } of steps) {
+    const from = decimal(stated) ?? unusable(`has a step from ${stated}, which is no number`);
     const known = byStart.get(from);
     if (known !== undefined && known !== amount)
       unusable(`has several prices from ${from} on: ${known}, ${amount}`);
