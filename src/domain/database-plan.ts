@@ -1,7 +1,7 @@
 /** Plans of managed databases. They are no machines: a plan is an engine with nodes, and machines of one provider may have its name. */
 
 import type { MemoryUnit } from './machine.ts';
-import { type ExchangeRates, isPositive, pricePerMinute, type SourcePrice } from './price.ts';
+import { isPositive, type SourcePrice } from './price.ts';
 
 /** What identifies a plan within its region. */
 export interface PlanKey {
@@ -67,12 +67,4 @@ export function planProblem(plan: OfferedPlan, price?: string, maxPrice = 'Infin
   if (price !== undefined && Number(price) > Number(maxPrice))
     return `price ${stated.amount} ${stated.currency} per ${stated.per} is above the limit maxHourlyPrice; a unit may have changed`;
   return undefined;
-}
-
-/** Returns the factor between two prices of one currency, above 1 in either direction. */
-export function priceRatio(before: SourcePrice, after: SourcePrice): number {
-  const each = ({ amount, per }: SourcePrice) =>
-    Number(pricePerMinute({ amount, per, currency: 'X' }, 'X', {} satisfies ExchangeRates));
-  const ratio = each(after) / each(before);
-  return Math.max(ratio, 1 / ratio);
 }

@@ -68,7 +68,21 @@ export function pricePerMinute(
   return rate === undefined ? undefined : converted(unscaled(amount), rate, MINUTES[per]);
 }
 
-/** Does the same for an amount that is paid once. */
+export const isSamePrice = (one: SourcePrice, other: SourcePrice): boolean =>
+  one.amount === other.amount && one.per === other.per && one.currency === other.currency;
+
+/** An amount, and the time that it is for; undefined for a price of a quantity alone. */
+type Rate = Pick<SourcePrice, 'amount'> & { readonly per: SourcePrice['per'] | undefined };
+
+/** Returns the factor between two prices of one currency, above 1 in either direction. Another period alone is no difference. */
+export function priceRatio(before: Rate, after: Rate): number {
+  const each = ({ amount, per }: Rate) =>
+    Number(per === undefined ? amount : pricePerMinute({ amount, per, currency: 'X' }, 'X', {}));
+  const ratio = each(after) / each(before);
+  return Math.max(ratio, 1 / ratio);
+}
+
+/** Does the same as `pricePerMinute` for an amount that is paid once. */
 export function amountIn(
   { amount, currency }: Pick<SourcePrice, 'amount' | 'currency'>,
   publishedCurrency: string,

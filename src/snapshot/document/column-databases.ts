@@ -1,36 +1,39 @@
 /** Plans of managed databases in the head of a region's columns. A region without plans has no bytes of them. */
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 
-/** In the order of `FIELDS`. */
-type PlanTuple = PublishedPlan[keyof PublishedPlan][];
+/** A plan as a list: a region may have hundreds. */
+type PlanTuple = readonly [
+  id: number,
+  engine: string,
+  name: string,
+  nodes: PublishedPlan['nodes'],
+  cpu: PublishedPlan['cpu'],
+  ram: PublishedPlan['ram'],
+  ramUnit: PublishedPlan['ramUnit'],
+  storage: PublishedPlan['storage'],
+  price: string,
+];
+const FIELDS = 9;
 
 /** The part of the head. */
 export interface DatabasesPart {
   readonly databases?: readonly PlanTuple[];
 }
 
-const FIELDS = [
-  'id',
-  'engine',
-  'name',
-  'nodes',
-  'cpu',
-  'ram',
-  'ramUnit',
-  'storage',
-  'price',
-] as const satisfies readonly (keyof PublishedPlan)[];
-
 /** @param plans null: none */
 export function databasesPart(plans: readonly PublishedPlan[] | null | undefined): DatabasesPart {
-  return plans?.length ? { databases: plans.map((plan) => FIELDS.map((field) => plan[field])) } : {};
+  return plans?.length ? { databases: plans.map(tupleOf) } : {};
 }
 
+const tupleOf = (plan: PublishedPlan): PlanTuple => {
+  const { id, engine, name, nodes, cpu, ram, ramUnit, storage, price } = plan;
+  return [id, engine, name, nodes, cpu, ram, ramUnit, storage, price];
+};
+
 export function readDatabases({ databases }: DatabasesPart): readonly PublishedPlan[] | undefined {
-  return databases?.map(
-    (tuple) =>
-      Object.fromEntries(FIELDS.map((field, i) => [field, tuple[i] ?? null])) as unknown as PublishedPlan,
-  );
+  return databases?.map(([id, engine, name, nodes, cpu, ram, ramUnit, storage, price]) => {
+    return { id, engine, name, nodes, cpu, ram, ramUnit, storage, price };
+  });
 }
 
 /** Returns true if the part can be read. A later release may add fields at the end of a plan. */
@@ -39,7 +42,7 @@ export function isDatabasesPart({ databases }: DatabasesPart): boolean {
 }
 
 const isPlan = (tuple: unknown): boolean => {
-  if (!Array.isArray(tuple) || tuple.length < FIELDS.length) return false;
+  if (!Array.isArray(tuple) || tuple.length < FIELDS) return false;
   const [id, engine, name, nodes, cpu, ram, , storage, price] = tuple;
   const texts = [engine, name, price].every((value) => typeof value === 'string');
   return texts && Number.isInteger(id) && [nodes, cpu, ram, storage].every(isNumberOrNull);

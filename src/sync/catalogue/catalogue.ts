@@ -197,11 +197,11 @@ async function compareCatalogue(
   );
   const read = readRegions(staged, regions);
   const { regionPrices: stated, databasePlans, unreadItems, unread } = staged;
-  const known = { read: read.difference(new Set(unmodified)), known: read, unread, pricing, approved };
-  const ofRegions = { ...known, stated, unreadItems, maxRatio: limits.priceRatio };
+  const batch = { read: read.difference(new Set(unmodified)), known: read, unread, pricing, approved };
+  const ofRegions = { ...batch, stated, unreadItems, maxRatio: limits.priceRatio };
   const prices = await compareRegionPrices(db, source, ofRegions);
   const isUnread = unreadItems.has('database_plan');
-  const plans = await comparePlans(db, source, { ...known, stated: databasePlans, isUnread, limits });
+  const plans = await comparePlans(db, source, { ...batch, stated: databasePlans, isUnread, limits });
   const { added, changed, withdrawn, soldOut } = diff;
   return {
     staged,

@@ -1,39 +1,21 @@
 /** Plans of managed databases in a batch: checked, converted, compared with the stored ones, and guarded. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import {
-  isSamePrice,
-  type StoredPlan,
-  storedPlans,
-  type WrittenPlan,
-} from '../../db/sync/catalogue/database-plans.ts';
-import { acceptedRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
+import { type StoredPlan, storedPlans, type WrittenPlan } from '../../db/sync/catalogue/database-plans.ts';
+import { type IsAccepted, readAccepted } from '../../db/sync/catalogue/region-prices.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
-import {
-  type OfferedPlan,
-  planName,
-  planProblem,
-  priceRatio,
-  type StatedPlan,
-} from '../../domain/database-plan.ts';
-import { decimal, pricePerMinute } from '../../domain/price.ts';
+import { type OfferedPlan, planName, planProblem, type StatedPlan } from '../../domain/database-plan.ts';
+import { decimal, isSamePrice, pricePerMinute, priceRatio } from '../../domain/price.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { Pricing } from '../currency.ts';
 import { type BrokenGuard, brokenPlanGuards, type GuardLimits, isFew } from '../guard.ts';
+import type { RegionsBatch } from './region-prices.ts';
 import { highestPrice } from './stage.ts';
 
-export interface PlansBatch {
+export interface PlansBatch extends RegionsBatch {
   readonly stated: readonly StatedPlan[];
   /** The plans could not be read: the stored ones stay. */
   readonly isUnread: boolean;
-  /** Regions that the batch has read. */
-  readonly read: ReadonlySet<string>;
-  /** Regions of the batch that exist or are new. */
-  readonly known: ReadonlySet<string>;
-  /** Regions that could not be read: code → reason. They keep their plans. */
-  readonly unread: ReadonlyMap<string, string>;
-  readonly pricing: Pricing;
   readonly limits: GuardLimits;
-  readonly approved: boolean;
 }
 
 export interface ComparedPlans {
@@ -64,7 +46,7 @@ export async function comparePlans(
   const stored = await storedPlans(db, source.provider.id);
   if (stated.length === 0 && stored.length === 0) return NONE;
   const before = new Map(stored.map((plan) => [keyOf(plan.regionCode, plan), plan]));
-  const accepted = approved ? new Set<string>() : await acceptedRegionPrices(db, source.id);
+  const isAccepted = approved ? undefined : await readAccepted(db, source.id);
   const rejected: RejectedKey[] = [];
   const seen = new Set<string>();
   const good: StatedPlan[] = [];
@@ -80,7 +62,7 @@ export async function comparePlans(
       continue;
     }
     const old = before.get(key);
-    const ratio = old && !old.isRetired && !approved ? jumpFrom(old, row, accepted) : 1;
+    const ratio = old && !old.isRetired && isAccepted ? jumpFrom(old, row, isAccepted) : 1;
     if (old && ratio > limits.priceRatio) jumps.push({ row, before: old, ratio });
     else good.push(row);
   }
@@ -122,17 +104,12 @@ function problemOf(
 const perMinute = ({ price }: OfferedPlan, { currency, rates }: Pricing) =>
   decimal(price.amount) === undefined ? undefined : pricePerMinute(price, currency, rates);
 
-/** Returns the factor by which the price changes; 1 if an operator accepted it, or if the currency changed. */
-function jumpFrom(
-  before: StoredPlan,
-  { regionCode, plan }: StatedPlan,
-  accepted: ReadonlySet<string>,
-): number {
-  const { amount, currency } = plan.price;
-  if (before.price.currency !== currency) return 1;
-  return accepted.has(`${keyOf(regionCode, plan)} ${Number(amount)} ${currency}`)
-    ? 1
-    : priceRatio(before.price, plan.price);
+/** Returns the factor between the two prices. An accepted price and another currency are no jump: 1. */
+function jumpFrom(before: StoredPlan, { regionCode, plan }: StatedPlan, isAccepted: IsAccepted): number {
+  const isComparable = before.price.currency === plan.price.currency;
+  return isComparable && !isAccepted(keyOf(regionCode, plan), plan.price)
+    ? priceRatio(before.price, plan.price)
+    : 1;
 }
 
 function changeOf(

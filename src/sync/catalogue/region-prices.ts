@@ -1,8 +1,8 @@
 /** Prices of regions in a batch: checked, converted, and compared with the stored ones. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { acceptedRegionPrices, storedRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
+import { type IsAccepted, readAccepted, storedRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
-import { pricePerMinute } from '../../domain/price.ts';
+import { priceRatio } from '../../domain/price.ts';
 import {
   type OfferedRegionPrice,
   REGION_ITEMS,
@@ -19,19 +19,23 @@ export interface StatedRegionPrice {
   readonly price: OfferedRegionPrice;
 }
 
-export interface RegionPricesBatch {
-  readonly stated: readonly StatedRegionPrice[];
-  /** Items whose prices could not be read. Regions keep them. */
-  readonly unreadItems: ReadonlySet<UnreadItem>;
+/** What prices of regions and plans of databases need of their batch. */
+export interface RegionsBatch {
   /** Regions that the batch has read. */
   readonly read: ReadonlySet<string>;
   /** Regions of the batch that exist or are new. */
   readonly known: ReadonlySet<string>;
-  /** Regions that could not be read: code → reason. They keep their prices. */
+  /** Regions that could not be read: code → reason. They keep what is stored. */
   readonly unread: ReadonlyMap<string, string>;
   readonly pricing: Pricing;
-  readonly maxRatio: number;
   readonly approved: boolean;
+}
+
+export interface RegionPricesBatch extends RegionsBatch {
+  readonly stated: readonly StatedRegionPrice[];
+  /** Items whose prices could not be read. Regions keep them. */
+  readonly unreadItems: ReadonlySet<UnreadItem>;
+  readonly maxRatio: number;
 }
 
 export interface ComparedRegionPrices {
@@ -53,7 +57,7 @@ export async function compareRegionPrices(
   const rejected: RejectedKey[] = [];
   if (stated.length === 0) return { prices, rejected };
   const before = await storedRegionPrices(db, source.provider.id);
-  const accepted = approved ? new Set<string>() : await acceptedRegionPrices(db, source.id);
+  const isAccepted = approved ? undefined : await readAccepted(db, source.id);
   const keptOf = (code: string) => before.get(code)?.filter(({ item }) => unreadItems.has(item)) ?? [];
   const byRegion = Map.groupBy(stated, ({ regionCode }) => regionCode);
   for (const [code, rows] of byRegion) {
@@ -68,9 +72,7 @@ export async function compareRegionPrices(
       reject(first, 'unknown_region', `its region ${code} is not in the provider's list of regions`);
     else if (bad) reject(bad, 'invalid', problem ?? '');
     else {
-      const jump = approved
-        ? undefined
-        : jumpIn(code, offered, before.get(code) ?? [], { maxRatio, accepted });
+      const jump = isAccepted && jumpIn(code, offered, before.get(code) ?? [], { maxRatio, isAccepted });
       if (jump) {
         const { price, from, amount } = jump;
         const key = keyOf(code, price);
@@ -130,19 +132,17 @@ function jumpIn(
   code: string,
   offered: readonly OfferedRegionPrice[],
   before: readonly StoredRegionPrice[],
-  { maxRatio, accepted }: { readonly maxRatio: number; readonly accepted: ReadonlySet<string> },
+  { maxRatio, isAccepted }: { readonly maxRatio: number; readonly isAccepted: IsAccepted },
 ): Jump | undefined {
   for (const price of offered) {
     const old = before.find(({ item, name }) => item === price.item && name === price.name);
     const [from, amount] = [old && comparedAmount(old.source), comparedAmount(price)];
     if (!old || from === undefined || amount === undefined || old.source.currency !== price.currency)
       continue;
-    // The same unit of time, so that another period is no jump.
-    const each = (stated: string, per: OfferedRegionPrice['per']) =>
-      Number(per === undefined ? stated : pricePerMinute({ amount: stated, per, currency: 'X' }, 'X', {}));
-    const ratio = each(amount, price.per) / each(from, old.source.per);
-    const isAccepted = accepted.has(`${keyOf(code, price)} ${Number(amount)} ${price.currency}`);
-    if (Math.max(ratio, 1 / ratio) > maxRatio && !isAccepted) return { price, from, amount };
+    const { per, currency } = price;
+    const ratio = priceRatio({ amount: from, per: old.source.per }, { amount, per });
+    if (ratio > maxRatio && !isAccepted(keyOf(code, price), { amount, currency }))
+      return { price, from, amount };
   }
   return undefined;
 }

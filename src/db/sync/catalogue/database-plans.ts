@@ -1,6 +1,6 @@
 /** Statements of runs about plans of managed databases. */
 import type { OfferedPlan } from '../../../domain/database-plan.ts';
-import { decimal, type SourcePrice } from '../../../domain/price.ts';
+import { decimal } from '../../../domain/price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, eq, isNull, sql } from '../../connection/drizzle.ts';
 import { array, insertInto, nameOf, notRetired } from '../../connection/statements.ts';
@@ -143,7 +143,3 @@ async function retirePlans(
     )
     ${RAISE.region} where ${regions.id} in (select region_id from retired)`);
 }
-
-/** Returns whether two plans state the same price. */
-export const isSamePrice = (one: SourcePrice, other: SourcePrice): boolean =>
-  one.amount === other.amount && one.per === other.per && one.currency === other.currency;

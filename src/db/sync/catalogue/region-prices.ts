@@ -1,4 +1,5 @@
 /** Statements about the prices of regions. */
+import type { SourcePrice } from '../../../domain/price.ts';
 import type { StoredRegionPrice } from '../../../domain/region-price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, eq, isNotNull, isNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
@@ -19,17 +20,15 @@ export async function storedRegionPrices(
   return new Map(rows.map(({ code, prices }) => [code, prices ?? []]));
 }
 
-/** Returns accepted prices as `<region>/<item>/<name> <amount> <currency>`. */
-export async function acceptedRegionPrices(
-  db: ConnectionDatabase,
-  sourceId: string,
-): Promise<ReadonlySet<string>> {
+/** Tells whether an operator accepted a price. @param key `<region>/<name of the price>` */
+export type IsAccepted = (key: string, price: Pick<SourcePrice, 'amount' | 'currency'>) => boolean;
+
+export async function readAccepted(db: ConnectionDatabase, sourceId: string): Promise<IsAccepted> {
   const rows = await db.select().from(acceptedPrices).where(eq(acceptedPrices.sourceId, sourceId));
-  return new Set(
-    rows.map(
-      ({ regionCode, name, amount, currency }) => `${regionCode}/${name} ${Number(amount)} ${currency}`,
-    ),
-  );
+  const textOf: (...of: Parameters<IsAccepted>) => string = (key, { amount, currency }) =>
+    `${key} ${Number(amount)} ${currency}`;
+  const accepted = new Set(rows.map((row) => textOf(`${row.regionCode}/${row.name}`, row)));
+  return (key, price) => accepted.has(textOf(key, price));
 }
 
 /** Stores the differing prices, raises the versions of their regions, and writes the history. Returns whether any differs. */

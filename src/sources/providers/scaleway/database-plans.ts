@@ -6,16 +6,12 @@ import { PLANS, type RegionPrices, regionsIn } from '../../schema/region-prices.
 import { labelIn, readRow } from '../../schema/rows.ts';
 import { ENDED, Money, Product } from './products.ts';
 
-/** Types of products in the list, the field of their properties, and the engines that run on their nodes. */
+/** Types of products in the list, and the engines that run on their nodes. */
 export const DATABASES = [
   // One product for both engines: https://www.scaleway.com/en/developers/api/managed-database-postgre-mysql/.
-  {
-    type: 'managed_relational_database',
-    field: 'managed_relational_database',
-    engines: ['postgresql', 'mysql'],
-  },
-  { type: 'managed_redis_database', field: 'managed_redis_database', engines: ['redis'] },
-  { type: 'managed_mongodb', field: 'managed_mongodb', engines: ['mongodb'] },
+  { type: 'managed_relational_database', engines: ['postgresql', 'mysql'] },
+  { type: 'managed_redis_database', engines: ['redis'] },
+  { type: 'managed_mongodb', engines: ['mongodb'] },
 ] as const;
 type Database = (typeof DATABASES)[number];
 
@@ -41,11 +37,11 @@ const HasMemory = z.object({ properties: z.object({ hardware: z.object({ ram: z.
 export function addPlans(
   prices: RegionPrices,
   row: unknown,
-  { field, engines }: Database,
+  { type, engines }: Database,
   zones: readonly string[],
 ): void {
   if (!HasMemory.safeParse(row).success) return;
-  const node = prices.leftOut.value(PLANS, labelIn(row, 'sku') ?? field, readRow(Node, row));
+  const node = prices.leftOut.value(PLANS, labelIn(row, 'sku') ?? type, readRow(Node, row));
   if (node === undefined || ENDED.has(node.status ?? '')) return;
   const { variant: name, locality, unit_of_measure: unit } = node;
   const { cpu, ram } = node.properties.hardware;
