@@ -161,6 +161,18 @@ describe('without PostgreSQL as well', () => {
     expect(await isRefused(strict)).toBe(true);
   });
 
+  it('a cache that answers late still answers: there is nothing else to wait for', async () => {
+    await using late = await faultProxy(scene.redis.url);
+    const alone = await linkedReader({ databaseUrl, redisUrl: late.url, subscriberUrl: scene.redis.url });
+    await cutOff(alone);
+    late.hang();
+    const reading = alone.documents.get({ kind: 'region', regionId: scene.sample.region });
+    const missed = await alone.link.run((redis) => redis.ping());
+    await late.heal();
+    expect(missed).toBeUndefined();
+    expect((await reading).tier).toBe('redis');
+  });
+
   it('the cache answers if the publishers come back during the read from PostgreSQL', async () => {
     await using hanging = await faultProxy(scene.db.url);
     const cut = await linkedReader({ databaseUrl: hanging.url });

@@ -48,12 +48,12 @@ export class CacheTier {
     return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
   }
 
-  /** Returns a document that was current until the last pulse of a publisher. */
-  async readUnsure(wanted: Wanted): Promise<TieredResult | undefined> {
-    if (this.#subscription.publisher === 'reachable') return undefined;
+  /** Also reads a cache that no publisher reaches: its document was current until the last pulse. */
+  async readUnsure(wanted: Wanted): Promise<Found> {
+    if (this.#subscription.publisher === 'reachable') return this.read(wanted);
     const knownAt = this.#subscription.lastPulseAt;
     const found = await this.#read(wanted);
-    return found ? { ...found, knownAt } : undefined;
+    return found && { ...found, knownAt };
   }
 
   /** Reads the document. An unusable value is removed, because the fence would keep it. */

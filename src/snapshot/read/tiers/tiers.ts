@@ -2,7 +2,7 @@ import { Unavailable } from '../../document/answer.ts';
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { CacheTier } from './cache-tier.ts';
-import { fromEither } from './either.ts';
+import { fromEither, untilAnswered } from './either.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
 import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult, Wanted } from './tier.ts';
@@ -32,7 +32,7 @@ export class Tiers {
 
   /**
    * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres. If both fail, the
-   * cache is read once more: publishers may have come back, or else a cache that may be behind answers. @throws Unavailable
+   * cache is read again: publishers may have come back, or else a cache that may be behind answers. @throws Unavailable
    */
   async read(wanted: Wanted): Promise<TieredResult> {
     try {
@@ -43,7 +43,9 @@ export class Tiers {
       return await fromEither(this.#cache, async () => this.#cache.read(wanted), fromPostgres);
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      const found = (await this.#cache.read(wanted)) ?? (await this.#cache.readUnsure(wanted));
+      const fromCache = () => this.#cache.readUnsure(wanted);
+      const first = await fromCache();
+      const found = first === undefined ? await untilAnswered(this.#cache, fromCache) : first;
       if (!found) throw error;
       return found;
     }
