@@ -3,7 +3,8 @@ import type { Decider } from '../domain/operator.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { type SQL, sql } from './connection/drizzle.ts';
-import { insertInto, instant } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
+import { insertInto } from './connection/statements.ts';
 import { auditLog } from './schema.ts';
 
 export interface AuditEntry {

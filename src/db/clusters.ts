@@ -3,8 +3,8 @@
 import type { DiskSizeUnit } from '../domain/cluster.ts';
 import type { MemoryUnit } from '../domain/machine.ts';
 import type { Sql } from './connection/client.ts';
+import { instant } from './connection/instant-text.ts';
 import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
-import { instant } from './connection/statements.ts';
 import type { clusters } from './schema.ts';
 
 const BY_NAME = 'lower(c.name) collate "C" %, c.id %';

@@ -2,6 +2,7 @@
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { StoredTerms } from '../domain/term.ts';
 import type { Sql } from './connection/client.ts';
+import { instant } from './connection/instant-text.ts';
 import { selectedFacts } from './machine-facts.ts';
 
 /** A stored machine with its prices at one time. The published catalogue may lack it. */
@@ -43,7 +44,7 @@ export async function pricedMachines(
           ${tx.unsafe(selectedFacts('m'))},
           ${at === undefined ? tx`m.price, m.terms` : past},
           m.excluded_reason is distinct from 'unlisted' as "isListed",
-          (select to_char(min(f.verified_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+          (select ${instant(tx, 'min(f.verified_at)', 'ms')}
            from region_freshness f where f.region_id = m.region_id) as "asOf",
           (select currency from lineage) as currency
         from machines m join regions r on r.id = m.region_id
@@ -78,8 +79,8 @@ export async function pricesSince(
 ): Promise<PriceHistory> {
   const listOf = (table: string, column: string, value: string) => sql`
     (select coalesce(json_agg(json_build_object(${column}::text, ${sql.unsafe(value)},
-        'from', to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-        'to', to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) order by h.valid_from desc), '[]')
+        'from', ${instant(sql, 'h.valid_from', 'us')},
+        'to', ${instant(sql, 'h.valid_to', 'us')}) order by h.valid_from desc), '[]')
      from (select * from ${sql(table)} where machine_id = ${machineId}
              and coalesce(valid_to > ${after ?? null}::timestamptz, true)
            order by valid_from desc limit ${ROWS_AT_MOST}) h)`;

@@ -1,7 +1,8 @@
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { lt, sql } from './connection/drizzle.ts';
-import { increment, instant } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
+import { increment } from './connection/statements.ts';
 import { cacheDifferences } from './schema.ts';
 
 const DAYS_STORED = 90;

@@ -6,7 +6,7 @@ import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase, Database } from './connection/database.ts';
 import { and, eq, inArray, type PgUpdateSetSource, type SQL, sql } from './connection/drizzle.ts';
-import { instant } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';
 
 type Stored = Omit<typeof heldBatches.$inferSelect, 'runId' | 'broken' | 'worst' | 'verifiedBefore'>;

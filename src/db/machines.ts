@@ -2,8 +2,8 @@
 import type postgres from 'postgres';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { Sql } from './connection/client.ts';
+import { instant } from './connection/instant-text.ts';
 import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
-import { instant } from './connection/statements.ts';
 import { factPairs } from './machine-facts.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 import { type MachineChange, machineHistory } from './runs/machine-changes.ts';

@@ -1,8 +1,9 @@
 import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase, Database } from './connection/database.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
+import { instant } from './connection/instant-text.ts';
 import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
-import { increment, instant, inTransaction } from './connection/statements.ts';
+import { increment, inTransaction } from './connection/statements.ts';
 import { clusters, organizations, tokens } from './schema.ts';
 import { recordRetired } from './sync/clusters/cluster-change-log.ts';
 

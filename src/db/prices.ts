@@ -5,7 +5,8 @@ import { auditRow } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { sql } from './connection/drizzle.ts';
-import { insertInto, instant } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
+import { insertInto } from './connection/statements.ts';
 import { acceptedPrices, quarantinedRows } from './schema.ts';
 
 export interface PriceHistory {

@@ -7,7 +7,8 @@ import {
 import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
-import { array, insertInto, instant, nameOf } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
+import { array, insertInto, nameOf } from './connection/statements.ts';
 import { quarantinedRows as stored } from './schema.ts';
 
 export interface QuarantinedRow extends RejectedKey {

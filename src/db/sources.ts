@@ -3,7 +3,7 @@ import type { Disabling } from '../domain/source.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
-import { instant } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
 import { type RunStatus, runError, runOutcome } from './runs/records.ts';
 import { lineage, type sources } from './schema.ts';
 import { IS_PUBLISHED } from './shown-rows.ts';
@@ -99,18 +99,19 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       (select ${runStatus(sql)} from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
-      case s.kind when 'rates' then rates.count else coalesce(counted.known, 0) end as known,
-      case s.kind when 'rates' then rates.count else coalesce(counted.published, 0) end as published,
+      case s.kind when 'rates' then rates.count else machines.known + coalesce(clusters.count, 0) end as known,
+      case s.kind when 'rates' then rates.count else machines.published + coalesce(clusters.count, 0) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
     from sources s cross join (select count(*)::int as count from exchange_rates) rates
-    -- One pass for all sources: a count per source takes seconds for a million rows.
+    -- A count per source reads only an index. A group by the source's name compares a million names.
+    cross join lateral (
+      select count(*)::int as known, (count(*) - count(excluded_reason))::int as published
+      from machines m where m.source_id = s.id and m.retired_at is null
+    ) machines
     left join (
-      select source_id, count(*)::int as known, count(*) filter (where excluded_reason is null)::int as published
-      from machines where retired_at is null group by source_id
-      union all
-      select source_id, count(*)::int, count(*)::int from clusters where retired_at is null group by source_id
-    ) counted on counted.source_id = s.id
+      select source_id, count(*)::int as count from clusters where retired_at is null group by source_id
+    ) clusters on clusters.source_id = s.id
     order by s.id collate "C"`;
 }
 

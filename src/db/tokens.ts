@@ -2,7 +2,8 @@ import { hashToken, newToken } from '../domain/token.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { and, type Column, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
-import { increment, instant, inTransaction } from './connection/statements.ts';
+import { instant } from './connection/instant-text.ts';
+import { increment, inTransaction } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
 type Stored = Omit<

@@ -1,5 +1,4 @@
 /** Parts of statements that Drizzle lacks. They refer to columns of the schema, so that a renamed column is a type error. */
-import type { Sql } from './client.ts';
 import type { Database } from './database.ts';
 import {
   type Column,
@@ -12,6 +11,7 @@ import {
   type SQLWrapper,
   sql,
 } from './drizzle.ts';
+import { PATTERNS, type Precision } from './instant-text.ts';
 
 /** An expression, a column of another table, or a value that becomes a parameter. */
 type Expression = SQLWrapper | string | number | boolean | null;
@@ -70,14 +70,9 @@ function entriesOf<Table extends PgTable>(
   });
 }
 
-/** Returns a time as RFC 3339, to the second; null for null. */
-export function rfc3339(instant: SQLWrapper): SQL<string | null> {
-  return sql<string | null>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-}
-
-/** Does the same for a statement of postgres.js. @param time SQL, e.g. `r.started_at` */
-export function instant(sql: Sql, time: string) {
-  return sql`to_char(${sql.unsafe(time)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+/** Returns an instant as RFC 3339 in UTC; null for null. */
+export function rfc3339(instant: SQLWrapper, precision: Precision = 's'): SQL<string | null> {
+  return sql<string | null>`to_char(${instant} at time zone 'UTC', ${sql.raw(PATTERNS[precision])})`;
 }
 
 export function increment(column: Column): SQL {

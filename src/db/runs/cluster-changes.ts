@@ -6,7 +6,7 @@ import {
   type ClusterField,
 } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/statements.ts';
+import { instant } from '../connection/instant-text.ts';
 import {
   type ChangePage,
   type ChangeScope,

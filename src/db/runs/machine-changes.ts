@@ -5,7 +5,8 @@ import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
 import { sql } from '../connection/drizzle.ts';
-import { instant, nameOf } from '../connection/statements.ts';
+import { instant } from '../connection/instant-text.ts';
+import { nameOf } from '../connection/statements.ts';
 import { factPairs } from '../machine-facts.ts';
 import {
   lineage,

@@ -1,7 +1,7 @@
 import type { ReasonGroup } from '../../domain/rejected-rows.ts';
 import type { Caused, Naming, RateChange, RunRequests } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/statements.ts';
+import { instant } from '../connection/instant-text.ts';
 import type { syncRuns } from '../schema.ts';
 
 /** Returns the key of the advisory lock of a live run, as SQL. @param id SQL for the run's id, as text */

@@ -1,7 +1,7 @@
 /** The timeline of a source: runs, decisions about its batches, and actions of operators. */
 import { MACHINE_CHANGES } from '../../domain/run.ts';
 import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/statements.ts';
+import { instant } from '../connection/instant-text.ts';
 import type { BatchRecord } from '../held-batches.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
 import type { MachineChanges } from './machine-changes.ts';
@@ -62,7 +62,7 @@ export async function sourceTimeline(
   const rows = await sql<
     { kind: TimelineEntry['kind']; at: string; run: TimelineRun; batch: TimelineBatch; did: TimelineAction }[]
   >`
-    select kind, to_char(happened at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, run, batch, did from (
+    select kind, ${instant(sql, 'happened', 'us')} as at, run, batch, did from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
           'id', r.id, 'slot', ${instant(sql, 'r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
           'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},

@@ -2,7 +2,7 @@ import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
-import { array, insertInto, nameOf } from '../connection/statements.ts';
+import { array, insertInto, nameOf, rfc3339 } from '../connection/statements.ts';
 import { factsJson } from '../machine-facts.ts';
 import { heldBatches, heldItems } from '../schema.ts';
 import { offeredTerms } from '../terms.ts';
@@ -208,7 +208,7 @@ export async function supersedeHeld(db: ConnectionDatabase, sourceId: string): P
 export async function heldReadAt(db: ConnectionDatabase, batchId: number): Promise<string> {
   const [batch] = await db
     .select({
-      readAt: sql<string>`to_char(${heldBatches.readAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+      readAt: sql<string>`${rfc3339(heldBatches.readAt, 'us')}`,
     })
     .from(heldBatches)
     .where(eq(heldBatches.id, batchId));

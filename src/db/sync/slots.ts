@@ -1,8 +1,8 @@
 import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
-
 import { alias, and, desc, eq, gt, max, not, type SQLWrapper, sql } from '../connection/drizzle.ts';
-import { insertInto, instant, nameOf } from '../connection/statements.ts';
+import { instant } from '../connection/instant-text.ts';
+import { insertInto, nameOf, rfc3339 } from '../connection/statements.ts';
 import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
 
 export interface Slot {
@@ -118,7 +118,7 @@ export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise
       update ${slots} set ${nameOf(slots.enqueuedAt)} = coalesce(${slots.enqueuedAt}, now()), ${nameOf(slots.dueAt)} = null
       from open where open.covered and ${slots.schedule} = open.schedule and ${slots.slot} = open.slot
     )
-    select schedule, to_char(slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as slot
+    select schedule, ${rfc3339(sql`slot`)} as slot
     from open where not covered and not ${isDisabled(sql`open.schedule`)} order by schedule collate "C"`);
 }
 

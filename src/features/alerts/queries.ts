@@ -2,7 +2,8 @@ import { audit } from '../../db/audit.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/database.ts';
 import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
-import { instant, rfc3339 } from '../../db/connection/statements.ts';
+import { instant } from '../../db/connection/instant-text.ts';
+import { rfc3339 } from '../../db/connection/statements.ts';
 import { type alertDeliveries, alerts } from '../../db/schema.ts';
 import type { AcknowledgedAlert, Acknowledgement } from '../../domain/alert.ts';
 import type { Decider } from '../../domain/operator.ts';
@@ -48,7 +49,7 @@ export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]>
 
 export async function openSince(sql: Sql, kind: string): Promise<string | null> {
   const [row] = await sql<{ at: string | null }[]>`
-    select to_char(min(opened_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at
+    select ${instant(sql, 'min(opened_at)')} as at
     from alerts where kind = ${kind} and resolved_at is null`;
   return row?.at ?? null;
 }

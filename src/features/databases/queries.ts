@@ -1,5 +1,6 @@
 /** Statements about plans of databases. */
 import type { Sql } from '../../db/connection/client.ts';
+import { instant } from '../../db/connection/instant-text.ts';
 
 export interface PlanPrice {
   readonly price: string | null;
@@ -14,8 +15,8 @@ const ROWS_AT_MOST = 1000;
 /** Returns the newest prices of a plan, the newest first. */
 export async function planPrices(sql: Sql, planId: number): Promise<readonly PlanPrice[]> {
   return sql<PlanPrice[]>`
-    select price::text, to_char(valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
-      to_char(valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
+    select price::text, ${instant(sql, 'valid_from', 'us')} as "from",
+      ${instant(sql, 'valid_to', 'us')} as "to"
     from database_plan_prices where plan_id = ${planId}
     order by valid_from desc limit ${ROWS_AT_MOST}`;
 }

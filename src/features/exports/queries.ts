@@ -1,6 +1,7 @@
 import type { Sql } from '../../db/connection/client.ts';
 import type { Connection, Database } from '../../db/connection/connect.ts';
 import { notInArray, sql } from '../../db/connection/drizzle.ts';
+import { instant } from '../../db/connection/instant-text.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
 import type { ExportTable, StoredExport } from './files.ts';
 import { type Row, statementOf } from './tables.ts';
@@ -25,13 +26,13 @@ export interface ExportState {
 export async function exportState(sql: Sql): Promise<ExportState> {
   // Versions of documents only rise, so no two states have the same name.
   const [row] = await sql<[Omit<ExportState, 'behindSeconds'> & { aheadSeconds: number }]>`
-    select l.currency, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now,
+    select l.currency, ${instant(sql, 'now()', 'us')} as now,
       case when exists (select from region_freshness) then
         left(translate(encode(sha256(convert_to(concat_ws(' ', ${FORMAT}::int, l.id, l.providers_version, l.currency, (
           select string_agg(r.id || ':' || r.version, ',' order by r.id) from regions r where r.organization_id is null
         )), 'UTF8')), 'base64'), '+/', '-_'), 22) end as version,
       (select json_build_object('version', e.version,
-          'createdAt', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+          'createdAt', ${instant(sql, 'e.created_at', 'us')},
           'ageSeconds', extract(epoch from clock_timestamp() - e.created_at))
         from exports e order by e.id desc limit 1) as made,
       -- Counts from the first run that changed a catalogue after the newest files.
@@ -65,7 +66,7 @@ export async function newestExports(sql: Sql): Promise<StoredExport[]> {
   return sql<StoredExport[]>`
     select id::float8 as id, version, file, coding, bytes::float8 as bytes, rows::float8 as rows, hash,
       chunk_bytes as "chunkBytes", currency,
-      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "createdAt"
+      ${instant(sql, 'created_at', 'us')} as "createdAt"
     from exports where version = (select version from exports order by id desc limit 1)
     order by id`;
 }

@@ -2,6 +2,7 @@
  * The exported tables: one list of columns for SQL and every file format. A new column comes last. No column is removed, and
  * no column changes its type, except in experimental files.
  */
+import { instantText } from '../../db/connection/instant-text.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import { PRICE_TERMS } from '../../domain/term.ts';
 import type { ExportScope, ExportTable } from './files.ts';
@@ -179,6 +180,6 @@ function typed({ type, value }: Column): string {
     case 'text':
       return value;
     case 'instant':
-      return `to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+      return instantText(value, 'us');
   }
 }

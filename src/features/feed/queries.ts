@@ -1,5 +1,6 @@
 /** Statements of readers about the changes feed. */
 import type { Sql } from '../../db/connection/client.ts';
+import { instant } from '../../db/connection/instant-text.ts';
 import {
   CLUSTER_JSON,
   IS_PUBLISHED_OR_SOLD_OUT,
@@ -94,7 +95,7 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
         order by 1 limit ${limit + 1}
       )
       select ${columnsOfHead(sql)}, touched.organizations, change.position::float8 as place, change.kind,
-        to_char(change.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
+        ${instant(sql, 'change.at', 'us')} as at,
         change.machine_id as "machineId", r.provider_id as "providerId", change.region_id as "regionId",
         change.before, change.after, change.slug,
         -- A subquery for each row: the plan of a join with a large catalogue is unpredictable.

@@ -1,5 +1,6 @@
 /** Reads price books with the names that people use. */
 import type { Sql } from '../../db/connection/client.ts';
+import { instant } from '../../db/connection/instant-text.ts';
 import type { Organization } from '../../db/organizations.ts';
 import type { GivenEntry, PriceBookAnswer, PriceBookFile, ShownEntry } from './api.ts';
 import { ENTRY_FIELDS } from './bad-entry.ts';
@@ -35,8 +36,8 @@ async function shownEntries(sql: Sql, condition: ReturnType<Sql>): Promise<Shown
       'term', e.term,
       'discount', trim_scale(e.discount)::text,
       'price', trim_scale(e.price)::text,
-      'from', ${time(sql, 'e.valid_from')},
-      'to', ${time(sql, 'e.valid_to')},
+      'from', ${instant(sql, 'e.valid_from', 'ms')},
+      'to', ${instant(sql, 'e.valid_to', 'ms')},
       'state', case when e.valid_to <= clock_timestamp() then 'ended'
         when e.valid_from > clock_timestamp() then 'begins later' else 'applies' end)) as entry
     from price_book_entries e
@@ -50,9 +51,6 @@ async function shownEntries(sql: Sql, condition: ReturnType<Sql>): Promise<Shown
     order by e.id desc`;
   return rows.map(({ entry }) => entry);
 }
-
-const time = (sql: Sql, column: string) =>
-  sql.unsafe(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`);
 
 /** Returns the file of a book, the oldest entry first. An import of it changes nothing. */
 export function fileOf({ organization, currency, entries }: PriceBookAnswer): PriceBookFile {

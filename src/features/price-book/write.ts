@@ -2,6 +2,7 @@
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
+import { rfc3339 } from '../../db/connection/statements.ts';
 import { lineage, organizations, priceBookEntries } from '../../db/schema.ts';
 import { RAISE } from '../../db/versions.ts';
 import type { Decider } from '../../domain/operator.ts';
@@ -105,7 +106,7 @@ async function inBook<T>(
     const organizationId = organization.id;
     // The clock after the lock: the writer before may have ended an entry after this transaction began.
     const [clock] = await tx.execute<{ now: string }>(sql`
-      select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now`);
+      select ${rfc3339(sql`clock_timestamp()`, 'ms')} as now`);
     const rows = await tx.execute<{ entry: PriceBookEntry }>(sql`
       select ${sql.raw(BOOK_ENTRY_JSON)} as entry from price_book_entries e
       where e.organization_id = ${organizationId} order by e.id`);

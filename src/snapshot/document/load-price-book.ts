@@ -1,16 +1,15 @@
 import type { Sql } from '../../db/connection/connect.ts';
+import { instantText } from '../../db/connection/instant-text.ts';
 import type { PriceBookEntry } from '../../domain/price-book.ts';
 import { priceBookContent } from './build.ts';
 import { checkKey } from './check-key.ts';
 import type { DocumentContent } from './format.ts';
 
-const timeText = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
 /** An entry `e` as `PriceBookEntry`, as JSON. */
 export const BOOK_ENTRY_JSON = `json_strip_nulls(json_build_object(
   'id', e.id, 'providerId', e.provider_id, 'regionId', e.region_id, 'family', e.family, 'machineId', e.machine_id,
   'term', e.term, 'discount', trim_scale(e.discount)::text, 'price', trim_scale(e.price)::text,
-  'from', ${timeText('e.valid_from')}, 'to', ${timeText('e.valid_to')}))`;
+  'from', ${instantText('e.valid_from', 'ms')}, 'to', ${instantText('e.valid_to', 'ms')}))`;
 
 /** Reads the price book of an organization. That of a deleted one is empty, and its version outranks every older copy. */
 export async function loadPriceBook(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {

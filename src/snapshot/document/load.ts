@@ -4,6 +4,7 @@
  */
 
 import type { Sql } from '../../db/connection/connect.ts';
+import { instant } from '../../db/connection/instant-text.ts';
 import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { RowName } from '../../domain/document-name.ts';
@@ -201,15 +202,11 @@ export async function loadMachinesOfBucket(
  */
 export async function loadFreshness(sql: Sql): Promise<Map<string, string>> {
   const rows = await sql<{ id: string; stamp: string }[]>`
-    select id, case when retired_at is null then kind else 'retired' end || ' ' || ${timeText(sql)} as stamp
+    select id, case when retired_at is null then kind else 'retired' end || ' ' || ${instant(sql, 'verified_at', 'ms')} as stamp
     from sources where verified_at is not null
     union all
-    select source_id || '/' || region_id, 'catalogue ' || ${timeText(sql)} from region_freshness`;
+    select source_id || '/' || region_id, 'catalogue ' || ${instant(sql, 'verified_at', 'ms')} from region_freshness`;
   return new Map(rows.map((row) => [row.id, row.stamp]));
-}
-
-function timeText(sql: Sql) {
-  return sql`to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
 export interface MachinePrices {
@@ -231,8 +228,8 @@ export async function loadMachinePrices(sql: Sql, machineId: number): Promise<Ma
     }[]
   >`
     select (select r.version from machines m join regions r on r.id = m.region_id where m.id = ${machineId}) as version,
-           l.currency, p.price, to_char(p.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
-           to_char(p.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
+           l.currency, p.price, ${instant(sql, 'p.valid_from', 'us')} as "from",
+           ${instant(sql, 'p.valid_to', 'us')} as "to"
     from (select currency from lineage limit 1) l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
     order by p.valid_from desc`;
   return {
