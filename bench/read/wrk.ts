@@ -36,6 +36,9 @@ export async function runWrk(load: Load): Promise<Answered> {
     `-t${threads}`,
     `-c${connections}`,
     `-d${seconds}s`,
+    // The naive peer takes seconds for a large list while its code is still being compiled.
+    '--timeout',
+    '10s',
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
     ...(script === undefined ? [] : ['-s', script]),
     `http://127.0.0.1:${port}${path}`,
