@@ -65,7 +65,7 @@ export async function answerTo(
 const REQUESTS_AT_ONCE = 16;
 /** A reader needs a moment for its index of machines, and answers 503 with a pause until then. */
 const PREPARED_WITHIN_MS = 20_000;
-const OF_INDEX = /^\/v1\/machines\/(search|recommend)/;
+const OF_INDEX = /^\/v1\/machines\/(search|recommend)|\/alternatives$/;
 
 /** Sends each recorded request again. Returns the differences that a release may not make. */
 export async function differences(

@@ -31,18 +31,38 @@ export async function recordAnswers(
   const read = async <T>(path: string): Promise<T> =>
     JSON.parse((await answerTo(url, { token: 'all', path }, tokens)).body) as T;
   const requests = [...(await ofCatalogue(read)), ...(await ofClusters(read)), ...errors()];
-  if (operations.includes('/v1/machines/search'))
-    requests.push(...SEARCHES.map((query) => ({ token: 'all', path: `/v1/machines/search${query}` })));
-  if (operations.includes('/v1/machines/recommend'))
-    requests.push({ token: 'all', path: '/v1/machines/recommend?cpu=2&ram=4&hours=730' });
+  const ifThere = async (operation: string, paths: readonly string[] | (() => Promise<string[]>)) => {
+    if (!operations.includes(operation)) return;
+    const asked = typeof paths === 'function' ? await paths() : paths;
+    requests.push(...asked.map((path) => ({ token: 'all', path })));
+  };
+  await ifThere(
+    '/v1/machines/search',
+    SEARCHES.map((query) => `/v1/machines/search${query}`),
+  );
+  await ifThere('/v1/machines/recommend', ['/v1/machines/recommend?cpu=2&ram=4&hours=730']);
   if (operations.includes('/v1/changes'))
     for (const token of ['all', 'machines', 'other'])
       requests.push({ token, path: `/v1/changes?after=${cursor}` });
-  if (operations.includes('/v1/exports')) {
+  await ifThere('/v1/exports', async () => {
     const files = await read<{ file: string }[]>('/v1/exports');
-    const paths = ['', ...files.map(({ file }) => `/${file}`)].map((rest) => `/v1/exports${rest}`);
-    requests.push(...paths.map((path) => ({ token: 'all', path })));
-  }
+    return ['', ...files.map(({ file }) => `/${file}`)].map((rest) => `/v1/exports${rest}`);
+  });
+  await ifThere('/v1/machines/{id}/terms', () =>
+    ofEachRegion(read, ({ machine }) => (machine === undefined ? [] : `/v1/machines/${machine}/terms`)),
+  );
+  await ifThere('/v1/regions/{id}/prices', () =>
+    ofEachRegion(read, ({ region }) => `/v1/regions/${region}/prices`),
+  );
+  await ifThere('/v1/costs', async () => {
+    const [slug] = await slugs(read);
+    const ofCluster = ['cost', 'cost/history', 'alternatives'].map((rest) => `/v1/clusters/${slug}/${rest}`);
+    return ['/v1/costs', ...ofCluster];
+  });
+  await ifThere('/v1/databases', async () => {
+    const { databases } = await read<{ databases: { id: number }[] }>('/v1/databases');
+    return ['/v1/databases', `/v1/databases/${databases[0]?.id}`];
+  });
   const answers: RecordedAnswer[] = [];
   for (const request of requests) answers.push(await answerTo(url, request, tokens));
   const missing = operations.filter((operation) => !answers.some((answer) => isAnswerOf(operation, answer)));
@@ -66,31 +86,47 @@ const OWN_PARTS = new Set(['search', 'recommend']);
 type Read = <T>(path: string) => Promise<T>;
 
 async function ofCatalogue(read: Read): Promise<AskedRequest[]> {
-  const providers = await read<{ id: number; regions: { id: number }[] }[]>('/v1/providers');
-  const requests: AskedRequest[] = [
+  const paths = await ofEachRegion(read, ({ list, machine }) => [
+    list,
+    ...(machine === undefined ? [] : [`/v1/machines/${machine}/prices`, `/v1/machines/${machine}`]),
+  ]);
+  return [
     { token: 'all', path: '/v1/providers' },
     { token: 'machines', path: '/v1/providers' },
+    ...paths.map((path) => ({ token: 'all', path })),
   ];
-  for (const provider of providers)
-    for (const region of provider.regions) {
-      const list = `/v1/machines?provider=${provider.id}&region=${region.id}`;
-      requests.push({ token: 'all', path: list });
+}
+
+interface ListedRegion {
+  readonly region: number;
+  /** The path of its list. */
+  readonly list: string;
+  /** The id of the first machine. */
+  readonly machine: number | undefined;
+}
+
+async function ofEachRegion(read: Read, paths: (of: ListedRegion) => string | string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const provider of await read<{ id: number; regions: { id: number }[] }[]>('/v1/providers'))
+    for (const { id: region } of provider.regions) {
+      const list = `/v1/machines?provider=${provider.id}&region=${region}`;
       const [machine] = await read<{ id: number }[]>(list);
-      if (machine) requests.push({ token: 'all', path: `/v1/machines/${machine.id}/prices` });
-      if (machine) requests.push({ token: 'all', path: `/v1/machines/${machine.id}` });
+      found.push(...[paths({ region, list, machine: machine?.id })].flat());
     }
-  return requests;
+  return found;
 }
 
 async function ofClusters(read: Read): Promise<AskedRequest[]> {
-  const slugs = (await read<{ slug: string }[]>('/v1/clusters')).map(({ slug }) => slug);
+  const all = await slugs(read);
   return [
     { token: 'all', path: '/v1/clusters' },
     { token: 'other', path: '/v1/clusters' },
-    ...slugs.map((slug) => ({ token: 'all', path: `/v1/clusters/${slug}` })),
-    ...slugs.slice(0, 1).map((slug) => ({ token: 'other', path: `/v1/clusters/${slug}` })),
+    ...all.map((slug) => ({ token: 'all', path: `/v1/clusters/${slug}` })),
+    ...all.slice(0, 1).map((slug) => ({ token: 'other', path: `/v1/clusters/${slug}` })),
   ];
 }
+
+const slugs = async (read: Read) => (await read<{ slug: string }[]>('/v1/clusters')).map(({ slug }) => slug);
 
 function errors(): AskedRequest[] {
   return [
