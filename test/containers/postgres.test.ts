@@ -16,10 +16,13 @@ const OTHERS = [
   'cluster_slugs',
   'feed_changes',
   'machines',
+  'organization_webhooks',
+  'price_book_entries',
   'providers',
   'regions',
-  'told_clusters',
   'tokens',
+  'told_clusters',
+  'webhook_messages',
 ] as const;
 
 /** Possible owners of the database, and the statements that create them on a new server. */
