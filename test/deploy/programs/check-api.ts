@@ -26,10 +26,13 @@ interface Region {
   readonly id: number;
 }
 
-/** Reads the parameters of all operations from the data: ids, slugs and names of files. */
-async function knownParameters(get: (path: string) => Promise<Response>): Promise<Record<string, string>> {
+type Known = Readonly<Record<string, string | undefined>>;
+
+/** Reads the parameters of all operations from the data. The name of an id has its collection, e.g. `regions/{id}`. */
+async function knownParameters(get: (path: string) => Promise<Response>): Promise<Known> {
   const json = async <T>(path: string) => (await (await get(path)).json()) as T;
   const providers = await json<{ id: number; regions: Region[] }[]>('/v1/providers');
+  const { databases } = await json<{ databases: { id: number }[] }>('/v1/databases');
   for (const { id: provider, regions } of providers) {
     for (const { id: region } of regions) {
       const [machine] = await json<{ id: number }[]>(`/v1/machines?provider=${provider}&region=${region}`);
@@ -38,7 +41,10 @@ async function knownParameters(get: (path: string) => Promise<Response>): Promis
         return {
           provider: `${provider}`,
           region: `${region}`,
-          id: `${machine.id}`,
+          'machines/{id}': `${machine.id}`,
+          'regions/{id}': `${region}`,
+          // Few providers have plans of databases.
+          'databases/{id}': databases[0]?.id.toString(),
           slug: cluster.slug,
           cpu: '1',
           ram: '1',
@@ -49,17 +55,15 @@ async function knownParameters(get: (path: string) => Promise<Response>): Promis
 }
 
 /** Returns the path with its parameters; undefined if a required one is not known. */
-function addressOf(
-  path: string,
-  { get }: Documented,
-  known: Readonly<Record<string, string>>,
-): string | undefined {
+function addressOf(path: string, { get }: Documented, known: Known): string | undefined {
   let missing = false;
   const value = (name: string) => {
     missing ||= known[name] === undefined;
     return encodeURIComponent(known[name] ?? '');
   };
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
+  const filled = path
+    .replace(/(\w+)\/\{id\}/, (ofCollection, collection: string) => `${collection}/${value(ofCollection)}`)
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => value(name));
   const query = (get.parameters ?? [])
     .filter((each) => each.in === 'query' && (each.required || ['provider', 'region'].includes(each.name)))
     .map(({ name }) => `${name}=${value(name)}`);
