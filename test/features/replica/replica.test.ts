@@ -188,10 +188,11 @@ describe('a replica that is behind', () => {
     // No message arrives any more, so memory would hold a wrong answer. A busy machine may break the link once more.
     for (let read = 0; read < 10; ) {
       const { epoch } = reader.link;
-      const answer = await version(reader);
+      const { document, knownAt } = await reader.documents.get(region());
       await until(() => reader.link.linked);
-      if (reader.link.epoch === epoch) {
-        expect(answer.version).toBe(changed);
+      // On a busy machine memory answers after 250 ms, and states when its document was current.
+      if (reader.link.epoch === epoch && knownAt === undefined) {
+        expect(document?.version).toBe(changed);
         read++;
       }
       await reader.link.poll();
