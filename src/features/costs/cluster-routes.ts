@@ -68,7 +68,8 @@ const alternativeParameters = {
   slug,
   ...priced,
   limit: countParameter('Most machines of each list', [1, 50], 10).default(10),
-  min_saving: decimalParameter('Least saving of the whole cluster in a month', 6, '10').optional(),
+  // A program may write a double with more than 20 decimals.
+  min_saving: decimalParameter('Least saving of the whole cluster in a month', 30, '10').optional(),
 };
 const historyParameters = {
   slug,
