@@ -31,16 +31,12 @@ export async function recordAnswers(
   const read = async <T>(path: string): Promise<T> =>
     JSON.parse((await answerTo(url, { token: 'all', path }, tokens)).body) as T;
   const requests = [...(await ofCatalogue(read)), ...(await ofClusters(read)), ...errors()];
-  const ifThere = async (operation: string, paths: readonly string[] | (() => Promise<string[]>)) => {
+  const ifThere = async (operation: string, paths: () => string[] | Promise<string[]>) => {
     if (!operations.includes(operation)) return;
-    const asked = typeof paths === 'function' ? await paths() : paths;
-    requests.push(...asked.map((path) => ({ token: 'all', path })));
+    requests.push(...(await paths()).map((path) => ({ token: 'all', path })));
   };
-  await ifThere(
-    '/v1/machines/search',
-    SEARCHES.map((query) => `/v1/machines/search${query}`),
-  );
-  await ifThere('/v1/machines/recommend', ['/v1/machines/recommend?cpu=2&ram=4&hours=730']);
+  await ifThere('/v1/machines/search', () => SEARCHES.map((query) => `/v1/machines/search${query}`));
+  await ifThere('/v1/machines/recommend', () => ['/v1/machines/recommend?cpu=2&ram=4&hours=730']);
   if (operations.includes('/v1/changes'))
     for (const token of ['all', 'machines', 'other'])
       requests.push({ token, path: `/v1/changes?after=${cursor}` });
