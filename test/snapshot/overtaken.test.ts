@@ -141,13 +141,12 @@ describe('an answer of Postgres that is older than a publication', () => {
 describe('an answer of Postgres from before another lineage', () => {
   const replaceDatabase = async () => {
     await scene.sql`update regions set version = 1, published_version = 0, name = 'another'`;
-    await scene.sql`update lineage set id = ${randomUUID()}`;
+    const lineage = randomUUID();
+    await scene.sql`update lineage set id = ${lineage}`;
     await scene.publisher.compare();
-    const { epoch } = reader.link;
-    await reader.link.poll();
     await until(async () => {
       await reader.link.poll();
-      return reader.link.linked && reader.link.epoch > epoch;
+      return reader.link.linked && reader.link.keys?.lineage === lineage;
     });
   };
 

@@ -71,6 +71,26 @@ describe('publishing dirty documents', () => {
     expect((await dirtyDocuments(scene.store.db, 1)).map(({ name }) => name.kind)).toEqual(['token']);
   });
 
+  it('ends while every publication is followed by another commit', async () => {
+    await scene.publisher.publishDirty();
+    let price = 1;
+    const commit = () => reprice(scene.sql, scene.sample.small, `${++price}.0`);
+    const cache = new Proxy(scene.cache, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        return async (...sent: unknown[]) => {
+          const answer: unknown = await Reflect.apply(value, target, sent);
+          if (name === 'fleetbookSetIfNewer') await commit();
+          return answer;
+        };
+      },
+    });
+    await commit();
+    expect(await new Publisher(scene.store.db, cache).publishDirty()).toEqual({ published: 1 });
+    expect(await dirty()).toEqual([`region:${scene.sample.region}`]);
+  });
+
   it('completes, with any publisher, a publication whose publisher died after the commit', async () => {
     await scene.publisher.publishDirty();
     await reprice(scene.sql, scene.sample.small, '0.0003');
