@@ -8,6 +8,8 @@ import { LoopDeadline } from './loop-deadline.ts';
 
 /** Milliseconds for a reply. */
 const DEADLINE_MS = 50;
+/** How many times longer a read may take that no other tier can replace. */
+const PATIENCE = 20;
 /** Concurrent write-backs. More are skipped: a value takes longer to encode than to read from Postgres. */
 const WRITE_BACKS_AT_MOST = 64;
 /** Seconds until a write-back expires, unless the publisher makes it permanent. */
@@ -18,12 +20,14 @@ export class CacheCommands {
   readonly #logger: Logger;
   readonly #breaker: Breaker;
   readonly #deadline: LoopDeadline;
+  readonly #lateDeadline: LoopDeadline;
   #writingBack = 0;
 
   constructor(redis: RedisClient, logger: Logger, now: () => number, deadlineMs = DEADLINE_MS) {
     this.#redis = redis;
     this.#logger = logger;
     this.#deadline = new LoopDeadline(deadlineMs);
+    this.#lateDeadline = new LoopDeadline(PATIENCE * deadlineMs);
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 500, now });
   }
 
@@ -36,10 +40,18 @@ export class CacheCommands {
     return this.isReady && this.#breaker.allows() ? this.runAlways(command) : Promise.resolve(undefined);
   }
 
+  /** The same in any state of the circuit breaker, and for up to a second: a busy cache is late, and no other tier answers. */
+  runPatiently<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+    return this.isReady ? this.runAlways(command, this.#lateDeadline) : Promise.resolve(undefined);
+  }
+
   /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
-  async runAlways<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+  async runAlways<T>(
+    command: (redis: RedisClient) => Promise<T>,
+    deadline = this.#deadline,
+  ): Promise<T | undefined> {
     try {
-      const result = await this.#deadline.within(command(this.#redis));
+      const result = await deadline.within(command(this.#redis));
       this.#breaker.succeeded();
       return result;
     } catch (error) {

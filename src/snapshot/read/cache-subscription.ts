@@ -137,6 +137,11 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#hasLeft ? Promise.resolve(undefined) : this.#commands.run(command);
   }
 
+  /** The same for a read that no other tier can replace, see `CacheCommands`. */
+  runPatiently<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+    return this.#hasLeft ? Promise.resolve(undefined) : this.#commands.runPatiently(command);
+  }
+
   writeBack(...written: Parameters<CacheCommands['writeBack']>): void {
     if (!this.#hasLeft) this.#commands.writeBack(...written);
   }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { withTimeout } from '../../domain/timeout.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
@@ -101,18 +102,13 @@ export class MachineRegions {
 
   async #read(machineId: number, keys: CacheKeys): Promise<number | undefined> {
     const key = keys.machineRegions(machineId);
-    const fromCache = () => this.#readCache(key, machineId);
-    const cached = await fromCache();
+    const { subscription } = this.#options;
+    const field = (redis: RedisClient) => redis.hget(key, String(machineId));
+    const cached = regionIn(await subscription.run(field));
     if (typeof cached === 'number') return cached;
     const fromPostgres = () => this.#readPostgres(key, machineId);
-    return cached === null ? fromPostgres() : fromEither(this.#options.subscription, fromCache, fromPostgres);
-  }
-
-  async #readCache(key: string, machineId: number): Promise<number | null | undefined> {
-    const cached = await this.#options.subscription.run((redis) => redis.hget(key, String(machineId)));
-    // Any other text is damaged. The region of Postgres replaces it.
-    if (cached == null) return cached;
-    return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
+    const fromLateCache = async () => regionIn(await subscription.runPatiently(field));
+    return cached === null ? fromPostgres() : fromEither(subscription, fromLateCache, fromPostgres);
   }
 
   /** Writes the region of Postgres to the cache. Without Postgres, the copy on disk has the machines of its lists. */
@@ -150,6 +146,12 @@ export class MachineRegions {
       for (const machineId of machineIds) this.#store(Number(machineId), region);
     }
   }
+}
+
+/** Returns null for any other text: it is damaged, and the region of Postgres replaces it. */
+function regionIn(cached: string | null | undefined): number | null | undefined {
+  if (cached == null) return cached;
+  return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
 }
 
 /** Limited by size: with a limited number, the LRU allocates everything at its start. */

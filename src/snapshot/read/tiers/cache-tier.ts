@@ -15,13 +15,20 @@ type Found = TieredResult | null | undefined;
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
   readonly #subscription: CacheSubscription;
+  readonly #run: CacheSubscription['run'];
   readonly #get: ReturnType<typeof mgetBatcher>;
   readonly #onUnusable: (name: DocumentName) => void;
 
-  constructor(subscription: CacheSubscription, onUnusable: (name: DocumentName) => void) {
+  /** @param run determines how long a command may take */
+  constructor(
+    subscription: CacheSubscription,
+    run: CacheSubscription['run'],
+    onUnusable: (name: DocumentName) => void,
+  ) {
     this.#subscription = subscription;
+    this.#run = run;
     this.#onUnusable = onUnusable;
-    this.#get = mgetBatcher(subscription);
+    this.#get = mgetBatcher(run, subscription.lanes);
   }
 
   get isConnected(): boolean {
@@ -39,7 +46,7 @@ export class CacheTier {
   async #confirm(wanted: Wanted, cached: Document): Promise<Found> {
     const { keys, name, id, atLeast, stamps } = wanted;
     const key = keys.document(name);
-    const header = await this.#subscription.run((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
+    const header = await this.#run((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
     if (!header) return undefined;
     const version = parseHeader(header)?.version ?? 0;
     // The cache has lost the version of memory, or rejected the announced one.
@@ -71,7 +78,7 @@ export class CacheTier {
     }
     if (isForeignFormat(value)) return null;
     this.#onUnusable(name);
-    await this.#subscription.run((redis) => dropValue(redis, key, value));
+    await this.#run((redis) => dropValue(redis, key, value));
     return null;
   }
 }

@@ -15,7 +15,7 @@ interface Command {
  * Returns a function that reads values from the cache, and never fails. All reads of one turn of the event loop are one
  * command: under load the client's work for a command is a large part of a miss.
  */
-export function mgetBatcher(subscription: CacheSubscription): (key: string) => Promise<Value> {
+export function mgetBatcher(run: CacheSubscription['run'], lanes: number): (key: string) => Promise<Value> {
   let open: Command | undefined;
 
   function begin(): Command {
@@ -29,12 +29,11 @@ export function mgetBatcher(subscription: CacheSubscription): (key: string) => P
   async function send({ keys, resolvers }: Command): Promise<void> {
     open = undefined;
     // In a cluster a command has keys of one slot. The client sends all commands for one node in one write.
-    if (subscription.lanes > 1) {
-      for (const [i, key] of keys.entries())
-        void subscription.run((redis) => redis.getBuffer(key)).then(resolvers[i]);
+    if (lanes > 1) {
+      for (const [i, key] of keys.entries()) void run((redis) => redis.getBuffer(key)).then(resolvers[i]);
       return;
     }
-    const values = await subscription.run((redis) => redis.mgetBuffer(keys));
+    const values = await run((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }
 

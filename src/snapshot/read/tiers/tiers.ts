@@ -1,8 +1,8 @@
 import { Unavailable } from '../../document/answer.ts';
-import { documentId } from '../../document/keys.ts';
+import { type DocumentName, documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { CacheTier } from './cache-tier.ts';
-import { fromEither, untilAnswered } from './either.ts';
+import { fromEither } from './either.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
 import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult, Wanted } from './tier.ts';
@@ -11,6 +11,8 @@ import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult,
 export class Tiers {
   readonly #memory: DocumentMemory;
   readonly #cache: CacheTier;
+  /** The same cache, with more time. */
+  readonly #lateCache: CacheTier;
   readonly #postgres: DocumentTier;
   readonly #copy: DurableCopy | undefined;
   readonly #listeners: readonly DocumentListener[];
@@ -20,10 +22,13 @@ export class Tiers {
     memory: DocumentMemory,
   ) {
     this.#memory = memory;
-    this.#cache = new CacheTier(subscription, (name) => {
+    const onUnusableValue = (name: DocumentName) => {
       onUnusable?.(name.kind);
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
-    });
+    };
+    const patiently = subscription.runPatiently.bind(subscription);
+    this.#cache = new CacheTier(subscription, subscription.run.bind(subscription), onUnusableValue);
+    this.#lateCache = new CacheTier(subscription, patiently, onUnusableValue);
     const writeBack = subscription.writeBack.bind(subscription);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
     this.#copy = copy;
@@ -31,8 +36,9 @@ export class Tiers {
   }
 
   /**
-   * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres. If both fail, the
-   * cache is read again: publishers may have come back, or else a cache that may be behind answers. @throws Unavailable
+   * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres, with more time. If
+   * both fail, the cache is read again: publishers may have come back, or else a cache that may be behind answers.
+   * @throws Unavailable
    */
   async read(wanted: Wanted): Promise<TieredResult> {
     try {
@@ -40,12 +46,10 @@ export class Tiers {
       if (found) return found;
       const fromPostgres = () => this.#postgres.read(wanted);
       if (found === null) return await fromPostgres();
-      return await fromEither(this.#cache, async () => this.#cache.read(wanted), fromPostgres);
+      return await fromEither(this.#lateCache, async () => this.#lateCache.read(wanted), fromPostgres);
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      const fromCache = () => this.#cache.readUnsure(wanted);
-      const first = await fromCache();
-      const found = first === undefined ? await untilAnswered(this.#cache, fromCache) : first;
+      const found = await this.#lateCache.readUnsure(wanted);
       if (!found) throw error;
       return found;
     }
