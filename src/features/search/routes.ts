@@ -89,7 +89,7 @@ const searchParameters = {
     z
       .string()
       .refine((text) => /^[^\p{Cc}]{1,100}$/u.test(text))
-      .meta({ minLength: 1, maxLength: 100 }),
+      .meta({ minLength: 1, maxLength: 100, pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]*$` }),
     {
       description: 'Part of the name, in either case',
       example: 'cax',
