@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const RETRY_MS = 50;
+/** The cache is retried at least this long (ms), also after PostgreSQL has failed: its first pulse may come. */
+const RETRY_AT_LEAST_MS = 1000;
 
 interface Cache {
   /** A closed connection is not retried. */
@@ -18,16 +20,16 @@ export function fromEither<T>(
   fromPostgres: () => Promise<T>,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const began = performance.now();
   let isSettled = false;
   let hasFailed = false;
   const retry = async () => {
     while (cache.isConnected) {
       await sleep(RETRY_MS);
       if (isSettled) return;
-      const isLast = hasFailed;
       const found = await fromCache();
       if (found != null) resolve(found);
-      if (found !== undefined || isLast) return;
+      if (found !== undefined || (hasFailed && performance.now() - began > RETRY_AT_LEAST_MS)) return;
     }
   };
   const retrying = retry();
