@@ -23,7 +23,7 @@ export const ANOTHER_USER = 'root and the program setpriv, to become another use
 
 export const SETPRIV = 'the program setpriv';
 
-export const DOCKER = 'a Docker engine';
+export const DOCKER = 'a Docker engine, and the images of PostgreSQL and Redis or a way to their registry';
 
 export const PROMTOOL = 'the program promtool, of the package prometheus';
 
