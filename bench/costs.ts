@@ -7,7 +7,7 @@ import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import type { ClusterDocument } from '../src/domain/cluster.ts';
-import type { PriceBookEntry } from '../src/domain/price-book.ts';
+import type { PriceBookEntry } from '../src/domain/prices/price-book.ts';
 import { costsReader } from '../src/features/costs/costs-reader.ts';
 import { listPrices } from '../src/features/costs/list-prices.ts';
 import { costsApi } from '../src/features/costs/part.ts';

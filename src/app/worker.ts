@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
-import { type CurrencyChange, storedCurrency } from '../db/currency.ts';
+import { type CurrencyChange, storedCurrency } from '../db/prices/currency.ts';
 import { seedProviders } from '../db/providers.ts';
 import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '../sources/http/retries.ts';
 import { catalogueAdapters } from '../sources/registry.ts';

@@ -1,4 +1,4 @@
-import type { PricedSource } from '../domain/exchange-rates.ts';
+import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import type { NamedSource } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { SourceConfig } from './source-config.ts';

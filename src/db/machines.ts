@@ -5,7 +5,7 @@ import type { Sql } from './connection/client.ts';
 import { instant } from './connection/instant-text.ts';
 import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
 import { factPairs } from './machine-facts.ts';
-import { type PriceHistory, priceHistory } from './prices.ts';
+import { type PriceHistory, priceHistory } from './prices/prices.ts';
 import { type MachineChange, machineHistory } from './runs/machine-changes.ts';
 
 const GIGABYTES = `(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;

@@ -1,6 +1,6 @@
 /** Restates prices inside of JSON columns when the published currency changes. */
-import type { StoredRegionPrice } from '../domain/region-price.ts';
-import type { StoredTerms } from '../domain/term.ts';
+import type { StoredRegionPrice } from '../domain/prices/region-price.ts';
+import type { StoredTerms } from '../domain/prices/term.ts';
 import type { ConnectionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
 import { type PgColumn, pgTable, type SQL, sql } from './connection/drizzle.ts';

@@ -1,5 +1,5 @@
 import type { MemoryUnit } from './machine.ts';
-import type { SourcePrice } from './price.ts';
+import type { SourcePrice } from './prices/price.ts';
 
 export type DiskSizeUnit = 'GB' | 'TB' | 'GiB' | 'TiB';
 

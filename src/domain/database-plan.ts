@@ -1,7 +1,7 @@
 /** Plans of managed databases. They are no machines: a plan is an engine with nodes, and machines of one provider may have its name. */
 
 import type { MemoryUnit } from './machine.ts';
-import { isPositive, type SourcePrice } from './price.ts';
+import { isPositive, type SourcePrice } from './prices/price.ts';
 
 /** What identifies a plan within its region. */
 export interface PlanKey {

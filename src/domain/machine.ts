@@ -1,7 +1,7 @@
 import type { ExclusionReason } from './exclusion.ts';
 import type { FactsDocument, MachineFacts } from './machine-facts.ts';
-import type { SourcePrice } from './price.ts';
-import type { OfferedTerms } from './term.ts';
+import type { SourcePrice } from './prices/price.ts';
+import type { OfferedTerms } from './prices/term.ts';
 
 /** `Binary` counts GiB (2^30 bytes), `Decimal` counts GB (10^9 bytes). */
 export type MemoryUnit = 'Binary' | 'Decimal';

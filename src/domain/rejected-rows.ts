@@ -1,4 +1,4 @@
-import type { SourcePrice } from './price.ts';
+import type { SourcePrice } from './prices/price.ts';
 
 /**
  * The kinds of reasons to quarantine a row. They are few and fixed, because a metric has them as a label.

@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import type { DescribedCluster } from '../domain/cluster.ts';
 import type { OfferedPlan } from '../domain/database-plan.ts';
 import { PlainFailure } from '../domain/errors.ts';
-import type { ReferenceRates } from '../domain/exchange-rates.ts';
 import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { OfferedRegionPrice, RegionItem } from '../domain/region-price.ts';
+import type { ReferenceRates } from '../domain/prices/exchange-rates.ts';
+import type { OfferedRegionPrice, RegionItem } from '../domain/prices/region-price.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
 

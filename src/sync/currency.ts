@@ -5,11 +5,11 @@ import {
   isPublishedCurrency,
   storedCurrency,
   storedRates,
-} from '../db/currency.ts';
-import { exchangeRates } from '../domain/exchange-rates.ts';
-import { type ExchangeRates, pricePerMinute } from '../domain/price.ts';
-import { restatedRegionPrices } from '../domain/region-price.ts';
-import { restatedTerms } from '../domain/term.ts';
+} from '../db/prices/currency.ts';
+import { exchangeRates } from '../domain/prices/exchange-rates.ts';
+import { type ExchangeRates, pricePerMinute } from '../domain/prices/price.ts';
+import { restatedRegionPrices } from '../domain/prices/region-price.ts';
+import { restatedTerms } from '../domain/prices/term.ts';
 import { SourceError } from '../sources/source.ts';
 
 export interface Pricing {

@@ -1,4 +1,4 @@
-import { storedRates, writeRates } from '../db/currency.ts';
+import { storedRates, writeRates } from '../db/prices/currency.ts';
 import type { RatesReading } from '../sources/source.ts';
 import {
   type BatchKind,

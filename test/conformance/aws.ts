@@ -1,4 +1,4 @@
-import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
+import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { type CatalogueCase, type FixturePage, fixture, offersIn } from './catalogue-case.ts';
 
 const indexOf = (name: string) => `/offers/v1.0/aws/${name}/current/region_index.json`;

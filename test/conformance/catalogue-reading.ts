@@ -1,6 +1,6 @@
 import { type OfferedPlan, planName } from '../../src/domain/database-plan.ts';
 import type { Offer } from '../../src/domain/machine.ts';
-import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
+import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import type { AnyCatalogueAdapter, CatalogueItem, RejectedRow } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';

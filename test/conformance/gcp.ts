@@ -1,4 +1,4 @@
-import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
+import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const TYPES = '/compute/v1/projects/{project}/aggregated/machineTypes';

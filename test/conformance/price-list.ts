@@ -1,6 +1,6 @@
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { MemoryUnit, Offer } from '../../src/domain/machine.ts';
-import type { SourcePrice } from '../../src/domain/price.ts';
+import type { SourcePrice } from '../../src/domain/prices/price.ts';
 import { type CatalogueCase, fixture } from './catalogue-case.ts';
 
 function offer(

@@ -6,7 +6,7 @@ import { audit, auditRecords } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { decide, undoRejection } from '../../src/db/held-batches.ts';
 import { findOrganization } from '../../src/db/organizations.ts';
-import { acceptPrice } from '../../src/db/prices.ts';
+import { acceptPrice } from '../../src/db/prices/prices.ts';
 import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import type { Decider, Way } from '../../src/domain/operator.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { writeRates } from '../../src/db/currency.ts';
 import { pendingBatches } from '../../src/db/held-batches.ts';
+import { writeRates } from '../../src/db/prices/currency.ts';
 import { previewRetirement, retireSource } from '../../src/db/sync/retire.ts';
 import { finishRun, registerSource } from '../../src/db/sync/run.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';

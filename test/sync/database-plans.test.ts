@@ -1,7 +1,7 @@
 /** Plans of managed databases: they are checked, stored with a history, published, guarded, held and undone with their batch. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
-import { acceptPrice } from '../../src/db/prices.ts';
+import { acceptPrice } from '../../src/db/prices/prices.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { saveCatalogue } from '../../src/db/sync/undo.ts';
 import type { OfferedPlan } from '../../src/domain/database-plan.ts';

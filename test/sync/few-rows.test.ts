@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
-import { acceptPrice } from '../../src/db/prices.ts';
+import { acceptPrice } from '../../src/db/prices/prices.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { priceChart } from '../../src/cli/sources/prices.ts';
-import { priceHistory } from '../../src/db/prices.ts';
+import { priceHistory } from '../../src/db/prices/prices.ts';
 import { loadMachinePrices } from '../../src/snapshot/document/load.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';
 

@@ -1,8 +1,8 @@
 /** Prices of regions: they are checked, stored with a history, published, held and undone with their batch. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
-import { acceptPrice } from '../../src/db/prices.ts';
-import type { OfferedRegionPrice } from '../../src/domain/region-price.ts';
+import { acceptPrice } from '../../src/db/prices/prices.ts';
+import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { readColumns } from '../../src/snapshot/document/columns.ts';
 import { loadRegion } from '../../src/snapshot/document/load-region.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';

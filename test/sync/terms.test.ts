@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
-import { acceptPrice } from '../../src/db/prices.ts';
-import type { OfferedTerms, StoredTerms } from '../../src/domain/term.ts';
+import { acceptPrice } from '../../src/db/prices/prices.ts';
+import type { OfferedTerms, StoredTerms } from '../../src/domain/prices/term.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { previewCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { adoptCurrency } from '../../src/sync/currency.ts';

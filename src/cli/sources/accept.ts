@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import { acceptPrice } from '../../db/prices.ts';
+import { acceptPrice } from '../../db/prices/prices.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { addChange, type Changing, type Env, SOURCE } from '../terminal/options.ts';

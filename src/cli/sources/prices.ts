@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
-import { storedCurrency } from '../../db/currency.ts';
-import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices.ts';
+import { storedCurrency } from '../../db/prices/currency.ts';
+import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices/prices.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { add, type Env, type Json, readId } from '../terminal/options.ts';

@@ -1,6 +1,6 @@
 import type { MemoryUnit } from '../../domain/machine.ts';
-import type { StoredRegionPrice } from '../../domain/region-price.ts';
-import type { StoredTerms } from '../../domain/term.ts';
+import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
+import type { StoredTerms } from '../../domain/prices/term.ts';
 import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
 import { amount, factColumns, instant, minutePrice, reference, statedPrice } from './shared-columns.ts';

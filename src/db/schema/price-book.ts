@@ -1,4 +1,4 @@
-import type { PriceBookEntry } from '../../domain/price-book.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { check, index, pgTable, sql } from '../connection/drizzle.ts';
 import { providers, regions } from './catalogue.ts';
 import { organizations } from './organizations.ts';

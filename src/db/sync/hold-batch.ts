@@ -4,8 +4,8 @@ import type { ConnectionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf, rfc3339 } from '../connection/statements.ts';
 import { factsJson } from '../machine-facts.ts';
+import { offeredTerms } from '../prices/terms.ts';
 import { heldBatches, heldItems } from '../schema.ts';
-import { offeredTerms } from '../terms.ts';
 import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 

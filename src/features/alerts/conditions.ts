@@ -1,12 +1,12 @@
 import type { Sql } from '../../db/connection/client.ts';
-import { areRatesNeeded } from '../../db/currency.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
 import { pendingBatches } from '../../db/held-batches.ts';
+import { areRatesNeeded } from '../../db/prices/currency.ts';
 import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
 import { type SourceStatus, sourceStatus, sourceTroubles } from '../../db/sources.ts';
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
-import type { PricedSource } from '../../domain/exchange-rates.ts';
+import type { PricedSource } from '../../domain/prices/exchange-rates.ts';
 import { type Disabling, SET_ASIDE_BY } from '../../domain/source.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import { span } from '../../domain/text/time-span.ts';

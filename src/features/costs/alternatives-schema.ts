@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ShownAmount } from '../../domain/cost.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
+import type { ShownAmount } from '../../domain/prices/cost.ts';
 import { documented, machineWithFactsSchema, object, orNull } from '../../http/schemas.ts';
 import {
   type CostedIdentity,

@@ -1,11 +1,17 @@
 /** Machines that cost less for a cluster. Pure. */
 import { LRUCache } from 'lru-cache';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { type Amount, clusterCost, machineAmount, shownAmount, shownMonth } from '../../domain/cost.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
-import type { BookForTerm } from '../../domain/price-book.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import {
+  type Amount,
+  clusterCost,
+  machineAmount,
+  shownAmount,
+  shownMonth,
+} from '../../domain/prices/cost.ts';
+import type { BookForTerm } from '../../domain/prices/price-book.ts';
+import type { PriceTerm } from '../../domain/prices/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';

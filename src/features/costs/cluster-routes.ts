@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { monthUnits } from '../../domain/cost.ts';
-import { PRICE_TERMS } from '../../domain/term.ts';
+import { monthUnits } from '../../domain/prices/cost.ts';
+import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
   countParameter,

@@ -1,6 +1,6 @@
 /** Answers about the costs of an organization's clusters. Its methods may reject with `Unavailable`. */
 import { LRUCache } from 'lru-cache';
-import { pricesSince } from '../../db/costs.ts';
+import { pricesSince } from '../../db/prices/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { type Body, jsonBody } from '../../snapshot/document/body.ts';

@@ -1,8 +1,8 @@
 /** The cost of a cluster of today at the prices of the past, as steps. Pure. */
-import type { PriceHistory } from '../../db/costs.ts';
+import type { PriceHistory } from '../../db/prices/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { clusterCost, shownAmount } from '../../domain/cost.ts';
-import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/price-book.ts';
+import { clusterCost, shownAmount } from '../../domain/prices/cost.ts';
+import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/prices/price-book.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Inputs } from './inputs.ts';
 import { type Price, storedPrice, unknownPrice } from './prices.ts';

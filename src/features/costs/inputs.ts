@@ -1,7 +1,7 @@
 /** Reads what costs are calculated from: clusters, the index of machines, the price book, and stored prices. */
 
 import { LRUCache } from 'lru-cache';
-import { bookForTerm } from '../../domain/price-book.ts';
+import { bookForTerm } from '../../domain/prices/price-book.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
 import {

@@ -1,10 +1,10 @@
 /** The terms of a machine, by list prices or an organization's own, and the list prices of a region. */
 import Big from 'big.js';
-import { type PriceHistory, pricesSince } from '../../db/costs.ts';
-import { decimal, percentOff } from '../../domain/price.ts';
-import type { BookForTerm, PriceBookEntry } from '../../domain/price-book.ts';
-import { REGION_ITEMS, type RegionItem } from '../../domain/region-price.ts';
-import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/term.ts';
+import { type PriceHistory, pricesSince } from '../../db/prices/costs.ts';
+import { decimal, percentOff } from '../../domain/prices/price.ts';
+import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
+import { REGION_ITEMS, type RegionItem } from '../../domain/prices/region-price.ts';
+import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
 import { priceBooks } from '../../snapshot/catalogue/price-books.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { MachineDocument } from '../../domain/machine.ts';
-import type { RegionItem } from '../../domain/region-price.ts';
-import { PRICE_TERMS, type PriceTerm } from '../../domain/term.ts';
+import type { RegionItem } from '../../domain/prices/region-price.ts';
+import { PRICE_TERMS, type PriceTerm } from '../../domain/prices/term.ts';
 import { documented, id, instant, object, orNull, pricePerMinute, text } from '../../http/schemas.ts';
 
 export interface TermPeriod {

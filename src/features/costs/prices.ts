@@ -1,9 +1,9 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
-import type { PricedMachine } from '../../db/costs.ts';
-import { type NodePrice, nodePrice, nodePriceBy } from '../../domain/cost.ts';
-import { MINUTES_PER_MONTH } from '../../domain/price.ts';
-import type { BookForTerm, SelectedMachine } from '../../domain/price-book.ts';
-import type { PriceTerm, StoredTerms } from '../../domain/term.ts';
+import type { PricedMachine } from '../../db/prices/costs.ts';
+import { type NodePrice, nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
+import { MINUTES_PER_MONTH } from '../../domain/prices/price.ts';
+import type { BookForTerm, SelectedMachine } from '../../domain/prices/price-book.ts';
+import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { FoundMachine } from '../../snapshot/catalogue/find-machine.ts';
 import type { StoredMachines } from './stored-machines.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import type { ShownAmount } from '../../domain/cost.ts';
-import { PRICE_TERMS } from '../../domain/term.ts';
+import type { ShownAmount } from '../../domain/prices/cost.ts';
+import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import { count, documented, id, instant, object, orNull, text } from '../../http/schemas.ts';
 import { PRICE_SOURCES, type PriceQuestion, REASONS, type Reason } from './prices.ts';
 

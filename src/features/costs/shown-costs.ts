@@ -1,6 +1,12 @@
 /** Costs as answers show them. Pure. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { type Amount, type ClusterCost, clusterCost, PRICED_UNIT, shownAmount } from '../../domain/cost.ts';
+import {
+  type Amount,
+  type ClusterCost,
+  clusterCost,
+  PRICED_UNIT,
+  shownAmount,
+} from '../../domain/prices/cost.ts';
 import { firstWhere } from '../../snapshot/catalogue/order.ts';
 import { type Position, writeCursor } from './cursor.ts';
 import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';

@@ -1,6 +1,6 @@
 /** Prices of machines that no document has: unpublished ones, and past ones. */
 import { LRUCache } from 'lru-cache';
-import { type PricedMachine, pricedMachines } from '../../db/costs.ts';
+import { type PricedMachine, pricedMachines } from '../../db/prices/costs.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 

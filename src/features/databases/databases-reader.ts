@@ -1,7 +1,7 @@
 /** Answers from the plans of all regions in memory. */
 import Big from 'big.js';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
-import { MINUTES_PER_MONTH, product } from '../../domain/price.ts';
+import { MINUTES_PER_MONTH, product } from '../../domain/prices/price.ts';
 import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';

@@ -4,7 +4,7 @@
  */
 import { instantText } from '../../db/connection/instant-text.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
-import { PRICE_TERMS } from '../../domain/term.ts';
+import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import type { ExportScope, ExportTable } from './files.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Finds what an import changes. Pure. Times are RFC 3339 to the millisecond, so that texts compare as times. */
-import { type PriceBookEntry, selectorOf } from '../../domain/price-book.ts';
+import { type PriceBookEntry, selectorOf } from '../../domain/prices/price-book.ts';
 import { BadEntry } from './bad-entry.ts';
 import type { NewEntry } from './read-entry.ts';
 

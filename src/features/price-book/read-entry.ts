@@ -1,7 +1,7 @@
 /** Reads an entry as people write it. Pure: `names` has what the database knows. */
-import { decimal } from '../../domain/price.ts';
-import type { PriceBookEntry } from '../../domain/price-book.ts';
-import { PRICE_TERMS, type PriceTerm } from '../../domain/term.ts';
+import { decimal } from '../../domain/prices/price.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
+import { PRICE_TERMS, type PriceTerm } from '../../domain/prices/term.ts';
 import { readInstant } from '../../domain/text/time-span.ts';
 import type { GivenEntry } from './api.ts';
 import { BadEntry, type Field } from './bad-entry.ts';

@@ -1,4 +1,4 @@
-import { decimal } from '../../domain/price.ts';
+import { decimal } from '../../domain/prices/price.ts';
 import type { GivenEntry, PriceBookFile } from './api.ts';
 import { BadEntry, ENTRY_FIELDS } from './bad-entry.ts';
 import { atPlace } from './plan-import.ts';

@@ -6,7 +6,7 @@ import { rfc3339 } from '../../db/connection/statements.ts';
 import { lineage, organizations, priceBookEntries } from '../../db/schema.ts';
 import { RAISE } from '../../db/versions.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { overlap, type PriceBookEntry } from '../../domain/price-book.ts';
+import { overlap, type PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { BOOK_ENTRY_JSON } from '../../snapshot/document/load-price-book.ts';
 import type { GivenEntry, PriceBookFile } from './api.ts';
 import { BadEntry } from './bad-entry.ts';

@@ -1,7 +1,7 @@
 /** The identity of a question, and the cursors of its pages. Pure. */
 import { hash } from 'node:crypto';
 import type { MachineDocument } from '../../domain/machine.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import type { PriceTerm } from '../../domain/prices/term.ts';
 import type { Filters, Position, Sort } from '../../snapshot/catalogue/filters.ts';
 
 /** The unit of memory in filters: `AsSold` is the unit in which each machine is sold. */

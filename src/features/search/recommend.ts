@@ -1,6 +1,6 @@
-import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/bill.ts';
-import { nodePrice, nodePriceBy } from '../../domain/cost.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/prices/bill.ts';
+import { nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
+import type { PriceTerm } from '../../domain/prices/term.ts';
 import { type CatalogueIndex, indexedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
 import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
+import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import type { Grant } from '../../domain/scope.ts';
-import { PRICE_TERMS } from '../../domain/term.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { BILL_PARTS } from '../../domain/bill.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
-import { TERMS, type Term } from '../../domain/term.ts';
+import type { BILL_PARTS } from '../../domain/prices/bill.ts';
+import { TERMS, type Term } from '../../domain/prices/term.ts';
 import {
   documented,
   machineWithFactsSchema,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Needs } from '../../domain/bill.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import type { Needs } from '../../domain/prices/bill.ts';
+import type { PriceTerm } from '../../domain/prices/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
 import { ofTerm, rowOf } from '../../snapshot/catalogue/find-machine.ts';

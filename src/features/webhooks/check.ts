@@ -1,7 +1,7 @@
 /** Finds the events of a webhook, and stores their messages in the same transaction as what it has seen. */
 import type { ClientDatabase, Database } from '../../db/connection/connect.ts';
 import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
-import { storedCurrency } from '../../db/currency.ts';
+import { storedCurrency } from '../../db/prices/currency.ts';
 import { organizations, organizationWebhooks, type SeenState, webhookMessages } from '../../db/schema.ts';
 import { newMessageId } from '../../webhooks/send.ts';
 import { changedClusters } from './changed-clusters.ts';

@@ -1,9 +1,13 @@
 /** Savings of an organization's clusters that have become possible. */
 import type { Sql } from '../../db/connection/client.ts';
-import { machinesNear, type OrganizationCluster, organizationClusters } from '../../db/organization-costs.ts';
+import {
+  machinesNear,
+  type OrganizationCluster,
+  organizationClusters,
+} from '../../db/prices/organization-costs.ts';
 import type { SeenState } from '../../db/schema.ts';
-import { type CostedCluster, costClusters } from '../../domain/cheaper-machines.ts';
-import { monthUnits, shownMonth } from '../../domain/cost.ts';
+import { type CostedCluster, costClusters } from '../../domain/prices/cheaper-machines.ts';
+import { monthUnits, shownMonth } from '../../domain/prices/cost.ts';
 import { storedEntries } from '../../snapshot/document/price-book.ts';
 import type { PossibleSaving } from './events.ts';
 

@@ -1,7 +1,7 @@
 /** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
-import type { SelectedMachine } from '../../domain/price-book.ts';
+import type { SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { RegionPrice, RegionTerms } from '../document/column-terms.ts';
 import type { MachineKind, Place, RegionColumns } from '../document/columns.ts';
 import { Dictionary } from './dictionary.ts';

@@ -1,5 +1,5 @@
 /** Machines and regions of the catalogue in memory by their ids. */
-import { TERMS, type Term } from '../../domain/term.ts';
+import { TERMS, type Term } from '../../domain/prices/term.ts';
 import { amountOf, type RegionPrice } from '../document/column-terms.ts';
 import {
   type CatalogueIndex,

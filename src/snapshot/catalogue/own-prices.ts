@@ -1,7 +1,7 @@
 /** The own prices of an organization for the rows of an index, whose list prices may be those of any term. */
 
-import { decimal, percentOff } from '../../domain/price.ts';
-import { type BookForTerm, type PriceBookEntry, priceBy } from '../../domain/price-book.ts';
+import { decimal, percentOff } from '../../domain/prices/price.ts';
+import { type BookForTerm, type PriceBookEntry, priceBy } from '../../domain/prices/price-book.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 
 export interface OwnPrices {

@@ -1,6 +1,11 @@
 /** The price books of organizations, prepared once for each term and index. */
-import { type BookForTerm, bookForTerm, nextChange, type PriceBookEntry } from '../../domain/price-book.ts';
-import type { PriceTerm } from '../../domain/term.ts';
+import {
+  type BookForTerm,
+  bookForTerm,
+  nextChange,
+  type PriceBookEntry,
+} from '../../domain/prices/price-book.ts';
+import type { PriceTerm } from '../../domain/prices/term.ts';
 import { type MaybePromise, whenThere } from '../document/answer.ts';
 import { entriesOf } from '../document/price-book.ts';
 import type { Documents } from '../read/documents.ts';

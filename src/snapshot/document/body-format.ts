@@ -1,8 +1,8 @@
 import { CLUSTER_JSON } from '../../db/shown-rows.ts';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
-import { REGION_ITEMS } from '../../domain/region-price.ts';
-import { type StoredTerms, TERMS } from '../../domain/term.ts';
+import { REGION_ITEMS } from '../../domain/prices/region-price.ts';
+import { type StoredTerms, TERMS } from '../../domain/prices/term.ts';
 import { hashOf } from './body.ts';
 import { type MachineRow, providersContent, regionContent, tokenContent } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';

@@ -1,8 +1,8 @@
 /** Builds the columns of a region. The same rows give the same bytes in the publisher and in the reader. */
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
-import type { StoredRegionPrice } from '../../domain/region-price.ts';
-import type { StoredTerms } from '../../domain/term.ts';
+import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
+import type { StoredTerms } from '../../domain/prices/term.ts';
 import type { MachineRow, RegionHead } from './build.ts';
 import { type DatabasesPart, databasesPart } from './column-databases.ts';
 import { type RegionPrice, TermsBuilder, type TermsPart } from './column-terms.ts';

@@ -1,7 +1,7 @@
 /** Builds documents from rows. The same rows give the same bytes in the publisher and in the reader. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MachineDocument } from '../../domain/machine.ts';
-import type { PriceBookEntry } from '../../domain/price-book.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';

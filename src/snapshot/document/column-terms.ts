@@ -1,6 +1,6 @@
 /** Terms and prices of a region in the head of its columns. All parts are optional: a region without them has no bytes of them. */
-import type { StoredRegionPrice } from '../../domain/region-price.ts';
-import { type StoredTerms, TERMS, type Term } from '../../domain/term.ts';
+import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
+import { type StoredTerms, TERMS, type Term } from '../../domain/prices/term.ts';
 
 /** A price of a region as readers see it. Amounts are plain decimals, see `StoredRegionPrice`. */
 export type RegionPrice = Omit<StoredRegionPrice, 'source'> & Pick<StoredRegionPrice['source'], 'per'>;

@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/connection/connect.ts';
 import { instantText } from '../../db/connection/instant-text.ts';
-import type { PriceBookEntry } from '../../domain/price-book.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { priceBookContent } from './build.ts';
 import { checkKey } from './check-key.ts';
 import type { DocumentContent } from './format.ts';

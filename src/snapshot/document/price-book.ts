@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/connection/connect.ts';
-import type { PriceBookEntry } from '../../domain/price-book.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { Document } from './document.ts';
 import { loadPriceBook } from './load-price-book.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/price.ts';
+import { isPositive } from '../../domain/prices/price.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { eachRegion, nothingListed } from '../http/lists.ts';
 import { label } from '../schema/fields.ts';

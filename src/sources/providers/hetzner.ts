@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { product } from '../../domain/price.ts';
+import { product } from '../../domain/prices/price.ts';
 import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, currencyCode, label, quantity } from '../schema/fields.ts';

@@ -1,7 +1,7 @@
 import Big from 'big.js';
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/price.ts';
+import { isPositive } from '../../domain/prices/price.ts';
 import { siblingHost } from '../http/address.ts';
 import { gigabytes } from '../schema/facts.ts';
 import { amount, count, label, quantity, someRows } from '../schema/fields.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { quotient } from '../../domain/price.ts';
+import { quotient } from '../../domain/prices/price.ts';
 import { countIn, nextLink } from '../http/headers.ts';
 import {
   anotherPage,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/price.ts';
+import { isPositive } from '../../domain/prices/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
 import { type FoundPrice, PLANS, RegionPrices } from '../schema/region-prices.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ReferenceRates } from '../../domain/exchange-rates.ts';
+import type { ReferenceRates } from '../../domain/prices/exchange-rates.ts';
 import { withoutQuery } from '../http/address.ts';
 import { readBytes } from '../http/body.ts';
 import { amount, currencyCode } from '../schema/fields.ts';

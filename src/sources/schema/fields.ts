@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decimal, product, type SourcePrice } from '../../domain/price.ts';
+import { decimal, product, type SourcePrice } from '../../domain/prices/price.ts';
 
 export const NOTHING_LISTED = 'lists nothing; an empty answer is never taken for "all gone"';
 

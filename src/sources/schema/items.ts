@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
-import { isPositive } from '../../domain/price.ts';
+import { isPositive } from '../../domain/prices/price.ts';
 import type { CatalogueItem, RejectedRow, UnreadRegion } from '../source.ts';
 import { labelIn, readRow, rowOf } from './rows.ts';
 

@@ -1,7 +1,7 @@
 import Big from 'big.js';
 import { type OfferedPlan, planName, planProblem } from '../../domain/database-plan.ts';
-import { decimal, isPositive } from '../../domain/price.ts';
-import type { OfferedRegionPrice, OfferedTier } from '../../domain/region-price.ts';
+import { decimal, isPositive } from '../../domain/prices/price.ts';
+import type { OfferedRegionPrice, OfferedTier } from '../../domain/prices/region-price.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
 import { LeftOut } from './left-out.ts';
 import { unusable } from './rows.ts';

@@ -4,7 +4,7 @@ import { type StoredPlan, storedPlans, type WrittenPlan } from '../../db/sync/ca
 import { type IsAccepted, readAccepted } from '../../db/sync/catalogue/region-prices.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { type OfferedPlan, planName, planProblem, type StatedPlan } from '../../domain/database-plan.ts';
-import { decimal, isSamePrice, pricePerMinute, priceRatio } from '../../domain/price.ts';
+import { decimal, isSamePrice, pricePerMinute, priceRatio } from '../../domain/prices/price.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { Pricing } from '../currency.ts';
 import { type BrokenGuard, brokenPlanGuards, type GuardLimits, isFew } from '../guard.ts';

@@ -2,14 +2,14 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { type IsAccepted, readAccepted, storedRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
-import { priceRatio } from '../../domain/price.ts';
+import { priceRatio } from '../../domain/prices/price.ts';
 import {
   type OfferedRegionPrice,
   REGION_ITEMS,
   type StoredRegionPrice,
   storedRegionPrice,
-} from '../../domain/region-price.ts';
-import { comparedAmount, regionPricesProblem } from '../../domain/region-prices-check.ts';
+} from '../../domain/prices/region-price.ts';
+import { comparedAmount, regionPricesProblem } from '../../domain/prices/region-prices-check.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { UnreadItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';

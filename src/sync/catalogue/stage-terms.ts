@@ -1,7 +1,6 @@
 /** Converts the terms of an offer into stored ones. It rejects each bad term alone, and keeps the machine. */
 import type { Offer } from '../../domain/machine.ts';
-import { amountIn, MINUTES_PER_MONTH } from '../../domain/price.ts';
-import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
+import { amountIn, MINUTES_PER_MONTH } from '../../domain/prices/price.ts';
 import {
   type OfferedTerm,
   type StoredTerm,
@@ -10,7 +9,8 @@ import {
   TERM_MINUTES,
   TERMS,
   type Term,
-} from '../../domain/term.ts';
+} from '../../domain/prices/term.ts';
+import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { Pricing } from '../currency.ts';
 
 export interface TermBounds {

@@ -8,7 +8,7 @@ import type { StatedPlan } from '../../domain/database-plan.ts';
 import { isStock } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
-import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
+import { decimal, isPositive, pricePerMinute } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../../sources/source.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../../sources/source.ts';

@@ -3,7 +3,7 @@ import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { copyField } from '../../db/connection/copy.ts';
 import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
-import { pricePerMinute } from '../../domain/price.ts';
+import { pricePerMinute } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';

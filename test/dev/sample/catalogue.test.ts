@@ -8,7 +8,7 @@ import {
 } from '../../../src/dev/sample/upstream.ts';
 import { limitBroken } from '../../../src/domain/cost-optimized-limits.ts';
 import type { Offer } from '../../../src/domain/machine.ts';
-import { pricePerMinute } from '../../../src/domain/price.ts';
+import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { adapter as json } from '../../../src/sources/clusters/json.ts';
 import { NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';

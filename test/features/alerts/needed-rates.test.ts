@@ -1,9 +1,9 @@
 /** Unreadable exchange rates are a failure only if a price needs them: in alerts, status and overview. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { statusCommand } from '../../../src/cli/status.ts';
-import { areRatesNeeded } from '../../../src/db/currency.ts';
+import { areRatesNeeded } from '../../../src/db/prices/currency.ts';
 import { sourceStatus } from '../../../src/db/sources.ts';
-import { isRateNeeded, type PricedSource } from '../../../src/domain/exchange-rates.ts';
+import { isRateNeeded, type PricedSource } from '../../../src/domain/prices/exchange-rates.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { NO_ALERTS } from '../../../src/features/alerts/rules.ts';
 import { offer, openScene, region, type Scene } from '../../sync/scene.ts';

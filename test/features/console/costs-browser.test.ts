@@ -1,7 +1,7 @@
 /** What clusters and machines cost: the routes of the console, and the pages in a real browser. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StoredTerms } from '../../../src/domain/term.ts';
+import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import type { CostsAnswer, MachineAnswer } from '../../../src/features/console/routes/api.ts';
 import {
   CHROMIUM,

@@ -2,11 +2,11 @@
 import Big from 'big.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { PricedMachine } from '../../../src/db/costs.ts';
+import type { PricedMachine } from '../../../src/db/prices/costs.ts';
 import type { ClusterDocument, DiskSizeUnit } from '../../../src/domain/cluster.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../../src/domain/machine-facts.ts';
-import { bookForTerm, overlap, type PriceBookEntry } from '../../../src/domain/price-book.ts';
-import { PRICE_TERMS, TERMS } from '../../../src/domain/term.ts';
+import { bookForTerm, overlap, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
+import { PRICE_TERMS, TERMS } from '../../../src/domain/prices/term.ts';
 import {
   type CostedClusters,
   costedClusters,

@@ -5,8 +5,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeCurrency } from '../../../src/db/currency.ts';
 import { deleteOrganization } from '../../../src/db/organizations.ts';
+import { changeCurrency } from '../../../src/db/prices/currency.ts';
 import { seedProviders } from '../../../src/db/providers.ts';
 import { retireSource } from '../../../src/db/sync/retire.ts';
 import { createToken } from '../../../src/db/tokens.ts';

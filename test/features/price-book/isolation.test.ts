@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
-import { decimal, product } from '../../../src/domain/price.ts';
-import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/price-book.ts';
+import { decimal, product } from '../../../src/domain/prices/price.ts';
+import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/prices/price-book.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { entriesOf } from '../../../src/snapshot/document/price-book.ts';
 import { addMachine, addOrganization, addProvider, addRegion } from '../../snapshot/rows.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/domain/price.ts';
-import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/price-book.ts';
+import { decimal } from '../../../src/domain/prices/price.ts';
+import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/prices/price-book.ts';
 import { type CatalogueIndex, emptyIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../../src/snapshot/catalogue/filters.ts';
 import { type OwnPrices, ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';

@@ -1,10 +1,10 @@
 /** Recommendations with storage, traffic and addresses, compared with the bills of all machines. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { billOf, type Needs } from '../../../src/domain/bill.ts';
-import { nodePrice, nodePriceBy } from '../../../src/domain/cost.ts';
-import { bookForTerm, type PriceBookEntry } from '../../../src/domain/price-book.ts';
-import type { StoredRegionPrice } from '../../../src/domain/region-price.ts';
+import { billOf, type Needs } from '../../../src/domain/prices/bill.ts';
+import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
+import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
+import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import { recommended } from '../../../src/features/search/recommend.ts';
 import { emptyIndex, updateIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
 import type { Filters } from '../../../src/snapshot/catalogue/filters.ts';

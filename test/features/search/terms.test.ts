@@ -1,8 +1,8 @@
 /** Terms and prices of regions: from the builder of a region's columns to the catalogue in memory. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StoredRegionPrice } from '../../../src/domain/region-price.ts';
-import { type StoredTerms, TERMS, type Term } from '../../../src/domain/term.ts';
+import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
+import { type StoredTerms, TERMS, type Term } from '../../../src/domain/prices/term.ts';
 import {
   type CatalogueIndex,
   emptyIndex,

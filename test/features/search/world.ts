@@ -1,7 +1,7 @@
 /** Catalogues in memory, a naive search of them, and their indexes. */
 import fc from 'fast-check';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
-import type { StoredRegionPrice } from '../../../src/domain/region-price.ts';
+import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import {
   type CatalogueIndex,
   type RegionUpdate,

@@ -1,8 +1,8 @@
 /** Items that an adapter may yield for any answer. */
 import { planProblem } from '../../../src/domain/database-plan.ts';
 import { EXCLUSION_REASONS } from '../../../src/domain/exclusion.ts';
-import { decimal, type SourcePrice } from '../../../src/domain/price.ts';
-import type { OfferedRegionPrice } from '../../../src/domain/region-price.ts';
+import { decimal, type SourcePrice } from '../../../src/domain/prices/price.ts';
+import type { OfferedRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import type { CatalogueItem, ClusterItem } from '../../../src/sources/source.ts';
 
 const CREATED_AT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$/;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { planName } from '../../../src/domain/database-plan.ts';
-import { pricePerMinute } from '../../../src/domain/price.ts';
+import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { addPlans as addLinode } from '../../../src/sources/providers/linode/database-plans.ts';
 import { addPlans as addOvh, planIn } from '../../../src/sources/providers/ovh/database-plans.ts';
 import {

@@ -4,9 +4,9 @@ import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, createTemporary, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
 import { factsDiffer, factsJson } from '../../machine-facts.ts';
+import { losesTerms, statedTerms } from '../../prices/terms.ts';
 import { amount, minutePrice } from '../../schema/shared-columns.ts';
 import { machines, regions } from '../../schema.ts';
-import { losesTerms, statedTerms } from '../../terms.ts';
 import { offerColumns, stagedOffers } from '../staged.ts';
 
 export const catalogueDiff = pgTable('catalogue_diff', (c) => ({

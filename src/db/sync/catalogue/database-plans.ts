@@ -1,6 +1,6 @@
 /** Statements of runs about plans of managed databases. */
 import type { OfferedPlan } from '../../../domain/database-plan.ts';
-import { decimal } from '../../../domain/price.ts';
+import { decimal } from '../../../domain/prices/price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, eq, isNull, sql } from '../../connection/drizzle.ts';
 import { array, insertInto, nameOf, notRetired } from '../../connection/statements.ts';

@@ -1,7 +1,7 @@
 import type { MemoryUnit } from '../../../domain/machine.ts';
 import { factsChange, type MachineFacts } from '../../../domain/machine-facts.ts';
+import { type StoredTerms, termsChange } from '../../../domain/prices/term.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
-import { type StoredTerms, termsChange } from '../../../domain/term.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, type Column, count, desc, not, pgTable, sql } from '../../connection/drizzle.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../../connection/statements.ts';

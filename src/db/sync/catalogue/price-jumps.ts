@@ -1,6 +1,6 @@
 /** Price jumps: published prices that a batch changes by more than a factor. */
 
-import type { SourcePrice } from '../../../domain/price.ts';
+import type { SourcePrice } from '../../../domain/prices/price.ts';
 import { REJECTED_KEPT } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, type SQLWrapper, sql } from '../../connection/drizzle.ts';

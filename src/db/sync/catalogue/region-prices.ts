@@ -1,6 +1,6 @@
 /** Statements about the prices of regions. */
-import type { SourcePrice } from '../../../domain/price.ts';
-import type { StoredRegionPrice } from '../../../domain/region-price.ts';
+import type { SourcePrice } from '../../../domain/prices/price.ts';
+import type { StoredRegionPrice } from '../../../domain/prices/region-price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, eq, isNotNull, isNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
 import { increment, insertInto } from '../../connection/statements.ts';

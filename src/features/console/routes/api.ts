@@ -15,7 +15,7 @@ import type { Acknowledgement } from '../../../domain/alert.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RunRequests } from '../../../domain/run.ts';
 import type { Disabling } from '../../../domain/source.ts';
-import type { MachineCosts } from './api-costs.ts';
+import type { MachineCosts } from './costs/api-costs.ts';
 
 export type { BatchRecord } from '../../../db/held-batches.ts';
 export type { FoundMachine, MachinePoint, MachineSort } from '../../../db/machines.ts';
@@ -24,7 +24,7 @@ export type { ClusterChange } from '../../../db/runs/cluster-changes.ts';
 export type { MachineChange, MachineState } from '../../../db/runs/machine-changes.ts';
 export type { StripRun } from '../../../db/runs/records.ts';
 export type * from './api-administration.ts';
-export type * from './api-costs.ts';
+export type * from './costs/api-costs.ts';
 
 /** Header of an answer: the mark of the events at the time of the read. */
 export const MARK = 'x-fleetbook-mark';

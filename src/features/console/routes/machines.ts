@@ -1,7 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { pricesSince } from '../../../db/costs.ts';
-import { storedCurrency } from '../../../db/currency.ts';
-import { machinePriced } from '../../../db/machine-terms.ts';
 import {
   cataloguePlaces,
   MACHINE_SORTS,
@@ -11,10 +8,13 @@ import {
   machinePoints,
   searchMachines,
 } from '../../../db/machines.ts';
+import { pricesSince } from '../../../db/prices/costs.ts';
+import { storedCurrency } from '../../../db/prices/currency.ts';
+import { machinePriced } from '../../../db/prices/machine-terms.ts';
 import { choiceOf, idOf, integerOf, NotFound, numberOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
-import { machineCosts } from './machine-costs.ts';
+import { machineCosts } from './costs/machine-costs.ts';
 
 /** More cpu, and more GB, than any machine has. */
 const LARGEST = 1_000_000;

@@ -1,5 +1,5 @@
 /** Prices of traffic and addresses. They are in separate offers, with files of a few megabytes. */
-import { isPositive } from '../../../domain/price.ts';
+import { isPositive } from '../../../domain/prices/price.ts';
 import { entriesOf } from '../../http/json-entries.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';

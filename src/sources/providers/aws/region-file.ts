@@ -1,5 +1,5 @@
 /** What the offer file of a region states about EC2: machines with their prices and terms, and volumes. */
-import type { OfferedTerm } from '../../../domain/term.ts';
+import type { OfferedTerm } from '../../../domain/prices/term.ts';
 import { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';
 import { type Row, rowOf } from '../../schema/rows.ts';

@@ -1,9 +1,9 @@
 /** Terms of a product: on demand, and reserved. */
 import Big from 'big.js';
 import { z } from 'zod';
-import { decimal, isPositive } from '../../../domain/price.ts';
-import type { OfferedTier } from '../../../domain/region-price.ts';
-import type { OfferedTerm } from '../../../domain/term.ts';
+import { decimal, isPositive } from '../../../domain/prices/price.ts';
+import type { OfferedTier } from '../../../domain/prices/region-price.ts';
+import type { OfferedTerm } from '../../../domain/prices/term.ts';
 import { amount } from '../../schema/fields.ts';
 import { latestPrice, type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
 

@@ -1,8 +1,8 @@
 /** Azure's public price list. Source: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices. */
 
 import { z } from 'zod';
-import { isPositive } from '../../../domain/price.ts';
-import type { OfferedTerm, OfferedTerms, Term } from '../../../domain/term.ts';
+import { isPositive } from '../../../domain/prices/price.ts';
+import type { OfferedTerm, OfferedTerms, Term } from '../../../domain/prices/term.ts';
 import { nothingListed } from '../../http/lists.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
 import { rejectedRow } from '../../schema/items.ts';

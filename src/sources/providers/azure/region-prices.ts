@@ -1,6 +1,6 @@
 /** Azure's prices of disks, traffic and addresses. Each is a short list. */
 import { z } from 'zod';
-import type { OfferedRegionPrice } from '../../../domain/region-price.ts';
+import type { OfferedRegionPrice } from '../../../domain/prices/region-price.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';

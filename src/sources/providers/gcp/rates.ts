@@ -1,7 +1,7 @@
 /** Google's rates of cores and memory, on demand and for other terms. */
 import Big from 'big.js';
-import { isPositive } from '../../../domain/price.ts';
-import type { OfferedTerms, Term } from '../../../domain/term.ts';
+import { isPositive } from '../../../domain/prices/price.ts';
+import type { OfferedTerms, Term } from '../../../domain/prices/term.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
 import { agreed, type FoundSku, pricedBy } from './sku.ts';

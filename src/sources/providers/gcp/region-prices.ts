@@ -1,6 +1,6 @@
 /** Google's prices of disks, traffic and addresses. */
-import { isPositive } from '../../../domain/price.ts';
-import type { OfferedRegionPrice, OfferedTier } from '../../../domain/region-price.ts';
+import { isPositive } from '../../../domain/prices/price.ts';
+import type { OfferedRegionPrice, OfferedTier } from '../../../domain/prices/region-price.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, regionPriceItems, tiersOf } from '../../schema/region-prices.ts';
 import { type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';

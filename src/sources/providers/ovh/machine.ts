@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SourcePrice } from '../../../domain/price.ts';
+import type { SourcePrice } from '../../../domain/prices/price.ts';
 import { diskIn, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
 import { unusable } from '../../schema/rows.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../../domain/machine.ts';
-import { quotient } from '../../../domain/price.ts';
+import { quotient } from '../../../domain/prices/price.ts';
 import { count, label, quantity } from '../../schema/fields.ts';
 import { PLANS, type RegionPrices, regionsIn } from '../../schema/region-prices.ts';
 import { labelIn, readRow } from '../../schema/rows.ts';

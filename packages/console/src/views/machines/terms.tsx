@@ -1,5 +1,5 @@
 /** Prices of a machine for each term, their history, and the other prices of its region. */
-import { MINUTES_PER_MONTH } from '../../../../../src/domain/price.ts';
+import { MINUTES_PER_MONTH } from '../../../../../src/domain/prices/price.ts';
 import type { MachineAnswer, PastTerm } from '../../../../../src/features/console/routes/api.ts';
 import { hourly, money, utc } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';

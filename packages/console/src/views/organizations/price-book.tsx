@@ -1,6 +1,6 @@
 /** The own prices of an organization: list, add and end entries. */
 import { useState } from 'preact/hooks';
-import { PRICE_TERMS } from '../../../../../src/domain/term.ts';
+import { PRICE_TERMS } from '../../../../../src/domain/prices/term.ts';
 import type {
   AddedEntry,
   EndedEntry,

@@ -1,8 +1,8 @@
-import type { PriceHistory } from '../../../db/costs.ts';
-import type { MachinePriced } from '../../../db/machine-terms.ts';
-import { machineAmount, shownAmount } from '../../../domain/cost.ts';
-import { type StoredTerms, TERMS, type Term } from '../../../domain/term.ts';
-import type { MachineCosts, PastTerm, ShownTerm } from './api.ts';
+import type { PriceHistory } from '../../../../db/prices/costs.ts';
+import type { MachinePriced } from '../../../../db/prices/machine-terms.ts';
+import { machineAmount, shownAmount } from '../../../../domain/prices/cost.ts';
+import { type StoredTerms, TERMS, type Term } from '../../../../domain/prices/term.ts';
+import type { MachineCosts, PastTerm, ShownTerm } from '../api.ts';
 
 /** Returns what a machine costs on each term now and in the past. Pure. */
 export function machineCosts(

@@ -1,6 +1,6 @@
 /** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
-import type { ClusterDocument, DiskSizeUnit } from './cluster.ts';
-import type { MemoryUnit } from './machine.ts';
+import type { ClusterDocument, DiskSizeUnit } from '../cluster.ts';
+import type { MemoryUnit } from '../machine.ts';
 import { decimal, MINUTES_PER_MONTH, percentOff } from './price.ts';
 import type { PriceBookEntry } from './price-book.ts';
 

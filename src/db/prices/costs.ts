@@ -1,9 +1,9 @@
 /** Prices of machines for the costs of clusters. */
-import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { StoredTerms } from '../domain/term.ts';
-import type { Sql } from './connection/client.ts';
-import { instant } from './connection/instant-text.ts';
-import { selectedFacts } from './machine-facts.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { StoredTerms } from '../../domain/prices/term.ts';
+import type { Sql } from '../connection/client.ts';
+import { instant } from '../connection/instant-text.ts';
+import { selectedFacts } from '../machine-facts.ts';
 
 /** A stored machine with its prices at one time. The published catalogue may lack it. */
 export interface PricedMachine extends MachineFacts {

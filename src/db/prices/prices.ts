@@ -1,13 +1,13 @@
-import type { ExclusionReason } from '../domain/exclusion.ts';
-import type { Decider } from '../domain/operator.ts';
-import type { SourcePrice } from '../domain/price.ts';
-import { auditRow } from './audit.ts';
-import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/connect.ts';
-import { sql } from './connection/drizzle.ts';
-import { instant } from './connection/instant-text.ts';
-import { insertInto } from './connection/statements.ts';
-import { acceptedPrices, quarantinedRows } from './schema.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import type { Decider } from '../../domain/operator.ts';
+import type { SourcePrice } from '../../domain/prices/price.ts';
+import { auditRow } from '../audit.ts';
+import type { Sql } from '../connection/client.ts';
+import type { Database } from '../connection/connect.ts';
+import { sql } from '../connection/drizzle.ts';
+import { instant } from '../connection/instant-text.ts';
+import { insertInto } from '../connection/statements.ts';
+import { acceptedPrices, quarantinedRows } from '../schema.ts';
 
 export interface PriceHistory {
   readonly id: number;

@@ -1,6 +1,6 @@
 /** SQL for the terms of machines, see domain/term.ts. */
-import { TERMS } from '../domain/term.ts';
-import { type SQL, type SQLWrapper, sql } from './connection/drizzle.ts';
+import { TERMS } from '../../domain/prices/term.ts';
+import { type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 
 /** Returns what the source states of `StoredTerms`, without the converted amounts. */
 export function statedTerms(terms: SQLWrapper): SQL {

@@ -1,19 +1,19 @@
 import type { FastifyInstance } from 'fastify';
-import { storedCurrency } from '../../../db/currency.ts';
+import { storedCurrency } from '../../../../db/prices/currency.ts';
 import {
   machinesNear,
   type OrganizationCluster,
   organizationClusters,
   pastPrices,
-} from '../../../db/organization-costs.ts';
-import { type CostedCluster, costClusters } from '../../../domain/cheaper-machines.ts';
-import { shownAmount, shownMonth, sum } from '../../../domain/cost.ts';
-import { windowOf } from '../../../ops/parameters.ts';
-import { storedEntries } from '../../../snapshot/document/price-book.ts';
-import type { CostRow, CostShare, CostsAnswer } from './api.ts';
-import type { ConsoleContext } from './context.ts';
+} from '../../../../db/prices/organization-costs.ts';
+import { type CostedCluster, costClusters } from '../../../../domain/prices/cheaper-machines.ts';
+import { shownAmount, shownMonth, sum } from '../../../../domain/prices/cost.ts';
+import { windowOf } from '../../../../ops/parameters.ts';
+import { storedEntries } from '../../../../snapshot/document/price-book.ts';
+import type { CostRow, CostShare, CostsAnswer } from '../api.ts';
+import type { ConsoleContext } from '../context.ts';
+import { slugOf, storedOrganization } from '../organizations.ts';
 import { costsOverTime, dayStarts } from './cost-history.ts';
-import { slugOf, storedOrganization } from './organizations.ts';
 
 const DAYS = 30;
 

@@ -1,7 +1,7 @@
 /** Reads the inputs of the costs of an organization's clusters, for operators and webhooks. */
-import type { KnownMachine, StoredCluster } from '../domain/cheaper-machines.ts';
-import type { Sql } from './connection/client.ts';
-import { DISKS_JSON, IS_PUBLISHED } from './shown-rows.ts';
+import type { KnownMachine, StoredCluster } from '../../domain/prices/cheaper-machines.ts';
+import type { Sql } from '../connection/client.ts';
+import { DISKS_JSON, IS_PUBLISHED } from '../shown-rows.ts';
 
 export interface OrganizationCluster extends StoredCluster {
   readonly id: number;

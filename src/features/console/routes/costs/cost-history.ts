@@ -1,9 +1,15 @@
 /** What the clusters of today cost at past prices. Pure. */
-import type { OrganizationCluster, PastPrice } from '../../../db/organization-costs.ts';
-import type { KnownMachine } from '../../../domain/cheaper-machines.ts';
-import { clusterCost, machineAmount, type NodePrice, nodePriceBy, shownMonth } from '../../../domain/cost.ts';
-import { bookForTerm, type PriceBookEntry } from '../../../domain/price-book.ts';
-import type { CostsAnswer } from './api.ts';
+import type { OrganizationCluster, PastPrice } from '../../../../db/prices/organization-costs.ts';
+import type { KnownMachine } from '../../../../domain/prices/cheaper-machines.ts';
+import {
+  clusterCost,
+  machineAmount,
+  type NodePrice,
+  nodePriceBy,
+  shownMonth,
+} from '../../../../domain/prices/cost.ts';
+import { bookForTerm, type PriceBookEntry } from '../../../../domain/prices/price-book.ts';
+import type { CostsAnswer } from '../api.ts';
 
 const DAY_MS = 86_400_000;
 /** Lines that a chart can distinguish. */

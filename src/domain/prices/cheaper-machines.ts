@@ -1,7 +1,7 @@
 /** What the clusters of an organization cost on demand, and which machine of the same region costs least. Pure. */
-import type { ClusterDocument } from './cluster.ts';
+import type { ClusterDocument } from '../cluster.ts';
+import type { MachineFacts } from '../machine-facts.ts';
 import { type ClusterCost, clusterCost, machineAmount, type NodePrice, nodePriceBy } from './cost.ts';
-import type { MachineFacts } from './machine-facts.ts';
 import { type BookForTerm, bookForTerm, type PriceBookEntry, type SelectedMachine } from './price-book.ts';
 
 export interface KnownMachine extends SelectedMachine, Pick<MachineFacts, 'architecture' | 'cpuKind'> {

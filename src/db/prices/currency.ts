@@ -3,17 +3,16 @@
  * an earlier release until all prices are computed again.
  */
 
-import { isRateNeeded, type PricedSource, type ReferenceRates } from '../domain/exchange-rates.ts';
-import type { SourcePrice } from '../domain/price.ts';
-import type { Sql } from './connection/client.ts';
-import type { ConnectionDatabase, Database } from './connection/connect.ts';
-import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
-import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from './connection/drizzle.ts';
-import { createTemporary, increment, type RowOf } from './connection/statements.ts';
-import { lockOrganizations } from './organizations.ts';
-import { restateFixedPrices } from './price-book.ts';
-import { type JsonConverter, restateJson } from './restate-json.ts';
-import { minutePrice } from './schema/shared-columns.ts';
+import { isRateNeeded, type PricedSource, type ReferenceRates } from '../../domain/prices/exchange-rates.ts';
+import type { SourcePrice } from '../../domain/prices/price.ts';
+import type { Sql } from '../connection/client.ts';
+import type { ConnectionDatabase, Database } from '../connection/connect.ts';
+import { COPY_NULL, copyField, copyLines } from '../connection/copy.ts';
+import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from '../connection/drizzle.ts';
+import { createTemporary, increment, type RowOf } from '../connection/statements.ts';
+import { lockOrganizations } from '../organizations.ts';
+import { type JsonConverter, restateJson } from '../restate-json.ts';
+import { minutePrice } from '../schema/shared-columns.ts';
 import {
   databasePlanPrices,
   databasePlans,
@@ -24,9 +23,10 @@ import {
   machines,
   organizations,
   regions,
-} from './schema.ts';
-import type { SourceStatus } from './sources.ts';
-import { RAISE } from './versions.ts';
+} from '../schema.ts';
+import type { SourceStatus } from '../sources.ts';
+import { RAISE } from '../versions.ts';
+import { restateFixedPrices } from './price-book.ts';
 
 export async function storedCurrency(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;

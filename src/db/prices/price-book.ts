@@ -1,7 +1,7 @@
-import type { SourcePrice } from '../domain/price.ts';
-import type { ConnectionDatabase } from './connection/connect.ts';
-import { eq, isNotNull } from './connection/drizzle.ts';
-import { priceBookEntries } from './schema.ts';
+import type { SourcePrice } from '../../domain/prices/price.ts';
+import type { ConnectionDatabase } from '../connection/connect.ts';
+import { eq, isNotNull } from '../connection/drizzle.ts';
+import { priceBookEntries } from '../schema.ts';
 
 /**
  * Converts the fixed prices of all price books from a currency, for a change of the published one. Returns false if the

@@ -1,6 +1,6 @@
-import type { StoredRegionPrice } from '../domain/region-price.ts';
-import type { StoredTerms } from '../domain/term.ts';
-import type { Sql } from './connection/client.ts';
+import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
+import type { StoredTerms } from '../../domain/prices/term.ts';
+import type { Sql } from '../connection/client.ts';
 
 export interface MachinePriced {
   /** On demand, per minute; null without a price. */

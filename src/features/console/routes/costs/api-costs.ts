@@ -1,6 +1,6 @@
 /** The answers about costs and prices. Amounts are in the published currency. */
-import type { StoredRegionPrice } from '../../../domain/region-price.ts';
-import type { PriceTerm, StoredTerm, Term } from '../../../domain/term.ts';
+import type { StoredRegionPrice } from '../../../../domain/prices/region-price.ts';
+import type { PriceTerm, StoredTerm, Term } from '../../../../domain/prices/term.ts';
 
 export interface CostShare {
   readonly clusters: number;
