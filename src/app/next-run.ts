@@ -10,7 +10,7 @@ const OVERDUE_RETRY_AFTER_S = 60;
 
 export function nextRunFinder(
   { freshness }: Pick<Documents, 'freshness'>,
-  subscription: Pick<CacheSubscription, 'run'>,
+  subscription: Pick<CacheSubscription, 'commands'>,
   now: () => number = Date.now,
 ): FindNextRun {
   let schedules: Promise<Record<string, string> | undefined> | undefined;
@@ -18,7 +18,7 @@ export function nextRunFinder(
   const readSchedules = () => {
     if (performance.now() - readAt > READ_EVERY_MS) {
       readAt = performance.now();
-      schedules = subscription.run((redis) => redis.hgetall(SCHEDULES_KEY));
+      schedules = subscription.commands.run((redis) => redis.hgetall(SCHEDULES_KEY));
     }
     return schedules;
   };

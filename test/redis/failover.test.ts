@@ -93,7 +93,7 @@ describe('a reader', () => {
     const there = await open('publisher', servers.proxy.url);
     await there.del(keys.document(providers));
     const arrived = until(async () => {
-      subscription.writeBack(keys, providers, 7, value);
+      subscription.commands.writeBack(keys, providers, 7, value);
       return there.exists(keys.document(providers));
     });
     await expect(arrived).resolves.toBe(1);

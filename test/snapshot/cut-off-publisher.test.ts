@@ -167,7 +167,7 @@ describe('without PostgreSQL as well', () => {
     await cutOff(alone);
     late.hang();
     const reading = alone.documents.get({ kind: 'region', regionId: scene.sample.region });
-    const missed = await alone.link.run((redis) => redis.ping());
+    const missed = await alone.link.commands.run((redis) => redis.ping());
     await late.heal();
     expect(missed).toBeUndefined();
     expect((await reading).tier).toBe('redis');

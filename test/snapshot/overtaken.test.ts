@@ -117,7 +117,7 @@ describe('an answer of Postgres that is older than a publication', () => {
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await publish();
     await late.answer();
-    expect(await reader.link.run((cache) => cache.ping())).toBe('PONG');
+    expect(await reader.link.commands.run((cache) => cache.ping())).toBe('PONG');
     const other = await scene.linkedReader();
     expect((await other.documents.get(region())).document?.version).toBe(version);
     expect(await scene.cache.ttl(scene.keys.document(region()))).toBe(-1);

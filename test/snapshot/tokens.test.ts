@@ -173,7 +173,9 @@ describe('a revocation', () => {
     expect(await reader.tokens.verify(token)).toBeDefined();
     await until(() => reader.documents.getFresh(nameOf(token)));
     await revokeToken(scene.store.db, id);
-    await reader.link.run((cache) => cache.publish(scene.keys.published, `1 token:${hashToken(token)} 2`));
+    await reader.link.commands.run((cache) =>
+      cache.publish(scene.keys.published, `1 token:${hashToken(token)} 2`),
+    );
     await until(() => reader.documents.getFresh(nameOf(token)) === undefined);
     await own.kill();
     await until(() => !reader.link.linked);

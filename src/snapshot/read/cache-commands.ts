@@ -16,6 +16,8 @@ const WRITE_BACKS_AT_MOST = 64;
 const WRITE_BACK_SECONDS = 60;
 
 export class CacheCommands {
+  /** Set while the cache holds only a lineage that the database has left: every read is a miss. */
+  isOff = false;
   readonly #redis: RedisClient;
   readonly #logger: Logger;
   readonly #breaker: Breaker;
@@ -32,7 +34,7 @@ export class CacheCommands {
   }
 
   get isReady(): boolean {
-    return this.#redis.status === 'ready';
+    return !this.isOff && this.#redis.status === 'ready';
   }
 
   /** Runs one command under the circuit breaker. Undefined if the cache does not answer. */

@@ -31,7 +31,7 @@ const EPOCHS_REMEMBERED = 10_000;
  */
 export class CacheSubscription implements AsyncDisposable {
   readonly #redis: RedisClient;
-  readonly #commands: CacheCommands;
+  readonly commands: CacheCommands;
   readonly #subscriber: Redis;
   readonly #logger: Logger;
   readonly #now: () => number;
@@ -44,8 +44,6 @@ export class CacheSubscription implements AsyncDisposable {
   /** Consecutive checks without a pulse, or with revisions that no message announced. */
   #silentChecks = 0;
   #linked = false;
-  /** True while the cache holds only a lineage that the database has left. */
-  #hasLeft = false;
   #epoch = 1;
   /** Epoch → when its memory was last equal to the cache, in milliseconds. */
   readonly #confirmedAt = new Map<number, number>();
@@ -58,7 +56,7 @@ export class CacheSubscription implements AsyncDisposable {
     this.#logger = options.logger;
     this.#now = options.now ?? Date.now;
     this.#pulses = new Pulses(options.silentAfterMs);
-    this.#commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
+    this.commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
     this.#subscriber.on('message', (channel: string, message: string) => {
       // After a reconnect the client subscribes to the channels of former lineages too.
       if (channel === this.#keys?.published) this.#onMessage(message);
@@ -83,7 +81,7 @@ export class CacheSubscription implements AsyncDisposable {
   }
 
   follow(keys: CacheKeys, events: CacheSubscriptionEvents): void {
-    this.#hasLeft = false;
+    this.commands.isOff = false;
     this.#keys = keys;
     this.#events = events;
     this.#pulses.restart(keys.lanes);
@@ -93,7 +91,7 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** Follows no lineage. Until it follows one, every read of the cache is a miss. */
   leave(): void {
-    this.#hasLeft = true;
+    this.commands.isOff = true;
     this.#keys = undefined;
     this.#events = undefined;
     this.#unlink();
@@ -106,7 +104,7 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** True while the cache takes commands. It may still answer too late. */
   get isConnected(): boolean {
-    return this.#commands.isReady && !this.#hasLeft;
+    return this.commands.isReady;
   }
 
   /** Whether publishers reach this cache. Otherwise only Postgres has the current documents. */
@@ -133,19 +131,6 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#keys;
   }
 
-  run<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.#hasLeft ? Promise.resolve(undefined) : this.#commands.run(command);
-  }
-
-  /** The same for a read that no other tier can replace, see `CacheCommands`. */
-  runPatiently<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.#hasLeft ? Promise.resolve(undefined) : this.#commands.runPatiently(command);
-  }
-
-  writeBack(...written: Parameters<CacheCommands['writeBack']>): void {
-    if (!this.#hasLeft) this.#commands.writeBack(...written);
-  }
-
   poll(): Promise<void> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
@@ -165,7 +150,7 @@ export class CacheSubscription implements AsyncDisposable {
     await this.#subscribe(keys);
     const before = this.#revisions.known;
     const at = this.#now();
-    const answer = await this.#commands.runAlways((redis) => readState(redis, keys));
+    const answer = await this.commands.runAlways((redis) => readState(redis, keys));
     if (keys !== this.#keys) return;
     if (!answer) {
       this.#missedPolls += 1;

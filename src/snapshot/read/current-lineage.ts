@@ -10,7 +10,7 @@ import type { DurableCopy } from './tiers/tier.ts';
 
 export interface CurrentLineageOptions {
   readonly postgres: PrimaryReads;
-  readonly subscription: Pick<CacheSubscription, 'run' | 'lanes'>;
+  readonly subscription: Pick<CacheSubscription, 'commands' | 'lanes'>;
   readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;
   /** @param isLost the database has left its lineage and has no new one yet: the cache has no current document */
@@ -77,7 +77,7 @@ export class CurrentLineage {
       return this.#settle(await this.#readHistory((read) => postgres.run(read)));
     } catch (error) {
       this.#hasAnswered = false;
-      const cached = await subscription.run((redis) => redis.get(LINEAGE_KEY));
+      const cached = await subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
       if (cached != null) return this.#begin(cached, false);
       const lineage = await copy?.lineage();
       if (lineage === undefined) throw error;
@@ -121,7 +121,7 @@ export class CurrentLineage {
   /** Returns true for a standby that does not have the current lineage yet. The cache has the lineage of the workers. */
   async #mayBeLate({ identity, lineage }: CheckedHistory): Promise<boolean> {
     if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
-    const named = await this.#options.subscription.run((redis) => redis.get(LINEAGE_KEY));
+    const named = await this.#options.subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
     return named !== lineage;
   }
 
@@ -131,7 +131,7 @@ export class CurrentLineage {
       () => run(readHistory),
       async (lineage) => {
         const { history } = new CacheKeys(lineage, subscription.lanes);
-        return readMark(lineage, await subscription.run((redis) => redis.get(history)));
+        return readMark(lineage, await subscription.commands.run((redis) => redis.get(history)));
       },
     );
   }

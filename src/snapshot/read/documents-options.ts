@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { DocumentName } from '../document/keys.ts';
 import type { MemoryBudget } from './budget.ts';
+import type { CacheCommands } from './cache-commands.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Reads } from './postgres/postgres-reads.ts';
 import type { DocumentTier, DurableCopy } from './tiers/tier.ts';
@@ -15,7 +16,7 @@ export interface PublicationListener {
 export interface PostgresSource {
   readonly reads: Reads;
   /** Opens the tier; a `PostgresTier` by default. @param writeBack offers documents of the primary to the cache */
-  tier?(writeBack: CacheSubscription['writeBack']): DocumentTier;
+  tier?(writeBack: CacheCommands['writeBack']): DocumentTier;
 }
 
 export interface DocumentsOptions {

@@ -147,7 +147,7 @@ export class Freshness {
   async #readCache(): Promise<void> {
     const { keys, publisher } = this.#options.subscription;
     if (!keys || publisher === 'silent') return;
-    const stamps = await this.#options.subscription.run((redis) => redis.hgetall(keys.verified));
+    const stamps = await this.#options.subscription.commands.run((redis) => redis.hgetall(keys.verified));
     if (stamps && keys === this.#options.subscription.keys) this.update(Object.entries(stamps), false);
   }
 }

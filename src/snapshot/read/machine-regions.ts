@@ -104,10 +104,10 @@ export class MachineRegions {
     const key = keys.machineRegions(machineId);
     const { subscription } = this.#options;
     const field = (redis: RedisClient) => redis.hget(key, String(machineId));
-    const cached = regionIn(await subscription.run(field));
+    const cached = regionIn(await subscription.commands.run(field));
     if (typeof cached === 'number') return cached;
     const fromPostgres = () => this.#readPostgres(key, machineId);
-    const fromLateCache = async () => regionIn(await subscription.runPatiently(field));
+    const fromLateCache = async () => regionIn(await subscription.commands.runPatiently(field));
     return cached === null ? fromPostgres() : fromEither(subscription, fromLateCache, fromPostgres);
   }
 
@@ -120,7 +120,7 @@ export class MachineRegions {
         (found) => found !== undefined,
       );
       // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
-      if (region !== undefined) void subscription.run((redis) => redis.hset(key, machineId, region));
+      if (region !== undefined) void subscription.commands.run((redis) => redis.hset(key, machineId, region));
       return region;
     } catch (error) {
       await withTimeout(WAIT_FOR_COPY_MS, this.#readCopy());

@@ -112,7 +112,7 @@ describe('a replica that is up to date', () => {
     const reader = await linked();
     await evict();
     await version(reader);
-    await reader.link.run((commands) => commands.ping());
+    await reader.link.commands.run((commands) => commands.ping());
     expect(await scene.cache.exists(scene.keys.document(region()))).toBe(0);
     await scene.publisher.compare();
   });

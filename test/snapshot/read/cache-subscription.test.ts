@@ -158,7 +158,7 @@ describe('the cache', () => {
     const answers = await Promise.all(unpublished.map((id) => reader.clusters.clusters(id)));
     expect(answers.map(({ tier }) => tier)).toEqual(Array(6).fill('postgres'));
     // Answered after the rejections of all the write-backs.
-    expect(await reader.link.run((cache) => cache.ping())).toBe('PONG');
+    expect(await reader.link.commands.run((cache) => cache.ping())).toBe('PONG');
     expect((await reader.clusters.clusters(sample.b)).tier).toBe('redis');
   });
 });

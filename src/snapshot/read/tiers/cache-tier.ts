@@ -4,6 +4,7 @@ import type { Document } from '../../document/document.ts';
 import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { dropValue } from '../../publish/fence.ts';
+import type { CacheCommands } from '../cache-commands.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import { timeBy } from '../freshness.ts';
 import { mgetBatcher } from './mget-batcher.ts';
@@ -15,14 +16,14 @@ type Found = TieredResult | null | undefined;
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
   readonly #subscription: CacheSubscription;
-  readonly #run: CacheSubscription['run'];
+  readonly #run: CacheCommands['run'];
   readonly #get: ReturnType<typeof mgetBatcher>;
   readonly #onUnusable: (name: DocumentName) => void;
 
   /** @param run determines how long a command may take */
   constructor(
     subscription: CacheSubscription,
-    run: CacheSubscription['run'],
+    run: CacheCommands['run'],
     onUnusable: (name: DocumentName) => void,
   ) {
     this.#subscription = subscription;

@@ -1,4 +1,4 @@
-import type { CacheSubscription } from '../cache-subscription.ts';
+import type { CacheCommands } from '../cache-commands.ts';
 
 /** Documents in one command. With more, the first waits long for the last. */
 const AT_ONCE = 16;
@@ -15,7 +15,7 @@ interface Command {
  * Returns a function that reads values from the cache, and never fails. All reads of one turn of the event loop are one
  * command: under load the client's work for a command is a large part of a miss.
  */
-export function mgetBatcher(run: CacheSubscription['run'], lanes: number): (key: string) => Promise<Value> {
+export function mgetBatcher(run: CacheCommands['run'], lanes: number): (key: string) => Promise<Value> {
   let open: Command | undefined;
 
   function begin(): Command {

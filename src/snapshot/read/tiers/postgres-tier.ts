@@ -1,6 +1,6 @@
 import { encoding } from '../../document/format.ts';
 import { loadContent, loadVersion } from '../../document/load.ts';
-import type { CacheSubscription } from '../cache-subscription.ts';
+import type { CacheCommands } from '../cache-commands.ts';
 import { timeBy } from '../freshness.ts';
 import type { Reads } from '../postgres/postgres-reads.ts';
 import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
@@ -8,9 +8,9 @@ import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
 /** The documents of one server of Postgres, which are current. */
 export class PostgresTier implements DocumentTier {
   readonly #postgres: Pick<Reads, 'run'>;
-  readonly #writeBack: CacheSubscription['writeBack'];
+  readonly #writeBack: CacheCommands['writeBack'];
 
-  constructor(postgres: Pick<Reads, 'run'>, writeBack: CacheSubscription['writeBack']) {
+  constructor(postgres: Pick<Reads, 'run'>, writeBack: CacheCommands['writeBack']) {
     this.#postgres = postgres;
     this.#writeBack = writeBack;
   }

@@ -26,10 +26,11 @@ export class Tiers {
       onUnusable?.(name.kind);
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
     };
-    const patiently = subscription.runPatiently.bind(subscription);
-    this.#cache = new CacheTier(subscription, subscription.run.bind(subscription), onUnusableValue);
+    const { commands } = subscription;
+    const patiently = commands.runPatiently.bind(commands);
+    this.#cache = new CacheTier(subscription, commands.run.bind(commands), onUnusableValue);
     this.#lateCache = new CacheTier(subscription, patiently, onUnusableValue);
-    const writeBack = subscription.writeBack.bind(subscription);
+    const writeBack = commands.writeBack.bind(commands);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
     this.#copy = copy;
     this.#listeners = [memory, ...(copy ? [copy] : []), this.#postgres];
