@@ -21,7 +21,9 @@ type Region = z.infer<typeof Region>;
 /** By the first words of a size's description. Source: https://docs.digitalocean.com/products/droplets/concepts/choosing-a-plan/. */
 const CPU_KINDS = [
   [/^Basic\b/, 'shared'],
-  [/^(General Purpose|(CPU|Memory|Storage)-Optimized)\b/, 'dedicated'],
+  [/^(Premium )?(General Purpose|(CPU|Memory|Storage)[- ](Optimized|Intensive))\b/, 'dedicated'],
+  // The CPU-Optimized sizes whose names end in -intel.
+  [/^Premium Intel\b/, 'dedicated'],
 ] as const;
 
 const Size = z.object({

@@ -40,6 +40,20 @@ it.each([
   expect(fates(await itemsOf(size, region))).toEqual([fate]);
 });
 
+// Descriptions of `doctl compute size list` in boxcutter/oci, of August 2025, and of a droplet of October 2026.
+it.each([
+  ['s-2vcpu-2gb-intel', 'Basic Intel', 'shared'],
+  ['c-4-intel', 'Premium Intel', 'dedicated'],
+  ['g-2vcpu-8gb-intel', 'General Purpose — Premium Intel', 'dedicated'],
+  ['m-2vcpu-16gb-intel', 'Premium Memory-Optimized', 'dedicated'],
+  ['so1_5-2vcpu-16gb-intel', 'Premium Storage-Optimized 1.5x SSD', 'dedicated'],
+  ['c5-2vcpu-4gb', 'CPU Intensive 5x SSD', 'dedicated'],
+  ['x-2vcpu-4gb', 'Something New', undefined],
+])('the size %s of DigitalOcean, "%s", has a %s cpu', async (slug, description, cpuKind) => {
+  const [item] = await itemsOf({ slug, description });
+  expect(item?.kind === 'offer' && item.offer.facts?.cpuKind).toBe(cpuKind);
+});
+
 it.each([
   ['0.00743999984', '0.00743999984'],
   ['0.007439999841153622', '0.007439999841153622'],

@@ -29,6 +29,26 @@ async function itemsOf(answers: Answers): Promise<CatalogueItem[]> {
   return await readCatalogue(adapter, upstream.url);
 }
 
+/** Sold in Helsinki. @param storage_size MiB @param price cents an hour; undefined for none */
+async function databasesOf(type: string, plan: string, storage_size: number, price: object | undefined) {
+  await using upstream = await fakeUpstream();
+  const nodes = { node_count: Number(plan.split('x')[0]), core_number: 2, memory_amount: 4096 };
+  const row = { plan, ...nodes, storage_size, zones: { zone: [{ name: 'fi-hel1' }] } };
+  const zone = {
+    name: 'fi-hel1',
+    'server_plan_1xCPU-1GB': { amount: 1, price: 1 },
+    ...(price && { [`managed_database_${plan}`]: price }),
+  };
+  upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: [helsinki] } } });
+  upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: [small] } } });
+  upstream.expect(
+    { path: '/1.3/database/service-types' },
+    { json: { [type]: { name: type, service_plans: [row] } } },
+  );
+  upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: [zone] } } });
+  return await readCatalogue(adapter, upstream.url);
+}
+
 const GPU = { name: 'GPU-8xCPU-64GB-1xL40S', core_number: 8, memory_amount: 65536 };
 
 describe('a plan of UpCloud', () => {
@@ -151,5 +171,27 @@ describe('a zone of UpCloud', () => {
   it('with repeated prices yields its machines twice, and the sync rejects them', async () => {
     const zonePrices = [1, 2].map(() => ({ name: 'fi-hel1', 'server_plan_1xCPU-1GB': price }));
     expect(fates(await itemsOf({ zonePrices }))).toEqual(['offered', 'offered']);
+  });
+});
+
+describe('a plan of a managed database of UpCloud', () => {
+  // Rows that UpCloudLtd/upcloud-go-api recorded in February 2024 (getmanageddatabaseservicetypes.yaml at 6d756b8f).
+  it.each([
+    ['pg', '3x2xCPU-4GB-100GB', 102_400, 107.374],
+    ['mysql', '2x2xCPU-4GB-50GB', 51_200, 53.687],
+    ['opensearch', '3x2xCPU-4GB-120GB-3D', 122_880, 42.95],
+    ['redis', '3x2xCPU-4GB', 0, null],
+  ])('of the type %s, %s, has the storage of one node', async (type, name, size, storage) => {
+    const items = await databasesOf(type, name, size, { amount: 1, price: 16.6667 });
+    const plans = items.flatMap((item) => (item.kind === 'database-plan' ? [item.plan] : []));
+    expect(plans).toMatchObject([{ name, storage, price: { amount: '0.166667', per: 'hour' } }]);
+  });
+
+  it('is reported if no plan has a price, and the stored plans stay', async () => {
+    const items = await databasesOf('pg', '1x1xCPU-2GB-25GB', 25_600, undefined);
+    expect(items).toContainEqual({ kind: 'unread-prices', items: ['database_plan'] });
+    expect(items).toContainEqual(
+      expect.objectContaining({ kind: 'rejected', reason: expect.stringContaining('has a price of a plan') }),
+    );
   });
 });

@@ -20,7 +20,7 @@ const Plan = z.object({
   core_number: count,
   /** MiB of one node. */
   memory_amount: count,
-  /** MiB of all nodes together. */
+  /** MiB of one node; for OpenSearch, of all nodes together. Types without disks state 0. */
   storage_size: diskIn('MiB'),
   zones: z.object({ zone: z.array(z.object({ name: label })) }),
 });
@@ -42,12 +42,15 @@ export async function addPlans(
   const types = (await http.json(SERVICE_TYPES, Types)).data;
   if (Object.values(types).every(({ service_plans: plans }) => !plans?.length))
     throw nothingListed(SERVICE_TYPES);
+  let isPriced = false;
+  let unpriced: string | undefined;
   for (const [type, { service_plans: plans }] of Object.entries(types))
     for (const row of plans ?? []) {
       const plan = prices.leftOut.value(PLANS, `${type} ${labelIn(row, 'plan') ?? ''}`, readRow(Plan, row));
       if (plan === undefined) continue;
       const { plan: name, node_count: nodes, core_number: cpu, storage_size: size } = plan;
-      const storage = size === undefined ? null : Math.round((size / nodes) * 1000) / 1000;
+      const sharing = type === 'opensearch' ? nodes : 1;
+      const storage = size ? Math.round((size / sharing) * 1000) / 1000 : null;
       const node = {
         engine: ENGINES[type] ?? type,
         name,
@@ -58,7 +61,14 @@ export async function addPlans(
       };
       for (const { name: zone } of plan.zones.zone) {
         const amount = priceIn(zone, `managed_database_${name}`, PLANS);
-        if (amount !== undefined) prices.addPlan(zone, { ...node, price: { amount, per: 'hour', currency } });
+        if (amount === undefined) {
+          unpriced ??= name;
+          continue;
+        }
+        isPriced = true;
+        prices.addPlan(zone, { ...node, price: { amount, per: 'hour', currency } });
       }
     }
+  if (unpriced !== undefined && !isPriced)
+    prices.leftOut.add(PLANS, unpriced, 'no zone of /1.3/price has a price of a plan');
 }
