@@ -19,7 +19,9 @@ export function watchLineage(check: () => Promise<boolean>): LineageWatch {
     const isWell = await check().catch(() => false);
     isChecking = false;
     if (isOver) return;
-    timer = setTimeout(run, again ? 0 : isWell ? EVERY_MS : SOON_MS).unref();
+    // While PostgreSQL is away, each check loses its own connection.
+    const pause = !isWell ? SOON_MS : again ? 0 : EVERY_MS;
+    timer = setTimeout(run, pause).unref();
   };
   void run();
   return {
