@@ -53,3 +53,8 @@ export function memory(amount: number, sourceUnit: SourceMemoryUnit): Pick<Offer
   if (sourceUnit === 'GB') return { ram: amount, ramUnit: 'Decimal' };
   return { ram: amount / PER_GIB[sourceUnit], ramUnit: 'Binary' };
 }
+
+/** Returns bytes in GB if they are a multiple of 10^9, else in GiB: a provider may count machines in GiB and databases in GB. */
+export function memoryOfBytes(bytes: number): Pick<Offer, 'ram' | 'ramUnit'> {
+  return bytes % 1e9 === 0 ? memory(bytes / 1e9, 'GB') : memory(bytes, 'bytes');
+}

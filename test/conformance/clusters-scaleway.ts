@@ -5,7 +5,11 @@ const PROJECT = '105a0b1c-4f0e-4a53-9d55-8a1c7d9e4b10';
 const COMMON = ['id', 'name', 'status', 'node_type', 'created_at', 'project_id'];
 const page = (number: string) => ({ page: number, page_size: '100' });
 
-/** From the types of scaleway/scaleway-sdk-go: api/rdb/v1, api/mongodb/v1 and api/redis/v1. */
+/**
+ * From the types of scaleway/scaleway-sdk-go: api/rdb/v1, api/mongodb/v1 and api/redis/v1. Node types of rdb and Redis have the
+ * recorded values of scaleway/terraform-provider-scaleway: data-source-rdb-node-types-basic.cassette.yaml@656cd0d7 and
+ * data-source-redis-node-types-basic.cassette.yaml@f0872a89.
+ */
 export const clusterCase: ClusterCase = {
   options: { rdb: 'fr-par', mongodb: 'fr-par', redis: 'fr-par-1' },
   pages: [
@@ -106,7 +110,7 @@ export const clusterCase: ClusterCase = {
       status: 'Active',
       shards: 1,
       replicas: 3,
-      machine: { name: 'db-gp-xs', cpu: 4, ram: 16, ramUnit: 'Binary' },
+      machine: { name: 'db-gp-xs', cpu: 4, ram: 16, ramUnit: 'Decimal' },
       disks: [{ type: { name: 'sbs_5k' }, size: 150, unit: 'GB' }],
       createdAt: '2024-03-05T09:17:42.301877',
     },
@@ -119,7 +123,7 @@ export const clusterCase: ClusterCase = {
       status: 'Degraded',
       shards: 1,
       replicas: 1,
-      machine: { name: 'db-dev-s', cpu: 1, ram: 2, ramUnit: 'Binary' },
+      machine: { name: 'db-dev-s', cpu: 2, ram: 2, ramUnit: 'Decimal' },
       disks: [{ type: { name: 'lssd' }, size: 5, unit: 'GB' }],
       createdAt: '2026-01-08T12:00:00.000000',
     },
@@ -145,7 +149,7 @@ export const clusterCase: ClusterCase = {
       status: 'Active',
       shards: 3,
       replicas: 1,
-      machine: { name: 'RED1-S', cpu: 2, ram: 4, ramUnit: 'Binary' },
+      machine: { name: 'RED1-S', cpu: 4, ram: 12, ramUnit: 'Decimal' },
       disks: [],
       createdAt: '2025-09-30T22:05:00.000000',
     },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { memory, type SourceMemoryUnit } from '../../src/domain/machine.ts';
+import { memory, memoryOfBytes, type SourceMemoryUnit } from '../../src/domain/machine.ts';
 
 describe('memory', () => {
   it.each<[number, SourceMemoryUnit, number, string]>([
@@ -26,5 +26,13 @@ describe('memory', () => {
         expect(memory(count * 1024 ** 3, 'bytes')).toEqual({ ram: count, ramUnit: 'Binary' });
       }),
     );
+  });
+});
+
+describe('memory of bytes', () => {
+  it('is decimal if it is a multiple of 10^9, else binary', () => {
+    expect(memoryOfBytes(12_000_000_000)).toEqual({ ram: 12, ramUnit: 'Decimal' });
+    expect(memoryOfBytes(12 * 2 ** 30)).toEqual({ ram: 12, ramUnit: 'Binary' });
+    expect(memoryOfBytes(1_500_000_000)).toEqual(memory(1_500_000_000, 'bytes'));
   });
 });

@@ -57,7 +57,7 @@ and MySQL in Paris.
 | \`is_ha_cluster\`, \`read_replicas\` (PostgreSQL, MySQL) | the replicas, of 1 shard: 2 with high availability, else 1, and each read replica |
 | \`node_amount\` (MongoDB) | the replicas, of 1 shard |
 | \`cluster_size\` (Redis) | 1 and 2 are the replicas of 1 shard. 3 or more are as many shards with 1 replica each, since Redis splits the keys. The copies that nodes keep of each other's keys are not counted |
-| \`node_type\` | the machine's name. The product's list of node types states its shape, in GiB; the source's \`machines\` must give the shape of a type that is not listed |
+| \`node_type\` | the machine's name. The product's list of node types states its shape, in GB, or in GiB if its memory is no multiple of 10^9 bytes; the source's \`machines\` must give the shape of a type that is not listed |
 | \`volume\` | one disk of that many GB with the volume's type, such as \`sbs_5k\`; unit and price come from that name in the source's \`diskTypes\`. Redis has none |
 | \`region\`, \`zone\` | the code of a region of the provider Scaleway. Its machines are sold in zones (\`fr-par-1\`), while PostgreSQL, MySQL and MongoDB are in regions (\`fr-par\`): the source's \`regions\` may name a zone instead |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
-import { memory } from '../../../domain/machine.ts';
+import { memoryOfBytes } from '../../../domain/machine.ts';
 import { instant } from '../../cluster-fields.ts';
 import { pageOf } from '../../http/lists.ts';
 import { count, countOrNone, label, quantity } from '../../schema/fields.ts';
@@ -36,7 +36,7 @@ const volume = (sizeField: string) =>
 
 const nodeType = (memoryField: string) =>
   z.object({ vcpus: count, [memoryField]: quantity }).transform((type) => {
-    const { ram, ramUnit } = memory(type[memoryField] ?? 0, 'bytes');
+    const { ram, ramUnit } = memoryOfBytes(type[memoryField] ?? 0);
     return { cpu: type.vcpus, ram: Math.ceil(ram), ramUnit };
   });
 export type NodeType = z.infer<ReturnType<typeof nodeType>>;
