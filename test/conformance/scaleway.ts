@@ -1,12 +1,6 @@
 import type { OfferedPlan } from '../../src/domain/database-plan.ts';
-import {
-  type CatalogueCase,
-  type FixturePage,
-  fixture,
-  type Json,
-  offersIn,
-  regionPrice,
-} from './catalogue-case.ts';
+import { scalewayNode } from '../support/provider-answers.ts';
+import { type CatalogueCase, type FixturePage, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
@@ -102,48 +96,32 @@ const volumes = [
   volume('snapshot', 'fr-par-1', 49_000),
   volume('volume-bssd', 'us-nyc-1', 130_000),
 ];
-type Fields = { readonly [key: string]: Json };
-const node = (variant: string, locality: Fields, nanos: number, type: Fields, rest: Fields = {}): Json => ({
-  ...product('fr-par-1', 0),
-  sku: `/database/${variant}/${JSON.stringify(locality)}`,
-  product: 'Managed Database',
-  variant,
-  locality,
-  price: { retail_price: { currency_code: 'EUR', units: 0, nanos } },
-  unit_of_measure: { unit: 'hour', size: 1 },
-  properties: { hardware: { cpu: { virtual: { count: 2 } }, ram: { size: 2 * 2 ** 30 } }, ...type },
-  ...rest,
+const RELATIONAL = 'managed_relational_database';
+const REDIS = 'managed_redis_database';
+const MONGODB = 'managed_mongodb';
+const price = (units: number, nanos: number) => ({
+  price: { retail_price: { currency_code: 'EUR', units, nanos } },
 });
-const relational = { managed_relational_database: { node: {} } };
 const databases = {
-  managed_relational_database: [
-    node('DB-DEV-S', { region: 'fr-par' }, 18_700_000, relational),
-    node('DB-PRO2-XXS', { region: 'nl-ams' }, 1_100_000_000, relational, {
-      price: { retail_price: { currency_code: 'EUR', units: 1, nanos: 100_000_000 } },
-    }),
+  [RELATIONAL]: [
+    scalewayNode(RELATIONAL, 'db-dev-s', { region: 'fr-par' }, 18_700_000),
+    scalewayNode(RELATIONAL, 'db-pro2-xxs', { region: 'nl-ams' }, 0, price(1, 100_000_000)),
     // Not for sale any more, no node, and in a region without machines.
-    node('DB-GP-S', { region: 'nl-ams' }, 1, relational, { status: 'end_of_sale' }),
-    node(
-      'bssd',
-      { region: 'fr-par' },
-      1,
-      {},
-      { properties: { hardware: {}, managed_relational_database: { storage: {} } } },
-    ),
-    node('DB-DEV-S', { region: 'us-nyc' }, 18_700_000, relational),
+    scalewayNode(RELATIONAL, 'db-gp-s', { region: 'nl-ams' }, 1, { status: 'end_of_sale' }),
+    scalewayNode(RELATIONAL, 'bssd', { region: 'fr-par' }, 1, {
+      properties: { hardware: {}, [RELATIONAL]: { storage: {} } },
+    }),
+    scalewayNode(RELATIONAL, 'db-dev-s', { region: 'us-nyc' }, 18_700_000),
   ],
-  managed_redis_database: [
-    node(
-      'RED1-MICRO',
-      { zone: 'fr-par-1' },
-      25_000_000,
-      { managed_redis_database: {} },
-      { unit_of_measure: { unit: 'hour', size: 2 } },
-    ),
+  [REDIS]: [
+    scalewayNode(REDIS, 'RED1-micro', { zone: 'fr-par-1' }, 96_000_000, {
+      unit_of_measure: { unit: 'hour', size: 2 },
+    }),
+    scalewayNode(REDIS, 'RED1-micro', { zone: 'fr-par-1' }, 27_000_000, {
+      sku: '/storage/redis/additional-node/RED1-micro/fr-par-1',
+    }),
   ],
-  managed_mongodb: [
-    node('MGDB-PLAY2-NANO', { region: 'nl-ams' }, 40_000_000, { managed_mongodb: { node: {} } }),
-  ],
+  [MONGODB]: [scalewayNode(MONGODB, 'MGDB-PLAY2-NANO', { region: 'nl-ams' }, 40_000_000)],
 };
 const databasePage = (type: keyof typeof databases, rest: Partial<FixturePage>): FixturePage => ({
   path: PRODUCTS,
@@ -156,13 +134,13 @@ const databasePage = (type: keyof typeof databases, rest: Partial<FixturePage>):
   ...rest,
 });
 const plan = (engine: string, name: string, amount: string): OfferedPlan => ({
-  ...{ engine, name, nodes: null, cpu: 2, ram: 2, ramUnit: 'Binary', storage: null },
+  ...{ engine, name, nodes: null, cpu: 2, ram: 2, ramUnit: 'Decimal', storage: null },
   price: { amount, per: 'hour', currency: 'EUR' },
 });
 // A plan of a region is listed in each of its zones.
-const ofParis = [plan('postgresql', 'DB-DEV-S', '0.0187'), plan('mysql', 'DB-DEV-S', '0.0187')];
+const ofParis = [plan('postgresql', 'db-dev-s', '0.0187'), plan('mysql', 'db-dev-s', '0.0187')];
 const ofAmsterdam = [
-  ...[plan('postgresql', 'DB-PRO2-XXS', '1.1'), plan('mysql', 'DB-PRO2-XXS', '1.1')],
+  ...[plan('postgresql', 'db-pro2-xxs', '1.1'), plan('mysql', 'db-pro2-xxs', '1.1')],
   plan('mongodb', 'MGDB-PLAY2-NANO', '0.04'),
 ];
 const perHour = { per: 'hour', currency: 'EUR' } as const;
@@ -191,17 +169,18 @@ export const catalogueCase: CatalogueCase = {
       otherPrices: ['/products/0/price/retail_price/nanos'],
       additional: true,
     },
-    databasePage('managed_relational_database', {
+    databasePage(RELATIONAL, {
       otherRequired: [
         '/total_count',
-        '/products/0/variant',
+        '/products/0/product',
         '/products/0/unit_of_measure/unit',
         '/products/0/properties/hardware/cpu',
+        '/products/0/properties/hardware/ram',
       ],
       otherPrices: ['/products/0/price/retail_price/nanos'],
     }),
-    databasePage('managed_redis_database', { otherPrices: ['/products/0/price/retail_price/nanos'] }),
-    databasePage('managed_mongodb', { otherPrices: ['/products/0/price/retail_price/nanos'] }),
+    databasePage(REDIS, { otherPrices: ['/products/0/price/retail_price/nanos'] }),
+    databasePage(MONGODB, { otherPrices: ['/products/0/price/retail_price/nanos'] }),
     page('fr-par-1', SERVERS, 'fr-par-1-servers-1', 10, {
       headers: { 'x-total-count': '10', link: linkOf(1) },
       required: ['/servers/DEV1-S/ncpus', '/servers/DEV1-S/ram', '/servers/DEV1-S/end_of_service'],
@@ -274,7 +253,7 @@ export const catalogueCase: CatalogueCase = {
     ),
   },
   databasePlans: {
-    'fr-par-1': [...ofParis, plan('redis', 'RED1-MICRO', '0.0125')],
+    'fr-par-1': [...ofParis, plan('redis', 'RED1-micro', '0.048')],
     'fr-par-2': ofParis,
     'fr-par-3': ofParis,
     ...Object.fromEntries(['nl-ams-1', 'nl-ams-2', 'nl-ams-3'].map((zone) => [zone, ofAmsterdam])),

@@ -99,7 +99,7 @@ function products(type: string, rows: readonly object[]) {
   return [{ path: CATALOGUE, query }, { json: { products: rows, total_count: rows.length } }] as const;
 }
 
-/** Scaleway's volumes in its product catalogue, and no nodes of managed databases, in each run. */
+/** Scaleway's volumes in its product catalogue, and a node of each managed database that is not sold any more, in each run. */
 export function scalewayVolumes(upstream: FakeUpstream, zones: readonly string[] = ZONES): void {
   const volumes = zones.map((zone) => ({
     sku: `/storage/block/volume-bssd/${zone}`,
@@ -110,10 +110,41 @@ export function scalewayVolumes(upstream: FakeUpstream, zones: readonly string[]
   const [call, answer] = products('block_storage', volumes);
   upstream.expect({ ...call, times: 'any' }, answer);
   for (const type of ['managed_relational_database', 'managed_redis_database', 'managed_mongodb']) {
-    // A volume, which is no node.
-    const [volume, listed] = products(type, [{ sku: `/database/${type}/volume` }]);
-    upstream.expect({ ...volume, times: 'any' }, listed);
+    const [node, listed] = products(type, [
+      scalewayNode(type, 'OLD', { zone: 'fr-par-1' }, 1, { status: 'end_of_life' }),
+    ]);
+    upstream.expect({ ...node, times: 'any' }, listed);
   }
+}
+
+const NODE_SKUS: Readonly<Record<string, string>> = {
+  managed_relational_database: '/storage/rdb/instance',
+  managed_redis_database: '/storage/redis/main-node',
+};
+
+/** A node of a managed database in Scaleway's product catalogue: 2 vCPUs, 2 GB, at so many billionths of a euro an hour. */
+export function scalewayNode(
+  type: string,
+  name: string,
+  locality: { readonly zone: string } | { readonly region: string },
+  nanos: number,
+  rest: object = {},
+) {
+  const place = Object.values(locality).join();
+  return {
+    sku: `${NODE_SKUS[type] ?? `/unknown/${type}`}/${name}/${place}`,
+    product: name,
+    variant: `${name} - ${place}`,
+    locality,
+    price: { retail_price: { currency_code: 'EUR', units: 0, nanos } },
+    unit_of_measure: { unit: 'hour', size: 1 },
+    properties: {
+      hardware: { cpu: { virtual: { count: 2 } }, ram: { size: 2_000_000_000 } },
+      [type]: { node: {} },
+    },
+    status: 'general_availability',
+    ...rest,
+  };
 }
 
 /** Scaleway's product catalogue, which states the zones of its types. */

@@ -75,7 +75,8 @@ const Availability = z.object({
 /**
  * Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types and
  * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/. The Instance API does not list its zones; the
- * product catalogue names the zone of each product, and states the prices of volumes. It states no prices of addresses or traffic.
+ * product catalogue names the zone of each product, and states the prices of volumes. It states no prices of the addresses or the
+ * traffic of machines.
  */
 export const adapter: CatalogueAdapter = {
   id: 'scaleway',
@@ -88,8 +89,10 @@ export const adapter: CatalogueAdapter = {
   facts: ['architecture', 'network'],
   schedule: '27 * * * *',
   notes:
-    'The product catalogue states the prices of block storage; the default is the one with 5,000 IOPS. It states no prices of ' +
-    'addresses or traffic. It also states the nodes of managed databases, at the price of one node without its volume. Scaleway bills by the hour, without a monthly cap.',
+    'The product catalogue states the prices of block storage; the default is the one with 5,000 IOPS. It states no prices of the ' +
+    'addresses or the traffic of machines. It also states the nodes of managed databases. The price of a plan is that of one node, ' +
+    'without its volume and without the management fee that Scaleway adds for PostgreSQL and MySQL. For Redis, it is the price of ' +
+    'the main node. Scaleway bills by the hour, without a monthly cap.',
 
   async *catalogue({ http }) {
     const zones = yield* listZones(http);
@@ -100,7 +103,7 @@ export const adapter: CatalogueAdapter = {
     for (const database of DATABASES)
       await prices.read(['database_plan'], PLANS, `${PRODUCTS}?product_types=${database.type}`, async () => {
         const rows = await completeRows(PRODUCTS, listProducts(http, database.type));
-        for (const row of rows) addPlans(prices, row, database, zones);
+        addPlans(prices, rows, database, zones);
       });
     yield* prices.items(['volume-low-latency-5k', 'volume-bssd']);
   },

@@ -94,20 +94,21 @@ describe('100 random prices of plans', () => {
     const prices = new RegionPrices();
     const expected = new Map<string, string>();
     const redis = DATABASES.find(({ type }) => type === 'managed_redis_database') ?? expect.unreachable();
-    for (const index of each((i) => i)) {
+    const rows = each((index) => {
       const [units, nanos] = [number(4) - 1, number(1_000_000_000) - 1];
       const row = {
-        sku: `/redis/${index}`,
-        variant: `RED1-${index}`,
+        sku: `/storage/redis/main-node/RED1-${index}/fr-par-1`,
+        product: 'RED1',
         locality: { zone: 'fr-par-1' },
         price: { retail_price: { currency_code: 'EUR', units, nanos } },
         unit_of_measure: { unit: 'hour', size: 1 },
         properties: { hardware: { cpu: { virtual: { count: 2 } }, ram: { size: 2 ** 30 } } },
       };
-      addScaleway(prices, row, redis, ['fr-par-1']);
       const billionths = BigInt(units) * 1_000_000_000n + BigInt(nanos);
       expected.set(`database/redis/RED1-${index}`, divided(billionths, 9, HOUR));
-    }
+      return row;
+    });
+    addScaleway(prices, rows, redis, ['fr-par-1']);
     expect([expected.size, pricesIn([...prices.items()], 'fr-par-1')]).toEqual([COUNT, expected]);
   });
 
