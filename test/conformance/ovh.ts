@@ -46,6 +46,15 @@ export const catalogueCase: CatalogueCase = {
         '/addons/16/pricings/0/price',
         '/addons/20/pricings/0/price',
         '/addons/22/pricings/0/price',
+        '/addons/26/pricings/0/price',
+        '/addons/27/pricings/1/price',
+      ],
+      otherRequired: [
+        '/addons/27/pricings',
+        '/addons/27/pricings/1/quantity',
+        '/addons/27/pricings/1/quantity/min',
+        '/addons/27/pricings/1/strategy',
+        '/addons/27/blobs/commercial/price/unit',
       ],
     },
     {
@@ -68,6 +77,7 @@ export const catalogueCase: CatalogueCase = {
     'EU-WEST-PAR': 'EU-WEST-PAR',
     'EU-WEST-LZ-BRU-A': 'EU-WEST-LZ-BRU-A',
     'EU-SOUTH-MIL': 'EU-SOUTH-MIL',
+    SGP1: 'SGP1',
   },
   offers: [
     // The addon of the month lists regions, and prices are units of 10^-8.
@@ -75,9 +85,10 @@ export const catalogueCase: CatalogueCase = {
     offer('b3-8', 'GRA9', 2, 8, '0.0508'),
     // A region of three zones has a different price.
     offer('b3-8', 'EU-WEST-PAR', 2, 8, '0.061'),
-    // Only the availability rules state where these two are sold.
+    // Only the availability rules state where these are sold.
     offer('b3-8', 'EU-WEST-LZ-BRU-A', 2, 8, '0.093'),
     offer('c3-8', 'GRA9', 4, 8, '0.0907'),
+    offer('c3-8', 'SGP1', 4, 8, '0.0907'),
     offer('c3-8', 'EU-SOUTH-MIL', 4, 8, '0.0997'),
     offer('win-b3-8', 'GRA9', 2, 8, '0.1096', 'licensed'),
     offer('l4-90', 'GRA9', 22, 90, '0.75', 'accelerated'),
@@ -99,6 +110,18 @@ export const catalogueCase: CatalogueCase = {
     'EU-WEST-PAR': [unmetered],
     'EU-WEST-LZ-BRU-A': [unmetered],
     'EU-SOUTH-MIL': [unmetered],
+    SGP1: [
+      {
+        ...regionPrice('traffic_out', 'bandwidth_instance_out', 'GiB', '0', {
+          per: undefined,
+          currency: 'EUR',
+        }),
+        tiers: [
+          { from: '0', amount: '0' },
+          { from: '1024', amount: '0.0109' },
+        ],
+      },
+    ],
   },
   databasePlans: {
     // The rules name the place, GRA.

@@ -14,12 +14,19 @@ import {
 } from '../source.ts';
 import { addPlans, type DatabasePlan, planIn } from './ovh/database-plans.ts';
 import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
-import { addTraffic, addVolumes, type Volume, volumeIn } from './ovh/region-prices.ts';
+import {
+  addTraffic,
+  addVolumes,
+  type Traffic,
+  trafficIn,
+  type Volume,
+  volumeIn,
+} from './ovh/region-prices.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
 
-/** Ireland, in EUR. The source's URL may name another subsidiary: `?ovhSubsidiary=US`. */
+/** Ireland, in EUR. The URL may name another one: `?ovhSubsidiary=WE`. Only https://api.us.ovhcloud.com has that of the US. */
 const SUBSIDIARY = 'IE';
 
 const MOST_NAMED = 20;
@@ -54,6 +61,7 @@ interface Plan {
 interface Catalogue {
   readonly plans: Map<string, Plan>;
   readonly volumes: Volume[];
+  readonly traffic: Traffic[];
   readonly databases: DatabasePlan[];
   /** Codes of hourly plans without a description, which OVH keeps for existing customers. */
   readonly undescribed: string[];
@@ -82,15 +90,17 @@ export const adapter: CatalogueAdapter = {
     'The catalogue is public, and names the regions of older types only. The rules of availability name the regions of the ' +
     'others. If OVH answers these only to customers, the token is an OAuth 2.0 access token of a service account that may ' +
     '`GET /cloud/order/rule/availability`; it expires after an hour. Without a token these plans wait in quarantine, and ' +
-    'Fleetbook reads the others. Volumes are in the catalogue too; the default is `classic`. Outgoing traffic costs nothing in ' +
-    'Europe and Canada, as OVH’s price page says, and is unknown elsewhere. The price of further addresses is unknown: the ' +
-    'catalogue states zero, the manager does not. Plans of managed databases are in the catalogue at the price of one node, and it ' +
-    'does not state how many nodes a plan has.',
+    'Fleetbook reads the others. Only https://api.us.ovhcloud.com/?ovhSubsidiary=US has the regions of the US. Volumes are in the ' +
+    'catalogue too; the default is `classic`. A volume without a region is left out. The price of outgoing traffic is that of the ' +
+    'catalogue, if it names the region. Otherwise traffic costs nothing outside Asia-Pacific, as OVH’s price page says, and is ' +
+    'unknown in Asia-Pacific. The price of further addresses is unknown: the catalogue states zero, the manager does not. Plans of ' +
+    'managed databases are in the catalogue at the price of one node, and it does not state how many nodes a plan has. A region ' +
+    'whose machines are all excluded has no plans, and no prices of volumes and traffic.',
 
   async *catalogue({ http }) {
     const query = http.base.searchParams.has('ovhSubsidiary') ? {} : { ovhSubsidiary: SUBSIDIARY };
     const { addons, locale } = (await http.json(CATALOG, Catalog, { query })).data;
-    const read: Catalogue = { plans: new Map(), volumes: [], databases: [], undescribed: [] };
+    const read: Catalogue = { plans: new Map(), volumes: [], traffic: [], databases: [], undescribed: [] };
     for (const [index, row] of addons.entries()) yield* readAddon(row, `addon ${index + 1}`, read);
     const plans = [...read.plans.values()];
     if (plans.every((plan) => plan.machines.length === 0)) throw nothingListed(CATALOG);
@@ -102,27 +112,37 @@ export const adapter: CatalogueAdapter = {
         return { name: plan.type, planCode, row, regions: new Set(regions) };
       }),
     );
-    const selling = new Set(sold.flatMap(({ regions }) => [...regions]));
-    for (const code of selling) yield { kind: 'region', code, name: code };
+    for (const code of new Set(sold.flatMap(({ regions }) => [...regions])))
+      yield { kind: 'region', code, name: code };
     const located = new Set(sold.flatMap(({ name, regions }) => (regions.size > 0 ? [name] : [])));
+    const selling = new Set<string>();
     for (const plan of sold) {
-      if (plan.regions.size > 0) yield* offers(plan, locale.currencyCode);
-      else yield nowhere(plan, availability, located);
+      if (plan.regions.size === 0) {
+        yield nowhere(plan, availability, located);
+        continue;
+      }
+      const items = offers(plan, locale.currencyCode);
+      yield* items;
+      // An unreadable machine may be for sale, and so may one at a price of zero.
+      const isForSale = items.some(
+        (item) => item.kind !== 'offer' || (item.offer.excluded ?? 'zero_price') === 'zero_price',
+      );
+      if (isForSale) for (const region of plan.regions) selling.add(region);
     }
     if (read.undescribed.length > 0) yield undescribed(read.undescribed);
     const prices = new RegionPrices();
-    const regionsOf = (planCode: string) => availability.regions?.get(planCode);
-    addVolumes(prices, read.volumes, regionsOf, selling, locale.currencyCode);
-    addTraffic(prices, selling, locale.currencyCode);
-    addPlans(prices, read.databases, regionsOf, selling, locale.currencyCode);
-    yield* prices.items(['classic']);
+    const places = { regionsOf: (planCode: string) => availability.regions?.get(planCode), selling };
+    addVolumes(prices, read.volumes, places, locale.currencyCode);
+    addTraffic(prices, read.traffic, places, locale.currencyCode);
+    addPlans(prices, read.databases, places, locale.currencyCode);
+    yield* prices.items(['classic', 'classic-multiattach']);
   },
 };
 
 function* readAddon(
   row: unknown,
   unnamed: string,
-  { plans, volumes, databases, undescribed: unknown }: Catalogue,
+  { plans, volumes, traffic, databases, undescribed: unknown }: Catalogue,
 ): Generator<CatalogueItem> {
   const code = labelIn(row, 'planCode');
   const { type, paid, place = '' } = PLAN_CODE.exec(code ?? '')?.groups ?? {};
@@ -136,6 +156,8 @@ function* readAddon(
   if (addon.product !== 'publiccloud-instance') {
     const volume = volumeIn(planCode, row);
     if (volume !== undefined) volumes.push(volume);
+    const out = trafficIn(planCode, row);
+    if (out !== undefined) traffic.push(out);
     const database = planIn(planCode, row);
     if (database !== undefined) databases.push(database);
     return;

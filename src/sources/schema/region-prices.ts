@@ -48,10 +48,14 @@ export function* regionPriceItems(
 /** The kind of plans of databases in rejected rows. */
 export const PLANS = 'database plans';
 
-/** Returns the regions in a place: `GRA9` is in GRA, and `fr-par-1` in fr-par. Some providers sell machines by datacenter and databases by place. */
+/**
+ * Returns the regions in a place: `GRA9` is in GRA, `RBX-A` in RBX, and `fr-par-1` in fr-par. Some providers sell machines by
+ * datacenter and databases by place. `GRA11` is not in GRA1.
+ */
 export function regionsIn(place: string, regions: Iterable<string>): string[] {
   return [...regions].filter(
-    (code) => code === place || (code.startsWith(place) && /^-?\d+$/.test(code.slice(place.length))),
+    (code) =>
+      code === place || (code.startsWith(place) && /^\D(-?\d+|-[A-Z])$/.test(code.slice(place.length - 1))),
   );
 }
 
@@ -68,15 +72,18 @@ export class RegionPrices {
     regionCode: string,
     { amount, ...price }: Omit<FoundPrice, 'tiers'> & { readonly amount: string },
   ): void {
+    this.addTiers(regionCode, { ...price, tiers: [{ from: '0', amount }] });
+  }
+
+  addTiers(regionCode: string, found: FoundPrice): void {
     const known = this.#found.get(regionCode);
-    const found = { ...price, tiers: [{ from: '0', amount }] };
     if (known === undefined) this.#found.set(regionCode, [found]);
-    else if (known.every(({ item, name }) => item !== price.item || name !== price.name)) known.push(found);
+    else if (known.every(({ item, name }) => item !== found.item || name !== found.name)) known.push(found);
     else
       this.leftOut.add(
         'repeated prices',
-        `${price.name}@${regionCode}`,
-        `is listed twice, also at ${amount}`,
+        `${found.name}@${regionCode}`,
+        `is listed twice, also at ${found.tiers.map(({ amount }) => amount).join(', ')}`,
       );
   }
 
@@ -88,6 +95,11 @@ export class RegionPrices {
     else if (this.#plans.has(key))
       this.leftOut.add(PLANS, key, `is listed twice, also at ${plan.price.amount}`);
     else this.#plans.set(key, { kind: 'database-plan', regionCode, plan });
+  }
+
+  /** Regions keep their last prices of this item. */
+  keep(item: UnreadItem): void {
+    this.#unread.add(item);
   }
 
   /**

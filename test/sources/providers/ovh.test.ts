@@ -1,60 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { adapter } from '../../../src/sources/providers/ovh.ts';
-import type { CatalogueItem } from '../../../src/sources/source.ts';
-import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
-import { fates, readCatalogue } from '../../support/read-catalogue.ts';
-
-const CATALOG = '/v1/order/catalog/public/cloud';
-const AVAILABILITY = '/v1/cloud/order/rule/availability';
-/** The availability rules as a client without a token sees them. */
-const CLOSED: FakeAnswer = {
-  status: 401,
-  json: { class: 'Client::Unauthorized', message: 'You must login first' },
-};
-const rules = (plans: Readonly<Record<string, readonly unknown[]>>): FakeAnswer => ({
-  json: { plans: Object.entries(plans).map(([code, regions]) => ({ code, regions })), products: [] },
-});
-const hour = (price: unknown) => ({ price, intervalUnit: 'hour', capacities: ['consumption'] });
-const region = (...values: string[]) => [{ name: 'region', values }];
-
-function addon(planCode: string, fields: object = {}, blobs: object = {}): object {
-  const technical = { cpu: { cores: 2 }, memory: { size: 8 }, os: { family: 'linux' } };
-  return {
-    planCode,
-    product: 'publiccloud-instance',
-    pricings: [hour(5080000)],
-    configurations: region('GRA9'),
-    blobs: { tags: ['active'], technical, ...blobs },
-    ...fields,
-  };
-}
-
-async function itemsOf(addons: object[], answers: Partial<Answers> = {}) {
-  const { availability = CLOSED, currencyCode = 'EUR', base = '', ovhSubsidiary = 'IE', token } = answers;
-  await using upstream = await fakeUpstream();
-  const query = { ovhSubsidiary };
-  upstream.expect({ path: CATALOG, query }, { json: { locale: { currencyCode }, addons } });
-  const headers = { authorization: token === undefined ? null : `Bearer ${token}` };
-  if (availability !== 'not asked') upstream.expect({ path: AVAILABILITY, query, headers }, availability);
-  return await readCatalogue(adapter, upstream.url + base, token);
-}
-
-interface Answers {
-  readonly availability: FakeAnswer | 'not asked';
-  readonly currencyCode: string;
-  readonly base: string;
-  readonly ovhSubsidiary: string;
-  readonly token: string;
-}
-
-const rejected = (items: readonly CatalogueItem[]) => items.filter((item) => item.kind === 'rejected');
-
-const machines = (items: readonly CatalogueItem[]) =>
-  items
-    .flatMap((item) => (item.kind === 'offer' ? [`${item.offer.name}@${item.offer.regionCode}`] : []))
-    .sort();
-
-const technical = { cpu: { cores: 2 }, memory: { size: 8 } };
+import type { FakeAnswer } from '../../support/fake-upstream.ts';
+import { fates } from '../../support/read-catalogue.ts';
+import {
+  AVAILABILITY,
+  addon,
+  CATALOG,
+  CLOSED,
+  hour,
+  itemsOf,
+  machines,
+  region,
+  rejected,
+  rules,
+  technical,
+} from './ovh-payloads.ts';
 
 describe('an instance of OVH', () => {
   it.each<[string, object, string[]]>([
@@ -296,19 +255,6 @@ describe('an instance of OVH', () => {
 });
 
 describe('the catalogue of OVH', () => {
-  it('is that of the subsidiary in the URL, in its currency', async () => {
-    const items = await itemsOf([addon('b3-8.consumption')], {
-      currencyCode: 'USD',
-      base: '/?ovhSubsidiary=US',
-      ovhSubsidiary: 'US',
-    });
-    expect(items).toContainEqual(
-      expect.objectContaining({
-        offer: expect.objectContaining({ price: { amount: '0.0508', per: 'hour', currency: 'USD' } }),
-      }),
-    );
-  });
-
   it('is invalid if nothing in it is paid by the hour', async () => {
     const addons = [addon('b3-8.monthly'), addon('volume.classic', { product: 'volume' })];
     await expect(itemsOf(addons, { availability: 'not asked' })).rejects.toMatchObject({

@@ -85,7 +85,7 @@ describe('100 random prices of plans', () => {
       );
     });
     const prices = new RegionPrices();
-    addOvh(prices, plans, () => ['GRA'], new Set(['GRA11']), 'EUR');
+    addOvh(prices, plans, { regionsOf: () => ['GRA'], selling: new Set(['GRA11']) }, 'EUR');
     expect([expected.size, pricesIn([...prices.items()], 'GRA11')]).toEqual([COUNT, expected]);
   });
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { memory } from '../../../domain/machine.ts';
-import { count, label, quantity } from '../../schema/fields.ts';
-import { PLANS, type RegionPrices, regionsIn } from '../../schema/region-prices.ts';
-import { type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
-import { Disks, Pricing } from './machine.ts';
+import { count, quantity } from '../../schema/fields.ts';
+import { PLANS, type RegionPrices } from '../../schema/region-prices.ts';
+import { type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
+import { Disks, hourlyAmount, Pricing, priceAboveZero } from './machine.ts';
+import { configuredRegions, NOWHERE, type Places, regionsSelling } from './places.ts';
 
 /** `databases.postgresql-business-db1-7.hour.consumption.3AZ`: engine, plan with its type of node, and kind of place. */
 const PLAN = /^databases\.(?<engine>[a-z0-9]+)-(?<name>.+)\.hour\.consumption(\..+)?$/i;
@@ -11,12 +12,11 @@ const PLAN = /^databases\.(?<engine>[a-z0-9]+)-(?<name>.+)\.hour\.consumption(\.
 /** The price of one GB that a plan has beyond its own: no plan. */
 const STORAGE = /-additionnal-storage-gb$/;
 
+/** `discovery-db2-free`: it costs nothing, so it is no plan with a price. */
+const FREE = /-free$/;
+
 const Addon = z.object({
   pricings: z.array(Pricing),
-  configurations: z
-    .array(z.object({ name: z.string(), values: z.array(label).nullish() }))
-    .nullish()
-    .catch(undefined),
   blobs: z
     .object({
       tags: z.array(z.string()).nullish(),
@@ -37,27 +37,20 @@ export interface DatabasePlan {
   readonly planCode: string;
   readonly engine: string;
   readonly name: string;
+  readonly configured: readonly string[];
   readonly row: Row<{ readonly amount: string; readonly addon: z.infer<typeof Addon> }>;
 }
 
-/** Returns the plan of an addon; undefined if it is another product, or a plan that OVH keeps for existing customers. */
+/** Returns the plan of an addon; undefined if it is another product, free, or kept for existing customers. */
 export function planIn(planCode: string, addon: unknown): DatabasePlan | undefined {
   const { engine = '', name = '' } = PLAN.exec(planCode)?.groups ?? {};
   if (name === '' || STORAGE.test(name)) return undefined;
   const read = readRow(Addon, addon);
   if (read.value?.blobs === null || read.value?.blobs.tags?.includes('legacy')) return undefined;
-  const row = rowOf(() => {
-    const value = valueIn(read);
-    const hourly = value.pricings.filter(
-      ({ intervalUnit, capacities }) =>
-        ['hour', 'none'].includes(intervalUnit) && capacities.includes('consumption'),
-    );
-    const [amount, ...others] = new Set(hourly.map(({ price }) => price));
-    if (amount === undefined || amount === '0' || others.length > 0)
-      return unusable(`pricings must have one price above 0 for an hour; it has ${hourly.length}`);
-    return { amount, addon: value };
-  });
-  return { planCode, engine: engine.toLowerCase(), name, row };
+  const amount = rowOf(() => hourlyAmount(valueIn(read).pricings));
+  if (amount.value === '0' && FREE.test(name)) return undefined;
+  const row = rowOf(() => ({ amount: priceAboveZero(valueIn(amount)), addon: valueIn(read) }));
+  return { planCode, engine: engine.toLowerCase(), name, configured: configuredRegions(addon), row };
 }
 
 /**
@@ -67,14 +60,14 @@ export function planIn(planCode: string, addon: unknown): DatabasePlan | undefin
 export function addPlans(
   prices: RegionPrices,
   plans: readonly DatabasePlan[],
-  regionsOf: (planCode: string) => readonly string[] | undefined,
-  selling: ReadonlySet<string>,
+  places: Places,
   currency: string,
 ): void {
-  for (const { planCode, engine, name, row } of plans) {
-    const plan = prices.leftOut.value(PLANS, planCode, row);
-    if (plan === undefined) continue;
-    const { amount, addon } = plan;
+  for (const plan of plans) {
+    const { planCode, engine, name, row } = plan;
+    const read = prices.leftOut.value(PLANS, planCode, row);
+    if (read === undefined) continue;
+    const { amount, addon } = read;
     const { cpu, memory: size, storage } = addon.blobs?.technical ?? {};
     const node = {
       cpu: cpu?.cores ?? null,
@@ -82,15 +75,8 @@ export function addPlans(
       storage: storageOf(storage),
       price: { amount, per: 'hour', currency } as const,
     };
-    const configured = (addon.configurations ?? []).filter(({ name: field }) => field === 'region');
-    const places = regionsOf(planCode) ?? configured.flatMap(({ values }) => values ?? []);
-    const regions = new Set(places.flatMap((place) => regionsIn(place, selling)));
-    if (regions.size === 0)
-      prices.leftOut.add(
-        PLANS,
-        planCode,
-        'neither its addon nor the rules of availability name a region with machines',
-      );
+    const regions = regionsSelling(plan, places);
+    if (regions.size === 0) prices.leftOut.add(PLANS, planCode, NOWHERE);
     for (const region of regions) prices.addPlan(region, { engine, name, nodes: null, ...node });
   }
 }

@@ -10,11 +10,12 @@ export const Pricing = z.object({
   intervalUnit: z.string(),
   capacities: z.array(z.string()),
 });
+type Pricing = z.infer<typeof Pricing>;
 
 /** Some disks name the unit of their capacity; OVH shows it as GB. */
 const Disk = z.object({
   capacity: diskIn('GB'),
-  number: z.int().min(1),
+  number: z.int().min(1).default(1),
   sizeUnit: z.literal('GB').optional(),
 });
 export const Disks = z.object({ disks: z.array(Disk) });
@@ -54,18 +55,32 @@ export function localDisk({ storage, nvme }: Machine['blobs']['technical']): num
 
 export function isPaidByHour(row: unknown): boolean {
   const { data } = z.object({ pricings: z.array(z.unknown()) }).safeParse(row);
-  return (data?.pricings ?? []).some((pricing) => isHourly(Pricing.safeParse(pricing).data));
+  return (data?.pricings ?? []).some((pricing) => {
+    const known = Pricing.safeParse(pricing).data;
+    return known?.intervalUnit === 'hour' && isConsumption(known);
+  });
 }
 
-function isHourly(pricing: z.infer<typeof Pricing> | undefined): boolean {
-  return pricing?.intervalUnit === 'hour' && pricing.capacities.includes('consumption');
+/** Consumption is counted by the hour. All of the US, and volumes and traffic elsewhere, have no interval. */
+export function isConsumption({ intervalUnit, capacities }: Pricing): boolean {
+  return ['hour', 'none'].includes(intervalUnit) && capacities.includes('consumption');
 }
 
-export function hourlyPrice(machine: Machine, currency: string): SourcePrice {
-  const hourly = machine.pricings.filter(isHourly);
-  const [amount, ...others] = new Set(hourly.map((pricing) => pricing.price));
-  if (amount !== undefined && others.length === 0) return { amount, per: 'hour', currency };
+/** Returns the price for an hour among the pricings of a plan code of consumption. */
+export function hourlyAmount(pricings: readonly Pricing[]): string {
+  const hourly = pricings.filter(isConsumption);
+  const [amount, ...others] = new Set(hourly.map(({ price }) => price));
+  if (amount !== undefined && others.length === 0) return amount;
   return unusable(`pricings must have one price for an hour of consumption; it has ${hourly.length}`);
+}
+
+export function hourlyPrice({ pricings }: Machine, currency: string): SourcePrice {
+  return { amount: hourlyAmount(pricings), per: 'hour', currency };
+}
+
+/** Returns the amount. Zero ends the surrounding `rowOf`. */
+export function priceAboveZero(amount: string): string {
+  return amount === '0' ? unusable('pricings must have a price above 0 for an hour of consumption') : amount;
 }
 
 export function exclusion(name: string, machine: Machine) {

@@ -1,79 +1,151 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { amountIn, label } from '../../schema/fields.ts';
-import type { RegionPrices } from '../../schema/region-prices.ts';
-import { type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
+import { count, oneOf } from '../../schema/fields.ts';
+import { type FoundPrice, type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
+import { parseRow, type Row, rowOf, unusable, valueIn } from '../../schema/rows.ts';
+import { hourlyAmount, isConsumption, Pricing, priceAboveZero } from './machine.ts';
+import { configuredRegions, NOWHERE, type Places, regionsSelling, sellingIn } from './places.ts';
 
 /** `volume.classic.consumption`, `volume.high-speed-gen2.consumption.3AZ`: type and kind of place. */
-const VOLUME = /^volume\.(?<type>classic|high-speed|high-speed-gen2)\.consumption(\..+)?$/;
+const VOLUME =
+  /^volume\.(?<type>classic|classic-multiattach|high-speed|high-speed-gen2)\.consumption(\..+)?$/;
 
-const Addon = z.object({
-  pricings: z.array(
-    z.object({
-      /** In units of 10^-8 of the currency, for a GB and an hour. Consumption may have no interval: it is counted by the hour. */
-      price: amountIn('0.00000001'),
-      intervalUnit: z.string(),
-      capacities: z.array(z.string()),
-    }),
-  ),
-  configurations: z
-    .array(z.object({ name: z.string(), values: z.array(label).nullish() }))
-    .nullish()
-    .catch(undefined),
-});
+/** The price is for a GB and an hour. */
+const VolumeAddon = z.object({ pricings: z.array(Pricing) });
+
+const STORAGE = 'storage prices';
 
 /** A type of volume in one kind of place. */
 export interface Volume {
   readonly planCode: string;
   readonly type: string;
-  readonly row: Row<{ readonly amount: string; readonly configured: readonly string[] }>;
+  readonly configured: readonly string[];
+  readonly row: Row<string>;
 }
 
 /** Returns the volume of an addon; undefined if it is another product. */
 export function volumeIn(planCode: string, addon: unknown): Volume | undefined {
   const type = VOLUME.exec(planCode)?.groups?.type;
   if (type === undefined) return undefined;
-  const row = rowOf(() => {
-    const { pricings, configurations } = valueIn(readRow(Addon, addon));
-    const hourly = pricings.filter(
-      ({ intervalUnit, capacities }) =>
-        ['hour', 'none'].includes(intervalUnit) && capacities.includes('consumption'),
-    );
-    const [amount, ...others] = new Set(hourly.map(({ price }) => price));
-    if (amount === undefined || amount === '0' || others.length > 0)
-      return unusable(
-        `pricings must have one price above 0 for an hour of consumption; it has ${hourly.length}`,
-      );
-    const regions = (configurations ?? []).filter(({ name }) => name === 'region');
-    return { amount, configured: regions.flatMap(({ values }) => values ?? []) };
-  });
-  return { planCode, type, row };
+  const row = rowOf(() => priceAboveZero(hourlyAmount(parseRow(VolumeAddon, addon).pricings)));
+  return { planCode, type, configured: configuredRegions(addon), row };
 }
 
 /**
  * Adds the prices of volumes in the regions that sell machines. OVH's block storage is that of OpenStack, whose gigabytes have 2^30
- * bytes: https://docs.openstack.org/api-ref/block-storage/v3/.
+ * bytes: https://docs.openstack.org/api-ref/block-storage/v3/. If no volume is usable, the stored prices stay.
  */
 export function addVolumes(
   prices: RegionPrices,
   volumes: readonly Volume[],
-  regionsOf: (planCode: string) => readonly string[] | undefined,
-  selling: ReadonlySet<string>,
+  places: Places,
   currency: string,
 ): void {
-  for (const { planCode, type, row } of volumes) {
-    const volume = prices.leftOut.value('storage prices', planCode, row);
-    if (volume === undefined) continue;
-    const price = { item: 'block_storage', name: type, unit: 'GiB', per: 'hour', currency } as const;
-    for (const region of new Set(regionsOf(planCode) ?? volume.configured))
-      if (selling.has(region)) prices.add(region, { ...price, amount: volume.amount });
+  let added = 0;
+  for (const volume of volumes) {
+    const { planCode, type: name, row } = volume;
+    const amount = prices.leftOut.value(STORAGE, planCode, row);
+    if (amount === undefined) continue;
+    const price = { item: 'block_storage', name, unit: 'GiB', per: 'hour', currency, amount } as const;
+    const regions = regionsSelling(volume, places);
+    if (regions.size === 0) prices.leftOut.add(STORAGE, planCode, NOWHERE);
+    for (const region of regions) prices.add(region, price);
+    added += regions.size;
+  }
+  if (added === 0 && volumes.length > 0) prices.keep('block_storage');
+}
+
+/** `bandwidth_instance_out.consumption.SGP1`: traffic of instances to the internet, and kind of place. */
+const TRAFFIC_OUT = /^bandwidth_instance_out\.consumption(\..+)?$/;
+
+const TRAFFIC = 'traffic prices';
+
+/** A step is for the units from `min` to `max`, counted from 1. */
+const Step = Pricing.extend({
+  quantity: z.object({ min: count, max: count.nullish() }),
+  strategy: z.string().optional(),
+});
+const TrafficAddon = z.object({ pricings: z.array(Step) });
+const Billed = z.object({
+  blobs: z.object({ commercial: z.object({ price: z.object({ unit: oneOf(['GB', 'GiB']) }) }) }),
+});
+
+type TrafficPrice = Pick<FoundPrice, 'name' | 'unit' | 'tiers'>;
+
+/** Outgoing traffic in one kind of place. */
+export interface Traffic {
+  readonly planCode: string;
+  readonly configured: readonly string[];
+  readonly row: Row<TrafficPrice>;
+}
+
+const FREE: TrafficPrice = { name: 'unmetered', unit: 'GB', tiers: [{ from: '0', amount: '0' }] };
+
+/** Returns the outgoing traffic of an addon; undefined if it is another product. */
+export function trafficIn(planCode: string, addon: unknown): Traffic | undefined {
+  if (!TRAFFIC_OUT.test(planCode)) return undefined;
+  return { planCode, configured: configuredRegions(addon), row: rowOf(() => trafficPrice(addon)) };
+}
+
+function trafficPrice(addon: unknown): TrafficPrice {
+  const steps = parseRow(TrafficAddon, addon)
+    .pricings.filter(isConsumption)
+    .toSorted((a, b) => a.quantity.min - b.quantity.min);
+  // A maximum without a next step is a free allowance without its price.
+  if (
+    steps.some(
+      ({ quantity: { max } }, i) => (max == null ? undefined : max + 1) !== steps[i + 1]?.quantity.min,
+    )
+  )
+    return unusable('pricings must be steps by quantity without a gap');
+  if (steps.length > 1 && steps.some(({ strategy }) => strategy !== 'tiered'))
+    return unusable('strategy must be tiered if there are several steps');
+  const tiers = steps.map(({ quantity, price }) => ({ from: String(quantity.min - 1), amount: price }));
+  if (tiers[0]?.from === '0' && tiers.every(({ amount }) => amount === '0')) return FREE;
+  const found = tiersOf(tiers);
+  return {
+    name: 'bandwidth_instance_out',
+    unit: parseRow(Billed, addon).blobs.commercial.price.unit,
+    tiers: found,
+  };
+}
+
+/**
+ * Regions outside Asia-Pacific. "Outbound public network traffic is included in the price of instances on all locations, except the
+ * Asia-Pacific region": https://www.ovhcloud.com/en/public-cloud/prices/.
+ */
+const UNMETERED = /^((GRA|SBG|RBX|DE|UK|WAW|BHS)(\d+|-[A-Z])|(AF|CA|EU|US)-.+)$/;
+
+/** Adds the price of outgoing traffic that the catalogue states for a region, else that of OVH's price page. */
+export function addTraffic(
+  prices: RegionPrices,
+  traffic: readonly Traffic[],
+  places: Places,
+  currency: string,
+): void {
+  const stated = new Map<string, Traffic[]>();
+  for (const addon of traffic) {
+    const { planCode, configured } = addon;
+    // Each traffic addon is about the regions that it names itself. The rules may list it for more.
+    const named = configured.length > 0 ? configured : (places.regionsOf(planCode) ?? []);
+    const regions = sellingIn(named, places.selling);
+    // The US has one without regions.
+    if (regions.size === 0 && addon.row.value !== FREE) prices.leftOut.add(TRAFFIC, planCode, NOWHERE);
+    for (const region of regions) stated.set(region, [...(stated.get(region) ?? []), addon]);
+  }
+  for (const region of places.selling) {
+    const [first, ...others] = stated.get(region) ?? [];
+    const price =
+      first === undefined
+        ? UNMETERED.test(region) && FREE
+        : prices.leftOut.read(TRAFFIC, `${first.planCode}@${region}`, () => agreed(first, others));
+    if (price) prices.addTiers(region, { item: 'traffic_out', ...price, per: undefined, currency });
   }
 }
 
-/** Regions in Europe and Canada. Asia-Pacific has a quota, and another subsidiary sells the United States. */
-const UNMETERED = /^((GRA|SBG|RBX|DE|UK|WAW|BHS)\d+|(EU|CA)-.+)$/;
-
-/** "Outbound public network traffic is included in the price of instances": https://www.ovhcloud.com/en/public-cloud/prices/. */
-export function addTraffic(prices: RegionPrices, selling: ReadonlySet<string>, currency: string): void {
-  const price = { item: 'traffic_out', name: 'unmetered', unit: 'GB', per: undefined, currency } as const;
-  for (const region of selling) if (UNMETERED.test(region)) prices.add(region, { ...price, amount: '0' });
+function agreed({ row }: Traffic, others: readonly Traffic[]): TrafficPrice {
+  const price = valueIn(row);
+  for (const { planCode, row: other } of others)
+    if (!isDeepStrictEqual(valueIn(other), price)) unusable(`differs from ${planCode}`);
+  return price;
 }
