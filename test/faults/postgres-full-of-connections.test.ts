@@ -20,7 +20,7 @@ it('memory and Redis answer while PostgreSQL has no free connection, and all rec
 
 async function takeAll(url: string, taken: AsyncDisposableStack): Promise<void> {
   for (;;) {
-    const sql = postgres(url, { max: 1, onnotice: () => {} });
+    const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
     taken.defer(() => sql.end({ timeout: 5 }));
     try {
       await sql`select 1`;

@@ -7,7 +7,7 @@ it('memory and Redis answer during a lock on all machines', async () => {
   const outcome = await underLoad({
     fault: 'A client holds an exclusive lock on the table of machines for {seconds}',
     async strike({ postgres: server }) {
-      const sql = postgres(server.url, { max: 1, onnotice: () => {} });
+      const sql = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {} });
       held.defer(() => sql.end({ timeout: 5 }));
       const { promise, resolve } = Promise.withResolvers<void>();
       const { promise: taken, resolve: isTaken } = Promise.withResolvers<void>();

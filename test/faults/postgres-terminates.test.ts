@@ -10,7 +10,7 @@ it('no answer is lost while PostgreSQL ends all connections repeatedly', async (
   const outcome = await underLoad({
     fault: 'PostgreSQL ends every connection, ten times a second, for {seconds}',
     strike({ postgres: server }) {
-      const sql = postgres(server.url, { max: 1, onnotice: () => {} });
+      const sql = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {} });
       let isOver = false;
       const ending = (async () => {
         while (!isOver) {

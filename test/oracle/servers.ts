@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setInterval } from 'node:timers/promises';
-import postgres from 'postgres';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import { startTestPostgres, type TestPostgres } from '../faults/support/stack.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { databaseUrl, run } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { startTestCluster } from '../support/redis-cluster.ts';
 import type { Health } from './judge.ts';
@@ -203,7 +203,7 @@ export class Servers implements AsyncDisposable {
     await run(server.url, "alter system set fsync = 'off'");
     await run(server.url, 'select pg_reload_conf()');
     await run(server.url, `create database ${TEMPLATE}`);
-    await migrate(named(server.url, TEMPLATE));
+    await migrate(databaseUrl(server.url, TEMPLATE));
     const proxy = closing.use(await faultProxy(server.url));
     const cache = withCluster ? await openCluster(closing) : closing.use(await startTestRedis());
     const queue = closing.use(await startTestRedis());
@@ -221,10 +221,10 @@ export class Servers implements AsyncDisposable {
     const name = `oracle_${randomBytes(8).toString('hex')}`;
     const { url } = this.#postgres;
     await run(url, `create database ${name} template ${TEMPLATE}`);
-    await run(named(url, name), 'update lineage set id = gen_random_uuid()');
+    await run(databaseUrl(url, name), 'update lineage set id = gen_random_uuid()');
     return {
-      url: named(url, name),
-      proxiedUrl: named(this.#proxy.url, name),
+      url: databaseUrl(url, name),
+      proxiedUrl: databaseUrl(this.#proxy.url, name),
       [Symbol.asyncDispose]: () => run(url, `drop database if exists ${name} with (force)`),
     };
   }
@@ -289,20 +289,5 @@ export class Servers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.heal();
     await this.#closing.disposeAsync();
-  }
-}
-
-function named(url: string, database: string): string {
-  const parsed = new URL(url);
-  parsed.pathname = `/${database}`;
-  return parsed.href;
-}
-
-async function run(url: string, statement: string): Promise<void> {
-  const sql = postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} });
-  try {
-    await sql.unsafe(statement);
-  } finally {
-    await sql.end({ timeout: 5 });
   }
 }

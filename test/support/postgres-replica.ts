@@ -127,7 +127,7 @@ async function startServer(
 
 /** Copies the files of a running server, as pg_basebackup does, which the embedded binaries lack. */
 async function copyServer(server: ReplicaServer, dataDir: string, streamUrl: string): Promise<void> {
-  const sql = postgres(server.url, { max: 1, onnotice: () => {} });
+  const sql = postgres(server.url, { max: 1, fetch_types: false, onnotice: () => {} });
   try {
     await sql`select pg_backup_start('replica', fast => true)`;
     await cp(server.dataDir, dataDir, {
@@ -168,7 +168,7 @@ function signal(pid: number, name: 'SIGSTOP' | 'SIGCONT'): void {
 
 async function caughtUp(primaryUrl: string, replicaUrl: string): Promise<void> {
   const [primary, replica] = [primaryUrl, replicaUrl].map((url) =>
-    postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} }),
+    postgres(url, { max: 1, connect_timeout: 10, fetch_types: false, onnotice: () => {} }),
   ) as [postgres.Sql, postgres.Sql];
   try {
     const [now] = await primary<{ lsn: string }[]>`select pg_current_wal_lsn() as lsn`;

@@ -27,7 +27,7 @@ export async function putBack({ postgres: server, database }: Stack, load: Load)
 
 /** Reads the state of a server that went back into the ledger: all other writes are lost. */
 export async function recordHeld(url: string, { ledger }: Load): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
   try {
     for (const [subject, number] of await heldBy(sql)) ledger.wentBack(subject, number);
   } finally {
