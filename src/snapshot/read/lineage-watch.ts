@@ -3,23 +3,23 @@ const EVERY_MS = 1000;
 const SOON_MS = 200;
 
 export interface LineageWatch extends Disposable {
-  /** Checks at once, e.g. after a lost connection: the next one may lead to another server. */
+  /** Checks at once after a lost connection, unless PostgreSQL is away: the next connection may lead to another server. */
   checkNow(): void;
 }
 
 export function watchLineage(check: () => Promise<boolean>): LineageWatch {
   let timer: NodeJS.Timeout | undefined;
   let isChecking = false;
+  let isWell = true;
   let again = false;
   let isOver = false;
   const run = async () => {
     clearTimeout(timer);
     isChecking = true;
     again = false;
-    const isWell = await check().catch(() => false);
+    isWell = await check().catch(() => false);
     isChecking = false;
     if (isOver) return;
-    // While PostgreSQL is away, each check loses its own connection.
     const pause = !isWell ? SOON_MS : again ? 0 : EVERY_MS;
     timer = setTimeout(run, pause).unref();
   };
@@ -27,7 +27,8 @@ export function watchLineage(check: () => Promise<boolean>): LineageWatch {
   return {
     checkNow() {
       if (isChecking) again = true;
-      else if (!isOver) void run();
+      // While PostgreSQL is away, each check loses its own connection, and the next one comes soon.
+      else if (!isOver && isWell) void run();
     },
     [Symbol.dispose]() {
       isOver = true;
