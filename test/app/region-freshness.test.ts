@@ -11,21 +11,25 @@ import { createToken } from '../../src/db/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { PATIENT } from '../http/harness.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { ZONES } from '../support/provider-answers.ts';
+import { scalewayNode, ZONES } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
 
-/** Scaleway's answers, the same two types in each zone; a zone in `down` answers 500. */
+/** Scaleway's answers, the same two types in each zone, and no databases on sale; a zone in `down` answers 500. */
 async function scaleway(down: ReadonlySet<string>): Promise<{ url: string } & AsyncDisposable> {
   const type = { ncpus: 2, ram: 4_294_967_296, end_of_service: false, hourly_price: 0.02 };
   const products = ZONES.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/product-catalog/')) {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ products, total_count: products.length }));
+      const [database] = /managed_\w+/.exec(request.url) ?? [];
+      const listed = database
+        ? [scalewayNode(database, 'OLD', { zone: 'fr-par-1' }, 1, { status: 'end_of_life' })]
+        : products;
+      response.end(JSON.stringify({ products: listed, total_count: listed.length }));
       return;
     }
     const [, zone, stock] =
