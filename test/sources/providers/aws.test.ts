@@ -92,6 +92,8 @@ describe('an AWS type', () => {
     ['a used reservation', { capacitystatus: 'AllocatedCapacityReservation' }],
     ['a block of capacity', { operation: 'RunInstances:CB', marketoption: 'CapacityBlock' }],
     ['a rack at the customer’s site', { locationType: 'AWS Outposts' }],
+    ['a local zone', { locationType: 'AWS Local Zone', regionCode: 'us-east-1-bos-1' }],
+    ['a zone of a phone network', { locationType: 'AWS Wavelength Zone', regionCode: 'us-east-1-wl1' }],
   ])('has a row for %s, which does not price it', async (_, changes) => {
     const dear = { term: term('9.9000000000') };
     const rows = await rowsOf({ B: product(changes), A: product() }, { A: hourly, B: dear });
@@ -179,6 +181,19 @@ describe('an AWS type', () => {
       },
     ]);
     expect(rows.filter((row) => row.kind === 'offer')).toHaveLength(1);
+  });
+
+  // Attributes of the offer file of September 2026 in scttfrdmn/substrate at 158e698a.
+  it('is none of the product of free trials, which is in every file and has no type', async () => {
+    const trial = {
+      productFamily: 'Compute Instance',
+      attributes: {
+        ...{ group: 'FreeTrial', location: 'Any', operation: 'RunInstances', regionCode: '' },
+        usagetype: 'Global-BoxUsage:freetrial',
+      },
+    };
+    const rows = await rowsOf({ F: trial, A: product() }, { F: hourly, A: hourly });
+    expect(rows.map(({ kind }) => kind)).toEqual(['offer']);
   });
 
   it('that is listed twice at one price is one offer', async () => {

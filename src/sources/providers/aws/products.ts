@@ -17,6 +17,7 @@ const Kind = z.object({
     operation: z.string(),
     marketoption: z.string().optional(),
     locationType: z.string().optional(),
+    regionCode: z.string().optional(),
   }),
 });
 type Kind = z.infer<typeof Kind>['attributes'];
@@ -53,17 +54,23 @@ export interface Machine {
   readonly shape: z.infer<typeof Shape>['attributes'];
 }
 
+/** The product of free trials, which is in the file of every region: it has no type of machine. */
+const OF_NO_REGION = /^Global-/;
+
+/** A zone has its own file. If the file of its region lists it too, it has another code there. */
+const ZONE = /^AWS (Local|Wavelength) Zone/;
+
 /** Returns undefined for another product, and for a type with another operating system, tenancy or contract. */
 export function machineOf(
   sku: string,
   product: unknown,
   regionCode: string,
 ): Machine | RejectedRow | undefined {
-  if (!isInstance(product)) return undefined;
+  if (!isInstance(product) || isUsedAs(product, OF_NO_REGION)) return undefined;
   const name = labelIn(product.attributes, 'instanceType');
   return orRejected(`${name ?? sku}@${regionCode}`, { name, regionCode }, () => {
     const kind = valueIn(readRow(Kind, product), `${sku}: `).attributes;
-    if (!isOrdinary(kind)) return undefined;
+    if (!isOrdinary(kind) || isOfZone(kind, regionCode)) return undefined;
     const shape = valueIn(readRow(Shape, product), `${sku}: `).attributes;
     const { regionCode: stated = regionCode } = shape;
     if (stated !== regionCode)
@@ -91,6 +98,10 @@ function isOrdinary(kind: Kind): boolean {
     (kind.marketoption ?? 'OnDemand') === 'OnDemand' &&
     kind.locationType !== 'AWS Outposts'
   );
+}
+
+function isOfZone({ locationType = '', regionCode }: Kind, region: string): boolean {
+  return ZONE.test(locationType) && regionCode !== undefined && regionCode !== region;
 }
 
 /** The part of a usage type after the region, e.g. `EBS:VolumeUsage.gp3`. A schema would cost more: most products fail it. */
