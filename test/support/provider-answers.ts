@@ -61,9 +61,9 @@ export const UPCLOUD_DATABASES = {
   },
 };
 
-/** UpCloud's list of managed databases, with a plan that no zone sells, in each run. */
-export function upcloudDatabases(upstream: FakeUpstream): void {
-  upstream.expect({ path: '/1.3/database/service-types', times: 'any' }, { json: UPCLOUD_DATABASES });
+/** UpCloud's list of managed databases in each run. @param types by default, a plan that no zone sells */
+export function upcloudDatabases(upstream: FakeUpstream, types: object = UPCLOUD_DATABASES): void {
+  upstream.expect({ path: '/1.3/database/service-types', times: 'any' }, { json: types });
 }
 
 /** UpCloud's answers: one zone and its plans, with prices an hour in the upstream's format. */
@@ -94,7 +94,7 @@ export const ZONES = [
 
 const CATALOGUE = '/product-catalog/v2alpha1/public-catalog/products';
 
-function products(type: string, rows: readonly object[]) {
+function products(type: string, rows: readonly unknown[]) {
   const query = { product_types: type, page: '1', page_size: '100' };
   return [{ path: CATALOGUE, query }, { json: { products: rows, total_count: rows.length } }] as const;
 }

@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { until } from '../../support/until.ts';
 import type { ShownEarly } from './ledger.ts';
+import { areLinked } from './linked.ts';
 import { Load, type MeasuredRequest } from './load.ts';
-import { openStack, type Reader, type Stack, type StackOptions } from './stack.ts';
+import { openStack, type Stack, type StackOptions } from './stack.ts';
 
 export interface Row {
   /** The text of the table: "PostgreSQL is killed for 8 s". */
@@ -77,7 +78,7 @@ export async function underLoad({
       async () => {
         const last = load.since(performance.now() - CALM_MS);
         const isCalm = last.every((each) => !isError(each) && each.ms <= SLOW_MS);
-        return isCalm && (await Promise.all(stack.readers.map(isLinked))).every(Boolean);
+        return isCalm && (await areLinked(stack));
       },
       { everyMs: 100, what: 'answers without error, and linked readers, before the fault' },
     );
@@ -128,12 +129,6 @@ const secondsSince = (from: number, to: number) => Math.round((to - from) / 100)
 async function recovery(holds: () => Promise<boolean>, from: number): Promise<number> {
   await until(holds, { timeoutMs: RECOVER_WITHIN_MS, everyMs: 50, what: 'it recovers by itself' });
   return secondsSince(from, performance.now());
-}
-
-/** Returns true while the reader receives the worker's pulses. */
-async function isLinked({ url }: Reader): Promise<boolean> {
-  const { checks } = (await (await fetch(`${url}/readyz`)).json()) as { checks: { cache: string } };
-  return checks.cache === 'ok';
 }
 
 const isError = ({ status }: MeasuredRequest) => status === 0 || status >= 500;

@@ -12,7 +12,7 @@ const REDIS = 'managed_redis_database';
 const MONGODB = 'managed_mongodb';
 
 /** Reads a catalogue whose lists of databases are `rows`. A list that is not given has a node that is not sold any more. */
-async function read(rows: Readonly<Record<string, readonly object[]>>): Promise<CatalogueItem[]> {
+async function read(rows: Readonly<Record<string, readonly unknown[]>>): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   for (const [type, products] of Object.entries(rows))
     upstream.expect(
@@ -119,12 +119,12 @@ describe('a list of managed databases of Scaleway without a usable node', () => 
   const stored = scalewayNode(RELATIONAL, 'db-dev-s', { zone: 'fr-par-1' }, 18_700_000);
   const { hardware: _, ...bare } = main('fr-par-1').properties;
 
-  it.each<[string, string, object[]]>([
+  it.each<[string, string, unknown[]]>([
     ['has additional nodes only', REDIS, [additional('fr-par-1')]],
     ['has SKUs of another form', REDIS, [{ ...main('fr-par-1'), sku: '/redis/RED1-micro' }]],
     ['states no hardware', REDIS, [{ ...main('fr-par-1'), properties: bare }]],
     ['has null for its properties', MONGODB, [{ sku: '/1', properties: null }]],
-    ['has rows of other types', MONGODB, ['what', 1, null] as unknown as object[]],
+    ['has rows of other types', MONGODB, ['what', 1, null]],
     ['is sold by the month', REDIS, [{ ...main('fr-par-1'), unit_of_measure: { unit: 'month', size: 1 } }]],
   ])('keeps the stored plans and is reported if it %s, while other lists are read', async (_, type, rows) => {
     const items = await read({ [RELATIONAL]: [stored], [type]: rows });

@@ -15,6 +15,8 @@ interface Answers {
   price?: object | undefined;
   prices?: object;
   zonePrices?: object[];
+  /** By type; unless given, a plan that no zone sells. */
+  databases?: object;
 }
 
 async function itemsOf(answers: Answers): Promise<CatalogueItem[]> {
@@ -24,29 +26,21 @@ async function itemsOf(answers: Answers): Promise<CatalogueItem[]> {
   const zonePrices = answers.zonePrices ?? [{ name: 'fi-hel1', [`server_plan_${plan.name}`]: price }];
   upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: answers.zones ?? [helsinki] } } });
   upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: [plan] } } });
-  upcloudDatabases(upstream);
+  upcloudDatabases(upstream, answers.databases);
   upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: zonePrices, ...answers.prices } } });
   return await readCatalogue(adapter, upstream.url);
 }
 
 /** Sold in Helsinki. @param storage_size MiB @param price cents an hour; undefined for none */
-async function databasesOf(type: string, plan: string, storage_size: number, price: object | undefined) {
-  await using upstream = await fakeUpstream();
+function databasesOf(type: string, plan: string, storage_size: number, price: object | undefined) {
   const nodes = { node_count: Number(plan.split('x')[0]), core_number: 2, memory_amount: 4096 };
   const row = { plan, ...nodes, storage_size, zones: { zone: [{ name: 'fi-hel1' }] } };
-  const zone = {
-    name: 'fi-hel1',
-    'server_plan_1xCPU-1GB': { amount: 1, price: 1 },
-    ...(price && { [`managed_database_${plan}`]: price }),
-  };
-  upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: [helsinki] } } });
-  upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: [small] } } });
-  upstream.expect(
-    { path: '/1.3/database/service-types' },
-    { json: { [type]: { name: type, service_plans: [row] } } },
-  );
-  upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: [zone] } } });
-  return await readCatalogue(adapter, upstream.url);
+  const machine = { 'server_plan_1xCPU-1GB': { amount: 1, price: 1 } };
+  const database = price && { [`managed_database_${plan}`]: price };
+  return itemsOf({
+    databases: { [type]: { name: type, service_plans: [row] } },
+    zonePrices: [{ name: 'fi-hel1', ...machine, ...database }],
+  });
 }
 
 const GPU = { name: 'GPU-8xCPU-64GB-1xL40S', core_number: 8, memory_amount: 65536 };

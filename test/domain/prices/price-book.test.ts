@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { percentOff } from '../../src/domain/prices/price.ts';
+import { percentOff } from '../../../src/domain/prices/price.ts';
 import {
   bookForTerm,
   nextChange,
@@ -8,8 +8,8 @@ import {
   ownPrice,
   type PriceBookEntry,
   type SelectedMachine,
-} from '../../src/domain/prices/price-book.ts';
-import { type PriceTerm, TERMS } from '../../src/domain/prices/term.ts';
+} from '../../../src/domain/prices/price-book.ts';
+import { type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
 
 const JANUARY = '2026-01-01T00:00:00Z';
 const at = (day: number) => Date.parse(JANUARY) + day * 86_400_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { exchangeRates } from '../../src/domain/prices/exchange-rates.ts';
+import { exchangeRates } from '../../../src/domain/prices/exchange-rates.ts';
 
 const reference = { asOf: '2026-11-13', perEuro: { USD: '1.25', GBP: '0.8', JPY: '180' } };
 const on = (day: string) => new Date(`${day}T12:00:00Z`);

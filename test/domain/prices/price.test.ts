@@ -6,7 +6,7 @@ import {
   isPositive,
   pricePerMinute,
   type SourcePrice,
-} from '../../src/domain/prices/price.ts';
+} from '../../../src/domain/prices/price.ts';
 
 const usd = (amount: string, per: BillingPeriod = 'hour'): SourcePrice => ({ amount, per, currency: 'USD' });
 

@@ -1,14 +1,14 @@
 import Big from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ClusterDocument, DiskSizeUnit } from '../../src/domain/cluster.ts';
+import type { ClusterDocument, DiskSizeUnit } from '../../../src/domain/cluster.ts';
 import {
   type Amount,
   clusterCost,
   machineAmount,
   type NodePrice,
   shownAmount,
-} from '../../src/domain/prices/cost.ts';
+} from '../../../src/domain/prices/cost.ts';
 
 // An independent calculation, with another library than the product's.
 const Wide = Big();

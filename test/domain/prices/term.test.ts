@@ -1,8 +1,8 @@
 import Big from 'big.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { BillingPeriod } from '../../src/domain/prices/price.ts';
-import { restatedTerms, storedTerm, TERMS, termsChange } from '../../src/domain/prices/term.ts';
+import type { BillingPeriod } from '../../../src/domain/prices/price.ts';
+import { restatedTerms, storedTerm, TERMS, termsChange } from '../../../src/domain/prices/term.ts';
 
 const plain = (digits: number) =>
   fc

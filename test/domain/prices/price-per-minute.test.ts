@@ -1,7 +1,7 @@
 import Big from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BillingPeriod, pricePerMinute, type SourcePrice } from '../../src/domain/prices/price.ts';
+import { type BillingPeriod, pricePerMinute, type SourcePrice } from '../../../src/domain/prices/price.ts';
 
 const per = fc.constantFrom<BillingPeriod>('minute', 'hour', 'month');
 /** Plain decimals, mostly as short as providers print them. */
