@@ -6,7 +6,7 @@ import { architecture, gigabytes } from '../schema/facts.ts';
 import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow } from '../schema/items.ts';
 import { LeftOut } from '../schema/left-out.ts';
-import { regionPriceItems } from '../schema/region-prices.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
 import { BOUNDS, PRICES } from './azure/price-list.ts';
@@ -94,7 +94,8 @@ export const adapter: CatalogueAdapter = {
     });
     const leftOut = new LeftOut();
     const { regions, priced } = yield* readPrices(prices, now(), leftOut);
-    const regionPrices = yield* readRegionPrices(prices, now(), leftOut);
+    const regionPrices = new RegionPrices(leftOut);
+    yield* readRegionPrices(prices, now(), regionPrices, regions);
     const sizes = new Map<string, Sizes>();
     yield* eachRegion(regions.keys(), async (regionCode) => {
       const read = await readSizes(http, regionCode);
@@ -104,10 +105,9 @@ export const adapter: CatalogueAdapter = {
     for (const [code, name] of regions) {
       if (!sizes.has(code)) continue;
       yield { kind: 'region', code, name };
-      yield* regionPriceItems(code, regionPrices.get(code) ?? [], PREFERRED);
     }
     yield* offers(priced, sizes);
-    yield* leftOut.rows();
+    yield* regionPrices.items(PREFERRED);
   },
 };
 

@@ -6,6 +6,7 @@ import { architecture } from '../schema/facts.ts';
 import { count, label, omittedAtEnd } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
 import { LeftOut } from '../schema/left-out.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
 import type { GcpRates } from './gcp/rates.ts';
@@ -91,12 +92,13 @@ export const adapter: CatalogueAdapter = {
       yield row;
     }
     const leftOut = new LeftOut();
-    const { rates, regionPrices } = yield* readSkus(billing, leftOut);
+    const regionPrices = new RegionPrices(leftOut);
+    const { rates, regionSkus } = yield* readSkus(billing, leftOut);
     const unpriced = new Map<string, string>();
     for (const [regionCode, types] of regions) {
       // Google names a region only by its code.
       yield { kind: 'region', code: regionCode, name: regionCode };
-      yield* regionPrices.items(regionCode);
+      regionSkus.addTo(regionPrices, regionCode);
       for (const [name, zones] of types) {
         const isShared = zones.some((type) => type.isSharedCpu === true);
         const problem = billedDisks(name, zones) ?? rates.unpriced(name, isShared);
@@ -108,7 +110,7 @@ export const adapter: CatalogueAdapter = {
     }
     // One row for all regions, since it is one problem.
     for (const [name, reason] of unpriced) yield rejectedRow(name, reason, { name });
-    yield* leftOut.rows();
+    yield* regionPrices.items(['pd-balanced']);
   },
 };
 

@@ -101,14 +101,12 @@ export const adapter: CatalogueAdapter = {
     const traffic: TrafficPrices = new Map();
     for (const type of yield* usableRows(types, ServerType, 'name', 'server type'))
       yield* offers(type, known, now(), (location, row) => {
-        const stated = prices.leftOut.value('traffic prices', `${type.name}@${location}`, row);
+        const stated = prices.usable('traffic_out', `${type.name}@${location}`, row);
         const amounts = traffic.get(location) ?? new Set();
         if (stated?.price_per_tb_traffic) traffic.set(location, amounts.add(stated.price_per_tb_traffic.net));
       });
     for (const [location, amounts] of traffic) addTraffic(prices, location, amounts);
-    await prices.read(['block_storage', 'ipv4'], 'storage and address prices', PRICING, () =>
-      readPricing(http, known, prices),
-    );
+    await prices.read(['block_storage', 'ipv4'], PRICING, () => readPricing(http, known, prices));
     yield* prices.items();
   },
 };
@@ -155,7 +153,7 @@ function addTraffic(prices: RegionPrices, location: string, amounts: ReadonlySet
   if (net === undefined) return;
   if (others.length > 0) {
     const differ = `price_per_tb_traffic differs between machines: ${[...amounts].join(', ')}`;
-    prices.leftOut.add('traffic prices', location, differ);
+    prices.leaveOut('traffic_out', location, differ);
     return;
   }
   const { currency } = adapter;
@@ -175,7 +173,7 @@ async function readPricing(
   const address = { item: 'ipv4', name: 'primary_ip', unit: 'address', per: 'month', currency } as const;
   for (const [index, row] of rows.entries()) {
     const read = readRow(AddressPrice, row, ['primary_ips', 'prices', index]);
-    const value = prices.leftOut.value('address prices', labelIn(row, 'location') ?? String(index + 1), read);
+    const value = prices.usable('ipv4', labelIn(row, 'location') ?? String(index + 1), read);
     if (value !== undefined && known.has(value.location))
       prices.add(value.location, { ...address, amount: value.price_monthly.net });
   }

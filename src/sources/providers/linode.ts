@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import type { RegionItem } from '../../domain/prices/region-price.ts';
 import { anotherPage, completeRows, pagesByNumber, wholeList } from '../http/lists.ts';
 import { diskIn, networkIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
-import { PLANS, RegionPrices } from '../schema/region-prices.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 import { addPlans } from './linode/database-plans.ts';
@@ -109,15 +110,15 @@ export const adapter: CatalogueAdapter = {
     }
     for (const type of yield* usableRows(types, Type, 'id', 'type')) yield* offers(type, regions, stock);
     const prices = new RegionPrices();
-    await prices.read(['block_storage'], 'storage prices', VOLUMES, async () => {
-      for (const rated of await rates(http, VOLUMES, 'storage prices', prices))
+    await prices.read(['block_storage'], VOLUMES, async () => {
+      for (const rated of await rates(http, VOLUMES, 'block_storage', prices))
         addStorage(prices, rated, regions);
     });
-    await prices.read(['traffic_out'], 'traffic prices', TRAFFIC, async () => {
-      for (const rated of await rates(http, TRAFFIC, 'traffic prices', prices))
+    await prices.read(['traffic_out'], TRAFFIC, async () => {
+      for (const rated of await rates(http, TRAFFIC, 'traffic_out', prices))
         addTraffic(prices, rated, regions);
     });
-    await prices.read(['database_plan'], PLANS, DATABASES, async () => {
+    await prices.read(['database_plan'], DATABASES, async () => {
       const rows = await completeRows(DATABASES, list(http, DATABASES, DATABASES));
       const selling = regions.filter(({ capabilities }) => capabilities.includes('Managed Databases'));
       const codes = selling.map(({ code }) => code);
@@ -130,12 +131,12 @@ export const adapter: CatalogueAdapter = {
 async function rates(
   http: SourceHttp,
   path: string,
-  kind: string,
-  { leftOut }: RegionPrices,
+  item: RegionItem,
+  prices: RegionPrices,
 ): Promise<Rated[]> {
   const rows = await completeRows(path, list(http, path, path));
   return rows.flatMap((row, index) => {
-    const rated = leftOut.value(kind, labelIn(row, 'id') ?? String(index + 1), readRow(Rated, row));
+    const rated = prices.usable(item, labelIn(row, 'id') ?? String(index + 1), readRow(Rated, row));
     return rated === undefined ? [] : [rated];
   });
 }

@@ -15,7 +15,7 @@ import {
 import { architecture, networkIn } from '../schema/facts.ts';
 import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
-import { PLANS, RegionPrices } from '../schema/region-prices.ts';
+import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
 import { badAnswer, type CatalogueAdapter, type CatalogueItem, type SourceHttp } from '../source.ts';
 import { addPlans, DATABASES } from './scaleway/database-plans.ts';
@@ -99,9 +99,9 @@ export const adapter: CatalogueAdapter = {
     for (const code of zones) yield { kind: 'region', code, name: nameOf(code) };
     yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
     const prices = new RegionPrices();
-    await prices.read(['block_storage'], 'storage prices', PRODUCTS, () => readVolumes(http, zones, prices));
+    await prices.read(['block_storage'], PRODUCTS, () => readVolumes(http, zones, prices));
     for (const database of DATABASES)
-      await prices.read(['database_plan'], PLANS, `${PRODUCTS}?product_types=${database.type}`, async () => {
+      await prices.read(['database_plan'], `${PRODUCTS}?product_types=${database.type}`, async () => {
         const rows = await completeRows(PRODUCTS, listProducts(http, database.type));
         addPlans(prices, rows, database, zones);
       });
@@ -115,7 +115,7 @@ async function readVolumes(http: SourceHttp, zones: readonly string[], prices: R
     const sku = labelIn(row, 'sku') ?? '';
     const name = VOLUME.exec(sku)?.groups?.name;
     if (name === undefined) continue;
-    const volume = prices.leftOut.value('storage prices', sku, readRow(Volume, row));
+    const volume = prices.usable('block_storage', sku, readRow(Volume, row));
     const zone = volume?.locality.zone;
     if (volume === undefined || zone == null || !zones.includes(zone) || ENDED.has(volume.status ?? ''))
       continue;

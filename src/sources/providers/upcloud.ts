@@ -3,8 +3,8 @@ import { memory } from '../../domain/machine.ts';
 import { isPositive } from '../../domain/prices/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
-import { type FoundPrice, PLANS, RegionPrices } from '../schema/region-prices.ts';
-import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
+import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
+import { labelIn, parseRow, readRow, rowOf, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 import { addPlans, SERVICE_TYPES } from './upcloud/database-plans.ts';
 
@@ -102,16 +102,16 @@ export const adapter: CatalogueAdapter = {
       const reason = '/1.3/price has no prices for a zone that /1.3/zone lists';
       yield { kind: 'unread', regionCode, reason };
     }
-    const priceIn = (zone: string, field: string, kind: string) => {
+    const priceIn = (zone: string, field: string) => {
       const stated = priced.get(zone)?.[field];
       if (stated === undefined) return undefined;
-      return regionPrices.leftOut.read(
-        kind,
+      return regionPrices.usable(
+        'database_plan',
         `${zone}/${field}`,
-        () => parseRow(Price, stated, [field]).price,
+        rowOf(() => parseRow(Price, stated, [field]).price),
       );
     };
-    await regionPrices.read(['database_plan'], PLANS, SERVICE_TYPES, () =>
+    await regionPrices.read(['database_plan'], SERVICE_TYPES, () =>
       addPlans(http, regionPrices, priceIn, currency),
     );
     yield* regionPrices.items(['maxiops', 'standard']);
@@ -150,33 +150,29 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
 
 /** All prices of a zone are those of one hour, except the price of one GB of traffic. A "GB" of storage is a GiB. */
 function addPrices(prices: RegionPrices, zone: ZonePrices, currency: string): void {
-  const add = (
-    kind: string,
-    field: string,
-    price: Omit<FoundPrice, 'tiers' | 'currency'>,
-    isFree: boolean,
-  ) => {
+  const add = (field: string, price: Omit<FoundPrice, 'tiers' | 'currency'>, isFree: boolean) => {
     if (zone[field] === undefined) return;
-    const amount = prices.leftOut.read(kind, zone.name, () => {
+    const row = rowOf(() => {
       const { price: stated } = parseRow(Price, zone[field], [field]);
       return isFree || isPositive(stated) ? stated : unusable(`${field}.price must be above 0; it is 0`);
     });
+    const amount = prices.usable(price.item, zone.name, row);
     if (amount !== undefined) prices.add(zone.name, { ...price, currency, amount });
   };
   for (const field of Object.keys(zone)) {
     const tier = STORAGE.exec(field)?.groups?.tier;
     const storage = { item: 'block_storage', name: tier ?? '', unit: 'GiB', per: 'hour' } as const;
-    if (tier !== undefined) add('storage prices', field, storage, false);
+    if (tier !== undefined) add(field, storage, false);
   }
   const address = { item: 'ipv4', name: 'ipv4_address', unit: 'address', per: 'hour' } as const;
-  add('address prices', address.name, address, true);
+  add(address.name, address, true);
   const traffic = {
     item: 'traffic_out',
     name: 'public_ipv4_bandwidth_out',
     unit: 'GB',
     per: undefined,
   } as const;
-  add('traffic prices', traffic.name, traffic, true);
+  add(traffic.name, traffic, true);
 }
 
 function exclusion(plan: Plan) {

@@ -4,7 +4,7 @@ import { decimal, isPositive } from '../../domain/prices/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../domain/prices/region-price.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
 import { LeftOut } from './left-out.ts';
-import { unusable } from './rows.ts';
+import { type Row, unusable } from './rows.ts';
 
 export type FoundPrice = Omit<OfferedRegionPrice, 'isDefault'>;
 
@@ -45,8 +45,14 @@ export function* regionPriceItems(
   }
 }
 
-/** The kind of plans of databases in rejected rows. */
-export const PLANS = 'database plans';
+/** The names of items in rejected rows. */
+export const KINDS = {
+  block_storage: 'storage prices',
+  traffic_out: 'traffic prices',
+  ipv4: 'address prices',
+  database_plan: 'database plans',
+} as const satisfies Readonly<Record<UnreadItem, string>>;
+const ITEMS = Object.keys(KINDS) as readonly UnreadItem[];
 
 /**
  * Returns the regions in a place: `GRA9` is in GRA, `RBX-A` in RBX, and `fr-par-1` in fr-par. Some providers sell machines by
@@ -59,13 +65,21 @@ export function regionsIn(place: string, regions: Iterable<string>): string[] {
   );
 }
 
-/** The prices of all regions of a source, and the plans of databases, for an API that states them together. */
+/**
+ * The prices of all regions of a source, and the plans of databases, for an API that states them together. If none of an item can be
+ * used, its payload has a new format: regions keep their last ones.
+ */
 export class RegionPrices {
-  readonly leftOut = new LeftOut();
+  readonly #leftOut: LeftOut;
   readonly #found = new Map<string, FoundPrice[]>();
   readonly #plans = new Map<string, CatalogueItem>();
   readonly #unread = new Set<UnreadItem>();
   #closed: SourceError | undefined;
+
+  /** @param leftOut other prices of the source that cannot be used; `items` reports them too */
+  constructor(leftOut: LeftOut = new LeftOut()) {
+    this.#leftOut = leftOut;
+  }
 
   /** Adds a price with one step. Names are unique in a region: another price of the same name is left out. */
   add(
@@ -80,8 +94,8 @@ export class RegionPrices {
     if (known === undefined) this.#found.set(regionCode, [found]);
     else if (known.every(({ item, name }) => item !== found.item || name !== found.name)) known.push(found);
     else
-      this.leftOut.add(
-        'repeated prices',
+      this.leaveOut(
+        found.item,
         `${found.name}@${regionCode}`,
         `is listed twice, also at ${found.tiers.map(({ amount }) => amount).join(', ')}`,
       );
@@ -91,41 +105,47 @@ export class RegionPrices {
   addPlan(regionCode: string, plan: OfferedPlan): void {
     const key = `${regionCode}/${planName(plan)}`;
     const problem = planProblem(plan);
-    if (problem) this.leftOut.add(PLANS, key, problem);
+    if (problem) this.leaveOut('database_plan', key, problem);
     else if (this.#plans.has(key))
-      this.leftOut.add(PLANS, key, `is listed twice, also at ${plan.price.amount}`);
+      this.leaveOut('database_plan', key, `is listed twice, also at ${plan.price.amount}`);
     else this.#plans.set(key, { kind: 'database-plan', regionCode, plan });
   }
 
-  /** Regions keep their last prices of this item. */
-  keep(item: UnreadItem): void {
-    this.#unread.add(item);
+  leaveOut(item: UnreadItem, key: string, reason: string): void {
+    this.#leftOut.add(KINDS[item], key, reason);
+  }
+
+  /** Returns the value of a row. One that cannot be used is left out. */
+  usable<T>(item: UnreadItem, key: string, row: Row<T>): T | undefined {
+    return this.#leftOut.value(KINDS[item], key, row);
   }
 
   /**
    * Reads a payload that states only prices of these items. If that fails, regions keep their last prices of them, and the machines of
    * the run are good. Nothing more is requested after a failure that concerns every request.
    */
-  async read(
-    items: readonly UnreadItem[],
-    kind: string,
-    path: string,
-    read: () => Promise<void>,
-  ): Promise<void> {
+  async read(items: readonly UnreadItem[], path: string, read: () => Promise<void>): Promise<void> {
     const failure = this.#closed ?? (await read().catch(sourceError));
     if (!(failure instanceof SourceError)) return;
     if (failure.limitsAll) this.#closed = failure;
-    for (const item of items) this.#unread.add(item);
-    this.leftOut.add(kind, path, failure.message);
+    for (const item of items) {
+      this.#unread.add(item);
+      this.leaveOut(item, path, failure.message);
+    }
   }
 
   *items(preferred?: readonly string[]): Generator<CatalogueItem> {
     for (const [regionCode, found] of this.#found) yield* regionPriceItems(regionCode, found, preferred);
     yield* this.#plans.values();
-    // A list without one usable plan is in a new format. The stored plans stay.
-    if (this.#plans.size === 0 && this.leftOut.has(PLANS)) this.#unread.add('database_plan');
-    if (this.#unread.size > 0) yield { kind: 'unread-prices', items: [...this.#unread] };
-    yield* this.leftOut.rows();
+    const found = new Set<UnreadItem>(
+      [...this.#found.values()].flatMap((prices) => prices.map(({ item }) => item)),
+    );
+    if (this.#plans.size > 0) found.add('database_plan');
+    const isUnread = (item: UnreadItem) =>
+      this.#unread.has(item) || (!found.has(item) && this.#leftOut.has(KINDS[item]));
+    const unread = ITEMS.filter(isUnread);
+    if (unread.length > 0) yield { kind: 'unread-prices', items: unread };
+    yield* this.#leftOut.rows();
   }
 }
 

@@ -81,6 +81,7 @@ async function read(rows: Rows) {
       item.kind === 'rejected' && !item.reason.includes('lists nothing') ? [item.reason] : [],
     ),
     prices: items.flatMap((item) => (item.kind === 'region-price' ? [item.price] : [])),
+    kept: items.flatMap((item) => (item.kind === 'unread-prices' ? item.items : [])),
   };
 }
 const hourly = (amount: string) => ({ price: { amount, per: 'hour', currency: 'USD' } });
@@ -313,6 +314,7 @@ describe('a price of a region of Azure', () => {
   ])('is left out if it %s', async (_, traffic, reason) => {
     const found = await read({ traffic });
     expect([found.prices, found.offers.length]).toEqual([[], 1]);
+    expect(found.kept).toEqual(['block_storage', 'traffic_out', 'ipv4']);
     expect(found.problems).toEqual([expect.stringContaining(reason)]);
   });
 
@@ -331,7 +333,9 @@ describe('a price of a region of Azure', () => {
       disk('Premium ZRS Provisioned Capacity', 0.000165),
       disk('Premium LRS Provisioned Capacity', 0.00011),
     ];
-    expect((await read({ disks })).prices).toMatchObject([
+    const { prices, kept } = await read({ disks });
+    expect(kept).toEqual(['traffic_out', 'ipv4']);
+    expect(prices).toMatchObject([
       {
         item: 'block_storage',
         unit: 'GiB',

@@ -21,7 +21,8 @@ const OTHERS = [
 ];
 const EMPTY = { json: { Items: [], NextPageLink: null, Count: 0 } };
 /** Reports of the lists that are empty here. */
-const isOfMachines = (item: CatalogueItem) => item.kind !== 'rejected' || !/ prices$/.test(item.key);
+const isOfMachines = (item: CatalogueItem) =>
+  item.kind !== 'unread-prices' && (item.kind !== 'rejected' || !/ prices$/.test(item.key));
 const D2 = 'Standard_D2s_v5';
 
 const price = (changes: object = {}) => ({

@@ -22,32 +22,38 @@ const leftOut = (kind: string, reason: string) => {
 describe('a payload with prices of regions only', () => {
   it('yields one reason if it cannot be read, and the prices of the others', async () => {
     const prices = new RegionPrices();
-    await prices.read(['ipv4'], 'a prices', '/a', failing(new SourceError('gone', '/a answers 404')));
-    await prices.read(['traffic_out'], 'b prices', '/b', async () =>
-      prices.add('r', { ...price, amount: '0.01' }),
-    );
+    await prices.read(['ipv4'], '/a', failing(new SourceError('gone', '/a answers 404')));
+    await prices.read(['traffic_out'], '/b', async () => prices.add('r', { ...price, amount: '0.01' }));
     expect(rowsOf(prices)).toEqual([
       ['r', [{ from: '0', amount: '0.01' }]],
       { kind: 'unread-prices', items: ['ipv4'] },
-      leftOut('a prices', '/a: /a answers 404'),
+      leftOut('address prices', '/a: /a answers 404'),
     ]);
   });
 
   it('is not requested if the upstream accepts no request for now', async () => {
     const prices = new RegionPrices();
     const limited = new SourceError('retry', '/a answers 429', { limitsAll: true });
-    await prices.read(['ipv4'], 'a prices', '/a', failing(limited));
-    await prices.read(['traffic_out'], 'b prices', '/b', () => expect.unreachable('it was requested'));
+    await prices.read(['ipv4'], '/a', failing(limited));
+    await prices.read(['traffic_out'], '/b', () => expect.unreachable('it was requested'));
     expect(rowsOf(prices)).toEqual([
-      { kind: 'unread-prices', items: ['ipv4', 'traffic_out'] },
-      leftOut('a prices', '/a: /a answers 429'),
-      leftOut('b prices', '/b: /a answers 429'),
+      { kind: 'unread-prices', items: ['traffic_out', 'ipv4'] },
+      leftOut('address prices', '/a: /a answers 429'),
+      leftOut('traffic prices', '/b: /a answers 429'),
     ]);
+  });
+
+  it('leaves the last prices of an item that it states only badly', () => {
+    const prices = new RegionPrices();
+    prices.add('r', { ...price, amount: '0.01' });
+    prices.leaveOut('ipv4', 'r', 'price must be a decimal amount');
+    prices.leaveOut('traffic_out', 's', 'price must be a decimal amount');
+    expect(rowsOf(prices)[1]).toEqual({ kind: 'unread-prices', items: ['ipv4'] });
   });
 
   it('ends the run if the run itself ends', async () => {
     const aborted = new Error('aborted');
-    await expect(new RegionPrices().read(['ipv4'], 'a prices', '/a', failing(aborted))).rejects.toBe(aborted);
+    await expect(new RegionPrices().read(['ipv4'], '/a', failing(aborted))).rejects.toBe(aborted);
   });
 });
 

@@ -2,7 +2,7 @@
 import { isPositive } from '../../../domain/prices/price.ts';
 import { entriesOf } from '../../http/json-entries.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
-import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';
+import { type FoundPrice, KINDS, tiersOf } from '../../schema/region-prices.ts';
 import { badAnswer, type SourceHttp } from '../../source.ts';
 import { isAddress, isTraffic } from './products.ts';
 import { stepsOf, termsOf } from './terms.ts';
@@ -10,7 +10,7 @@ import { stepsOf, termsOf } from './terms.ts';
 const PRICES = [
   {
     offer: 'AWSDataTransfer',
-    kind: 'traffic prices',
+    kind: KINDS.traffic_out,
     isWanted: isTraffic,
     units: ['GB'],
     // A terabyte has 1,024 of them: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/useconsolidatedbilling-effective.html.
@@ -18,7 +18,7 @@ const PRICES = [
   },
   {
     offer: 'AmazonVPC',
-    kind: 'address prices',
+    kind: KINDS.ipv4,
     isWanted: isAddress,
     units: ['Hrs'],
     price: { item: 'ipv4', name: 'Public IPv4', unit: 'address', per: 'hour', currency: 'USD' },

@@ -1,7 +1,7 @@
 /** What the offer file of a region states about EC2: machines with their prices and terms, and volumes. */
 import type { OfferedTerm } from '../../../domain/prices/term.ts';
 import { LeftOut } from '../../schema/left-out.ts';
-import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';
+import { type FoundPrice, KINDS, tiersOf } from '../../schema/region-prices.ts';
 import { type Row, rowOf } from '../../schema/rows.ts';
 import { badAnswer, type RejectedRow } from '../../source.ts';
 import { type Machine, machineOf, volumeOf } from './products.ts';
@@ -61,7 +61,7 @@ export class RegionFile {
     return [...byName].flatMap(([name, prices]) => {
       const tiers = new Set(prices.map((price) => JSON.stringify(price.tiers)));
       if (tiers.size === 1) return prices.slice(0, 1);
-      this.leftOut.add('storage prices', name, `has several prices: ${[...tiers].join(', ')}`);
+      this.leftOut.add(KINDS.block_storage, name, `has several prices: ${[...tiers].join(', ')}`);
       return [];
     });
   }
@@ -86,7 +86,7 @@ export class RegionFile {
       );
       return;
     }
-    const tiers = this.leftOut.read('storage prices', volume, () =>
+    const tiers = this.leftOut.read(KINDS.block_storage, volume, () =>
       tiersOf(stepsOf(terms, this.#now, STORED)),
     );
     if (tiers === undefined) return;

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import type { OfferedRegionPrice } from '../../../domain/prices/region-price.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
-import type { LeftOut } from '../../schema/left-out.ts';
-import { type FoundPrice, tiersOf } from '../../schema/region-prices.ts';
-import { readRow, unusable } from '../../schema/rows.ts';
+import { type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
+import { readRow, rowOf, unusable } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
 import { inForce, newList, type PriceRow, priceInForce, priceRows, usd, whenOf } from './price-list.ts';
 
@@ -32,7 +31,6 @@ const Price = z.object({
 
 interface Wanted {
   readonly of: string;
-  readonly kind: string;
   readonly filter: string;
   readonly unitOfMeasure: string;
   readonly form: Pick<OfferedRegionPrice, 'item' | 'unit' | 'per'>;
@@ -46,7 +44,6 @@ const MICROSOFT = 'Routing Preference: Microsoft network';
 const WANTED: readonly Wanted[] = [
   {
     of: 'prices of disks',
-    kind: 'storage prices',
     filter: "serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'",
     unitOfMeasure: '1 GiB/Hour',
     form: { item: 'block_storage', unit: 'GiB', per: 'hour' },
@@ -55,7 +52,6 @@ const WANTED: readonly Wanted[] = [
   },
   {
     of: 'prices of traffic',
-    kind: 'traffic prices',
     filter: "serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'",
     unitOfMeasure: '1 GB',
     form: { item: 'traffic_out', unit: 'GB', per: undefined },
@@ -68,7 +64,6 @@ const WANTED: readonly Wanted[] = [
   },
   {
     of: 'prices of addresses',
-    kind: 'address prices',
     filter: "serviceName eq 'Virtual Network' and productName eq 'IP Addresses'",
     unitOfMeasure: '1 Hour',
     form: { item: 'ipv4', unit: 'address', per: 'hour' },
@@ -84,44 +79,48 @@ interface Steps {
   readonly byStart: Map<string, PriceRow[]>;
 }
 
-/** Returns the prices by region code. */
+/** Adds the prices of regions that have machines. */
 export async function* readRegionPrices(
   http: SourceHttp,
   now: Date,
-  leftOut: LeftOut,
-): AsyncGenerator<CatalogueItem, Map<string, FoundPrice[]>> {
-  const found = new Map<string, FoundPrice[]>();
+  prices: RegionPrices,
+  regions: ReadonlyMap<string, string>,
+): AsyncGenerator<CatalogueItem> {
   for (const wanted of WANTED) {
-    const { form, kind } = wanted;
-    for (const { regionCode, name, byStart } of (yield* readSteps(http, now, leftOut, wanted)).values()) {
-      const tiers = leftOut.read(kind, `${name}@${regionCode}`, () =>
+    const { form } = wanted;
+    for (const { regionCode, name, byStart } of (yield* readSteps(http, now, prices, wanted)).values()) {
+      const row = rowOf(() =>
         tiersOf([...byStart].map(([from, rows]) => ({ from, amount: priceInForce(rows) }))),
       );
-      const price = tiers && { ...form, name, currency: 'USD', tiers };
-      if (price !== undefined) found.set(regionCode, [...(found.get(regionCode) ?? []), price]);
+      const tiers = prices.usable(form.item, `${name}@${regionCode}`, row);
+      if (tiers !== undefined && regions.has(regionCode))
+        prices.addTiers(regionCode, { ...form, name, currency: 'USD', tiers });
     }
   }
-  return found;
 }
 
 async function* readSteps(
   http: SourceHttp,
   now: Date,
-  leftOut: LeftOut,
-  { of, kind, filter, unitOfMeasure, nameOf }: Wanted,
+  prices: RegionPrices,
+  { of, filter, unitOfMeasure, form: { item }, nameOf }: Wanted,
 ): AsyncGenerator<CatalogueItem, Map<string, Steps>> {
   const steps = new Map<string, Steps>();
   const broken = new Set<string>();
   const list = newList(of);
   for await (const row of priceRows(http, `${filter} and priceType eq 'Consumption'`, list)) {
     const { value: read, reason } = readRow(Row, row);
-    if (read === undefined) leftOut.add(kind, `row ${list.fetched}`, reason);
+    if (read === undefined) prices.leaveOut(item, `row ${list.fetched}`, reason);
     const name = read === undefined ? undefined : nameOf(read);
     if (read === undefined || name === undefined || read.type !== 'Consumption' || !inForce(read, now))
       continue;
     if (!label.safeParse(read.armRegionName).success) continue;
     const key = JSON.stringify([read.armRegionName, name]);
-    const price = leftOut.read(kind, `${name}@${read.armRegionName}`, () => priceOf(row, unitOfMeasure));
+    const price = prices.usable(
+      item,
+      `${name}@${read.armRegionName}`,
+      rowOf(() => priceOf(row, unitOfMeasure)),
+    );
     // Without one step, the price below it would seem to continue.
     if (price === undefined) broken.add(key);
     else {
@@ -134,7 +133,7 @@ async function* readSteps(
       steps.set(key, { regionCode, name, byStart });
     }
   }
-  if (list.fetched === 0) leftOut.add(kind, list.of, NOTHING_LISTED);
+  if (list.fetched === 0) prices.leaveOut(item, list.of, NOTHING_LISTED);
   yield { kind: 'total', ...list };
   for (const key of broken) steps.delete(key);
   return steps;

@@ -1,10 +1,8 @@
 /** Google's prices of disks, traffic and addresses. */
 import { isPositive } from '../../../domain/prices/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../../domain/prices/region-price.ts';
-import type { LeftOut } from '../../schema/left-out.ts';
-import { type FoundPrice, regionPriceItems, tiersOf } from '../../schema/region-prices.ts';
+import { type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
 import { type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
-import type { CatalogueItem } from '../../source.ts';
 import { agreed, type FoundSku, pricedBy } from './sku.ts';
 
 interface Priced {
@@ -48,9 +46,9 @@ const PRICES: readonly Priced[] = [
 ];
 
 const FORMS = {
-  block_storage: { unit: 'GiB', per: 'month', kind: 'storage prices' },
-  traffic_out: { unit: 'GiB', per: undefined, kind: 'traffic prices' },
-  ipv4: { unit: 'address', per: 'hour', kind: 'address prices' },
+  block_storage: { unit: 'GiB', per: 'month' },
+  traffic_out: { unit: 'GiB', per: undefined },
+  ipv4: { unit: 'address', per: 'hour' },
 } as const;
 
 /** The Premium Tier has a price for each destination. A region gets the first of these destinations that has one. */
@@ -73,14 +71,10 @@ interface Found {
   readonly tiers: Row<OfferedTier[]>;
 }
 
-export class RegionPrices {
+/** The prices of regions among the SKUs. */
+export class RegionSkus {
   /** Region code → name → price. */
   readonly #found = new Map<string, Map<string, Found>>();
-  readonly #leftOut: LeftOut;
-
-  constructor(leftOut: LeftOut) {
-    this.#leftOut = leftOut;
-  }
 
   add({ description, usage, serviceRegions, row, id }: FoundSku): void {
     if (usage !== 'OnDemand') return;
@@ -93,7 +87,8 @@ export class RegionPrices {
     }
   }
 
-  *items(regionCode: string): Generator<CatalogueItem> {
+  /** Adds the prices of a region. */
+  addTo(prices: RegionPrices, regionCode: string): void {
     const found = [...this.#in(GLOBAL).values(), ...this.#in(regionCode).values()];
     const near = NEAR.find(([pattern]) => pattern.test(regionCode))?.[1] ?? [];
     const premium = near
@@ -101,12 +96,14 @@ export class RegionPrices {
         found.find(({ priced, name }) => priced.name === undefined && equal(name, destination)),
       )
       .find((price) => price !== undefined);
-    const prices = found.flatMap((price) => {
-      if (price.priced.name === undefined && price !== premium) return [];
-      return this.#price(regionCode, price) ?? [];
-    });
-    const preferred = ['pd-balanced', ...(premium === undefined ? [] : [premiumName(premium)])];
-    yield* regionPriceItems(regionCode, prices, preferred);
+    for (const price of found) {
+      if (price.priced.name === undefined && price !== premium) continue;
+      const { item } = price.priced;
+      const name = price.priced.name ?? `Premium Tier to ${price.name}`;
+      const tiers = prices.usable(item, `${name}@${regionCode}`, price.tiers);
+      if (tiers !== undefined)
+        prices.addTiers(regionCode, { item, name, ...FORMS[item], currency: 'USD', tiers });
+    }
   }
 
   #in(regionCode: string): Map<string, Found> {
@@ -121,18 +118,9 @@ export class RegionPrices {
     const known = found.get(key)?.tiers;
     found.set(key, { ...price, tiers: known === undefined ? price.tiers : agreed(known, price.tiers) });
   }
-
-  #price(regionCode: string, price: Found): FoundPrice | undefined {
-    const { item } = price.priced;
-    const { kind, ...form } = FORMS[item];
-    const name = price.priced.name ?? premiumName(price);
-    const tiers = this.#leftOut.value(kind, `${name}@${regionCode}`, price.tiers);
-    return tiers && { item, name, ...form, currency: 'USD', tiers };
-  }
 }
 
 const equal = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
-const premiumName = ({ name }: Found) => `Premium Tier to ${name}`;
 
 function tiersIn({ item, tiers: schema }: Priced, row: unknown, id: string): OfferedTier[] {
   const tiers = valueIn(readRow(schema, row), `SKU ${id}: `);

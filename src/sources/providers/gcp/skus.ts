@@ -7,7 +7,7 @@ import type { LeftOut } from '../../schema/left-out.ts';
 import { labelIn, readRow } from '../../schema/rows.ts';
 import type { RejectedRow, SourceHttp } from '../../source.ts';
 import { type GcpRates, Rates } from './rates.ts';
-import { RegionPrices } from './region-prices.ts';
+import { RegionSkus } from './region-prices.ts';
 
 /** The SKUs of Compute Engine. */
 export const SKUS = '/v1/services/6F81-5844-456A/skus';
@@ -23,9 +23,9 @@ const Sku = z.object({
 export async function* readSkus(
   http: SourceHttp,
   leftOut: LeftOut,
-): AsyncGenerator<RejectedRow, { rates: GcpRates; regionPrices: RegionPrices }> {
+): AsyncGenerator<RejectedRow, { rates: GcpRates; regionSkus: RegionSkus }> {
   const rates = new Rates(leftOut);
-  const regionPrices = new RegionPrices(leftOut);
+  const regionSkus = new RegionSkus();
   let listed = 0;
   const query = { currencyCode: 'USD', pageSize: 5000 };
   const pages = pagesByToken(http, SKUS, SkuPage, query, (page) => page.nextPageToken, 'pageToken');
@@ -40,9 +40,9 @@ export async function* readSkus(
       }
       const found = { ...sku, usage: sku.category.usageType, id, row };
       rates.add(found);
-      regionPrices.add(found);
+      regionSkus.add(found);
     }
   }
   if (listed === 0) throw nothingListed(`${SKUS}: skus`);
-  return { rates, regionPrices };
+  return { rates, regionSkus };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { memory } from '../../../domain/machine.ts';
 import { count, quantity } from '../../schema/fields.ts';
-import { PLANS, type RegionPrices } from '../../schema/region-prices.ts';
+import type { RegionPrices } from '../../schema/region-prices.ts';
 import { type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
 import { Disks, hourlyAmount, Pricing, priceAboveZero } from './machine.ts';
 import { configuredRegions, NOWHERE, type Places, regionsSelling } from './places.ts';
@@ -65,7 +65,7 @@ export function addPlans(
 ): void {
   for (const plan of plans) {
     const { planCode, engine, name, row } = plan;
-    const read = prices.leftOut.value(PLANS, planCode, row);
+    const read = prices.usable('database_plan', planCode, row);
     if (read === undefined) continue;
     const { amount, addon } = read;
     const { cpu, memory: size, storage } = addon.blobs?.technical ?? {};
@@ -76,7 +76,7 @@ export function addPlans(
       price: { amount, per: 'hour', currency } as const,
     };
     const regions = regionsSelling(plan, places);
-    if (regions.size === 0) prices.leftOut.add(PLANS, planCode, NOWHERE);
+    if (regions.size === 0) prices.leaveOut('database_plan', planCode, NOWHERE);
     for (const region of regions) prices.addPlan(region, { engine, name, nodes: null, ...node });
   }
 }

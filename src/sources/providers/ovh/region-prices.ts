@@ -13,8 +13,6 @@ const VOLUME =
 /** The price is for a GB and an hour. */
 const VolumeAddon = z.object({ pricings: z.array(Pricing) });
 
-const STORAGE = 'storage prices';
-
 /** A type of volume in one kind of place. */
 export interface Volume {
   readonly planCode: string;
@@ -33,7 +31,7 @@ export function volumeIn(planCode: string, addon: unknown): Volume | undefined {
 
 /**
  * Adds the prices of volumes in the regions that sell machines. OVH's block storage is that of OpenStack, whose gigabytes have 2^30
- * bytes: https://docs.openstack.org/api-ref/block-storage/v3/. If no volume is usable, the stored prices stay.
+ * bytes: https://docs.openstack.org/api-ref/block-storage/v3/.
  */
 export function addVolumes(
   prices: RegionPrices,
@@ -41,24 +39,19 @@ export function addVolumes(
   places: Places,
   currency: string,
 ): void {
-  let added = 0;
   for (const volume of volumes) {
     const { planCode, type: name, row } = volume;
-    const amount = prices.leftOut.value(STORAGE, planCode, row);
+    const amount = prices.usable('block_storage', planCode, row);
     if (amount === undefined) continue;
     const price = { item: 'block_storage', name, unit: 'GiB', per: 'hour', currency, amount } as const;
     const regions = regionsSelling(volume, places);
-    if (regions.size === 0) prices.leftOut.add(STORAGE, planCode, NOWHERE);
+    if (regions.size === 0) prices.leaveOut('block_storage', planCode, NOWHERE);
     for (const region of regions) prices.add(region, price);
-    added += regions.size;
   }
-  if (added === 0 && volumes.length > 0) prices.keep('block_storage');
 }
 
 /** `bandwidth_instance_out.consumption.SGP1`: traffic of instances to the internet, and kind of place. */
 const TRAFFIC_OUT = /^bandwidth_instance_out\.consumption(\..+)?$/;
-
-const TRAFFIC = 'traffic prices';
 
 /** A step is for the units from `min` to `max`, counted from 1. */
 const Step = Pricing.extend({
@@ -130,7 +123,7 @@ export function addTraffic(
     const named = configured.length > 0 ? configured : (places.regionsOf(planCode) ?? []);
     const regions = sellingIn(named, places.selling);
     // The US has one without regions.
-    if (regions.size === 0 && addon.row.value !== FREE) prices.leftOut.add(TRAFFIC, planCode, NOWHERE);
+    if (regions.size === 0 && addon.row.value !== FREE) prices.leaveOut('traffic_out', planCode, NOWHERE);
     for (const region of regions) stated.set(region, [...(stated.get(region) ?? []), addon]);
   }
   for (const region of places.selling) {
@@ -138,7 +131,11 @@ export function addTraffic(
     const price =
       first === undefined
         ? UNMETERED.test(region) && FREE
-        : prices.leftOut.read(TRAFFIC, `${first.planCode}@${region}`, () => agreed(first, others));
+        : prices.usable(
+            'traffic_out',
+            `${first.planCode}@${region}`,
+            rowOf(() => agreed(first, others)),
+          );
     if (price) prices.addTiers(region, { item: 'traffic_out', ...price, per: undefined, currency });
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { memoryOfBytes } from '../../../domain/machine.ts';
 import { quotient } from '../../../domain/prices/price.ts';
 import { count, label, oneOf, quantity } from '../../schema/fields.ts';
-import { PLANS, type RegionPrices, regionsIn } from '../../schema/region-prices.ts';
+import { type RegionPrices, regionsIn } from '../../schema/region-prices.ts';
 import { labelIn, readRow } from '../../schema/rows.ts';
 import { badAnswer } from '../../source.ts';
 import { ENDED, Money, Product } from './products.ts';
@@ -66,7 +66,7 @@ export function addPlans(
 ): void {
   const nodes = rows
     .filter((row) => isNode.safeParse(row).success)
-    .map((row) => prices.leftOut.value(PLANS, labelIn(row, 'sku') ?? type, readRow(Node, row)))
+    .map((row) => prices.usable('database_plan', labelIn(row, 'sku') ?? type, readRow(Node, row)))
     .filter((node) => node !== undefined);
   if (nodes.length === 0) throw badAnswer(`has no usable node among ${rows.length} products`);
   for (const { sku, product, status, locality, unit_of_measure: unit, properties, price } of nodes) {

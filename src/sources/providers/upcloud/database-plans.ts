@@ -3,7 +3,7 @@ import { memory } from '../../../domain/machine.ts';
 import { nothingListed } from '../../http/lists.ts';
 import { diskIn } from '../../schema/facts.ts';
 import { count, label } from '../../schema/fields.ts';
-import { PLANS, type RegionPrices } from '../../schema/region-prices.ts';
+import type { RegionPrices } from '../../schema/region-prices.ts';
 import { labelIn, readRow } from '../../schema/rows.ts';
 import type { SourceHttp } from '../../source.ts';
 
@@ -26,7 +26,7 @@ const Plan = z.object({
 });
 
 /** Returns the price of a field of a zone: undefined if the zone lacks it, or has no usable one. */
-export type PriceIn = (zone: string, field: string, kind: string) => string | undefined;
+export type PriceIn = (zone: string, field: string) => string | undefined;
 
 /**
  * Adds the plans that the price list has in `managed_database_<plan>`, at the price of all nodes. Plans that are billed by component
@@ -46,7 +46,11 @@ export async function addPlans(
   let unpriced: string | undefined;
   for (const [type, { service_plans: plans }] of Object.entries(types))
     for (const row of plans ?? []) {
-      const plan = prices.leftOut.value(PLANS, `${type} ${labelIn(row, 'plan') ?? ''}`, readRow(Plan, row));
+      const plan = prices.usable(
+        'database_plan',
+        `${type} ${labelIn(row, 'plan') ?? ''}`,
+        readRow(Plan, row),
+      );
       if (plan === undefined) continue;
       const { plan: name, node_count: nodes, core_number: cpu, storage_size: size } = plan;
       const sharing = type === 'opensearch' ? nodes : 1;
@@ -60,7 +64,7 @@ export async function addPlans(
         storage,
       };
       for (const { name: zone } of plan.zones.zone) {
-        const amount = priceIn(zone, `managed_database_${name}`, PLANS);
+        const amount = priceIn(zone, `managed_database_${name}`);
         if (amount === undefined) {
           unpriced ??= name;
           continue;
@@ -70,5 +74,5 @@ export async function addPlans(
       }
     }
   if (unpriced !== undefined && !isPriced)
-    prices.leftOut.add(PLANS, unpriced, 'no zone of /1.3/price has a price of a plan');
+    prices.leaveOut('database_plan', unpriced, 'no zone of /1.3/price has a price of a plan');
 }
