@@ -159,8 +159,16 @@ export const catalogueCase: CatalogueCase = {
       },
     },
     // A shared core has no commitments.
-    [`e2-micro@${IOWA}`]: { terms: { spot: hourly('0.00251275') } },
-    [`e2-medium@${IOWA}`]: { terms: { spot: hourly('0.010051') } },
+    [`e2-micro@${IOWA}`]: {
+      terms: {
+        spot: hourly('0.00251275'),
+        reserved_1y: hourly('0.00527725'),
+        reserved_3y: hourly('0.00376975'),
+      },
+    },
+    [`e2-medium@${IOWA}`]: {
+      terms: { spot: hourly('0.010051'), reserved_1y: hourly('0.021109'), reserved_3y: hourly('0.015079') },
+    },
     [`n1-standard-1@${IOWA}`]: { terms: { reserved_1y: hourly('0.02992375') } },
     [`n1-highcpu-2-d@${IOWA}`]: { terms: { reserved_1y: hourly('0.0446336787109375') } },
     [`n1-highmem-2@${IOWA}`]: { terms: { reserved_1y: hourly('0.074527') } },

@@ -170,14 +170,33 @@ describe('a term of GCP', () => {
     expect([offers.map(amountsOf), problems]).toEqual([[{}], []]);
   });
 
-  it('of a shared core is Spot alone', async () => {
+  // Dollars an hour in us-central1, as Google's page of VM prices states them, with the rates of E2 that give its e2-standard-2 and
+  // e2-highmem-2: https://cloud.google.com/compute/vm-instance-pricing.
+  it.each([
+    ['e2-micro', 1, '0.0052771495', '0.003769393'],
+    ['e2-small', 2, '0.010554299', '0.007538786'],
+    ['e2-medium', 4, '0.021108598', '0.015077572'],
+  ])('of %s is for its share of a core', async (name, gib, year, years) => {
     const skus = [
-      ...onDemand('E2'),
-      ...spot('E2', ['0.01', '0.001']),
-      ...commitment(1, 'E2 ', ['0.02', '0.002']),
+      ...onDemand('E2', ['0.02181159', '0.00292353']),
+      ...commitment(1, 'E2 ', ['0.013741302', '0.001841824']),
+      ...commitment(3, 'E2 ', ['0.009815216', '0.001315589']),
     ];
-    const { offers } = await read([type('e2-micro', 2, 1, { isSharedCpu: true })], skus);
-    expect(offers.map(amountsOf)).toEqual([{ spot: '0.0035' }]);
+    const { offers, problems } = await read([type(name, 2, gib, { isSharedCpu: true })], skus);
+    expect([offers.map(amountsOf), problems]).toEqual([[{ reserved_1y: year, reserved_3y: years }], []]);
+  });
+
+  it.each([
+    ['f1-micro', 'Micro Instance with burstable CPU'],
+    ['g1-small', 'Small Instance with 1 VCPU'],
+  ])('of %s, which has one price for the whole, is Spot alone', async (name, description) => {
+    const skus = [
+      sku('OnDemand', `${description} running in APAC`, 'h', [[0, '0.0076']]),
+      sku('Preemptible', `Spot Preemptible ${description} running in APAC`, 'h', [[0, '0.0035']]),
+      ...commitment(1, '', ['0.02', '0.002']),
+    ];
+    const { offers, problems } = await read([type(name, 1, 1, { isSharedCpu: true })], skus);
+    expect([offers.map(amountsOf), problems]).toEqual([[{ spot: '0.0035' }], []]);
   });
 
   it.each([

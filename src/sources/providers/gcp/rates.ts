@@ -47,7 +47,6 @@ interface BilledType {
   readonly name: string;
   readonly guestCpus: number;
   readonly memoryMb: number;
-  readonly isSharedCpu?: boolean | undefined;
 }
 
 export interface GcpRates {
@@ -91,8 +90,7 @@ export class Rates implements GcpRates {
   terms(type: BilledType, regionCode: string): OfferedTerms {
     const terms: { [T in Term]?: OfferedTerms[T] } = {};
     for (const term of Object.values(TERMS)) {
-      // Commitments are for machine types with whole cores: https://cloud.google.com/compute/docs/instances/signing-up-committed-use-discounts.
-      if (term !== 'spot' && type.isSharedCpu === true) continue;
+      // Commitments cover the share of a core of E2, but not f1-micro and g1-small: https://cloud.google.com/compute/vm-instance-pricing.
       const rateOf = (component: Component, family: string) =>
         this.#rates.get(keyOf(term, family, component, regionCode));
       const parts = [rateOf('machine', type.name), rateOf('core', familyOf(type.name))];
