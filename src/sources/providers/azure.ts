@@ -99,6 +99,7 @@ export const adapter: CatalogueAdapter = {
     const sizes = new Map<string, Sizes>();
     yield* eachRegion(regions.keys(), async (regionCode) => {
       const read = await readSizes(http, regionCode);
+      if (read === undefined) return [];
       sizes.set(regionCode, read);
       return read.nameless;
     });
@@ -111,7 +112,11 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
+/** Azure Government is another cloud. The price list has its regions too. */
+const GOVERNMENT = /^us(gov|dod)/;
+
+/** Returns undefined for a region of another cloud. */
+async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes | undefined> {
   const byName = new Map<string, Row<Sku>>();
   const nameless: RejectedRow[] = [];
   const query = { 'api-version': '2021-07-01', $filter: `location eq '${regionCode}'` };
@@ -128,6 +133,7 @@ async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
         nameless.push(rejectedRow(`SKU ${listed}@${regionCode}`, reason, { regionCode }));
     }
   }
+  if (listed === 0 && GOVERNMENT.test(regionCode)) return undefined;
   if (listed === 0) throw nothingListed(`${http.base.pathname}${SKUS} in ${regionCode}`);
   return { byName, nameless };
 }

@@ -283,7 +283,8 @@ describe('a price of a region of Azure', () => {
     prices.map(({ tiers }) => tiers.map(({ from, amount }) => [from, amount]));
 
   it('of traffic includes what is free', async () => {
-    const found = await read({ traffic: [step(100, 0.087), step(0, 0), step(10335, 0.083)] });
+    const open = { effectiveEndDate: null };
+    const found = await read({ traffic: [step(100, 0.087, open), step(0, 0), step(10335, 0.083)] });
     expect([tiersIn(found), found.problems]).toEqual([
       [
         [

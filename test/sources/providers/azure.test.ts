@@ -266,6 +266,15 @@ describe('a region of Azure', () => {
     ]);
   });
 
+  // The recorded price list has the price of Standard_B1s in usgovvirginia: rshade/finfocus, 2025.
+  it('of Azure Government, another cloud, is not offered', async () => {
+    const government = { armRegionName: 'usgovvirginia', location: 'US Gov Virginia' };
+    const rows = await itemsOf([price(), price(government)], { eastus: [sku()], usgovvirginia: [] });
+    expect(rows).toEqual([
+      expect.objectContaining({ offer: expect.objectContaining({ regionCode: 'eastus' }) }),
+    ]);
+  });
+
   it('fails the run at once if it requires a pause', async () => {
     const limited = { status: 429, headers: { 'retry-after': '17' } };
     await expect(

@@ -7,7 +7,7 @@ import type { SourceHttp } from '../../source.ts';
 export const PRICES = '/api/retail/prices';
 /** The version with savings plans. */
 const VERSION = '2023-01-01-preview';
-/** The list of machines has thousands of pages of 100 rows. The adapter stores little of each. */
+/** The list of machines has hundreds of pages of up to 1,000 rows. The adapter stores little of each. */
 export const BOUNDS = { pages: 10_000, values: 50_000_000 };
 
 const PricePage = z.object({
@@ -46,13 +46,13 @@ export async function* priceRows(
 
 interface Dates {
   readonly effectiveStartDate: string;
-  readonly effectiveEndDate?: string | undefined;
+  readonly effectiveEndDate?: string | null | undefined;
   readonly isPrimaryMeterRegion?: boolean | undefined;
 }
 
 /** A price whose date cannot be read counts as in force. */
-export function inForce({ effectiveStartDate, effectiveEndDate = '' }: Dates, now: Date): boolean {
-  const [from, to] = [Date.parse(effectiveStartDate), Date.parse(effectiveEndDate)];
+export function inForce({ effectiveStartDate, effectiveEndDate }: Dates, now: Date): boolean {
+  const [from, to] = [Date.parse(effectiveStartDate), Date.parse(effectiveEndDate ?? '')];
   return !(from > now.getTime()) && !(to <= now.getTime());
 }
 

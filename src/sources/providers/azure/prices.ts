@@ -33,7 +33,7 @@ const Kind = z.object({
   type: z.string(),
   tierMinimumUnits: z.number().optional(),
   effectiveStartDate: z.string(),
-  effectiveEndDate: z.string().optional(),
+  effectiveEndDate: z.string().nullish(),
   isPrimaryMeterRegion: z.boolean().optional(),
 });
 type Kind = z.infer<typeof Kind>;

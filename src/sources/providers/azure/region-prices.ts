@@ -14,7 +14,7 @@ const Row = z.object({
   meterName: z.string(),
   type: z.string(),
   effectiveStartDate: z.string(),
-  effectiveEndDate: z.string().optional(),
+  effectiveEndDate: z.string().nullish(),
   isPrimaryMeterRegion: z.boolean().optional(),
 });
 type Row = z.infer<typeof Row>;
