@@ -7,7 +7,12 @@ import { type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.t
 import { agreed, type FoundSku, pricedBy } from './sku.ts';
 
 type Component = 'core' | 'ram' | 'machine';
-const PRICED = { core: pricedBy('h'), ram: pricedBy('GiBy.h'), machine: pricedBy('h') };
+/** The memory of C4D is billed by decimal gigabytes, that of most families by gibibytes. */
+const PRICED = {
+  core: pricedBy('h'),
+  ram: pricedBy('GiBy.h', { 'GBy.h': '1.073741824' }),
+  machine: pricedBy('h'),
+};
 
 /** Parts of predefined machines. Other offers (custom machines, sole tenancy, reservations) have other descriptions. */
 const OF_FAMILY =
@@ -26,9 +31,9 @@ const OF_MACHINE: readonly (readonly [RegExp, string])[] = [
 const SPOT = /^(?:Spot )?Preemptible /i;
 /** Commitments for resources. Those of N1 name no family, and those for amounts of money (`dollar based`) have no rate of a core. */
 const OF_COMMITMENT =
-  /^Commitment v1: (?:([A-Z]\d+[A-Z]?)(?: AMD| Arm| Memory-optimized)? )?(Cpu|Ram) in .+ for [13] Years?$/i;
+  /^Commitment v1: (?:([A-Z]\d+[A-Z]?)(?: AMD| Arm| Memory-optimized)? )?(Cpu|Ram) in .+ for ([13]) Years?$/i;
 const OF_OLD_COMMITMENT =
-  /^Commitment(?: v1)?: (Compute optimized|Memory-optimized)(?: Instance)? (Core|Cpu|Ram)(?: running)? in .+ for [13] Years?$/i;
+  /^Commitment(?: v1)?: (Compute optimized|Memory-optimized)(?: Instance)? (Core|Cpu|Ram)(?: running)? in .+ for ([13]) Years?$/i;
 
 const TERMS = { Preemptible: 'spot', Commit1Yr: 'reserved_1y', Commit3Yr: 'reserved_3y' } as const;
 const USAGES: Readonly<Record<string, Contract>> = { OnDemand: 'on_demand', ...TERMS };
@@ -41,7 +46,9 @@ const BILLED_CORES: Readonly<Record<string, string>> = {
   'e2-medium': '1',
 };
 /** Types with other rates than their family. */
-const OWN_RATES = /^(a3-(mega|ultra|edge)gpu|m2-|m4-ultramem-224$|n1-(mega|ultra)mem|x4-)/;
+const OWN_RATES = /^(a3-(mega|ultra|edge)gpu|m2-|m4n?-ultramem-224$|n1-(mega|ultra)mem|x4-)/;
+
+const GIB_IN_MIB = '0.0009765625';
 
 interface BilledType {
   readonly name: string;
@@ -111,7 +118,7 @@ export class Rates implements GcpRates {
 
   unpriced(name: string, isShared: boolean): string | undefined {
     if (this.#families.has(name)) return undefined;
-    if (OWN_RATES.test(name)) return 'has other rates than its family, which no SKU states';
+    if (OWN_RATES.test(name)) return 'has other rates than its family, which Fleetbook does not read';
     if (isShared && BILLED_CORES[name] === undefined)
       return 'is shared-core, and the share of a core in its price is not known';
     if (this.#families.has(familyOf(name))) return undefined;
@@ -125,7 +132,10 @@ function componentOf(
 ): { family: string; component: Component } | undefined {
   if (contract === 'reserved_1y' || contract === 'reserved_3y') {
     const found = OF_COMMITMENT.exec(description) ?? OF_OLD_COMMITMENT.exec(description);
-    return found === null ? undefined : partOf(found[1] ?? 'N1', found[2]);
+    // The usage type and the description must state the same term.
+    return found === null || `reserved_${found[3]}y` !== contract
+      ? undefined
+      : partOf(found[1] ?? 'N1', found[2]);
   }
   if (contract === 'spot' && !SPOT.test(description)) return undefined;
   const text = contract === 'spot' ? description.replace(SPOT, '') : description;
@@ -165,6 +175,6 @@ function hourly(
   const [core, ram] = [rate('core'), rate('ram')];
   if (!isPositive(core) || !isPositive(ram)) return '0';
   const cores = new Big(core).times(BILLED_CORES[name] ?? guestCpus);
-  // A 1024th adds ten decimal places to nine: nothing is rounded.
-  return cores.plus(new Big(ram).times(memoryMb).div(1024)).toFixed();
+  // A product is exact; `div` would round at twenty decimal places.
+  return cores.plus(new Big(ram).times(memoryMb).times(GIB_IN_MIB)).toFixed();
 }

@@ -22,21 +22,25 @@ const UnitPrice = z
 
 const start = z.number().min(0).max(Number.MAX_SAFE_INTEGER, { error: 'is beyond any quantity' });
 
-/** Returns the schema of the prices of a SKU. The last of `pricingInfo` is the newest. */
-export function pricedBy(usageUnit: string) {
-  const unit = z.literal(usageUnit, { error: `must be ${usageUnit}` });
+/**
+ * Returns the schema of the prices of a SKU. The last of `pricingInfo` is the newest.
+ * @param others other units that the SKU may state, with their number in one `usageUnit`
+ */
+export function pricedBy(usageUnit: string, others: Readonly<Record<string, string>> = {}) {
+  const units = [usageUnit, ...Object.keys(others)];
+  const unit = z.literal(units, { error: `must be ${units.join(' or ')}` });
   const rates = z.array(z.object({ startUsageAmount: start.optional(), unitPrice: UnitPrice })).min(1);
   const pricingExpression = z.object({ usageUnit: unit, tieredRates: rates });
   return z
     .object({ pricingInfo: z.array(z.object({ pricingExpression })).min(1) })
-    .transform(({ pricingInfo }) =>
-      (pricingInfo.at(-1)?.pricingExpression.tieredRates ?? []).map(
-        ({ startUsageAmount = 0, unitPrice }) => ({
-          from: new Big(startUsageAmount).toFixed(),
-          amount: unitPrice,
-        }),
-      ),
-    );
+    .transform(({ pricingInfo }) => {
+      const { usageUnit: stated = usageUnit, tieredRates = [] } = pricingInfo.at(-1)?.pricingExpression ?? {};
+      const number = others[stated] ?? 1;
+      return tieredRates.map(({ startUsageAmount = 0, unitPrice }) => ({
+        from: new Big(startUsageAmount).div(number).toFixed(),
+        amount: new Big(unitPrice).times(number).toFixed(),
+      }));
+    });
 }
 
 /** Two SKUs of one price must state the same. */
