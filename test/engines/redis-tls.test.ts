@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { findRedisServer, startRedis } from '../../src/dev/redis.ts';
+import { startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { redisBinary } from '../support/redis.ts';
 import { startTestCluster } from '../support/redis-cluster.ts';
 import { startTestSentinels } from '../support/redis-sentinel.ts';
 import { AUTHORITY_FILE, tlsArgs } from '../support/redis-tls.ts';
@@ -12,8 +13,7 @@ import { AUTHORITY_FILE, tlsArgs } from '../support/redis-tls.ts';
 const PROGRAM = join(import.meta.dirname, 'programs/redis-clients.ts');
 
 async function startServer() {
-  const binary = findRedisServer();
-  if (!binary) throw new Error('no redis-server on the PATH; `npm test` installs one or says how');
+  const binary = redisBinary();
   const port = await freePort();
   const server = await startRedis({ binary, args: tlsArgs(port) });
   return {

@@ -3,12 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import {
-  findRedisServer,
-  type PrivateRedis,
-  type PrivateRedisOptions,
-  startRedis,
-} from '../../src/dev/redis.ts';
+import { type PrivateRedis, type PrivateRedisOptions, startRedis } from '../../src/dev/redis.ts';
+import { redisBinary } from './redis.ts';
 import { freeClusterPort, tlsArgs } from './redis-tls.ts';
 import { type ServerNetwork, serverNetwork } from './server-network.ts';
 import { until } from './until.ts';
@@ -72,8 +68,7 @@ export async function startTestCluster({
   canBeParted = false,
   args = [],
 }: TestClusterOptions = {}): Promise<TestCluster> {
-  const binary = findRedisServer();
-  if (!binary) throw new Error('no redis-server on the PATH; `npm test` installs one or says how');
+  const binary = redisBinary();
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-cluster-'));
   const servers: PrivateRedis[] = [];
   const clients: Redis[] = [];

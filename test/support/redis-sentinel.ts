@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { findRedisServer, startRedis } from '../../src/dev/redis.ts';
+import { startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startServerProcess } from '../../src/processes/server-process.ts';
+import { redisBinary } from './redis.ts';
 import { TRUSTED, tlsArgs } from './redis-tls.ts';
 import { serverNetwork } from './server-network.ts';
 import { until } from './until.ts';
@@ -52,8 +53,7 @@ export async function startTestSentinels({
   tls = false,
   canBeParted = false,
 }: TestSentinelsOptions = {}): Promise<TestSentinels> {
-  const binary = findRedisServer();
-  if (!binary) throw new Error('no redis-server on the PATH; `npm test` installs one or says how');
+  const binary = redisBinary();
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-sentinel-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));

@@ -2,6 +2,7 @@ import {
   findRedisServer,
   type PrivateRedis,
   type PrivateRedisOptions,
+  type RedisBinary,
   startRedis,
 } from '../../src/dev/redis.ts';
 
@@ -19,14 +20,22 @@ export interface TestRedis extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
+let found: RedisBinary | undefined;
+
+/** Looks once: finding it starts the program, which reports its version. @throws Error if there is none */
+export function redisBinary(): RedisBinary {
+  found ??= findRedisServer();
+  if (found === undefined)
+    throw new Error('no redis-server or valkey-server on the PATH; `npm test` installs one or says how');
+  return found;
+}
+
 /**
  * Starts a real Redis server: `await using redis = await startTestRedis()`.
  * @param args further settings, e.g. `['--maxmemory', '2mb', '--maxmemory-policy', 'allkeys-lru']`
  */
 export async function startTestRedis(args: readonly string[] = []): Promise<TestRedis> {
-  const binary = findRedisServer();
-  if (!binary)
-    throw new Error('no redis-server or valkey-server on the PATH; `npm test` installs one or says how');
+  const binary = redisBinary();
   let server: PrivateRedis = await startRedis({ binary, args });
   const { url, port, password } = server;
   const same: PrivateRedisOptions = { binary, args, port, password };
