@@ -87,7 +87,8 @@ export const catalogueCase: CatalogueCase = {
     'vcg-a40-24c-120g-48vram': { localDisk: 25, includedTraffic },
     // It has two disks.
     'voc-c-2c-4gb': { cpuKind: 'dedicated', includedTraffic },
-    'vx1-g-2c-8g': { localDisk: 25, includedTraffic },
+    // It has volumes only.
+    'vx1-g-2c-8g': { includedTraffic },
   },
   terms: {
     'vc2-1c-1gb': { monthlyCap: '5' },

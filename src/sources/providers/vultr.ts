@@ -29,6 +29,12 @@ const Region = z.object({ id: label, city: label }).transform(({ id: code, city:
 /** Plans before 2023 have only a monthly price. */
 const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD');
 
+/** A plan without a GPU has the brand `none`; older payloads have no brand. */
+const gpuName = z
+  .string()
+  .transform((name) => (/^none$/i.test(name) ? '' : name))
+  .nullish();
+
 const Plan = z.looseObject({
   id: label,
   vcpu_count: count,
@@ -40,6 +46,8 @@ const Plan = z.looseObject({
   bandwidth: trafficIn(1e9),
   /** With several disks, the reference does not say whether `disk` is the size of one or of all. */
   disk_count: z.int().optional().catch(undefined),
+  /** `block_storage` is a plan without a disk, at a `disk` of 1; absent in older payloads. */
+  storage_type: z.string().optional().catch(undefined),
   /** Regions that can deploy it now. The API has sent an empty text among them, which is ignored. */
   locations: z.array(z.string()),
   /** Prices by region, which replace the plan's own. The API sends an empty map as an empty array. */
@@ -50,8 +58,8 @@ const Plan = z.looseObject({
     .nullish(),
   /** False if only preemptible machines are sold; absent in older payloads. */
   deploy_ondemand: z.boolean().nullish(),
-  gpu_brand: z.string().nullish(),
-  gpu_type: z.string().nullish(),
+  gpu_brand: gpuName,
+  gpu_type: gpuName,
   gpu_vram_gb: z.number().nullish(),
 });
 type Plan = z.infer<typeof Plan>;
@@ -72,8 +80,8 @@ export const adapter: CatalogueAdapter = {
   facts: ['cpuKind', 'localDisk', 'includedTraffic'],
   schedule: '7 * * * *',
   notes:
-    'Vultr caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price times ' +
-    '730 hours would overstate the month by 9 %.',
+    'Vultr caps the bill at a monthly price, which Fleetbook reads. Hourly prices have three decimals: times 730 hours, they are ' +
+    'from 12 % below that price to 4 % above it.',
 
   async *catalogue({ http }) {
     const listed = yield* list(http, '/v2/regions', 'regions');
@@ -87,7 +95,8 @@ export const adapter: CatalogueAdapter = {
 /** Yields a plan in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
-  const localDisk = plan.disk_count === 1 ? plan.disk : undefined;
+  const hasDisk = plan.disk_count === 1 && plan.storage_type !== 'block_storage';
+  const localDisk = hasDisk ? plan.disk : undefined;
   // Optimized plans have a suffix: `voc-g`, `voc-c`.
   const facts = {
     cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''],

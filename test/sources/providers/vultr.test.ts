@@ -46,6 +46,9 @@ describe('a plan of Vultr', () => {
     ['is accelerated by a kind of GPU alone', { gpu_type: 'NVIDIA_A16' }, 'accelerated'],
     ['is accelerated by GPU memory alone', { gpu_vram_gb: 2 }, 'accelerated'],
     ['has no GPU if those fields are empty', { gpu_brand: '', gpu_type: null, gpu_vram_gb: 0 }, 'offered'],
+    // Each plan without a GPU: data/raw/vultr/compute.json@010e78b5 of ratecard-cloud/ratecard, recorded in 2026.
+    ['has no GPU if the brand is `none`', { gpu_brand: 'none' }, 'offered'],
+    ['is accelerated by its type next to that brand', { gpu_brand: 'none', type: 'vcg' }, 'accelerated'],
     ['is not published at zero', { hourly_cost: 0, monthly_cost: 0 }, 'zero_price'],
     ['keeps its reason when it is sold out too', { gpu_brand: 'AMD', locations: [] }, 'accelerated'],
   ])('%s', async (_, fields, fate) => {
@@ -71,6 +74,18 @@ describe('a plan of Vultr', () => {
         offer: expect.objectContaining({ price: { amount, per, currency: 'USD' } }),
       }),
     ]);
+  });
+
+  // Rows of the same recording: vx1-m-2c-16g and vx1-g-2c-8g-120s.
+  it.each([
+    ['the size of its disk', { disk: 25, storage_type: 'local_storage' }, 25],
+    ['that size if the answer states no kind of storage', { disk: 25 }, 25],
+    ['that size if it can have volumes too', { disk: 120, storage_type: 'local_and_block_storage' }, 120],
+    ['no disk if it has volumes only', { disk: 1, storage_type: 'block_storage' }, undefined],
+    ['no known size with two disks', { disk: 25, disk_count: 2, storage_type: 'local_storage' }, undefined],
+  ])('has %s', async (_, fields, localDisk) => {
+    const [item] = await itemsOf({ disk_count: 1, ...fields });
+    expect(item?.kind === 'offer' && item.offer.facts?.localDisk).toBe(localDisk);
   });
 
   it('has mebibytes although the API names MB', async () => {
