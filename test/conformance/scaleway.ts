@@ -92,7 +92,7 @@ const volumes = [
   volume('volume-bssd', 'fr-par-1', 120_000, { status: 'end_of_growth' }),
   volume('volume-bssd', 'nl-ams-1', 240_000, { unit_of_measure: { unit: 'gigabyte', size: 2 } }),
   // Not for sale any more, no volume, and in a zone without machines.
-  volume('volume-low-latency-5k', 'nl-ams-1', 90_000, { status: 'end_of_sale' }),
+  volume('volume-low-latency-5k', 'nl-ams-1', 0, { status: 'end_of_sale', price: undefined }),
   volume('snapshot', 'fr-par-1', 49_000),
   volume('volume-bssd', 'us-nyc-1', 130_000),
 ];

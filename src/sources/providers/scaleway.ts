@@ -19,7 +19,7 @@ import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
 import { badAnswer, type CatalogueAdapter, type CatalogueItem, type SourceHttp } from '../source.ts';
 import { addPlans, DATABASES } from './scaleway/database-plans.ts';
-import { ENDED, Money, Product } from './scaleway/products.ts';
+import { isEnded, Money, Product } from './scaleway/products.ts';
 
 const LARGEST_PAGE = 100;
 
@@ -114,11 +114,10 @@ async function readVolumes(http: SourceHttp, zones: readonly string[], prices: R
   for (const row of rows) {
     const sku = labelIn(row, 'sku') ?? '';
     const name = VOLUME.exec(sku)?.groups?.name;
-    if (name === undefined) continue;
+    if (name === undefined || isEnded(row)) continue;
     const volume = prices.usable('block_storage', sku, readRow(Volume, row));
     const zone = volume?.locality.zone;
-    if (volume === undefined || zone == null || !zones.includes(zone) || ENDED.has(volume.status ?? ''))
-      continue;
+    if (volume === undefined || zone == null || !zones.includes(zone)) continue;
     const { amount, currency } = volume.price.retail_price;
     const price = { item: 'block_storage', name, unit: 'GB', per: 'hour', currency } as const;
     prices.add(zone, { ...price, amount: quotient(amount, String(volume.unit_of_measure.size)) });

@@ -115,6 +115,18 @@ describe('a plan of a managed database of Scaleway', () => {
   });
 });
 
+// Programs that read the live catalogue of 2026 found retired products without a price.
+it('leaves out nodes that are not sold any more, and reports none of them without a price', async () => {
+  const { price: _, ...ended } = scalewayNode(REDIS, 'RED1-old', { zone: 'fr-par-1' }, 1, {
+    status: 'retired',
+  });
+  const alone = await read({ [REDIS]: [ended] });
+  expect([pricesIn(alone), reportsIn(alone)]).toEqual([[], []]);
+  const items = await read({ [REDIS]: [ended, main('fr-par-1')] });
+  expect(pricesIn(items)).toEqual([['fr-par-1', 'redis', 'RED1-micro', '0.048', 'hour']]);
+  expect(reportsIn(items)).toEqual([]);
+});
+
 describe('a list of managed databases of Scaleway without a usable node', () => {
   const stored = scalewayNode(RELATIONAL, 'db-dev-s', { zone: 'fr-par-1' }, 18_700_000);
   const { hardware: _, ...bare } = main('fr-par-1').properties;

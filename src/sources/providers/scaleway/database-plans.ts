@@ -5,7 +5,7 @@ import { count, label, oneOf, quantity } from '../../schema/fields.ts';
 import { type RegionPrices, regionsIn } from '../../schema/region-prices.ts';
 import { labelIn, readRow } from '../../schema/rows.ts';
 import { badAnswer } from '../../source.ts';
-import { ENDED, Money, Product } from './products.ts';
+import { isEnded, Money, Product } from './products.ts';
 
 /**
  * Types of products in the list, the engines that run on their nodes, and the mark of a node: products of the same types are also
@@ -64,13 +64,14 @@ export function addPlans(
   { type, engines, isNode }: Database,
   zones: readonly string[],
 ): void {
-  const nodes = rows
-    .filter((row) => isNode.safeParse(row).success)
+  const listed = rows.filter((row) => isNode.safeParse(row).success);
+  const nodes = listed
+    .filter((row) => !isEnded(row))
     .map((row) => prices.usable('database_plan', labelIn(row, 'sku') ?? type, readRow(Node, row)))
     .filter((node) => node !== undefined);
-  if (nodes.length === 0) throw badAnswer(`has no usable node among ${rows.length} products`);
-  for (const { sku, product, status, locality, unit_of_measure: unit, properties, price } of nodes) {
-    if (ENDED.has(status ?? '')) continue;
+  if (nodes.length === 0 && !listed.some(isEnded))
+    throw badAnswer(`has no usable node among ${rows.length} products`);
+  for (const { sku, product, locality, unit_of_measure: unit, properties, price } of nodes) {
     const name = NODE.exec(sku)?.groups?.name ?? product;
     const { cpu, ram } = properties.hardware;
     const { amount, currency } = price.retail_price;

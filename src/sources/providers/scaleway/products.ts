@@ -23,13 +23,18 @@ export const Product = z.object({
 });
 
 /** Statuses of products that cannot be ordered any more. */
-export const ENDED: ReadonlySet<string> = new Set([
+const ENDED: ReadonlySet<string> = new Set([
   'end_of_deployment',
   'end_of_support',
   'end_of_sale',
   'end_of_life',
   'retired',
 ]);
+
+const Status = z.object({ status: z.string() });
+
+/** Whether a product can no longer be ordered. It may have no price any more. */
+export const isEnded = (row: unknown): boolean => ENDED.has(Status.safeParse(row).data?.status ?? '');
 
 /** `scw.Money`: whole units and billionths. */
 export const Money = z
