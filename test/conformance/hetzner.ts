@@ -69,20 +69,18 @@ export const catalogueCase: CatalogueCase = {
       query: {},
       json: fixture('hetzner/pricing.json'),
       list: 'pricing/primary_ips/0/prices',
-      required: [
-        '/pricing',
-        '/pricing/currency',
+      required: ['/pricing', '/pricing/currency'],
+      prices: [],
+      otherRequired: [
         '/pricing/volume',
         '/pricing/primary_ips',
         '/pricing/primary_ips/0/prices',
         '/pricing/primary_ips/0/prices/0/price_monthly',
       ],
-      prices: [],
       otherPrices: [
         '/pricing/volume/price_per_gb_month/net',
         '/pricing/primary_ips/0/prices/0/price_monthly/net',
       ],
-      additional: true,
     },
   ],
   empty: {

@@ -3,9 +3,9 @@ import type { FakeAnswer, FakeUpstream } from './fake-upstream.ts';
 
 type Page = { readonly names: readonly string[] } | { readonly instead: FakeAnswer };
 
-/** Hetzner's prices besides those of its machines, in each run. */
-export function hetznerPricing(upstream: FakeUpstream): void {
-  const pricing = { currency: 'EUR', volume: { price_per_gb_month: { net: '0.044' } }, primary_ips: [] };
+/** The currency of Hetzner's prices, and prices besides those of its machines, in each run. */
+export function hetznerPricing(upstream: FakeUpstream, currency = 'EUR'): void {
+  const pricing = { currency, volume: { price_per_gb_month: { net: '0.044' } }, primary_ips: [] };
   upstream.expect({ path: '/v1/pricing', times: 'any' }, { json: { pricing } });
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { product } from '../../domain/prices/price.ts';
-import { anotherPage, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
+import { anotherPage, nothingListed, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, currencyCode, label, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
@@ -62,13 +62,20 @@ const Traffic = z.object({ price_per_tb_traffic: Net.nullish() });
 
 const AddressPrice = z.object({ location: label, price_monthly: Net });
 
+/** "VAT and currency of the Project owner are used": the machines have the same currency, and do not state it. */
 const Pricing = z.object({
   pricing: z.object({
     currency: currencyCode,
-    /** One price for all locations. A "GB" of a volume is a GiB: https://github.com/hetznercloud/csi-driver, internal/driver. */
-    volume: z.object({ price_per_gb_month: Net }),
-    primary_ips: z.array(z.object({ type: z.string(), prices: z.array(z.unknown()) })),
+    volume: z.unknown().optional(),
+    primary_ips: z.array(z.unknown()).optional().catch(undefined),
   }),
+});
+type Pricing = z.infer<typeof Pricing>['pricing'];
+
+/** One price for all locations. A "GB" of a volume is a GiB: https://github.com/hetznercloud/csi-driver, internal/driver. */
+const Volume = z.object({ volume: z.object({ price_per_gb_month: Net }) });
+const Addresses = z.object({
+  primary_ips: z.array(z.object({ type: z.string(), prices: z.array(z.unknown()) })),
 });
 
 /** Location → prices of outgoing traffic that its machines for sale state. */
@@ -90,23 +97,27 @@ export const adapter: CatalogueAdapter = {
   schedule: '17 * * * *',
   notes:
     'Hetzner caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
-    'overstate the month by 15 to 22 %, for `cpx11` by 19 %. The price of an address is its monthly one, for the same reason.',
+    'overstate the month by 15 to 22 %, for `cpx11` by 19 %. The price of an address is its monthly one, for the same reason. ' +
+    'The currency is that of the project’s owner, euros or US dollars: a run that cannot read it from `/v1/pricing` fails.',
 
   async *catalogue({ http, now }) {
     const locations = yield* list(http, '/v1/locations', 'locations');
     const regions = yield* usableRegions(locations, Location, 'name', 'location');
     const known = new Set(regions.map(({ code }) => code));
     const types = yield* list(http, '/v1/server_types', 'server_types');
+    const pricing = await readPricing(http);
+    const { currency } = pricing;
     const prices = new RegionPrices();
     const traffic: TrafficPrices = new Map();
     for (const type of yield* usableRows(types, ServerType, 'name', 'server type'))
-      yield* offers(type, known, now(), (location, row) => {
+      yield* offers(type, known, currency, now(), (location, row) => {
         const stated = prices.usable('traffic_out', `${type.name}@${location}`, row);
         const amounts = traffic.get(location) ?? new Set();
         if (stated?.price_per_tb_traffic) traffic.set(location, amounts.add(stated.price_per_tb_traffic.net));
       });
-    for (const [location, amounts] of traffic) addTraffic(prices, location, amounts);
-    await prices.read(['block_storage', 'ipv4'], PRICING, () => readPricing(http, known, prices));
+    for (const [location, amounts] of traffic) addTraffic(prices, location, amounts, currency);
+    addStorage(prices, pricing, known);
+    addAddresses(prices, pricing, known);
     yield* prices.items();
   },
 };
@@ -114,6 +125,7 @@ export const adapter: CatalogueAdapter = {
 function* offers(
   type: ServerType,
   known: ReadonlySet<string>,
+  currency: string,
   now: Date,
   noteTraffic: (location: string, row: Row<z.infer<typeof Traffic>>) => void,
 ): Generator<CatalogueItem> {
@@ -131,7 +143,7 @@ function* offers(
       const problem = `prices[${index}].location names ${value.location}, which /v1/locations does not list as a usable row`;
       yield rejectedOffer(name, value.location, problem);
     } else {
-      const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
+      const price = { amount: value.price_hourly.net, per: 'hour', currency } as const;
       const monthlyCap = value.price_monthly?.net;
       const facts = { architecture, cpuKind, localDisk, includedTraffic: value.included_traffic };
       const excluded = exclusion(type, value.location, now);
@@ -148,7 +160,12 @@ function* offers(
 }
 
 /** The API states the price with each machine, and Hetzner has one price in a location. */
-function addTraffic(prices: RegionPrices, location: string, amounts: ReadonlySet<string>): void {
+function addTraffic(
+  prices: RegionPrices,
+  location: string,
+  amounts: ReadonlySet<string>,
+  currency: string,
+): void {
   const [net, ...others] = amounts;
   if (net === undefined) return;
   if (others.length > 0) {
@@ -156,20 +173,32 @@ function addTraffic(prices: RegionPrices, location: string, amounts: ReadonlySet
     prices.leaveOut('traffic_out', location, differ);
     return;
   }
-  const { currency } = adapter;
   const price = { item: 'traffic_out', name: 'traffic', unit: 'GiB', per: undefined, currency } as const;
   prices.add(location, { ...price, amount: product(net, PER_TIB) });
 }
 
-async function readPricing(
-  http: SourceHttp,
-  known: ReadonlySet<string>,
-  prices: RegionPrices,
-): Promise<void> {
-  const { currency, volume, primary_ips } = (await http.json(PRICING, Pricing)).data.pricing;
+/** @throws SourceError if the answer cannot be read: without its currency, no price is known */
+async function readPricing(http: SourceHttp): Promise<Pricing> {
+  const { pricing } = (await http.json(PRICING, Pricing)).data;
+  if (pricing.volume === undefined && !pricing.primary_ips?.length) throw nothingListed(PRICING);
+  return pricing;
+}
+
+function addStorage(prices: RegionPrices, pricing: Pricing, known: ReadonlySet<string>): void {
+  const read = prices.usable('block_storage', PRICING, readRow(Volume, pricing, ['pricing']));
+  if (read === undefined) return;
+  const { currency } = pricing;
   const storage = { item: 'block_storage', name: 'volume', unit: 'GiB', per: 'month', currency } as const;
-  for (const location of known) prices.add(location, { ...storage, amount: volume.price_per_gb_month.net });
-  const rows = primary_ips.filter(({ type }) => type === 'ipv4').flatMap((ipv4) => ipv4.prices);
+  const amount = read.volume.price_per_gb_month.net;
+  for (const location of known) prices.add(location, { ...storage, amount });
+}
+
+function addAddresses(prices: RegionPrices, pricing: Pricing, known: ReadonlySet<string>): void {
+  const read = prices.usable('ipv4', PRICING, readRow(Addresses, pricing, ['pricing']));
+  const rows = (read?.primary_ips ?? [])
+    .filter(({ type }) => type === 'ipv4')
+    .flatMap(({ prices }) => prices);
+  const { currency } = pricing;
   const address = { item: 'ipv4', name: 'primary_ip', unit: 'address', per: 'month', currency } as const;
   for (const [index, row] of rows.entries()) {
     const read = readRow(AddressPrice, row, ['primary_ips', 'prices', index]);

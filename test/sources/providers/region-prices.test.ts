@@ -58,7 +58,7 @@ describe('a payload with prices of regions only', () => {
 });
 
 /** Reads two machine types in one location. */
-async function itemsOf(first: object, second: object = first): Promise<CatalogueItem[]> {
+async function itemsOf(first: object, second: object = first, currency = 'EUR'): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
   const query = { page: '1', per_page: '50' };
@@ -69,7 +69,7 @@ async function itemsOf(first: object, second: object = first): Promise<Catalogue
   const locations = [{ name: 'fsn1', city: 'Falkenstein' }];
   upstream.expect({ path: '/v1/locations', query }, { json: { locations, meta } });
   upstream.expect({ path: '/v1/server_types', query }, { json: { server_types, meta } });
-  hetznerPricing(upstream);
+  hetznerPricing(upstream, currency);
   return await readCatalogue(hetzner, upstream.url);
 }
 const reasons = (items: readonly CatalogueItem[]) =>
@@ -125,4 +125,24 @@ describe('the price of traffic at Hetzner', () => {
     ]);
     expect(caps(unreadable)).toHaveLength(2);
   });
+});
+
+// A project in US dollars: data/raw/hetzner/egress.json@41798e50 of ratecard-cloud/ratecard, recorded in 2026.
+describe('the currency of Hetzner', () => {
+  it.each(['EUR', 'USD'])(
+    'is that of the project’s owner for machines, traffic and volumes: %s',
+    async (owned) => {
+      const row = { price_monthly: { net: '5.9900000000' }, price_per_tb_traffic: { net: '1.2000000000' } };
+      const currencies = (await itemsOf(row, row, owned)).flatMap((item) => {
+        if (item.kind === 'offer') return [['machine', item.offer.price.currency]];
+        return item.kind === 'region-price' ? [[item.price.item, item.price.currency]] : [];
+      });
+      expect(currencies).toEqual([
+        ['machine', owned],
+        ['machine', owned],
+        ['traffic_out', owned],
+        ['block_storage', owned],
+      ]);
+    },
+  );
 });
