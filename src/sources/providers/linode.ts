@@ -110,15 +110,15 @@ export const adapter: CatalogueAdapter = {
     }
     for (const type of yield* usableRows(types, Type, 'id', 'type')) yield* offers(type, regions, stock);
     const prices = new RegionPrices();
-    await prices.read(['block_storage'], VOLUMES, async () => {
+    await prices.read('block_storage', VOLUMES, async () => {
       for (const rated of await rates(http, VOLUMES, 'block_storage', prices))
         addStorage(prices, rated, regions);
     });
-    await prices.read(['traffic_out'], TRAFFIC, async () => {
+    await prices.read('traffic_out', TRAFFIC, async () => {
       for (const rated of await rates(http, TRAFFIC, 'traffic_out', prices))
         addTraffic(prices, rated, regions);
     });
-    await prices.read(['database_plan'], DATABASES, async () => {
+    await prices.read('database_plan', DATABASES, async () => {
       const rows = await completeRows(DATABASES, list(http, DATABASES, DATABASES));
       const selling = regions.filter(({ capabilities }) => capabilities.includes('Managed Databases'));
       const codes = selling.map(({ code }) => code);

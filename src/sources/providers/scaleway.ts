@@ -99,9 +99,9 @@ export const adapter: CatalogueAdapter = {
     for (const code of zones) yield { kind: 'region', code, name: nameOf(code) };
     yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
     const prices = new RegionPrices();
-    await prices.read(['block_storage'], PRODUCTS, () => readVolumes(http, zones, prices));
+    await prices.read('block_storage', PRODUCTS, () => readVolumes(http, zones, prices));
     for (const database of DATABASES)
-      await prices.read(['database_plan'], `${PRODUCTS}?product_types=${database.type}`, async () => {
+      await prices.read('database_plan', `${PRODUCTS}?product_types=${database.type}`, async () => {
         const rows = await completeRows(PRODUCTS, listProducts(http, database.type));
         addPlans(prices, rows, database, zones);
       });

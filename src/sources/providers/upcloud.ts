@@ -111,7 +111,7 @@ export const adapter: CatalogueAdapter = {
         rowOf(() => parseRow(Price, stated, [field]).price),
       );
     };
-    await regionPrices.read(['database_plan'], SERVICE_TYPES, () =>
+    await regionPrices.read('database_plan', SERVICE_TYPES, () =>
       addPlans(http, regionPrices, priceIn, currency),
     );
     yield* regionPrices.items(['maxiops', 'standard']);

@@ -121,17 +121,15 @@ export class RegionPrices {
   }
 
   /**
-   * Reads a payload that states only prices of these items. If that fails, regions keep their last prices of them, and the machines of
-   * the run are good. Nothing more is requested after a failure that concerns every request.
+   * Reads a payload that states only prices of this item. If that fails, regions keep their last ones, and the machines of the run are
+   * good. Nothing more is requested after a failure that concerns every request.
    */
-  async read(items: readonly UnreadItem[], path: string, read: () => Promise<void>): Promise<void> {
+  async read(item: UnreadItem, path: string, read: () => Promise<void>): Promise<void> {
     const failure = this.#closed ?? (await read().catch(sourceError));
     if (!(failure instanceof SourceError)) return;
     if (failure.limitsAll) this.#closed = failure;
-    for (const item of items) {
-      this.#unread.add(item);
-      this.leaveOut(item, path, failure.message);
-    }
+    this.#unread.add(item);
+    this.leaveOut(item, path, failure.message);
   }
 
   *items(preferred?: readonly string[]): Generator<CatalogueItem> {

@@ -22,8 +22,8 @@ const leftOut = (kind: string, reason: string) => {
 describe('a payload with prices of regions only', () => {
   it('yields one reason if it cannot be read, and the prices of the others', async () => {
     const prices = new RegionPrices();
-    await prices.read(['ipv4'], '/a', failing(new SourceError('gone', '/a answers 404')));
-    await prices.read(['traffic_out'], '/b', async () => prices.add('r', { ...price, amount: '0.01' }));
+    await prices.read('ipv4', '/a', failing(new SourceError('gone', '/a answers 404')));
+    await prices.read('traffic_out', '/b', async () => prices.add('r', { ...price, amount: '0.01' }));
     expect(rowsOf(prices)).toEqual([
       ['r', [{ from: '0', amount: '0.01' }]],
       { kind: 'unread-prices', items: ['ipv4'] },
@@ -34,8 +34,8 @@ describe('a payload with prices of regions only', () => {
   it('is not requested if the upstream accepts no request for now', async () => {
     const prices = new RegionPrices();
     const limited = new SourceError('retry', '/a answers 429', { limitsAll: true });
-    await prices.read(['ipv4'], '/a', failing(limited));
-    await prices.read(['traffic_out'], '/b', () => expect.unreachable('it was requested'));
+    await prices.read('ipv4', '/a', failing(limited));
+    await prices.read('traffic_out', '/b', () => expect.unreachable('it was requested'));
     expect(rowsOf(prices)).toEqual([
       { kind: 'unread-prices', items: ['traffic_out', 'ipv4'] },
       leftOut('address prices', '/a: /a answers 429'),
@@ -53,7 +53,7 @@ describe('a payload with prices of regions only', () => {
 
   it('ends the run if the run itself ends', async () => {
     const aborted = new Error('aborted');
-    await expect(new RegionPrices().read(['ipv4'], '/a', failing(aborted))).rejects.toBe(aborted);
+    await expect(new RegionPrices().read('ipv4', '/a', failing(aborted))).rejects.toBe(aborted);
   });
 });
 
