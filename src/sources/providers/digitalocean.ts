@@ -20,11 +20,16 @@ type Region = z.infer<typeof Region>;
 
 /** By the first words of a size's description. Source: https://docs.digitalocean.com/products/droplets/concepts/choosing-a-plan/. */
 const CPU_KINDS = [
-  [/^Basic\b/, 'shared'],
-  [/^(Premium )?(General Purpose|(CPU|Memory|Storage)[- ](Optimized|Intensive))\b/, 'dedicated'],
+  [/^(Basic|v5 Shared)\b/, 'shared'],
+  [/^(Premium |v5 )?(General Purpose|(CPU|Memory|Storage)[- ](Optimized|Intensive))\b/, 'dedicated'],
   // The CPU-Optimized sizes whose names end in -intel.
   [/^Premium Intel\b/, 'dedicated'],
 ] as const;
+
+/** Sizes of the fifth generation, which are billed without a cap: "v5 Shared" and "v5 General Purpose". */
+const V5 = /^v5\b/;
+
+const Disks = z.array(z.object({ type: z.string() })).min(1);
 
 const Size = z.object({
   slug: label,
@@ -33,6 +38,8 @@ const Size = z.object({
   vcpus: count,
   /** "Gigabytes" that are GiB: `disk_info`, if present, has the same number with the unit `gib`. */
   disk: diskIn('GiB'),
+  /** A `boot` disk is no `local` one: its type was `remote` in the API's document before. */
+  disk_info: Disks.optional().catch(undefined),
   /** TB a month, shared with the team's other machines. */
   transfer: trafficIn(TB_BYTES),
   description: z.string().optional().catch(undefined),
@@ -45,8 +52,9 @@ const PricedSize = Size.and(hourlyOrMonthly('price_hourly', 'price_monthly', 'US
 type Size = z.infer<typeof PricedSize>;
 
 /**
- * Source: https://docs.digitalocean.com/reference/api/reference/sizes/ and …/regions/. Source of the cap:
- * https://docs.digitalocean.com/products/droplets/details/pricing/. The API states no prices of volumes, traffic or addresses.
+ * Source: https://docs.digitalocean.com/reference/api/reference/sizes/ and …/regions/. Source of the cap, which
+ * v5 sizes lack: https://docs.digitalocean.com/products/droplets/details/pricing/. The API states no prices of volumes, traffic
+ * or addresses.
  */
 export const adapter: CatalogueAdapter = {
   id: 'digitalocean',
@@ -60,7 +68,7 @@ export const adapter: CatalogueAdapter = {
   schedule: '12 * * * *',
   notes:
     'DigitalOcean caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price ' +
-    'times 730 hours would overstate the month by 9 %.',
+    'times 730 hours would overstate the month by 9 %. v5 Droplets have no cap.',
 
   async *catalogue({ http }) {
     const listed = yield* list(http, '/v2/regions', 'regions');
@@ -72,7 +80,9 @@ export const adapter: CatalogueAdapter = {
 
 /** Yields a size in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
-  const { slug: name, vcpus: cpu, disk: localDisk, description = '', price, monthly: monthlyCap } = size;
+  const { slug: name, vcpus: cpu, description = '', price } = size;
+  const monthlyCap = V5.test(description) ? undefined : size.monthly;
+  const localDisk = size.disk_info?.every(({ type }) => type === 'boot') ? 0 : size.disk;
   const includedTraffic = size.transfer;
   const cpuKind = CPU_KINDS.find(([words]) => words.test(description))?.[1];
   const machine = { name, cpu, ...memory(size.memory, adapter.memoryUnit), price, monthlyCap };

@@ -48,10 +48,23 @@ it.each([
   ['m-2vcpu-16gb-intel', 'Premium Memory-Optimized', 'dedicated'],
   ['so1_5-2vcpu-16gb-intel', 'Premium Storage-Optimized 1.5x SSD', 'dedicated'],
   ['c5-2vcpu-4gb', 'CPU Intensive 5x SSD', 'dedicated'],
+  ['s5-1vcpu-1gb-30gb', 'v5 Shared', 'shared'],
+  ['g5-2vcpu-4gb-30gb', 'v5 General Purpose', 'dedicated'],
   ['x-2vcpu-4gb', 'Something New', undefined],
 ])('the size %s of DigitalOcean, "%s", has a %s cpu', async (slug, description, cpuKind) => {
   const [item] = await itemsOf({ slug, description });
   expect(item?.kind === 'offer' && item.offer.facts?.cpuKind).toBe(cpuKind);
+});
+
+// Rows of ratecard-cloud/ratecard, data/raw/digitalocean/compute.json of October 2026 (010e78b). A month of v5 has 744 hours.
+it.each([
+  ['boot', 's5-1vcpu-1gb-30gb', 'v5 Shared', 30, 0.02398, 17.84, [0, undefined]],
+  ['local', 's-1vcpu-1gb', 'Basic', 25, 0.00893, 6, [26.844, '6']],
+] as const)('a size of DigitalOcean with a %s disk has its local disk and its cap: %s', async (...row) => {
+  const [type, slug, description, disk, price_hourly, price_monthly, expected] = row;
+  const disk_info = [{ type, size: { amount: disk, unit: 'gib' } }];
+  const [item] = await itemsOf({ slug, description, disk, price_hourly, price_monthly, disk_info });
+  expect(item?.kind === 'offer' && [item.offer.facts?.localDisk, item.offer.monthlyCap]).toEqual(expected);
 });
 
 it.each([
