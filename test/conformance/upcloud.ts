@@ -117,6 +117,15 @@ export const catalogueCase: CatalogueCase = {
     offer('PREMIUM-SPOT-2xCPU-4GB', 'fi-hel1', 2, 4, '0.015', 'unavailable'),
     offer('DEV-1xCPU-1GB-10GB', 'de-fra1', 1, 1, '0', 'zero_price'),
   ],
+  // The price of 672 hours.
+  terms: {
+    '1xCPU-1GB@de-fra1': { monthlyCap: '6.999552' },
+    '1xCPU-1GB@fi-hel1': { monthlyCap: '7.392' },
+    '2xCPU-4GB': { monthlyCap: '25.99968' },
+    'HIMEM-2xCPU-8GB': { monthlyCap: '39.999456' },
+    'GPU-8xCPU-64GB-1xL40S': { monthlyCap: '1011.36' },
+    'PREMIUM-SPOT-2xCPU-4GB': { monthlyCap: '10.08' },
+  },
   // Cents, for an hour or for one GB of traffic.
   regionPrices: {
     'de-fra1': [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/prices/price.ts';
+import { isPositive, product } from '../../domain/prices/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
 import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
@@ -38,10 +38,16 @@ const Price = z.object({
   price: amountIn('0.01'),
 });
 
+/** UpCloud bills at most 28 days of a month. */
+const MOST_HOURS = String(28 * 24);
+
 /** `storage_maxiops` and other tiers of storage; backups and templates have a price too, and are no disks of a machine. */
 const STORAGE = /^storage_(?!backup$|template$)(?<tier>.+)$/;
 
-/** Source: https://developers.upcloud.com/1.3/ and https://upcloud.com/docs/guides/getting-started-upcloud-api/. */
+/**
+ * Source: https://developers.upcloud.com/1.3/ and https://upcloud.com/docs/guides/getting-started-upcloud-api/. Source of the cap:
+ * https://upcloud.com/pricing/, and internal/commands/server/plan_list.go of https://github.com/UpCloudLtd/upcloud-cli.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'upcloud',
   provider: { id: 10, name: 'UpCloud' },
@@ -53,7 +59,8 @@ export const adapter: CatalogueAdapter = {
   schedule: '22 * * * *',
   notes:
     'The price list also states storage (the default is MaxIOPS), IPv4 addresses and outgoing traffic of each zone, and ' +
-    'plans of managed databases at the price of all nodes. It states no monthly caps.',
+    'plans of managed databases at the price of all nodes. UpCloud bills at most 28 days of a month, so the monthly cap of a ' +
+    'machine is the price of 672 hours. Without it, the hourly price times 730 hours would overstate the month by 9 %.',
 
   async *catalogue({ http }) {
     const { zones } = (await http.json('/1.3/zone', Zones)).data;
@@ -143,7 +150,8 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
       continue;
     }
     const price = { amount: value.price, per: 'hour', currency } as const;
-    const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price };
+    const monthlyCap = product(value.price, MOST_HOURS);
+    const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price, monthlyCap };
     yield offerItem({ regionCode, ...machine }, excluded);
   }
 }

@@ -68,6 +68,15 @@ describe('a plan of UpCloud', () => {
     expect(fates(await itemsOf(answers))).toEqual(expected);
   });
 
+  // Published: 3 euros a month (UpCloud's page of prices, 2026), and 744 hours would be 3.32.
+  it('costs at most 28 days a month', async () => {
+    const price = { amount: 1, price: 0.4464 };
+    const items = await itemsOf({ plan: { name: 'DEV-1xCPU-1GB-10GB' }, price });
+    expect(items.find(({ kind }) => kind === 'offer')).toMatchObject({
+      offer: { price: { amount: '0.004464', per: 'hour' }, monthlyCap: '2.999808' },
+    });
+  });
+
   it('is skipped where its whole family has no price, and rejected where only it has none', async () => {
     const zones = ['a', 'b', 'c'].map((id) => ({ ...helsinki, id }));
     const plan = { name: 'HICPU-8xCPU-12GB', core_number: 8, memory_amount: 12288 };
@@ -92,10 +101,10 @@ describe('a plan of UpCloud', () => {
   });
 
   it.each([
-    [1.0416, '0.010416'],
-    [0.000274, '0.00000274'],
-    [150, '1.5'],
-  ])('costs a hundredth of the stated cents, exactly: %d', async (price, amount) => {
+    [1.0416, '0.010416', '6.999552'],
+    [0.000274, '0.00000274', '0.00184128'],
+    [150, '1.5', '1008'],
+  ])('costs a hundredth of the stated cents, exactly: %d', async (price, amount, monthlyCap) => {
     expect(await itemsOf({ price: { amount: 1, price } })).toContainEqual({
       kind: 'offer',
       offer: {
@@ -105,6 +114,7 @@ describe('a plan of UpCloud', () => {
         ram: 1,
         ramUnit: 'Binary',
         price: { amount, per: 'hour', currency: 'EUR' },
+        monthlyCap,
       },
     });
   });
