@@ -10,8 +10,8 @@ const DATABASES = '/v2/databases';
 
 const LARGEST_PAGE = 200;
 
-/** The engines that are databases; `kafka` is a queue. */
-const ENGINES = 'mongodb,mysql,opensearch,pg,redis,valkey';
+/** The engines that are databases; `kafka` is a queue. The advanced ones are the Advanced Edition of MySQL and PostgreSQL. */
+const ENGINES = 'advanced_mysql,advanced_pg,mongodb,mysql,opensearch,pg,redis,valkey';
 
 /** The states with a word in the contract. A resized or migrated cluster may be up or down. */
 const STATUS: ReadonlyMap<string, string> = new Map([

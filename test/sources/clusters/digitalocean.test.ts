@@ -107,6 +107,13 @@ describe('a database of DigitalOcean', () => {
 });
 
 describe('databases of DigitalOcean', () => {
+  it.each(['advanced_mysql', 'advanced_pg', 'mongodb', 'mysql', 'opensearch', 'pg', 'redis', 'valkey'])(
+    'of the engine %s are clusters',
+    async (engine) => {
+      expect(onlyClusters(await itemsOf({ engine }))).toMatchObject([{ key: DATABASE.id }]);
+    },
+  );
+
   it('of a queue’s engine are not clusters, unless the option engines names it', async () => {
     expect(await itemsOf({ engine: 'kafka', num_nodes: 'not looked at' })).toEqual([]);
     expect(await itemsOf({ engine: 'kafka' }, { engines: 'pg , kafka' })).toHaveLength(1);
