@@ -16,7 +16,37 @@ describe('a CloudNativePG cluster', () => {
   });
 
   it.each<[string, Json, Json, string]>([
-    ['Stopped while it hibernates', { 'cnpg.io/hibernation': 'on' }, {}, 'Stopped'],
+    [
+      'Stopped while it hibernates',
+      { 'cnpg.io/hibernation': 'on' },
+      {
+        readyInstances: 0,
+        conditions: [{ type: 'cnpg.io/hibernation', status: 'True', reason: 'Hibernated' }],
+      },
+      'Stopped',
+    ],
+    ['Active before its hibernation begins', { 'cnpg.io/hibernation': 'on' }, {}, 'Active'],
+    [
+      'not ready while the operator waits for its health before its hibernation',
+      { 'cnpg.io/hibernation': 'on' },
+      {
+        readyInstances: 2,
+        conditions: [
+          { type: 'cnpg.io/hibernation', status: 'False', reason: 'WaitingForHealthy' },
+          { type: 'Ready', status: 'False', reason: 'ClusterIsNotReady' },
+        ],
+      },
+      'ClusterIsNotReady',
+    ],
+    [
+      'not Stopped after its hibernation',
+      { 'cnpg.io/hibernation': 'off' },
+      {
+        readyInstances: 0,
+        conditions: [{ type: 'cnpg.io/hibernation', status: 'True', reason: 'Hibernated' }],
+      },
+      'ClusterIsNotReady',
+    ],
     ['Active with hibernation off', { 'cnpg.io/hibernation': 'off' }, {}, 'Active'],
     ['Fenced as a whole, in any phase', { 'cnpg.io/fencedInstances': '["*"]' }, {}, 'Fenced'],
     [

@@ -54,7 +54,7 @@ export const kind: ClusterKind = {
   notes: `| CloudNativePG \`Cluster\` | |
 |---|---|
 | \`shards\`, \`replicas\` | 1 and \`spec.instances\`, with the primary |
-| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with the annotation \`cnpg.io/hibernation: "on"\`; \`Fenced\` if all instances are; \`Creating\` until it had a primary; \`Active\` if the condition \`Ready\` is true and every instance is ready; \`Degraded\` if it is true and some are not; else the reason of the condition, e.g. \`ClusterIsNotReady\`. \`status.phase\` is prose and is not read |
+| \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with the annotation \`cnpg.io/hibernation: "on"\` once the condition of that name is true, since the operator defers the hibernation of an unhealthy cluster; \`Fenced\` if all instances are; \`Creating\` until it had a primary; \`Active\` if the condition \`Ready\` is true and every instance is ready; \`Degraded\` if it is true and some are not; else the reason of the condition, e.g. \`ClusterIsNotReady\`. \`status.phase\` is prose and is not read |
 | \`machine\` | \`spec.resources\` of one instance |
 | \`disks\` | of one instance: \`spec.storage\`, \`spec.walStorage\`, \`spec.tablespaces\` |`,
 
@@ -69,9 +69,13 @@ export const kind: ClusterKind = {
   },
 };
 
+/** The name of an annotation, and of a condition that is true once no pod is left (pkg/reconciler/hibernation in the operator). */
+const HIBERNATION = 'cnpg.io/hibernation';
+
 function statusOf(metadata: Metadata, instances: number, status: PgCluster['status']): string {
   if (metadata.deletionTimestamp != null) return 'Terminating';
-  if (metadata.annotations?.['cnpg.io/hibernation'] === 'on') return 'Stopped';
+  const hibernated = status?.conditions?.find(({ type }) => type === HIBERNATION)?.status === 'True';
+  if (hibernated && metadata.annotations?.[HIBERNATION] === 'on') return 'Stopped';
   if (allFenced(metadata.annotations?.['cnpg.io/fencedInstances'], instances)) return 'Fenced';
   if (status?.currentPrimary == null || status.currentPrimary === '') return 'Creating';
   const ready = status.conditions?.find(({ type }) => type === 'Ready');
