@@ -23,7 +23,7 @@ const Options = z.strictObject({
     .regex(/^[1-9]\d{0,2}$/, { error: 'must be a whole number above 0' })
     .optional()
     .describe(
-      'GiB of memory of a replica for each CPU, since the API states no CPUs; when absent `4`, and 8 CPUs for 28 GiB',
+      'GiB of memory of a replica of the standard profile for each CPU, since the API states no CPUs; when absent `4`, and 8 CPUs for 28 GiB',
     ),
 });
 
@@ -33,6 +33,9 @@ const OrganizationPage = z.object({ result: z.array(z.unknown()), nextCursor: z.
 const ServicePage = z.object({ result: z.array(z.unknown()), nextCursor: omittedAtEnd });
 type Page = z.infer<typeof OrganizationPage>;
 const Organization = z.object({ id: pathSegment }).transform(({ id }) => id);
+
+/** Its replicas have 4 GiB for each CPU, as the vendor documents. Other profiles have another ratio, which is not stated. */
+const STANDARD_PROFILE = 'v1-default';
 
 /** As in the vendor's OpenAPI description. The nullish fields are optional there. */
 const Service = z
@@ -50,6 +53,7 @@ const Service = z
     replicaMemoryGb: quantity.nullish(),
     /** Of all replicas. Deprecated: the vendor calls it inaccurate unless there are three replicas. */
     minTotalMemoryGb: quantity.nullish(),
+    profile: label.nullish(),
     createdAt: instant,
   })
   .transform(({ numReplicas, minReplicas, ...service }, context) => {
@@ -81,6 +85,7 @@ export const adapter: ClusterAdapter = {
 | (nothing) | 1 shard: replicas share the storage, and each has all data |
 | \`numReplicas\`, else \`minReplicas\` | the replicas |
 | \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: that many GiB, rounded up, the least memory of a replica that scales. It has one CPU for each 4 GiB, rounded up, and 8 CPUs for 28 GiB (option \`memoryPerCpu\` sets another ratio). Its name is e.g. \`16 GiB\`, for the source's \`machines\`. Without any of these fields, the source's \`defaults\` must name the machine |
+| \`profile\` | another one than \`v1-default\` is a part of the machine's name, such as \`64 GiB v1-highmem-m\`. Its count of CPUs is unknown: the source's \`machines\` must give the shape |
 | (nothing) | the disks: object storage has the data. There are none unless the source's \`defaults\` list some |`,
 
   async *clusters({ http, options }) {
@@ -126,15 +131,19 @@ function described(
     status: STATUS.get(service.state) ?? service.state,
     shards: 1,
     replicas: service.replicas,
-    machine: machineOf(service.replicaMemory, memoryPerCpu),
+    machine: machineOf(service, memoryPerCpu),
     createdAt: service.createdAt,
   };
 }
 
 /** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. Only replicas of 28 GiB have another ratio. */
-function machineOf(gib: number | undefined, memoryPerCpu: string | undefined): DescribedCluster['machine'] {
+function machineOf(
+  { replicaMemory: gib, profile }: z.infer<typeof Service>,
+  memoryPerCpu: string | undefined,
+): DescribedCluster['machine'] {
   if (gib === undefined) return undefined;
   const ram = Math.ceil(gib);
+  if (profile != null && profile !== STANDARD_PROFILE) return { name: `${ram} GiB ${profile}` };
   const cpu = memoryPerCpu === undefined && ram === 28 ? 8 : Math.ceil(ram / Number(memoryPerCpu ?? '4'));
   return { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' };
 }

@@ -72,6 +72,21 @@ describe('a service of ClickHouse Cloud', () => {
     expect(cluster?.machine).toEqual(machine);
   });
 
+  it.each([{}, { memoryPerCpu: '4' }])(
+    'of another profile than the standard one has a machine without a count of CPUs, with options %j',
+    async (options) => {
+      const highMemory = await clusterOf({ minReplicaMemoryGb: 64, profile: 'v1-highmem-m' }, options);
+      expect(highMemory?.machine).toEqual({ name: '64 GiB v1-highmem-m' });
+      for (const profile of ['v1-default', null, undefined])
+        expect((await clusterOf({ minReplicaMemoryGb: 64, profile }, options))?.machine).toEqual({
+          name: '64 GiB',
+          cpu: 16,
+          ram: 64,
+          ramUnit: 'Binary',
+        });
+    },
+  );
+
   it.each([
     [{ numReplicas: 3, minTotalMemoryGb: 48 }, 16],
     [{ numReplicas: 2, minTotalMemoryGb: 24 }, 12],
