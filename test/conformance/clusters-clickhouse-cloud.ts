@@ -11,8 +11,8 @@ export const clusterCase: ClusterCase = {
       query: {},
       json: fixture('clickhouse-cloud/organizations.json'),
       list: 'result',
-      required: ['/result', '/nextCursor', '/result/0/id'],
-      optional: ['/result/0/name', '/status'],
+      required: ['/result', '/result/0/id'],
+      optional: ['/nextCursor', '/result/0/name', '/status'],
       empty: { fails: 'invalid' },
     },
     {
