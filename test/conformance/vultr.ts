@@ -88,7 +88,7 @@ export const catalogueCase: CatalogueCase = {
     // It has two disks.
     'voc-c-2c-4gb': { cpuKind: 'dedicated', includedTraffic },
     // It has volumes only.
-    'vx1-g-2c-8g': { includedTraffic },
+    'vx1-g-2c-8g': { localDisk: 0, includedTraffic },
   },
   terms: {
     'vc2-1c-1gb': { monthlyCap: '5' },

@@ -95,8 +95,8 @@ export const adapter: CatalogueAdapter = {
 /** Yields a plan in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
 function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
-  const hasDisk = plan.disk_count === 1 && plan.storage_type !== 'block_storage';
-  const localDisk = hasDisk ? plan.disk : undefined;
+  const oneDisk = plan.disk_count === 1 ? plan.disk : undefined;
+  const localDisk = plan.storage_type === 'block_storage' ? 0 : oneDisk;
   // Optimized plans have a suffix: `voc-g`, `voc-c`.
   const facts = {
     cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''],

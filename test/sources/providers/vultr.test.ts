@@ -81,7 +81,7 @@ describe('a plan of Vultr', () => {
     ['the size of its disk', { disk: 25, storage_type: 'local_storage' }, 25],
     ['that size if the answer states no kind of storage', { disk: 25 }, 25],
     ['that size if it can have volumes too', { disk: 120, storage_type: 'local_and_block_storage' }, 120],
-    ['no disk if it has volumes only', { disk: 1, storage_type: 'block_storage' }, undefined],
+    ['no disk if it has volumes only', { disk: 1, storage_type: 'block_storage' }, 0],
     ['no known size with two disks', { disk: 25, disk_count: 2, storage_type: 'local_storage' }, undefined],
   ])('has %s', async (_, fields, localDisk) => {
     const [item] = await itemsOf({ disk_count: 1, ...fields });

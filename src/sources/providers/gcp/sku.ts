@@ -24,7 +24,7 @@ const start = z.number().min(0).max(Number.MAX_SAFE_INTEGER, { error: 'is beyond
 
 /**
  * Returns the schema of the prices of a SKU. The last of `pricingInfo` is the newest.
- * @param others other units that the SKU may state, with their number in one `usageUnit`
+ * @param others other units that the SKU may state: how many of each make one `usageUnit`
  */
 export function pricedBy(usageUnit: string, others: Readonly<Record<string, string>> = {}) {
   const units = [usageUnit, ...Object.keys(others)];
