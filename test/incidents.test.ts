@@ -250,7 +250,8 @@ it('a price in cents is read in cents, and neither one nor all of them reach rea
     );
     const all = await fleetbook.sync();
     expect(all.outcome).toBe('held');
-    expect(guards(all)).toEqual(['repriced', 'price_ratio']);
+    // Prices, and their monthly caps.
+    expect(guards(all)).toEqual(['repriced', 'price_ratio', 'price_ratio']);
   }
   expect(await fleetbook.shown()).toEqual(before);
 });
