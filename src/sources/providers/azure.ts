@@ -94,8 +94,6 @@ export const adapter: CatalogueAdapter = {
     });
     const leftOut = new LeftOut();
     const { regions, priced } = yield* readPrices(prices, now(), leftOut);
-    const regionPrices = new RegionPrices(leftOut);
-    yield* readRegionPrices(prices, now(), regionPrices, regions);
     const sizes = new Map<string, Sizes>();
     yield* eachRegion(regions.keys(), async (regionCode) => {
       const read = await readSizes(http, regionCode);
@@ -103,11 +101,10 @@ export const adapter: CatalogueAdapter = {
       sizes.set(regionCode, read);
       return read.nameless;
     });
-    for (const [code, name] of regions) {
-      if (!sizes.has(code)) continue;
-      yield { kind: 'region', code, name };
-    }
+    for (const [code, name] of regions) if (sizes.has(code)) yield { kind: 'region', code, name };
     yield* offers(priced, sizes);
+    const regionPrices = new RegionPrices(leftOut);
+    yield* readRegionPrices(prices, now(), regionPrices, sizes);
     yield* regionPrices.items(PREFERRED);
   },
 };

@@ -12,12 +12,13 @@ const listOf = (what: string, priceType = 'Consumption') => ({
 });
 const MACHINES = "serviceName eq 'Virtual Machines'";
 const FILTER = listOf(MACHINES);
-/** The other lists, which are empty here. */
+const ADDRESSES = listOf("serviceName eq 'Virtual Network' and productName eq 'IP Addresses'");
+/** The other lists, which are empty here, unless a test gives addresses. */
 const OTHERS = [
   listOf(MACHINES, 'Reservation'),
   listOf("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'"),
   listOf("serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'"),
-  listOf("serviceName eq 'Virtual Network' and productName eq 'IP Addresses'"),
+  ADDRESSES,
 ];
 const EMPTY = { json: { Items: [], NextPageLink: null, Count: 0 } };
 /** Reports of the lists that are empty here. */
@@ -62,11 +63,14 @@ const windows = { productName: 'Virtual Machines Dsv5 Series Windows' };
 async function itemsOf(
   prices: readonly object[],
   skus: Readonly<Record<string, FakeAnswer | readonly object[]>> = { eastus: [sku()] },
+  addresses: readonly object[] = [],
 ): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   const json = { Items: prices, NextPageLink: null, Count: prices.length };
   upstream.expect({ path: PRICES, query: FILTER }, { json });
-  for (const query of OTHERS) upstream.expect({ path: PRICES, query, times: 'any' }, EMPTY);
+  const listed = { json: { Items: addresses, NextPageLink: null, Count: addresses.length } };
+  for (const query of OTHERS)
+    upstream.expect({ path: PRICES, query, times: 'any' }, query === ADDRESSES ? listed : EMPTY);
   for (const [region, answer] of Object.entries(skus)) {
     const query = { 'api-version': '2021-07-01', $filter: `location eq '${region}'` };
     const given: FakeAnswer = 'length' in answer ? { json: { value: answer } } : answer;
@@ -269,9 +273,15 @@ describe('a region of Azure', () => {
   // The recorded price list has the price of Standard_B1s in usgovvirginia: rshade/finfocus, 2025.
   it('of Azure Government, another cloud, is not offered', async () => {
     const government = { armRegionName: 'usgovvirginia', location: 'US Gov Virginia' };
-    const rows = await itemsOf([price(), price(government)], { eastus: [sku()], usgovvirginia: [] });
+    const address = (changes: object = {}) =>
+      price({ meterName: 'Standard IPv4 Static Public IP', retailPrice: 0.005, ...changes });
+    const rows = await itemsOf([price(), price(government)], { eastus: [sku()], usgovvirginia: [] }, [
+      address(),
+      address(government),
+    ]);
     expect(rows).toEqual([
       expect.objectContaining({ offer: expect.objectContaining({ regionCode: 'eastus' }) }),
+      expect.objectContaining({ kind: 'region-price', regionCode: 'eastus' }),
     ]);
   });
 

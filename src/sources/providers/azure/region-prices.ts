@@ -79,12 +79,12 @@ interface Steps {
   readonly byStart: Map<string, PriceRow[]>;
 }
 
-/** Adds the prices of regions that have machines. */
+/** Adds the prices of these regions. */
 export async function* readRegionPrices(
   http: SourceHttp,
   now: Date,
   prices: RegionPrices,
-  regions: ReadonlyMap<string, string>,
+  regions: ReadonlyMap<string, unknown>,
 ): AsyncGenerator<CatalogueItem> {
   for (const wanted of WANTED) {
     const { form } = wanted;
