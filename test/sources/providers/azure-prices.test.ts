@@ -1,10 +1,9 @@
 /** Spot prices, savings plans, reservations and prices of regions in Azure's price list, with an own reading of the same payloads. */
 import { describe, expect, it } from 'vitest';
 import type { Offer } from '../../../src/domain/machine.ts';
-import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/azure.ts';
-import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
 import { seeded } from './seeded.ts';
 
 const PATH = '/api/retail/prices';
@@ -63,16 +62,7 @@ async function read(rows: Rows) {
   }));
   const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
   upstream.expect({ path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query }, { json: { value } });
-  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
-  const http = openSourceHttp({
-    baseUrl: upstream.url + SUBSCRIPTION,
-    credentials: 'bearer',
-    token: 'token',
-    ...limits,
-  });
-  const items: CatalogueItem[] = [];
-  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
-    items.push(item);
+  const items = await readCatalogue(adapter, upstream.url + SUBSCRIPTION, 'token');
   const offers = items.flatMap((item): Offer[] => (item.kind === 'offer' ? [item.offer] : []));
   return {
     offers,

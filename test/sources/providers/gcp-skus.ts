@@ -1,9 +1,8 @@
 /** SKUs and machine types of Google, and what the adapter reads from them. */
 import type { Offer } from '../../../src/domain/machine.ts';
-import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
-import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { readCatalogue } from '../../support/read-catalogue.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
 const TAIWAN = 'asia-east1';
@@ -77,16 +76,7 @@ export async function read(machineTypes: readonly object[], skus: readonly objec
     { path: '/v1/services/6F81-5844-456A/skus', query: { currencyCode: 'USD', pageSize: '5000' } },
     { json: { skus, nextPageToken: '' } },
   );
-  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
-  const http = openSourceHttp({
-    baseUrl: upstream.url + PROJECT,
-    credentials: 'bearer',
-    token: 'token',
-    ...limits,
-  });
-  const found: CatalogueItem[] = [];
-  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
-    found.push(item);
+  const found = await readCatalogue(adapter, upstream.url + PROJECT, 'token');
   return {
     offers: found.flatMap((item): Offer[] => (item.kind === 'offer' ? [item.offer] : [])),
     problems: found.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
