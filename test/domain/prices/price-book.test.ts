@@ -10,24 +10,11 @@ import {
   type SelectedMachine,
 } from '../../../src/domain/prices/price-book.ts';
 import { type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
+import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 
 const JANUARY = '2026-01-01T00:00:00Z';
 const at = (day: number) => Date.parse(JANUARY) + day * 86_400_000;
 const day = (number: number) => new Date(at(number)).toISOString();
-
-const entry = (given: Partial<PriceBookEntry>): PriceBookEntry => ({
-  id: 1,
-  providerId: undefined,
-  regionId: undefined,
-  family: undefined,
-  machineId: undefined,
-  term: undefined,
-  discount: given.price === undefined ? '10' : undefined,
-  price: undefined,
-  from: JANUARY,
-  to: undefined,
-  ...given,
-});
 
 const machine: SelectedMachine = { id: 7, name: 'm5.large', regionId: 3, providerId: 5 };
 

@@ -8,23 +8,10 @@ import { type OwnPrices, ownPrices } from '../../../src/snapshot/catalogue/own-p
 import { cheapestOwn, searchOwn } from '../../../src/snapshot/catalogue/own-search.ts';
 import { priceBooks } from '../../../src/snapshot/catalogue/price-books.ts';
 import { NO_BOOKS } from '../../http/readers.ts';
+import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
-
-const entry = (given: Partial<PriceBookEntry>): PriceBookEntry => ({
-  id: 1,
-  providerId: undefined,
-  regionId: undefined,
-  family: undefined,
-  machineId: undefined,
-  term: undefined,
-  discount: given.price === undefined ? '10' : undefined,
-  price: undefined,
-  from: '2026-01-01T00:00:00.000Z',
-  to: undefined,
-  ...given,
-});
 
 const maybe = <T>(...values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: undefined });
 const value = fc.oneof(

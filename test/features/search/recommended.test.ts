@@ -3,12 +3,13 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { billOf, type Needs } from '../../../src/domain/prices/bill.ts';
 import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
-import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
+import { bookForTerm } from '../../../src/domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import { recommended } from '../../../src/features/search/recommend.ts';
 import { emptyIndex, updateIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
 import type { Filters } from '../../../src/snapshot/catalogue/filters.ts';
 import { ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';
+import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -46,11 +47,6 @@ const prices = fc.option(
     .chain((items) => fc.tuple(...items.map(price))),
 );
 
-const entry = (given: Partial<PriceBookEntry>): PriceBookEntry => ({
-  ...{ id: 1, providerId: undefined, regionId: undefined, family: undefined, machineId: undefined },
-  ...{ term: undefined, discount: undefined, price: undefined, from: '2026-01-01T00:00:00Z', to: undefined },
-  ...given,
-});
 const book = fc.subarray([
   entry({ id: 1, discount: '30' }),
   entry({ id: 2, regionId: 2, discount: '60' }),
