@@ -232,15 +232,15 @@ describe('a store', () => {
 
   it('opens a new connection for Drizzle too', async () => {
     await using store = open('drizzle');
-    expect(await store.db.query.providers.findMany()).toEqual([]);
+    expect(await store.db.select().from(providers)).toEqual([]);
     await cut('drizzle');
-    expect(await until(() => store.db.query.providers.findMany())).toEqual([]);
+    expect(await until(() => store.db.select().from(providers))).toEqual([]);
   });
 
   it('closes its connections on disposal', async () => {
     {
       await using store = open('disposed');
-      await Promise.all([store.sql`select 1`, store.db.query.providers.findMany()]);
+      await Promise.all([store.sql`select 1`, store.db.select().from(providers)]);
     }
     await until(async () => {
       const rows = await admin`select from pg_stat_activity where application_name = 'disposed'`;

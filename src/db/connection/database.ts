@@ -1,9 +1,8 @@
-import * as schema from '../schema.ts';
 import { type ClientOptions, openClient, type Sql } from './client.ts';
 import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
 
 /** Drizzle on the pool, on a single connection or in a transaction. */
-export type Database = PgDatabase<PostgresJsQueryResultHKT, typeof schema>;
+export type Database = PgDatabase<PostgresJsQueryResultHKT>;
 
 export type ClientDatabase = Database & { readonly $client: Sql };
 
@@ -23,5 +22,5 @@ export function openConnection(url: string, options: ClientOptions): Connection 
 }
 
 export function databaseOn(client: Sql): ClientDatabase {
-  return drizzle(client, { schema });
+  return drizzle(client);
 }

@@ -7,7 +7,6 @@ import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
 import { openClient } from '../connection/client.ts';
 import { drizzle } from '../connection/drizzle.ts';
-import * as schema from '../schema.ts';
 import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from './apply-migration.ts';
 
 // Advisory locks belong to one database. No other program may use the number.
@@ -45,7 +44,7 @@ export async function migrate(url: string, options: MigrateOptions = {}) {
     }
     if (decider && applied.length > 0) {
       const subject = { kind: 'database', id: applied.at(-1) ?? '' };
-      const db = drizzle(client, { schema });
+      const db = drizzle(client);
       await audit(db, decider, { action: 'database.migrate', subject, details: { applied } });
     }
     return { applied, isLater: before > (known.at(-1)?.folderMillis ?? 0) };
