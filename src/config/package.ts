@@ -1,19 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  // This file is in src/config/, or in dist/chunks/ of the published package.
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder);
-    if (parent === folder) throw new Error('fleetbook: its package.json is missing; reinstall the package');
-    folder = parent;
-  }
-  return folder;
-}
-
-const ROOT = packageRoot();
+/** This file is in src/config/, or in dist/chunks/ of the published package. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Returns the absolute path of a file or folder of the package, e.g. `inPackage('drizzle')`. */
 export function inPackage(...segments: string[]): string {
