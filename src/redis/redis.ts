@@ -190,8 +190,8 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
     maxRedirections,
     retryDelayOnFailover: delayMs,
     retryDelayOnClusterDown: delayMs,
+    // Not `clusterNodeRetryStrategy`: ioredis 6.0.0 then never answers the commands of a node that leaves while it reconnects.
     clusterRetryStrategy: reconnect,
-    clusterNodeRetryStrategy: reconnect,
     slotsRefreshInterval: REFRESH_SLOTS_MS,
     // Certificates are for names: these are not turned into addresses.
     dnsLookup: (name, found) => found(null, name),
