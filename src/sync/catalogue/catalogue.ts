@@ -26,12 +26,11 @@ import {
   writeMachines,
   writeRegions,
 } from '../../db/sync/catalogue/write.ts';
-import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
 import { holdStaged } from '../../db/sync/hold-batch.ts';
 import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
-import { boundedRejected, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
+import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';
@@ -39,7 +38,6 @@ import { sampleOfMachines } from '../held-sample.ts';
 import {
   type BatchKind,
   type Compared,
-  earlier,
   type Previewed,
   type PreviewOptions,
   type Progress,
@@ -50,6 +48,7 @@ import {
 } from '../pipeline.ts';
 import { unmodifiedRegions } from '../validators.ts';
 import { type ComparedPlans, comparePlans } from './database-plans.ts';
+import { readRegions, stampRead } from './read-regions.ts';
 import { type ComparedRegionPrices, compareRegionPrices } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
 
@@ -255,44 +254,4 @@ async function duplicatesIn(
   const rows = rowsOf(unknown);
   const approved = known.size + rowsOf(repeated) - rows - (repeated.length - unknown.length);
   return { rows, types: new Set(unknown.map(({ name }) => name)).size, approved };
-}
-
-/** Returns the regions that the batch lists or that have offers, without those that could not be read. */
-function readRegions(
-  { offered, unread }: StagedCatalogue,
-  regions: ReadonlyMap<string, string>,
-): ReadonlySet<string> {
-  return new Set([...regions.keys(), ...offered]).difference(unread);
-}
-
-/**
- * Stamps the regions that the batch has read: those that it lists or that have offers. Regions that could not be read, and
- * regions without a usable row, get no stamp.
- * @returns the regions without a usable row, as rows of the quarantine
- */
-async function stampRead(
-  db: ConnectionDatabase,
-  source: CatalogueSource,
-  staged: StagedCatalogue,
-  {
-    regions,
-    rejected,
-    readAt,
-  }: Pick<ComparedCatalogue, 'regions' | 'rejected'> & { readonly readAt: string },
-): Promise<RejectedKey[]> {
-  const { unread, asOf } = staged;
-  const reported = readRegions(staged, regions);
-  const unusable = new Set(await regionsOfUnusableRows(db, source, reported, rejected));
-  const read = [...reported.difference(unusable)];
-  await adoptMachines(db, source);
-  await stampRegions(db, source, {
-    times: new Map(read.map((code) => [code, earlier(readAt, asOf.get(code))])),
-    unread: [...unread.keys(), ...unusable],
-    at: readAt,
-  });
-  return [...unusable].map((code) => {
-    const example = rejected.find(({ regionCode }) => regionCode === code);
-    const why = example === undefined ? '' : `, e.g. ${example.key}: ${example.reason}`;
-    return unreadRegion(code, `none of its rows can be used${why}`);
-  });
 }
