@@ -65,6 +65,8 @@ export interface GuardInput {
   readonly termJumps: { readonly rows: number; readonly types: number; readonly ratio: number };
   /** Rows that were rejected for their price jump. */
   readonly setAside: number;
+  /** Usable plans of managed databases. */
+  readonly plans: number;
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
 }
 
@@ -99,7 +101,9 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     const found = count / of;
     broken.push({ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` });
   };
-  if (seen === batch.rejected) {
+  // A source that has had machines must not lose them, whatever plans it states.
+  const hasOnlyPlans = known === 0 && seen === batch.rejected && batch.plans > 0;
+  if (seen === batch.rejected && !hasOnlyPlans) {
     const detail = 'not one usable row; an empty answer is no catalogue';
     broken.push({ guard: 'empty', found: 0, limit: 1, detail });
   }
@@ -133,7 +137,8 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     share('duplicates', batch.duplicates, seen, limits.duplicateShare, 'rows are there more than once');
   // Duplicates and price jumps have their own guards.
   const unusable = batch.rejected - batch.duplicates - batch.setAside;
-  share('rejected', unusable, seen, limits.rejectedShare, 'rows cannot be used');
+  const rows = hasOnlyPlans ? seen + batch.plans : seen;
+  share('rejected', unusable, rows, limits.rejectedShare, 'rows cannot be used');
   if (!isFew({ rows: batch.jumps, types: batch.jumpTypes }, seen, limits)) {
     const { priceRatio: limit } = limits;
     const detail = `${batch.jumps} of ${seen} rows would change a published price by more than a factor of ${limit}, one by ${batch.priceRatio.toPrecision(3)}`;

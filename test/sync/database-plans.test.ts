@@ -7,7 +7,7 @@ import { saveCatalogue } from '../../src/db/sync/undo.ts';
 import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import { readColumns } from '../../src/snapshot/document/columns.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
-import { loadRegion } from '../../src/snapshot/document/load-region.ts';
+import { loadRegion, loadRegionVersions } from '../../src/snapshot/document/load-region.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { adoptCurrency } from '../../src/sync/currency.ts';
 import { ACME, OPERATOR, offer, offers, openScene, region, type Scene } from './scene.ts';
@@ -229,6 +229,61 @@ describe('the guard of plans', () => {
     await scene.catalogue([...batch(...many(200)), ...offers('b', 10)]);
     const held = await scene.catalogue(batch(...many(200)));
     expect(held).toMatchObject({ outcome: 'held', broken: [{ guard: 'removed' }] });
+  });
+});
+
+describe('a source with plans and no machines', () => {
+  const alone = (...plans: OfferedPlan[]) => [region('a'), ...plans.map((plan) => item(plan))];
+  const listing = async () => {
+    const content = (await loadContent(scene.store.sql, { kind: 'providers' })) ?? expect.unreachable();
+    return [JSON.parse(content.body.toString()), [...content.index.keys()]];
+  };
+  const read = () =>
+    scene.sql`select r.code, to_char(f.verified_at, 'HH24') as at from region_freshness f join regions r on r.id = f.region_id`;
+
+  it('publishes them, and the list of providers omits its provider', async () => {
+    expect(await scene.catalogue(alone(PLAN))).toMatchObject({
+      outcome: 'changed',
+      broken: [],
+      rejected: [],
+    });
+    expect(await published()).toEqual([[1, 'x', '0.001']]);
+    // Readers find the document of the region by its key.
+    expect(await listing()).toEqual([[], ['77/1']]);
+    expect(await loadRegionVersions(scene.store.sql)).toEqual(new Map([[1, await version()]]));
+    expect(await scene.catalogue(alone(PLAN))).toMatchObject({ outcome: 'unchanged' });
+  });
+
+  it('is listed once it has a machine', async () => {
+    await scene.catalogue(alone(PLAN));
+    const before = (await loadContent(scene.store.sql, { kind: 'providers' }))?.version ?? 0;
+    await scene.catalogue(batch(PLAN));
+    expect(await listing()).toMatchObject([
+      [{ id: 77, regions: [{ code: 'a' }, { code: 'b' }] }],
+      ['77/1', '77/2'],
+    ]);
+    expect((await loadContent(scene.store.sql, { kind: 'providers' }))?.version).toBeGreaterThan(before);
+  });
+
+  it('is held without a usable plan', async () => {
+    for (const empty of [[region('a')], alone(priced('0')), [item(PLAN, 'z')]])
+      expect(await scene.catalogue(empty)).toMatchObject({ outcome: 'held', broken: [{ guard: 'empty' }] });
+    await scene.catalogue(alone(PLAN));
+    expect(await scene.catalogue([region('a')])).toMatchObject({ outcome: 'held' });
+    expect(await published()).toHaveLength(1);
+  });
+
+  it('is held if it had a machine', async () => {
+    await scene.catalogue([region('a'), offer('a', 'x'), item(PLAN)]);
+    const held = await scene.catalogue(alone(PLAN));
+    expect(held).toMatchObject({ outcome: 'held', broken: [{ guard: 'empty' }] });
+  });
+
+  it('has read a region whose plan jumps', async () => {
+    await scene.catalogue(alone(PLAN, ...many(20)));
+    expect(await scene.catalogue(alone(priced('0.6'), ...many(20)))).toMatchObject({ outcome: 'unchanged' });
+    expect(await quarantine()).toMatchObject([{ code: 'price_jump' }]);
+    expect(await read()).toEqual([{ code: 'a', at: '02' }]);
   });
 });
 

@@ -26,6 +26,7 @@ const GOOD: GuardInput = {
   knownTerms: 100,
   termsLost: 0,
   termJumps: { rows: 0, types: 0, ratio: 1 },
+  plans: 0,
   totals: [],
 };
 const broken = (batch: Partial<GuardInput>, limits = {}) =>
@@ -81,6 +82,15 @@ describe('a batch', () => {
     ['that is the first and has one bad row of two', { known: 0, added: 1, seen: 2, rejected: 1 }, []],
     ['that is the first and has no usable row', { known: 0, seen: 1, rejected: 1 }, ['empty']],
     ['that is the first and empty', { known: 0, seen: 0 }, ['empty']],
+    ['that is the first and has plans alone', { known: 0, seen: 0, plans: 1 }, []],
+    [
+      'with plans alone, and a tenth of its rows unusable',
+      { known: 0, seen: 10, rejected: 10, plans: 90 },
+      [],
+    ],
+    ['with plans alone, and more of them', { known: 0, seen: 11, rejected: 11, plans: 90 }, ['rejected']],
+    ['with plans and no usable machine', { seen: 100, rejected: 100, plans: 900 }, ['empty', 'rejected']],
+    ['with plans while one machine is known', { known: 1, seen: 0, missing: 1, plans: 90 }, ['empty']],
     ['that is empty while one machine is known', { known: 1, seen: 0, missing: 1 }, ['empty']],
     ['that is empty', { seen: 0, missing: 100 }, ['empty', 'removed']],
     ['with rejected rows only', { seen: 100, rejected: 100 }, ['empty', 'rejected']],

@@ -8,7 +8,7 @@ import { amount, factColumns, instant, minutePrice, reference, statedPrice } fro
 export const providers = pgTable('providers', (c) => ({
   id: c.integer('id').primaryKey().generatedByDefaultAsIdentity({ startWith: 1000 }),
   name: c.text('name').notNull().unique(),
-  /** True once a catalogue lists the provider. `/v1/providers` omits those that only clusters name. */
+  /** True once a catalogue lists machines of the provider. `/v1/providers` omits those that only clusters, or plans of databases, name. */
   listed: c.boolean('listed').notNull().default(false),
 }));
 

@@ -103,11 +103,16 @@ export interface ProviderListing {
   readonly regions: readonly { readonly id: number; readonly name: string; readonly code: string }[];
 }
 
-/** The keys are `<provider id>/<region id>`, so that a reader can check a region of a provider without further I/O. */
+/**
+ * The keys are `<provider id>/<region id>`: a reader checks a region of a provider without further I/O, and finds all regions
+ * while PostgreSQL is away.
+ * @param unlisted keys of regions with plans of databases alone: the body omits them, so they have no place in it
+ */
 export function providersContent(
   version: number,
   providers: readonly ProviderListing[],
   provenance: Provenance,
+  unlisted: readonly string[] = [],
 ): DocumentContent {
   const content = listContent(
     { kind: 'providers' },
@@ -120,6 +125,7 @@ export function providersContent(
     const place = content.index.get(String(provider.id));
     if (place) for (const region of provider.regions) index.set(regionKey(provider.id, region.id), place);
   }
+  for (const key of unlisted) index.set(key, [0, 0]);
   return { ...content, index };
 }
 

@@ -108,11 +108,10 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
 
 export async function loadRegionVersions(sql: Sql): Promise<Map<number, number>> {
   const rows = await sql<{ id: number; version: string }[]>`
-    select r.id, r.version from regions r join providers p on p.id = r.provider_id
-    where p.listed and ${sql.unsafe(IS_LISTED)}`;
+    select r.id, r.version from regions r where ${sql.unsafe(IS_READ)}`;
   return new Map(rows.map(({ id, version }) => [id, Number(version)]));
 }
 
 /** Regions `r` that a source has read successfully at least once. */
-export const IS_LISTED =
+export const IS_READ =
   'r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)';

@@ -19,7 +19,7 @@ import { checkKey } from './check-key.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 import { loadPriceBook } from './load-price-book.ts';
-import { IS_LISTED, loadRegion, provenanceOf } from './load-region.ts';
+import { IS_READ, loadRegion, provenanceOf } from './load-region.ts';
 
 /** Reads all documents of a version row, the row's own document last. Empty if the row does not exist. */
 export async function loadContents(sql: Sql, name: RowName): Promise<DocumentContent[]> {
@@ -92,24 +92,35 @@ const numberOf = (text: string | undefined): number | undefined =>
 export const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
   select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
                            order by r.code collate "C"), '[]')
-  from regions r where r.provider_id = p.id and ${IS_LISTED}))`;
+  from regions r where r.provider_id = p.id and ${IS_READ}))`;
 
 async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   const rows = await sql<
-    { version: string; currency: string | null; providers: ProviderListing[]; sources: string[] }[]
+    {
+      version: string;
+      currency: string | null;
+      providers: ProviderListing[];
+      unlisted: string[];
+      sources: string[];
+    }[]
   >`
     select l.providers_version as version, l.currency,
       coalesce((
         select json_agg(${sql.unsafe(PROVIDER_JSON)} order by p.id)
         from providers p
-        where p.listed and exists (select from regions r where r.provider_id = p.id and ${sql.unsafe(IS_LISTED)})
+        where p.listed and exists (select from regions r where r.provider_id = p.id and ${sql.unsafe(IS_READ)})
       ), '[]') as providers,
+      array(
+        select p.id || '/' || r.id from regions r join providers p on p.id = r.provider_id
+        where not p.listed and ${sql.unsafe(IS_READ)} order by r.id) as unlisted,
       array(
         select id from sources
         where kind = 'catalogue' and verified_at is not null and retired_at is null order by id collate "C") as sources
     from lineage l`;
   const [row] = rows;
-  return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
+  if (!row) return undefined;
+  const { version, providers, unlisted, sources, currency } = row;
+  return providersContent(Number(version), providers, provenanceOf(sources, currency), unlisted);
 }
 
 /** Reads clusters. A deleted organization has an empty list, whose version outranks every older copy. */

@@ -26,11 +26,11 @@ export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer
   if (kind === 'token') return isTokenRecord(parsed(identity)) && index.equals(NO_PLACES);
   if (kind === 'price-book') return index.equals(NO_PLACES) && isList(parsed(identity), isBookEntry);
   if (kind === 'columns') return index.equals(NO_PLACES) && readColumns(identity) !== undefined;
-  // A provider has one key for each region.
+  // A provider has one key for each region. A region that no provider lists has no place.
   if (kind === 'providers')
     return (
       isList(parsed(identity), isProvider) &&
-      hasPlaces(index, identity.length, (start, end) => isObject(identity, start, end))
+      hasPlaces(index, identity.length, (start, end) => end === 0 || isObject(identity, start, end))
     );
   return isTiled(identity, index);
 }

@@ -105,7 +105,7 @@ export function catalogueReader(
       whenThere(documents.get(PROVIDERS), (found) => answer(found.document?.body ?? EMPTY_LIST, found)),
 
     machines: (providerId, regionId) =>
-      // The list of providers has all regions: requests for invented ids do not reach Postgres.
+      // The list of providers has the keys of all regions: requests for invented ids do not reach Postgres.
       whenThere(documents.get(PROVIDERS), (listing) => {
         if (!listing.document?.has(regionKey(providerId, regionId))) return answer(EMPTY_LIST, listing);
         return whenThere(region(regionId), (found) =>

@@ -49,7 +49,7 @@ import {
 import { unmodifiedRegions } from '../validators.ts';
 import { type ComparedPlans, comparePlans } from './database-plans.ts';
 import { readRegions, stampRead } from './read-regions.ts';
-import { type ComparedRegionPrices, compareRegionPrices } from './region-prices.ts';
+import { type ComparedRegionPrices, compareRegionPrices, type RegionsBatch } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
 
 interface CatalogueBatch {
@@ -132,8 +132,11 @@ function catalogueKind(
 
     saveBefore: (db, decision) => saveCatalogue(db, decision, source),
 
-    async write(db, { staged, diff, regions, regionPrices, plans, rejected }, { runId, now, readAt }) {
-      const renamed = await writeRegions(db, source, regions);
+    async write(db, { staged, diff, regions, regionPrices, plans, ...compared }, { runId, now, readAt }) {
+      // Plans and prices of regions say nothing about the machines of a region.
+      const rejected = boundedRejected(compared.rejectedWithoutJumps);
+      const sellsMachines = staged.offers > 0 || staged.databasePlans.length === 0;
+      const renamed = await writeRegions(db, source, regions, sellsMachines);
       const by = { runId, sourceId, now };
       const repriced = await writeRegionPrices(db, provider.id, regionPrices, now);
       const replanned = await writePlans(db, source, plans, now);
@@ -178,6 +181,9 @@ async function compareCatalogue(
   const diff = hasSetAside ? await countChanges(db, sourceId) : compared.diff;
   const rejected = seen - compared.usable + jumped.count;
   const duplicates = await duplicatesIn(db, sourceId, compared);
+  const read = readRegions(staged, regions);
+  const batch = { read: read.difference(new Set(unmodified)), known: read, pricing, approved };
+  const { prices, plans } = await compareOthers(db, staged, source, { ...batch, limits });
   // Neither rows that wait for a setting nor rows that an operator approved are a sign of a broken feed.
   const uncounted = staged.waiting + duplicates.approved;
   const broken = brokenGuards(
@@ -191,16 +197,10 @@ async function compareCatalogue(
       rejected: rejected - uncounted,
       knownTerms: diff.termsLost > 0 ? await countWithTerms(db, sourceId) : 0,
       termJumps: terms.jumps,
+      plans: plans.usable,
     },
     limits,
   );
-  const read = readRegions(staged, regions);
-  const { regionPrices: stated, databasePlans, unreadItems, unread } = staged;
-  const batch = { read: read.difference(new Set(unmodified)), known: read, unread, pricing, approved };
-  const ofRegions = { ...batch, stated, unreadItems, maxRatio: limits.priceRatio };
-  const prices = await compareRegionPrices(db, source, ofRegions);
-  const isUnread = unreadItems.has('database_plan');
-  const plans = await comparePlans(db, source, { ...batch, stated: databasePlans, isUnread, limits });
   const { added, changed, withdrawn, soldOut } = diff;
   return {
     staged,
@@ -221,6 +221,23 @@ async function compareCatalogue(
     rejectedWithoutJumps: compared.rejected,
     withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
     regionCount: staged.regions.size,
+  };
+}
+
+/** Compares prices of regions, and plans of databases, with the stored ones. */
+async function compareOthers(
+  db: ConnectionDatabase,
+  { regionPrices: stated, databasePlans, unreadItems, unread }: StagedCatalogue,
+  source: CatalogueSource,
+  { limits, ...rest }: Omit<RegionsBatch, 'unread'> & Pick<CatalogueBatch, 'limits'>,
+): Promise<{ readonly prices: ComparedRegionPrices; readonly plans: ComparedPlans }> {
+  const batch = { ...rest, unread };
+  const ofRegions = { ...batch, stated, unreadItems, maxRatio: limits.priceRatio };
+  const prices = await compareRegionPrices(db, source, ofRegions);
+  const isUnread = unreadItems.has('database_plan');
+  return {
+    prices,
+    plans: await comparePlans(db, source, { ...batch, stated: databasePlans, isUnread, limits }),
   };
 }
 

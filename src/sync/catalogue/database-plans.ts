@@ -23,6 +23,8 @@ export interface ComparedPlans {
   readonly changed: readonly WrittenPlan[];
   /** Ids of plans that their source does not state any more. */
   readonly gone: readonly number[];
+  /** Stated plans without a problem; some may be price jumps. */
+  readonly usable: number;
   readonly rejected: readonly RejectedKey[];
   readonly broken: readonly BrokenGuard[];
 }
@@ -33,7 +35,7 @@ interface Jump {
   readonly ratio: number;
 }
 
-const NONE: ComparedPlans = { changed: [], gone: [], rejected: [], broken: [] };
+const NONE: ComparedPlans = { changed: [], gone: [], usable: 0, rejected: [], broken: [] };
 const keyOf = (regionCode: string, plan: OfferedPlan) => `${regionCode}/${planName(plan)}`;
 
 /** Returns the plans to write. A bad plan, or one of few jumps, keeps its last values. */
@@ -66,6 +68,7 @@ export async function comparePlans(
     if (old && ratio > limits.priceRatio) jumps.push({ row, before: old, ratio });
     else good.push(row);
   }
+  const usable = good.length + jumps.length;
   const types = new Set(jumps.map(({ row: { plan } }) => `${plan.engine} ${plan.name}`)).size;
   const fewJump = isFew({ rows: jumps.length, types }, stated.length, limits);
   if (fewJump) rejected.push(...jumps.map((jump) => rejectedJump(jump, source.id)));
@@ -86,7 +89,7 @@ export async function comparePlans(
   const changed = good.flatMap((row) =>
     changeOf(row, before.get(keyOf(row.regionCode, row.plan)), source, batch),
   );
-  return { changed, gone: gone.map(({ id }) => id), rejected, broken };
+  return { changed, gone: gone.map(({ id }) => id), usable, rejected, broken };
 }
 
 function problemOf(

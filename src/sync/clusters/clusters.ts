@@ -61,6 +61,7 @@ const NO_MACHINES = {
   knownTerms: 0,
   termsLost: 0,
   termJumps: NO_TERM_JUMPS,
+  plans: 0,
   totals: [],
 };
 

@@ -9,7 +9,9 @@ import type {
   DatabasesDocument,
   DatabaseWithHistory,
 } from '../../../src/features/databases/schema.ts';
+import { addPlan, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
+import { faultProxy } from '../../support/fault-proxy.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
 import { until } from '../../support/until.ts';
 import { openCosts } from '../costs/scene.ts';
@@ -109,6 +111,20 @@ describe('/v1/databases', () => {
     await scene.publisher.publishDirty();
     await until(async () => (await api.get('/v1/databases/1')).statusCode === 404);
     expect(await api.json<DatabasesDocument>('/v1/databases')).toEqual({ databases: [], next: null });
+  });
+
+  it('has plans of a provider without machines, also from the cache alone', async () => {
+    await addProvider(scene.sql, 13, 'Plans');
+    await scene.sql`update providers set listed = false where id = 13`;
+    await addPlan(scene.sql, await addRegion(scene.sql, 13, 'aws-eu-west-1'));
+    await using proxy = await faultProxy(scene.db.url);
+    await using api = await openCosts(scene, { databaseUrl: proxy.url });
+    expect(await api.json('/v1/providers')).not.toContainEqual(expect.objectContaining({ id: 13 }));
+    await proxy.refuse();
+    const { databases } = await api.json<DatabasesDocument>('/v1/databases?provider=13');
+    expect(databases).toMatchObject([{ name: 'db-1', region: { code: 'aws-eu-west-1' } }]);
+    await proxy.heal();
+    expect((await api.json<DatabasesDocument>('/v1/databases?provider=13')).databases).toEqual(databases);
   });
 
   it('names the parameter, the problem and the remedy', async () => {

@@ -194,10 +194,14 @@ describe('a stored document', () => {
       name: `p${id}`,
       regions: [{ id: id * 10, name: 'r', code: 'r' }],
     }));
-    const content = providersContent(1, providers, { sources: [] });
-    const { document } = encoding(content);
+    const content = providersContent(1, providers, { sources: [] }, ['3/30']);
+    const document =
+      decodeDocument(content.name, await encodeDocument(content)) ??
+      expect.unreachable('the value is unusable');
     expect(document.has('1/10')).toBe(true);
     expect(document.has('2/10')).toBe(false);
+    // A region that no provider lists has no place.
+    expect(document.has('3/30')).toBe(true);
     expect(document.slice('2/20')?.identity.toString()).toBe(JSON.stringify(providers[1]));
   });
 });

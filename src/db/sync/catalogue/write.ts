@@ -53,11 +53,15 @@ export interface Renamed {
   readonly namings: readonly Naming[];
 }
 
-/** Writes the provider and its regions. `writeMachines` raises the versions of clusters that show them. */
+/**
+ * Writes the provider and its regions. `writeMachines` raises the versions of clusters that show them.
+ * @param sellsMachines false for a batch of plans of databases alone, which lists no provider
+ */
 export async function writeRegions(
   db: ConnectionDatabase,
   { provider }: CatalogueSource,
   batch: ReadonlyMap<string, string>,
+  sellsMachines: boolean,
 ): Promise<Renamed> {
   const { id, name } = provider;
   const [codes, names] = [array([...batch.keys()], 'text'), array([...batch.values()], 'text')];
@@ -70,8 +74,12 @@ export async function writeRegions(
     .where(and(eq(providers.id, id), ne(providers.name, name)));
   const listed = await db
     .insert(providers)
-    .values({ id, name, listed: true })
-    .onConflictDoUpdate({ target: providers.id, set: { listed: true }, setWhere: not(providers.listed) });
+    .values({ id, name, listed: sellsMachines })
+    .onConflictDoUpdate({
+      target: providers.id,
+      set: { listed: true },
+      setWhere: sellsMachines ? not(providers.listed) : sql`false`,
+    });
   const added = await db.execute(sql`
     ${insertInto(regions, { providerId: id, code: sql`w.code`, name: sql`w.name` })} from ${given}
     where not exists (select from ${regions} where ${isGiven})
