@@ -12,6 +12,7 @@ import { type SourceStatus, sourceStatus } from '../db/sources.ts';
 import { type AcknowledgedAlert, acknowledgementText } from '../domain/alert.ts';
 import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import { nextSlot } from '../domain/schedule.ts';
+import { COUNTED } from '../domain/source.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
@@ -94,7 +95,8 @@ async function readStatus(
   });
   const shown = sources.map((source): ShownStatus => {
     const { id, kind } = source;
-    const status = { id, kind, ...(stored.get(id) ?? NEVER_RAN), ...moreOf(source) };
+    const never = { ...NEVER_RAN, counted: COUNTED[kind] };
+    const status = { id, kind, ...(stored.get(id) ?? never), ...moreOf(source) };
     return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
   });
   for (const status of stored.values()) {

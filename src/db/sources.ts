@@ -1,5 +1,5 @@
 /** Sources with their state and the freshness of their regions. */
-import type { Disabling } from '../domain/source.ts';
+import type { Counted, Disabling } from '../domain/source.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
@@ -81,7 +81,9 @@ export interface SourceStatus extends Omit<StoredSource, 'adapter'> {
   /** The last finished run, without superseded and cancelled ones. */
   readonly lastEnded: RunStatus | null;
   readonly regions: readonly RegionStatus[];
-  /** Machines or clusters that are not retired, or currencies. */
+  /** What `known` and `published` count. */
+  readonly counted: Counted;
+  /** Machines or clusters that are not retired, or currencies. Of a catalogue without machines, its plans of databases. */
   readonly known: number;
   /** Of them, those that readers see. */
   readonly published: number;
@@ -99,8 +101,12 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       (select ${runStatus(sql)} from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
-      case s.kind when 'rates' then rates.count else machines.known + coalesce(clusters.count, 0) end as known,
-      case s.kind when 'rates' then rates.count else machines.published + coalesce(clusters.count, 0) end as published,
+      case s.kind when 'rates' then 'exchange rates' when 'clusters' then 'clusters' else
+        case when machines.known = 0 and plans.known > 0 then 'database plans' else 'machines' end end as counted,
+      case when s.kind = 'rates' then rates.count when machines.known = 0 and plans.known > 0 then plans.known
+        else machines.known + coalesce(clusters.count, 0) end as known,
+      case when s.kind = 'rates' then rates.count when machines.known = 0 and plans.known > 0 then plans.published
+        else machines.published + coalesce(clusters.count, 0) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
     from sources s cross join (select count(*)::int as count from exchange_rates) rates
@@ -112,6 +118,10 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
     left join (
       select source_id, count(*)::int as count from clusters where retired_at is null group by source_id
     ) clusters on clusters.source_id = s.id
+    left join (
+      select source_id, count(*)::int as known, count(price)::int as published from database_plans
+      where retired_at is null group by source_id
+    ) plans on plans.source_id = s.id
     order by s.id collate "C"`;
 }
 

@@ -3,7 +3,8 @@ import type { SourceReasons } from '../db/quarantine.ts';
 import type { RegionStatus, SourceStatus, SourceTrouble } from '../db/sources.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 
-export interface SourceFacts extends Omit<SourceStatus, 'kind' | 'lastRun' | 'lastEnded' | 'regions'> {
+export interface SourceFacts
+  extends Omit<SourceStatus, 'kind' | 'counted' | 'lastRun' | 'lastEnded' | 'regions'> {
   readonly regions: readonly Pick<RegionStatus, 'code' | 'verifiedAt' | 'unreadSince'>[];
   readonly reasons?: Pick<SourceReasons, 'quarantined' | 'excluded'> | undefined;
   readonly trouble?: Pick<SourceTrouble, 'failedRuns' | 'heldSince'> | undefined;
@@ -47,12 +48,12 @@ const GAUGES: readonly Gauge<number>[] = [
   ],
   [
     'fleetbook_source_known',
-    'Stored machines, clusters or currencies of the source that are not retired',
+    'Stored machines, clusters or currencies of the source that are not retired; plans of databases if it has no machines',
     ({ known }) => known,
   ],
   [
     'fleetbook_source_published',
-    'Machines or clusters of the source that readers see',
+    'Those of fleetbook_source_known that readers see',
     ({ published }) => published,
   ],
   ['fleetbook_source_quarantined_rows', 'Rejected rows', ({ quarantined }) => quarantined],

@@ -32,6 +32,7 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   disabled: null,
   regions: [],
   configured: true,
+  counted: 'machines',
   known: 108,
   published: 84,
   quarantined: 0,

@@ -245,8 +245,8 @@ describe('the status', () => {
       held: 0,
     };
     expect(await sourceStatus(sql)).toEqual([
-      { id: 'a', kind: 'catalogue', ...nothing },
-      { id: 'b', kind: 'clusters', ...nothing },
+      { id: 'a', kind: 'catalogue', counted: 'machines', ...nothing },
+      { id: 'b', kind: 'clusters', counted: 'clusters', ...nothing },
     ]);
     expect(await lastSeen(sql, 'a')).toBeUndefined();
     expect(await exampleRegion(sql)).toBeUndefined();

@@ -203,3 +203,10 @@ export function rejected(key: string, named: { regionCode?: string; name?: strin
 /** `count` machines m1, m2, … in one region. */
 export const offers = (regionCode: string, count: number, fields: OfferFields = {}): CatalogueItem[] =>
   Array.from({ length: count }, (_, index) => offer(regionCode, `m${index + 1}`, fields));
+
+/** A plan of a managed database, for 0.06 an hour. */
+export function databasePlan(regionCode: string, name: string, currency = 'USD'): CatalogueItem {
+  const facts = { nodes: 1, cpu: 2, ram: 4, ramUnit: 'Binary', storage: 80 } as const;
+  const price = { amount: '0.06', per: 'hour', currency } as const;
+  return { kind: 'database-plan', regionCode, plan: { engine: 'mysql', name, ...facts, price } };
+}

@@ -145,7 +145,10 @@ async function start(
   await firstSyncs(running, store);
   await published(store);
   const region = await exampleRegion(store.sql);
-  const path = region ? `/v1/machines?provider=${region.providerId}&region=${region.id}` : '/v1/providers';
+  const hasPlans = (await sourceStatus(store.sql)).some(({ counted }) => counted === 'database plans');
+  const path = region
+    ? `/v1/machines?provider=${region.providerId}&region=${region.id}`
+    : `/v1/${hasPlans ? 'databases' : 'providers'}`;
   print('');
   if (content === 'sample')
     print(
@@ -227,9 +230,11 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
         print(disabledNote(status.id, status.disabled, new Date()));
       if (!waiting.has(status.id) || !run || (run.outcome === 'running' && !status.verifiedAt)) continue;
       waiting.delete(status.id);
-      const what = { catalogue: 'machines published', clusters: 'clusters', rates: 'currencies' }[
-        status.kind
-      ];
+      const what = {
+        catalogue: `${status.counted} published`,
+        clusters: 'clusters',
+        rates: 'currencies',
+      }[status.kind];
       print(
         run.error && !status.verifiedAt
           ? `${status.id}: ${run.outcome}: ${run.error}`

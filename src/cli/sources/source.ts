@@ -6,7 +6,7 @@ import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources.ts';
 import { previewRetirement, type Retirement } from '../../db/sync/retire.ts';
-import { originInWords, type SourceSetting } from '../../domain/source.ts';
+import { COUNTED, originInWords, type SourceSetting } from '../../domain/source.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWorker } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
@@ -35,7 +35,7 @@ import {
   updatedLater,
   wrapped,
 } from '../terminal/output.ts';
-import { disabledBy, KINDS, slotText } from '../terminal/source-notes.ts';
+import { disabledBy, slotText } from '../terminal/source-notes.ts';
 import { confirm, type Terminal } from '../terminal/terminal.ts';
 import { defineSwitches } from './source-switch.ts';
 
@@ -133,7 +133,7 @@ function sourceText(
 ): string {
   const { id, kind, adapter, schedule, scheduleInWords: words, watched } = source;
   const lines = [
-    `${id}: ${KINDS[kind]}, read by the adapter ${adapter}; ${stateOf(source, now)}`,
+    `${id}: ${COUNTED[kind]}, read by the adapter ${adapter}; ${stateOf(source, now)}`,
     `read: ${source.verifiedAt === null ? 'never successfully' : `last successfully ${ago(source.verifiedAt, now)}`}; ${
       source.registeredAt === null
         ? 'not registered by a worker yet'
@@ -233,28 +233,30 @@ async function retireSourceCommand(env: Environment, id: string, options: Decidi
 const isRetired = ({ retiredAt, places, rates }: Retirement) =>
   retiredAt !== null && places.length === 0 && rates === 0;
 
-const shown = ({ kind, verifiedAt, lastRunAt, places, rates }: Retirement) => ({
+const shown = ({ kind, counted, verifiedAt, lastRunAt, places, rates }: Retirement) => ({
   kind,
+  counted,
   verifiedAt,
   lastRunAt,
   places,
   rates,
 });
 
-function amountOf({ kind, places, rates }: Retirement): string {
+function amountOf({ kind, counted, places, rates }: Retirement): string {
   if (kind === 'rates') return count(rates, 'exchange rate');
   const published = places.reduce((sum, place) => sum + place.published, 0);
   return kind === 'catalogue'
-    ? `${count(published, 'machine')} in ${count(places.length, 'region')}`
+    ? `${count(published, counted === 'machines' ? 'machine' : 'database plan')} in ${count(places.length, 'region')}`
     : `${count(published, 'cluster')} of ${count(places.length, 'organization')}`;
 }
 
 function previewText(retirement: Retirement, now: Date): string {
-  const { id, kind, verifiedAt, lastRunAt, places } = retirement;
+  const { id, kind, counted, verifiedAt, lastRunAt, places } = retirement;
   const read =
     verifiedAt === null ? 'never read successfully' : `last read successfully ${ago(verifiedAt, now)}`;
   const ran = lastRunAt === null ? 'it has never run' : `its last run began ${ago(lastRunAt, now)}`;
-  const head = kind === 'clusters' ? ['ORGANIZATION', 'CLUSTERS'] : ['REGION', 'MACHINES', 'PUBLISHED'];
+  const head =
+    kind === 'clusters' ? ['ORGANIZATION', 'CLUSTERS'] : ['REGION', counted.toUpperCase(), 'PUBLISHED'];
   const rows = places.map(({ place, known, published }) => [
     place,
     String(known),

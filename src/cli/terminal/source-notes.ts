@@ -20,20 +20,16 @@ export function disabledNote(id: string, disabling: Disabling, now: Date): strin
   return `${id}: disabled ${disabledBy(disabling, now)}: no worker reads it, and its published data stays; to read it again: fleetbook source enable ${id}`;
 }
 
-export const KINDS = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
-
 export function notConfigured(
-  source: Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>,
+  source: Pick<SourceStatus, 'id' | 'counted' | 'published' | 'verifiedAt' | 'retiredAt'>,
   now: Date,
 ): string {
-  const { id, kind, published, verifiedAt, retiredAt } = source;
+  const { id, counted, published, verifiedAt, retiredAt } = source;
   if (retiredAt !== null) return `${id}: retired ${ago(retiredAt, now)}; none of its data is published`;
   const read =
     verifiedAt === null ? 'has never been read successfully' : `was last read ${ago(verifiedAt, now)}`;
   const serves =
-    published === 0
-      ? `it publishes no ${KINDS[kind]}`
-      : `its ${published} ${KINDS[kind]} are still published`;
+    published === 0 ? `it publishes no ${counted}` : `its ${published} ${counted} are still published`;
   return `${id}: not configured here: ${serves}, and it ${read}; unless another worker has it, configure it again or remove its data: fleetbook source retire ${id}`;
 }
 

@@ -1,13 +1,15 @@
 /** Unpublishes the data of a removed source. Its history stays. */
 
 import type { Decider } from '../../domain/operator.ts';
+import { COUNTED, type Counted } from '../../domain/source.ts';
 import { audit } from '../audit.ts';
 import type { ConnectionDatabase, Database, Store } from '../connection/connect.ts';
-import { count, eq, isNull, sql, unionAll } from '../connection/drizzle.ts';
+import { count, eq, isNotNull, isNull, sql, unionAll } from '../connection/drizzle.ts';
 import { countIf, increment, nameOf, notRetired, rfc3339 } from '../connection/statements.ts';
 import { lockOrganizations } from '../organizations.ts';
 import {
   clusters,
+  databasePlans,
   exchangeRates,
   machines,
   organizations,
@@ -39,6 +41,8 @@ export interface Retirement {
   /** Start of its last run. After a recent one, the source may still be configured. */
   readonly lastRunAt: string | null;
   readonly retiredAt: string | null;
+  /** What the places count. */
+  readonly counted: Counted;
   readonly places: readonly RetiredPlace[];
   /** Exchange rates that no other source updates. */
   readonly rates: number;
@@ -79,7 +83,27 @@ export async function previewRetirement(db: Database, sourceId: string): Promise
       .where(notRetired(clusters, sourceId))
       .groupBy(organizations.slug),
   );
-  return { ...source, rates, places: places.toSorted((one, other) => (one.place < other.place ? -1 : 1)) };
+  const plans = source.kind === 'catalogue' && places.length === 0 ? await placesOfPlans(db, sourceId) : [];
+  return {
+    ...source,
+    rates,
+    counted: plans.length > 0 ? 'database plans' : COUNTED[source.kind],
+    places: [...places, ...plans].toSorted((one, other) => (one.place < other.place ? -1 : 1)),
+  };
+}
+
+async function placesOfPlans(db: Database, sourceId: string): Promise<RetiredPlace[]> {
+  return db
+    .select({
+      place: sql<string>`${providers.name} || ' ' || ${regions.code}`,
+      known: count(),
+      published: countIf(isNotNull(databasePlans.price)),
+    })
+    .from(databasePlans)
+    .innerJoin(regions, eq(regions.id, databasePlans.regionId))
+    .innerJoin(providers, eq(providers.id, regions.providerId))
+    .where(notRetired(databasePlans, sourceId))
+    .groupBy(providers.name, regions.code);
 }
 
 async function isOnlyOfRates(db: Database, sourceId: string): Promise<boolean> {

@@ -38,6 +38,7 @@ function linode(other: Partial<SourceStatus> = {}): SourceStatus {
     retiredAt: null,
     disabled: null,
     regions: [{ code: 'de', verifiedAt: '2026-05-04T11:00:00Z', unreadSince: null, reason: null }],
+    counted: 'machines',
     known: 10,
     published: 9,
     quarantined: 0,
@@ -172,6 +173,18 @@ describe('the overview’s view of a source', () => {
     ],
   ])('states why a source is empty, and the remedy: %s', (_, other, hidden, text) => {
     expect(judged([linode(other)], [hourly], [], hidden).problems).toMatchObject([{ kind: 'empty', text }]);
+  });
+
+  it('has no problem if it has plans of databases and no machines', () => {
+    const plans = linode({ counted: 'database plans', known: 10, published: 9 });
+    expect(judged([plans])).toMatchObject({ problems: [], sources: [{ state: 'ok' }] });
+    const unpriced = linode({ counted: 'database plans', known: 10, published: 0 });
+    expect(judged([unpriced]).problems).toMatchObject([
+      { kind: 'empty', text: expect.stringContaining('no database plans of it: no exchange rate is known') },
+    ]);
+    expect(judged([plans], []).problems).toMatchObject([
+      { kind: 'not-configured', text: expect.stringContaining('9 database plans are still published') },
+    ]);
   });
 
   it('has no failure of exchange rates that no price needs', () => {

@@ -8,6 +8,7 @@ import type { AcknowledgedAlert } from '../../../domain/alert.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import type { PricedSource } from '../../../domain/prices/exchange-rates.ts';
 import { nextSlot } from '../../../domain/schedule.ts';
+import { COUNTED } from '../../../domain/source.ts';
 import { span } from '../../../domain/text/time-span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
@@ -100,6 +101,7 @@ function neverRan({ id, kind }: ConsoleSource): SourceStatus {
     ...never,
     registeredAt: '',
     regions: [],
+    counted: COUNTED[kind],
     known: 0,
     published: 0,
     quarantined: 0,
@@ -117,8 +119,6 @@ function stateOf(
   return first.kind === 'never-read' && lastRun?.outcome === 'running' ? 'running' : first.kind;
 }
 
-const WHAT = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
-
 function problemsOf(
   status: SourceStatus,
   config: ConsoleSource | undefined,
@@ -126,7 +126,7 @@ function problemsOf(
   hidden: readonly HiddenReason[],
   now: Date,
 ): Problem[] {
-  const { id: source, lastEnded, verifiedAt, regions, published, kind } = status;
+  const { id: source, lastEnded, verifiedAt, regions, published, counted } = status;
   if (config === undefined) return notConfigured(status);
   const problems: Problem[] = [];
   if (batch) {
@@ -154,7 +154,7 @@ function problemsOf(
       status,
       hidden.filter(({ id }) => id === source),
     );
-    const text = `it was read, but readers get no ${WHAT[kind]} of it: ${why}`;
+    const text = `it was read, but readers get no ${counted} of it: ${why}`;
     problems.push({ kind: 'empty', source, text, since: verifiedAt });
   }
   return problems;
@@ -162,7 +162,10 @@ function problemsOf(
 
 const REASONS_NAMED = 3;
 
-function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readonly HiddenReason[]): string {
+function whyEmpty(
+  { id, counted, known, quarantined }: SourceStatus,
+  hidden: readonly HiddenReason[],
+): string {
   const named = (of: HiddenReason['of'], words: (reason: string) => string) =>
     hidden
       .filter((each) => each.of === of)
@@ -171,7 +174,10 @@ function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readon
       .join(', ');
   const meanings: Readonly<Record<string, string>> = EXCLUSION_MEANINGS;
   const reasons = [
-    ...(kind === 'catalogue' && known > 0
+    ...(counted === 'database plans'
+      ? [`no exchange rate is known for their prices; give one in CATALOGUE_RATES`]
+      : []),
+    ...(counted === 'machines' && known > 0
       ? [
           `all ${known} machines are excluded (${named('excluded', (reason) => `${reason}: ${meanings[reason] ?? 'a reason of another release'}`)})`,
         ]
@@ -183,7 +189,7 @@ function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readon
       : []),
   ];
   if (reasons.length > 0) return reasons.join('; ');
-  return `its upstream listed none; check that its credentials and options may list ${WHAT[kind]}, or disable it: fleetbook source disable ${id}`;
+  return `its upstream listed none; check that its credentials and options may list ${counted}, or disable it: fleetbook source disable ${id}`;
 }
 
 function unreadProblem(source: string, unread: SourceStatus['regions'], total: number): Problem {
@@ -199,8 +205,8 @@ function unreadProblem(source: string, unread: SourceStatus['regions'], total: n
 }
 
 /** The data of a stored source that is not configured stays published, and nothing updates it. */
-function notConfigured({ id, kind, published, retiredAt, verifiedAt }: SourceStatus): Problem[] {
+function notConfigured({ id, counted, published, retiredAt, verifiedAt }: SourceStatus): Problem[] {
   if (retiredAt !== null || published === 0) return [];
-  const text = `it is not configured here, but ${published === 1 ? 'one row of it is' : `${published} ${WHAT[kind]} are`} still published; configure it again, or run: fleetbook source retire ${id}`;
+  const text = `it is not configured here, but ${published === 1 ? 'one row of it is' : `${published} ${counted} are`} still published; configure it again, or run: fleetbook source retire ${id}`;
   return [{ kind: 'not-configured', source: id, text, since: verifiedAt }];
 }

@@ -103,12 +103,9 @@ function Retire({ path, source: { id } }: { path: string; source: Source }) {
 }
 
 /** Lists the data that a retirement unpublishes. */
-function Published({ kind, rates, places, lastRunAt }: RetirementAnswer) {
+function Published({ kind, counted: noun, rates, places, lastRunAt }: RetirementAnswer) {
   const rows = places.reduce((sum, place) => sum + place.published, 0);
-  const what =
-    kind === 'rates'
-      ? counted(rates, 'exchange rate')
-      : `${count(rows)} ${kind === 'clusters' ? 'clusters' : 'machines'}`;
+  const what = kind === 'rates' ? counted(rates, 'exchange rate') : `${count(rows)} ${noun}`;
   return (
     <>
       <p>

@@ -57,7 +57,7 @@ function tabsOf({ source, regions }: SourceAnswer): (readonly [key: string, text
     ['timeline', 'Timeline'],
     ...(regions.length > 0 ? [['regions', 'Regions', regions.length] as const] : []),
     ['rejected', 'Rejected rows', source.quarantined],
-    ...(source.kind === 'catalogue'
+    ...(source.counted === 'machines'
       ? [['excluded', 'Excluded machines', source.known - source.published] as const]
       : []),
     ['settings', 'Settings'],
@@ -90,7 +90,12 @@ function StateAndActions({ path, place, answer: { source, canRun } }: StateAndAc
   );
 }
 
-const NOUNS = { rates: 'Exchange rates', clusters: 'Clusters', catalogue: 'Machines' } as const;
+const NOUNS = {
+  machines: 'Machines',
+  'database plans': 'Database plans',
+  clusters: 'Clusters',
+  'exchange rates': 'Exchange rates',
+} as const;
 
 function SourceFacts({ source, scheduleInWords, nextSlots }: SourceAnswer) {
   const { known, published, quarantined } = source;
@@ -108,7 +113,7 @@ function SourceFacts({ source, scheduleInWords, nextSlots }: SourceAnswer) {
             {!scheduleInWords.startsWith('cron ') && <span class="muted">({source.schedule})</span>}
           </>
         ),
-        [NOUNS[source.kind]]:
+        [NOUNS[source.counted]]:
           `${count(known)} known, ${count(published)} published, ${count(quarantined)} rows rejected`,
       }}
     />
