@@ -241,17 +241,16 @@ describe('a source with plans and no machines', () => {
   const read = () =>
     scene.sql`select r.code, to_char(f.verified_at, 'HH24') as at from region_freshness f join regions r on r.id = f.region_id`;
 
-  it('publishes them, and the list of providers omits its provider', async () => {
-    expect(await scene.catalogue(alone(PLAN))).toMatchObject({
-      outcome: 'changed',
-      broken: [],
-      rejected: [],
-    });
+  it('publishes and counts them, and the list of providers omits its provider', async () => {
+    const counts = { seen: 1, added: 1, changed: 0, retired: 0 };
+    expect(await scene.catalogue(alone(PLAN))).toMatchObject({ outcome: 'changed', broken: [], counts });
     expect(await published()).toEqual([[1, 'x', '0.001']]);
     // Readers find the document of the region by its key.
     expect(await listing()).toEqual([[], ['77/1']]);
     expect(await loadRegionVersions(scene.store.sql)).toEqual(new Map([[1, await version()]]));
     expect(await scene.catalogue(alone(PLAN))).toMatchObject({ outcome: 'unchanged' });
+    expect(await scene.catalogue(alone(BARE))).toMatchObject({ counts: { ...counts, retired: 1 } });
+    expect(await scene.catalogue(alone(BARE, PLAN))).toMatchObject({ counts: { added: 0, changed: 1 } });
   });
 
   it('is listed once it has a machine', async () => {

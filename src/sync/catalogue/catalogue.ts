@@ -47,7 +47,7 @@ import {
   syncBatch,
 } from '../pipeline.ts';
 import { unmodifiedRegions } from '../validators.ts';
-import { type ComparedPlans, comparePlans } from './database-plans.ts';
+import { type ComparedPlans, comparePlans, countsOf } from './database-plans.ts';
 import { readRegions, stampRead } from './read-regions.ts';
 import { type ComparedRegionPrices, compareRegionPrices, type RegionsBatch } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
@@ -135,8 +135,8 @@ function catalogueKind(
     async write(db, { staged, diff, regions, regionPrices, plans, ...compared }, { runId, now, readAt }) {
       // Plans and prices of regions say nothing about the machines of a region.
       const rejected = boundedRejected(compared.rejectedWithoutJumps);
-      const sellsMachines = staged.offers > 0 || staged.databasePlans.length === 0;
-      const renamed = await writeRegions(db, source, regions, sellsMachines);
+      const hasOnlyPlans = hasPlansAlone(staged);
+      const renamed = await writeRegions(db, source, regions, !hasOnlyPlans);
       const by = { runId, sourceId, now };
       const repriced = await writeRegionPrices(db, provider.id, regionPrices, now);
       const replanned = await writePlans(db, source, plans, now);
@@ -144,7 +144,8 @@ function catalogueKind(
       const unread =
         readAt === undefined ? [] : await stampRead(db, source, staged, { regions, rejected, readAt });
       const changed = renamed.changed || repriced || replanned || diff.added + diff.changed + retired > 0;
-      return { changed, counts: { retired }, unread, namings: renamed.namings };
+      const counts = { retired: hasOnlyPlans ? plans.gone.length : retired };
+      return { changed, counts, unread, namings: renamed.namings };
     },
   };
 }
@@ -209,7 +210,9 @@ async function compareCatalogue(
     regionPrices: prices.prices,
     plans,
     broken: [...broken, ...plans.broken],
-    counts: { seen, rejected, added, changed, withdrawn },
+    counts: hasPlansAlone(staged)
+      ? { ...countsOf(plans), seen: seen + staged.databasePlans.length, rejected }
+      : { seen, rejected, added, changed, withdrawn },
     rejected: boundedRejected([
       ...compared.rejected,
       ...jumped.rejected,
@@ -223,6 +226,9 @@ async function compareCatalogue(
     regionCount: staged.regions.size,
   };
 }
+
+const hasPlansAlone = ({ offers, databasePlans }: StagedCatalogue) =>
+  offers === 0 && databasePlans.length > 0;
 
 /** Compares prices of regions, and plans of databases, with the stored ones. */
 async function compareOthers(

@@ -29,6 +29,12 @@ export interface ComparedPlans {
   readonly broken: readonly BrokenGuard[];
 }
 
+/** Returns how many plans are new, and how many change or return. */
+export function countsOf({ changed }: ComparedPlans): { readonly added: number; readonly changed: number } {
+  const added = changed.filter(({ id }) => id === null).length;
+  return { added, changed: changed.length - added };
+}
+
 interface Jump {
   readonly row: StatedPlan;
   readonly before: StoredPlan;

@@ -27,6 +27,7 @@ const MOST_REGIONS = 10_000;
 
 /** Prices of regions, and plans of databases, stay in memory too. */
 const MOST_REGION_PRICES = 100_000;
+const MOST_PLANS = 250_000;
 
 /** Rejected terms that are stored with their reasons. */
 const TERMS_KEPT = 1000;
@@ -152,8 +153,8 @@ class CollectedItems {
     }
     if (this.regionPrices.length > MOST_REGION_PRICES)
       throw new SourceError('invalid', `the source states more than ${MOST_REGION_PRICES} prices of regions`);
-    if (this.databasePlans.length > MOST_REGION_PRICES)
-      throw new SourceError('invalid', `the source states more than ${MOST_REGION_PRICES} database plans`);
+    if (this.databasePlans.length > MOST_PLANS)
+      throw new SourceError('invalid', `the source states more than ${MOST_PLANS} database plans`);
     const regions = Math.max(this.regions.size, this.offered.size, this.unread.size, this.asOf.size);
     if (regions <= MOST_REGIONS) return;
     const problem = `the source has more than ${MOST_REGIONS} regions, the limit of one catalogue`;
