@@ -68,7 +68,7 @@ A run whose upstream exceeds one of these bounds stores nothing, and its message
 | JSON values of one whole answer, or of all pages of one list | 2,000,000; all pages of a list of Azure 50,000,000 |
 | nested lists and objects | 64 levels |
 | length of a number, of a string or key | 100 characters, 1 MiB |
-| regions of one catalogue; machines of one region of AWS; objects of one kind in Kubernetes | 10,000; 100,000; 100,000 |
+| regions and database plans of one catalogue; machines of one region of AWS; objects of one kind in Kubernetes | 10,000 and 250,000; 100,000; 100,000 |
 
 If two runs of a source end the process of their worker, each alone in it, the worker disables the source. The alert \`source_set_aside\` opens, and
 \`fleetbook status\` and the console show the reason. Other sources continue. \`fleetbook source enable <id>\` enables it. Restarts and deployments

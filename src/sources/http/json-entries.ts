@@ -16,6 +16,8 @@ export interface EntriesOptions {
   /** Returns whether an entry is wanted. Called after all earlier entries were consumed. Default: all. */
   readonly isWanted?: (map: string, key: string) => boolean;
   readonly where: string;
+  /** Characters and values of one entry. Default: `LARGEST_ENTRY`. */
+  readonly largest?: number;
 }
 
 /** Characters and values of one entry, which is in memory as a whole. A term of AWS has some thousand. */
@@ -32,7 +34,7 @@ const BYTES_AT_ONCE = 16_384;
  */
 export async function* entriesOf(
   body: AsyncIterable<Uint8Array>,
-  { maps, isWanted = () => true, where }: EntriesOptions,
+  { maps, isWanted = () => true, where, largest = LARGEST_ENTRY }: EntriesOptions,
 ): AsyncGenerator<JsonEntry, void> {
   const deepest = Math.max(...maps.map((map) => map.split('.').length)) + 1;
   const keys: string[] = [];
@@ -45,7 +47,7 @@ export async function* entriesOf(
     const map = keys.join('.');
     keys.push(key);
     if (!maps.includes(map) || !isWanted(map, key)) return;
-    entry = { map, key, depth, value: new BoundedValue(LARGEST_ENTRY, `an entry of ${map} in ${where} has`) };
+    entry = { map, key, depth, value: new BoundedValue(largest, `an entry of ${map} in ${where} has`) };
   }
 
   for await (const tokens of tokensOf(body, where)) {

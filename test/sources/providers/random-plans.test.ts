@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { planName } from '../../../src/domain/database-plan.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
+import { adapter as aiven } from '../../../src/sources/providers/aiven.ts';
 import { addPlans as addLinode } from '../../../src/sources/providers/linode/database-plans.ts';
 import { addPlans as addOvh, planIn } from '../../../src/sources/providers/ovh/database-plans.ts';
 import {
@@ -140,6 +141,25 @@ describe('100 random prices of plans', () => {
     upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: [zone] } } });
     upstream.expect({ path: '/1.3/database/service-types' }, { json: { pg: { service_plans } } });
     expect([expected.size, pricesIn(await readCatalogue(upcloud, upstream.url), 'fi-hel1')]).toEqual([
+      COUNT,
+      expected,
+    ]);
+  });
+
+  it('of Aiven are for an hour of all nodes', async () => {
+    await using upstream = await fakeUpstream();
+    const number = numbersFrom(5n);
+    const expected = new Map<string, string>();
+    const service_plans = each((index) => {
+      const micros = number(50_000_000);
+      expected.set(`database/postgresql/business-${index}/2`, divided(BigInt(micros), 6, HOUR));
+      const price_usd = `${Math.floor(micros / 1e6)}.${String(micros % 1e6).padStart(6, '0')}`;
+      return { service_plan: `business-${index}`, node_count: 2, regions: { 'do-fra': { price_usd } } };
+    });
+    upstream.expect({ path: '/v1/clouds' }, { json: { clouds: [{ cloud_name: 'do-fra' }] } });
+    const service_types = { pg: { service_plans } };
+    upstream.expect({ path: '/v1/service_types' }, { json: { service_types } });
+    expect([expected.size, pricesIn(await readCatalogue(aiven, upstream.url), 'do-fra')]).toEqual([
       COUNT,
       expected,
     ]);
