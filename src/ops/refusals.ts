@@ -4,11 +4,11 @@
  * address, and the one that blocks it.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { isLostConnection } from '../db/connection/errors.ts';
+import { lruOfEntries } from '../domain/lru.ts';
 import type { Decider } from '../domain/operator.ts';
 import { addressKey } from '../domain/servers/client-address.ts';
 
@@ -37,7 +37,7 @@ export class Refusals {
   readonly #db: Database | undefined;
   readonly #logger: Pick<Logger, 'warn'> | undefined;
   readonly #now: () => number;
-  readonly #counts = new LRUCache<string, Count>({ max: ADDRESSES });
+  readonly #counts = lruOfEntries<string, Count>(ADDRESSES);
   #hour = { until: 0, records: 0 };
   #unrecorded = 0;
 

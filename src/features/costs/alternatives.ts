@@ -1,6 +1,7 @@
 /** Machines that cost less for a cluster. Pure. */
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import type { ClusterDocument } from '../../domain/cluster.ts';
+import { lruOfEntries } from '../../domain/lru.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import {
@@ -150,12 +151,12 @@ function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Cand
   const ofThis = term === 'on_demand' ? index : ofTerm(index, term);
   let known = searched.get(book);
   if (known?.rows !== index.rows) {
-    const found = new LRUCache<string, readonly number[]>({ max: SEARCHES_AT_MOST });
+    const found = lruOfEntries<string, readonly number[]>(SEARCHES_AT_MOST);
     known = {
       rows: index.rows,
       own: ownPrices(ofThis, book),
       found,
-      candidates: new LRUCache({ max: CANDIDATES_AT_MOST }),
+      candidates: lruOfEntries(CANDIDATES_AT_MOST),
     };
     searched.set(book, known);
   }

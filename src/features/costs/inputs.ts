@@ -1,6 +1,6 @@
 /** Reads what costs are calculated from: clusters, the index of machines, the price book, and stored prices. */
 
-import { LRUCache } from 'lru-cache';
+import { lruOfEntries } from '../../domain/lru.ts';
 import { bookForTerm } from '../../domain/prices/price-book.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
@@ -50,7 +50,7 @@ export class InputReader {
   readonly #options: CostsOptions;
   readonly #stored: StoredMachineReader;
   readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
-  readonly #single = new LRUCache<number, FoundMachine>({ max: SINGLE_AT_MOST });
+  readonly #single = lruOfEntries<number, FoundMachine>(SINGLE_AT_MOST);
   readonly #books: PriceBooks;
 
   constructor(options: CostsOptions) {

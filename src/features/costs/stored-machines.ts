@@ -1,6 +1,6 @@
 /** Prices of machines that no document has: unpublished ones, and past ones. */
-import { LRUCache } from 'lru-cache';
 import { type PricedMachine, pricedMachines } from '../../db/prices/costs.ts';
+import { lruOfEntries } from '../../domain/lru.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 
@@ -28,7 +28,7 @@ export interface StoredOptions {
 
 export class StoredMachineReader {
   readonly #options: StoredOptions;
-  readonly #entries = new LRUCache<string, Entry>({ max: MACHINES_AT_MOST });
+  readonly #entries = lruOfEntries<string, Entry>(MACHINES_AT_MOST);
   readonly #flights = new Map<string, Promise<readonly PricedMachine[]>>();
 
   constructor(options: StoredOptions) {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { lruOfEntries } from '../../domain/lru.ts';
 import { Unavailable } from '../document/answer.ts';
 
 /** Limits of lookups of unknown tokens in PostgreSQL. */
@@ -42,7 +42,7 @@ export class UnknownTokens {
   readonly #limits: UnknownTokenLimits;
   readonly #now: () => number;
   readonly #all: Allowance;
-  readonly #byAddress = new LRUCache<string, Allowance>({ max: ADDRESSES });
+  readonly #byAddress = lruOfEntries<string, Allowance>(ADDRESSES);
 
   constructor(limits: UnknownTokenLimits, now: () => number) {
     this.#limits = limits;
