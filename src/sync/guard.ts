@@ -93,6 +93,15 @@ function shares(found: number, limit: number): string {
   return `${percent(found)}, limit ${percent(limit)}`;
 }
 
+/** Whether a batch has plans of databases alone. A source that has had machines must not lose them, whatever plans it states. */
+export const hasPlansAlone = ({
+  known,
+  seen,
+  rejected,
+  plans,
+}: Pick<GuardInput, 'known' | 'seen' | 'rejected' | 'plans'>) =>
+  known === 0 && seen === rejected && plans > 0;
+
 export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuard[] {
   const broken: BrokenGuard[] = [];
   const { known, seen, missing, withdrawn } = batch;
@@ -101,8 +110,7 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     const found = count / of;
     broken.push({ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` });
   };
-  // A source that has had machines must not lose them, whatever plans it states.
-  const hasOnlyPlans = known === 0 && seen === batch.rejected && batch.plans > 0;
+  const hasOnlyPlans = hasPlansAlone(batch);
   if (seen === batch.rejected && !hasOnlyPlans) {
     const detail = 'not one usable row; an empty answer is no catalogue';
     broken.push({ guard: 'empty', found: 0, limit: 1, detail });

@@ -276,6 +276,9 @@ describe('a source with plans and no machines', () => {
     await scene.catalogue([region('a'), offer('a', 'x'), item(PLAN)]);
     const held = await scene.catalogue(alone(PLAN));
     expect(held).toMatchObject({ outcome: 'held', broken: [{ guard: 'empty' }] });
+    // An approval retires the machine, and the run counts it.
+    const approved = await scene.catalogue(alone(PLAN), { approved: true });
+    expect(approved).toMatchObject({ outcome: 'changed', counts: { seen: 0, retired: 1 } });
   });
 
   it('has read a region whose plan jumps', async () => {

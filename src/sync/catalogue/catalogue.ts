@@ -33,7 +33,7 @@ import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';
+import { brokenGuards, type GuardLimits, hasPlansAlone, isFew, runsUntilRetired } from '../guard.ts';
 import { sampleOfMachines } from '../held-sample.ts';
 import {
   type BatchKind,
@@ -67,6 +67,7 @@ interface ComparedCatalogue extends Compared {
   readonly regions: ReadonlyMap<string, string>;
   readonly regionPrices: ComparedRegionPrices['prices'];
   readonly plans: ComparedPlans;
+  readonly hasOnlyPlans: boolean;
   /** Without price jumps: an approval of the batch includes them. */
   readonly rejectedWithoutJumps: readonly RejectedKey[];
 }
@@ -135,7 +136,7 @@ function catalogueKind(
     async write(db, { staged, diff, regions, regionPrices, plans, ...compared }, { runId, now, readAt }) {
       // Plans and prices of regions say nothing about the machines of a region.
       const rejected = boundedRejected(compared.rejectedWithoutJumps);
-      const hasOnlyPlans = hasPlansAlone(staged);
+      const { hasOnlyPlans } = compared;
       const renamed = await writeRegions(db, source, regions, !hasOnlyPlans);
       const by = { runId, sourceId, now };
       const repriced = await writeRegionPrices(db, provider.id, regionPrices, now);
@@ -202,15 +203,17 @@ async function compareCatalogue(
     },
     limits,
   );
-  const { added, changed, withdrawn, soldOut } = diff;
+  const { known, added, changed, withdrawn, soldOut } = diff;
+  const hasOnlyPlans = hasPlansAlone({ known, seen, rejected, plans: plans.usable });
   return {
     staged,
     diff,
     regions,
     regionPrices: prices.prices,
     plans,
+    hasOnlyPlans,
     broken: [...broken, ...plans.broken],
-    counts: hasPlansAlone(staged)
+    counts: hasOnlyPlans
       ? { ...countsOf(plans), seen: seen + staged.databasePlans.length, rejected }
       : { seen, rejected, added, changed, withdrawn },
     rejected: boundedRejected([
@@ -226,9 +229,6 @@ async function compareCatalogue(
     regionCount: staged.regions.size,
   };
 }
-
-const hasPlansAlone = ({ offers, databasePlans }: StagedCatalogue) =>
-  offers === 0 && databasePlans.length > 0;
 
 /** Compares prices of regions, and plans of databases, with the stored ones. */
 async function compareOthers(
