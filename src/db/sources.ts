@@ -101,12 +101,12 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       (select ${runStatus(sql)} from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
-      case s.kind when 'rates' then 'exchange rates' when 'clusters' then 'clusters' else
-        case when machines.known = 0 and plans.known > 0 then 'database plans' else 'machines' end end as counted,
-      case when s.kind = 'rates' then rates.count when machines.known = 0 and plans.known > 0 then plans.known
-        else machines.known + coalesce(clusters.count, 0) end as known,
-      case when s.kind = 'rates' then rates.count when machines.known = 0 and plans.known > 0 then plans.published
-        else machines.published + coalesce(clusters.count, 0) end as published,
+      case when s.kind = 'rates' then 'exchange rates' when s.kind = 'clusters' then 'clusters'
+        when plans.known > 0 then 'database plans' else 'machines' end as counted,
+      case when s.kind = 'rates' then rates.count
+        else coalesce(plans.known, machines.known + coalesce(clusters.count, 0)) end as known,
+      case when s.kind = 'rates' then rates.count
+        else coalesce(plans.published, machines.published + coalesce(clusters.count, 0)) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
     from sources s cross join (select count(*)::int as count from exchange_rates) rates
@@ -121,7 +121,7 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
     left join (
       select source_id, count(*)::int as known, count(price)::int as published from database_plans
       where retired_at is null group by source_id
-    ) plans on plans.source_id = s.id
+    ) plans on plans.source_id = s.id and machines.known = 0
     order by s.id collate "C"`;
 }
 

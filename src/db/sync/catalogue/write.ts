@@ -78,7 +78,7 @@ export async function writeRegions(
     .onConflictDoUpdate({
       target: providers.id,
       set: { listed: true },
-      setWhere: sellsMachines ? not(providers.listed) : sql`false`,
+      setWhere: sql`excluded.listed and not ${providers.listed}`,
     });
   const added = await db.execute(sql`
     ${insertInto(regions, { providerId: id, code: sql`w.code`, name: sql`w.name` })} from ${given}
