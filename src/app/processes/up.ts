@@ -17,7 +17,7 @@ import {
 } from '../../config/config.ts';
 import { ownScript, programScript } from '../../config/package.ts';
 import { type Administration, administration } from '../../db/administration.ts';
-import { type Database, openStore, type Store } from '../../db/connection/connect.ts';
+import { type Database, openStore, type Sql, type Store } from '../../db/connection/connect.ts';
 import { migrate } from '../../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../../db/organizations.ts';
 import { missingRates } from '../../db/quarantine.ts';
@@ -144,11 +144,7 @@ async function start(
   announceRunning(home.folder, variables, { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
-  const region = await exampleRegion(store.sql);
-  const hasPlans = (await sourceStatus(store.sql)).some(({ counted }) => counted === 'database plans');
-  const path = region
-    ? `/v1/machines?provider=${region.providerId}&region=${region.id}`
-    : `/v1/${hasPlans ? 'databases' : 'providers'}`;
+  const path = await examplePath(store.sql);
   print('');
   if (content === 'sample')
     print(
@@ -160,6 +156,13 @@ async function start(
   print(`fleetbook ready ${url} token ${token}`);
   print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
   onReady?.(opsUrl);
+}
+
+async function examplePath(sql: Sql): Promise<string> {
+  const region = await exampleRegion(sql);
+  if (region) return `/v1/machines?provider=${region.providerId}&region=${region.id}`;
+  const hasPlans = (await sourceStatus(sql)).some(({ counted }) => counted === 'database plans');
+  return hasPlans ? '/v1/databases' : '/v1/providers';
 }
 
 /** Returns OPS_URL for alert messages, if the port is known before the console listens. */
