@@ -119,10 +119,9 @@ export class CopyFolder {
       await this.remove(id);
       throw new DamagedFile('a file of the disk copy is damaged, and was removed');
     }
-    const { version, readAt, asOf } = head;
+    const { version, asOf } = head;
     if (head.lineage !== lineage || (await this.#floorOf(lineage, id)) > version) return undefined;
-    const { at = readAt, stamps } = (await this.#confirmationOf(head)) ?? {};
-    return { version, value, asOf, knownAt: Math.max(readAt, at), stamps: new Map(stamps) };
+    return { version, value, asOf, ...(await this.#confirmed(head)) };
   }
 
   /** Returns the newest version in the copy or in a tombstone; 0 for none. */
@@ -228,15 +227,16 @@ export class CopyFolder {
     const isOfToken = /^(token|revoked)-/.test(name);
     const limitMs = HOUR_MS + (isOfToken ? tokenStaleLimitMs : Math.max(staleLimitMs, tokenStaleLimitMs));
     if (now - writtenAt <= limitMs || name === 'lineage') return false;
-    const head = isDocument(name) ? (await readFileOf<Head>(this.#path(name)))?.head : undefined;
-    if (!head) return true;
-    const { at = 0 } = (await this.#confirmationOf(head)) ?? {};
-    return now - Math.max(head.readAt, at) > limitMs;
+    const head = (await readFileOf<Head | Confirmation>(this.#path(name)))?.head;
+    return !head || !('readAt' in head) || now - (await this.#confirmed(head)).knownAt > limitMs;
   }
 
-  async #confirmationOf({ lineage, stretch }: Head): Promise<Confirmation | undefined> {
+  /** Returns until when a document was known to be true, and the stamps that its stretch has confirmed. */
+  async #confirmed({ lineage, stretch, readAt }: Head) {
     const found = (await readFileOf<Confirmation>(this.#path(`confirmed-${stretch}`)))?.head;
-    return found?.lineage === lineage && found.stretch === stretch ? found : undefined;
+    const isOfStretch = found?.lineage === lineage && found.stretch === stretch;
+    const { at, stamps } = isOfStretch ? found : { at: readAt };
+    return { knownAt: Math.max(readAt, at), stamps: new Map(stamps) };
   }
 
   /** Returns the oldest version of a token that may be served. A damaged tombstone refuses every version. */
@@ -265,6 +265,4 @@ export class CopyFolder {
 const fileOf = (id: string): string => id.replace(':', '-');
 const tombstoneOf = (id: string): string => id.replace('token:', 'revoked-');
 const isList = (name: string): boolean => /^(region|columns|clusters)-/.test(name);
-const isDocument = (name: string): boolean =>
-  isList(name) || name.startsWith('token-') || name === 'providers';
 const roomOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;

@@ -95,9 +95,14 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     return (await this.health.run(() => this.#folder.owner()))?.lineage;
   }
 
-  onServed({ id }: { readonly id: string }, { document, epoch, at, asOf }: Served): void {
-    this.given(id, document);
-    if (document && epoch !== OUTDATED) this.store(id, document, { epoch, at, asOf });
+  /** Removes what is older than the document that an answer is about to give, or everything if there is none. */
+  onServed({ id }: { readonly id: string }, { document, ...read }: Served): void {
+    if (!document) {
+      this.#removeAbsent(id);
+      return;
+    }
+    if (this.#stored.peek(id)?.version !== document.version) this.onPublished(id, document.version);
+    if (read.epoch !== OUTDATED) this.#store(id, document, read);
   }
 
   /** Removes versions that are older than this one: a token's at once, others with the next write. */
@@ -109,19 +114,14 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
       this.#stored.set(id, { version });
   }
 
-  /** Removes what is older than the document that an answer is about to give, or everything if there is none. */
-  given(id: string, document: Document | undefined): void {
-    if (document) {
-      if (this.#stored.peek(id)?.version !== document.version) this.onPublished(id, document.version);
-      return;
-    }
+  #removeAbsent(id: string): void {
     if (this.#lineage === undefined) return;
     // No tombstone: every guess of a token would leave one, and fill the disk.
     const isRemoved = isToken(id) && this.health.runNow(() => this.#folder.removeNow(id));
     if (!isRemoved || this.#pending.has(id)) this.#removeOlder(id, Number.MAX_SAFE_INTEGER);
   }
 
-  store(id: string, document: Document, read: ReadAt): void {
+  #store(id: string, document: Document, read: ReadAt): void {
     if (this.#lineage === undefined) return;
     const { version, read: before } = this.#stored.get(id) ?? {};
     const isStored = version === document.version && before?.epoch === read.epoch;
@@ -260,7 +260,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     this.#isIncomplete = false;
     for (const { id, document, ...read } of this.#feed?.documents() ?? []) {
       if (this.#pending.calculatedSize + document.size <= this.#pending.maxSize)
-        this.store(id, document, read);
+        this.#store(id, document, read);
       else if (this.#pending.size > 0) this.#isIncomplete = true;
     }
   }

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
-import { access, constants, stat, statfs } from 'node:fs/promises';
+import { access, constants, readdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Finding, ok, problem, warning } from '../../cli/doctor/finding.ts';
 import { type Configured, settingsOf } from '../../config/settings.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { copyFolder } from './copy-folder.ts';
-import { namesIn } from './files.ts';
 import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 
 const CHECK = 'copy on disk';
@@ -50,8 +49,8 @@ export function roomFinding({ folder, exists, used, free, limit }: Room): Findin
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
 
 async function sizeOf(folder: string): Promise<number> {
+  const names = existsSync(folder) ? await readdir(folder) : [];
   // A reader may remove a file at any time: its size is 0 then.
-  const sizes = (await namesIn(folder)).map((name) => stat(join(folder, name)).catch(() => undefined));
-  const found = await Promise.all(sizes);
-  return found.reduce((sum, file) => sum + (file?.size ?? 0), 0);
+  const files = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => undefined)));
+  return files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
 }

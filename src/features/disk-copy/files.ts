@@ -1,17 +1,19 @@
 /** Files that begin with one line of JSON and its checksum. A rename replaces each file as a whole. */
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
 /** A file does not hold what was written. */
 export class DamagedFile extends Error {}
 
-export const readIfExists = (path: string): Promise<Buffer | undefined> =>
-  readFile(path).catch(unlessMissing);
-
-/** Returns the names in a folder; none if it does not exist. */
-export const namesIn = async (folder: string): Promise<string[]> =>
-  (await readdir(folder).catch(unlessMissing)) ?? [];
+export async function readIfExists(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
 
 /** Returns the first line, undefined if it is damaged, and the bytes after it. Undefined if the file does not exist. */
 export async function readFileOf<T>(path: string) {
@@ -48,7 +50,3 @@ export function decodeLine<T>(line: string): T | undefined {
 }
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0');
-
-function unlessMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-}

@@ -20,14 +20,12 @@ const read = () => ({ epoch: 1, at: Date.now() });
 for (let version = Number(first); ; version++) {
   for (let region = 1; region <= REGIONS; region++) {
     const { document } = encoding(regionContent(...regionOf(region, version)));
-    copy.given(`region:${region}`, document);
+    copy.onServed({ id: `region:${region}` }, { document, ...read() });
     print(`${region} ${version} ${Date.now()}`);
-    copy.store(`region:${region}`, document, read());
   }
   // The content is arbitrary: the copy stores bytes.
   const { document } = encoding(regionContent(...regionOf(1, 1)));
-  copy.given(tokenOf(version), document);
-  copy.store(tokenOf(version), document, read());
+  copy.onServed({ id: tokenOf(version) }, { document, ...read() });
   print(`accepted ${version}`);
   // The disk keeps up with a real reader. This loop would be faster.
   await pause(10);
