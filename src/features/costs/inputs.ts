@@ -3,7 +3,7 @@
 import { lruOfEntries } from '../../domain/lru.ts';
 import { bookForTerm } from '../../domain/prices/price-book.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
-import { type FoundMachine, findMachine, findMachines } from '../../snapshot/catalogue/find-machine.ts';
+import { type FoundMachine, findMachine } from '../../snapshot/catalogue/find-machine.ts';
 import {
   type Entries,
   NO_ENTRIES,
@@ -113,9 +113,7 @@ export class InputReader {
     return found;
   }
 
-  /** A scan finds several machines. One is found by an array that all requests share, made at its first use of an index. */
   #find(index: CatalogueIndex, ids: ReadonlySet<number>): readonly FoundMachine[] {
-    if (ids.size > 1) return findMachines(index, ids);
     return [...ids].flatMap((id) => {
       const known = this.#single.get(id);
       const found = known && index.regions[known.place] === known.region ? known : findMachine(index, id);

@@ -3,6 +3,7 @@
 import { decimal, percentOff } from '../../domain/prices/price.ts';
 import { type BookForTerm, type PriceBookEntry, priceBy } from '../../domain/prices/price-book.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
+import { rowOf } from './find-machine.ts';
 
 export interface OwnPrices {
   /** Identifies the entries that apply. */
@@ -23,13 +24,14 @@ export interface OwnPrices {
 export function ownPrices(index: CatalogueIndex, book: BookForTerm): OwnPrices | undefined {
   if (book.entries.length === 0) return undefined;
   const { prices } = index.rows;
+  const machines = book.entries.flatMap(({ machineId }) => machineId ?? []);
   const entryOf = (row: number) => book.entryOf(selectedMachine(indexedMachine(index, row)));
   const broad = book.entries.flatMap(({ machineId, regionId, providerId, family, discount = '0' }) =>
     machineId === undefined ? { regionId, providerId, family, share: Number(percentOff('1', discount)) } : [],
   );
   return {
     key: book.entries.map(({ id }) => id).join(' '),
-    singled: rowsOf(index, new Set(book.entries.flatMap(({ machineId }) => machineId ?? []))),
+    singled: new Set(machines.flatMap((id) => rowOf(index.rows, id) ?? [])),
     least: Math.min(1, ...broad.map(({ share }) => share)),
     share: shareOfRow(index, broad),
     entryOf,
@@ -43,21 +45,6 @@ export function ownPrices(index: CatalogueIndex, book: BookForTerm): OwnPrices |
 /** An entry without a machine. */
 interface Broad extends Pick<PriceBookEntry, 'regionId' | 'providerId' | 'family'> {
   readonly share: number;
-}
-
-/** Bits of an id that a quick test uses: most rows fail it, and a set is slower. */
-const MARKS = 4096;
-
-function rowsOf({ rows }: CatalogueIndex, machines: ReadonlySet<number>): Set<number> {
-  const found = new Set<number>();
-  if (machines.size === 0) return found;
-  const marks = new Uint8Array(MARKS);
-  for (const id of machines) marks[id % MARKS] = 1;
-  for (let row = 0; row < rows.count; row++) {
-    const id = rows.ids[row] as number;
-    if (marks[id % MARKS] === 1 && machines.has(id)) found.add(row);
-  }
-  return found;
 }
 
 /** @param broad the most specific one first */
