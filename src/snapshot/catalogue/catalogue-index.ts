@@ -134,11 +134,10 @@ export function* updateIndex(
   const regions = [...before.regions];
   const regionOf = new Map(before.regionOf);
   for (const update of updates) {
-    const { region, provider, version, hash: contentHash, sources, currency, columns } = update;
+    const { columns, ...found } = update;
     const { terms, regionPrices: prices, databases } = columns;
-    const place = regionOf.get(region.id) ?? regions.length;
-    regionOf.set(region.id, place);
-    const found = { region, provider, version, hash: contentHash, sources, currency };
+    const place = regionOf.get(found.region.id) ?? regions.length;
+    regionOf.set(found.region.id, place);
     regions[place] = { ...found, terms, prices, databases };
   }
   const isChanged = new Uint8Array(regions.length);

@@ -177,13 +177,8 @@ class Best {
 
   add(found: PricedRow): void {
     if (this.worst && this.compare(found, this.worst) > 0) return;
-    let [low, high] = [0, this.all.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.compare(this.all[middle] as PricedRow, found) < 0) low = middle + 1;
-      else high = middle;
-    }
-    this.all.splice(low, 0, found);
+    const isBehind = (place: number) => this.compare(this.all[place] as PricedRow, found) >= 0;
+    this.all.splice(firstWhere(0, this.all.length, isBehind), 0, found);
     if (this.all.length > this.#most) this.all.pop();
   }
 }

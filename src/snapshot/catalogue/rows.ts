@@ -46,21 +46,16 @@ export function emptyColumns(count: number): Columns {
   };
 }
 
-const ordersOf = (order: (by: keyof Orders) => Uint32Array): Orders => ({
-  price_per_cpu: order('price_per_cpu'),
-  price_per_ram: order('price_per_ram'),
-  cpu: order('cpu'),
-  ram: order('ram'),
-});
 const spans = (count: number): Spans => ({
   first: new Uint32Array(count).fill(NO_ROW),
   last: new Uint32Array(count),
 });
 
+const NO_ORDER = new Uint32Array(0);
 export const NO_ROWS: Rows = {
   ...emptyColumns(0),
   count: 0,
-  orders: ordersOf(() => new Uint32Array(0)),
+  orders: { price_per_cpu: NO_ORDER, price_per_ram: NO_ORDER, cpu: NO_ORDER, ram: NO_ORDER },
   ofType: spans(0),
   ofRegion: spans(0),
 };

@@ -13,14 +13,8 @@ export async function indexMachines(
   keys: CacheKeys,
   machines: Iterable<readonly [machineId: number, regionId: number]>,
 ): Promise<void> {
-  const buckets = new Map<string, number[]>();
-  for (const [machineId, regionId] of machines) {
-    const key = keys.machineRegions(machineId);
-    const bucket = buckets.get(key);
-    if (bucket) bucket.push(machineId, regionId);
-    else buckets.set(key, [machineId, regionId]);
-  }
-  await Promise.all([...buckets].map(([key, fields]) => redis.hset(key, ...fields)));
+  const buckets = Map.groupBy(machines, ([machineId]) => keys.machineRegions(machineId));
+  await Promise.all([...buckets].map(([key, fields]) => redis.hset(key, ...fields.flat())));
 }
 
 /** Rewrites incomplete buckets, which the cache has evicted. */
