@@ -106,25 +106,12 @@ interface Origin extends ServerSetting {
 }
 const origins = new WeakMap<RedisClient, Origin>();
 
+type Opening<Use> = [url: string, use: Use, onError: (error: Error) => void, setting?: string];
+
 /** Opens a connection in the background. @param setting the environment variable with the URL */
-export function openRedis(
-  url: string,
-  use: 'subscriber',
-  onError: (error: Error) => void,
-  setting?: string,
-): Redis;
-export function openRedis(
-  url: string,
-  use: RedisUse,
-  onError: (error: Error) => void,
-  setting?: string,
-): RedisClient;
-export function openRedis(
-  url: string,
-  use: RedisUse,
-  onError: (error: Error) => void,
-  setting = 'REDIS_URL',
-): RedisClient {
+export function openRedis(...opening: Opening<'subscriber'>): Redis;
+export function openRedis(...opening: Opening<RedisUse>): RedisClient;
+export function openRedis(...[url, use, onError, setting = 'REDIS_URL']: Opening<RedisUse>): RedisClient {
   const redis = clientOf(redisAddress(url), use);
   const origin: Origin = { setting, url, failure: undefined };
   origins.set(redis, origin);
