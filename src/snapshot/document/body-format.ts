@@ -7,7 +7,7 @@ import { hashOf } from './body.ts';
 import { type MachineRow, providersContent, regionContent, tokenContent } from './build.ts';
 import { ColumnsBuilder } from './build-columns.ts';
 import { PROVIDER_JSON } from './load.ts';
-import { BOOK_ENTRY_JSON } from './load-price-book.ts';
+import { BOOK_ENTRY_JSON } from './price-book.ts';
 
 const REGION = { id: 1, code: 'c', name: 'n', version: 1, provider: { id: 1, name: 'p' } };
 const MACHINE: MachineRow = { id: 1, name: 'm', ram: 1, cpu: 1, price: 1, ramUnit: 'Binary' };

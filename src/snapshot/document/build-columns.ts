@@ -60,12 +60,10 @@ export class ColumnsBuilder {
     const { id, name, code, provider, version } = this.#region;
     const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
     const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
-    const parts: TermsPart & DatabasesPart = {
-      ...this.#terms.part(),
-      ...(this.#regionPrices && { prices: this.#regionPrices.map(shownPrice) }),
-      ...this.#databases,
-    };
-    const rest = Object.keys(parts).length === 0 ? '' : `,${JSON.stringify(parts).slice(1, -1)}`;
+    const prices = this.#regionPrices?.map(shownPrice);
+    const parts: TermsPart & DatabasesPart = { ...this.#terms.part(), prices, ...this.#databases };
+    const text = JSON.stringify(parts).slice(1, -1);
+    const rest = text && `,${text}`;
     const head = Buffer.from(
       `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}${soldOut}${rest}}`,
     );

@@ -87,14 +87,12 @@ export function priceBookContent(
   entries: readonly PriceBookEntry[],
   currency: string | undefined,
 ): DocumentContent {
-  return {
-    name: { kind: 'price-book', organizationId },
-    version,
-    body: Buffer.from(JSON.stringify(entries)),
-    index: new Map(),
-    sources: [],
-    currency,
-  };
+  return { ...valueContent({ kind: 'price-book', organizationId }, version, entries), currency };
+}
+
+/** Returns a document without elements and sources. */
+function valueContent(name: DocumentName, version: number, value: unknown): DocumentContent {
+  return { name, version, body: Buffer.from(JSON.stringify(value)), index: new Map(), sources: [] };
 }
 
 export interface ProviderListing {
@@ -144,11 +142,5 @@ export interface TokenRecord {
 }
 
 export function tokenContent(hash: string, version: number, record: TokenRecord): DocumentContent {
-  return {
-    name: { kind: 'token', hash },
-    version,
-    body: Buffer.from(JSON.stringify(record)),
-    index: new Map(),
-    sources: [],
-  };
+  return valueContent({ kind: 'token', hash }, version, record);
 }

@@ -25,11 +25,11 @@ type Pairs = readonly [ids: readonly number[], values: readonly number[]];
 
 /** The part of the head. */
 export interface TermsPart {
-  readonly terms?: Readonly<Record<string, Pairs>>;
-  readonly upfronts?: Readonly<Record<string, Pairs>>;
-  readonly caps?: Pairs;
-  readonly termsSince?: Pairs;
-  readonly prices?: readonly RegionPrice[];
+  readonly terms?: Readonly<Record<string, Pairs>> | undefined;
+  readonly upfronts?: Readonly<Record<string, Pairs>> | undefined;
+  readonly caps?: Pairs | undefined;
+  readonly termsSince?: Pairs | undefined;
+  readonly prices?: readonly RegionPrice[] | undefined;
 }
 
 /** Collects the terms of the machines of a region. */
@@ -55,13 +55,8 @@ export class TermsBuilder {
       });
       return found.length === 0 ? undefined : Object.fromEntries(found);
     };
-    const part = {
-      terms: ofTerms('terms'),
-      upfronts: ofTerms('upfronts'),
-      caps: this.#pairs('caps'),
-      termsSince: this.#pairs('termsSince'),
-    };
-    return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
+    const [caps, termsSince] = [this.#pairs('caps'), this.#pairs('termsSince')];
+    return { terms: ofTerms('terms'), upfronts: ofTerms('upfronts'), caps, termsSince };
   }
 
   #set(list: string, id: number, value: number): void {

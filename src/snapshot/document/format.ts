@@ -72,7 +72,7 @@ export function encodeLoaded(id: string, { version, body, sources, currency, ind
     id,
     hash: body.hash,
     sources,
-    ...(currency === undefined ? {} : { currency }),
+    currency,
     lengths: [parts[0].length, parts[1].length, parts[2].length, parts[3].length],
   };
   const headBytes = Buffer.from(JSON.stringify(head));

@@ -5,7 +5,7 @@
 
 import type { Sql } from '../../db/connection/connect.ts';
 import { instant } from '../../db/connection/instant-text.ts';
-import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
+import { CLUSTER_JSON } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { RowName } from '../../domain/document-name.ts';
 import {
@@ -18,8 +18,8 @@ import {
 import { checkKey } from './check-key.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
-import { loadPriceBook } from './load-price-book.ts';
 import { IS_READ, loadRegion, provenanceOf } from './load-region.ts';
+import { loadPriceBook } from './price-book.ts';
 
 /** Reads all documents of a version row, the row's own document last. Empty if the row does not exist. */
 export async function loadContents(sql: Sql, name: RowName): Promise<DocumentContent[]> {
@@ -180,31 +180,6 @@ export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<
     select m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
     where m.id = ${machineId} and r.organization_id is null`;
   return rows[0]?.regionId;
-}
-
-/** Returns the number of published machines in each range of `size` ids. */
-export async function loadMachineBuckets(
-  sql: Sql,
-  size: number,
-): Promise<{ bucket: number; machines: number }[]> {
-  return sql`
-    select m.id / ${size}::integer as bucket, count(*)::integer as machines
-    from machines m join regions r on r.id = m.region_id
-    where r.organization_id is null and ${sql.unsafe(IS_PUBLISHED)}
-    group by 1`;
-}
-
-/** Returns published machines with ids from `from` to below `to`, each with its region. */
-export async function loadMachinesOfBucket(
-  sql: Sql,
-  from: number,
-  to: number,
-): Promise<[machineId: number, regionId: number][]> {
-  const rows = await sql<{ id: number; regionId: number }[]>`
-    select m.id, m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
-    where m.id >= ${from} and m.id < ${to} and r.organization_id is null and m.excluded_reason is null
-      and m.retired_at is null`;
-  return rows.map((row) => [row.id, row.regionId]);
 }
 
 /**

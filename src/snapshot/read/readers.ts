@@ -8,7 +8,7 @@ import {
   Unavailable,
   whenThere,
 } from '../document/answer.ts';
-import { encodeBody, hashOf } from '../document/body.ts';
+import { encodeBody, jsonBody } from '../document/body.ts';
 import { regionKey } from '../document/build.ts';
 import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
@@ -17,13 +17,7 @@ import { boundedBy } from './freshness.ts';
 import type { TieredResult } from './tiers/tier.ts';
 
 const PROVIDERS = { kind: 'providers' } as const;
-const EMPTY_BYTES = Buffer.from('[]');
-const EMPTY_LIST: EncodedBody = {
-  identity: EMPTY_BYTES,
-  gzip: undefined,
-  br: undefined,
-  hash: hashOf(EMPTY_BYTES),
-};
+const EMPTY_LIST = jsonBody([]);
 
 /** Price histories come from Postgres, and are cached for this long (ms). */
 const PRICES_TTL_MS = 5000;
