@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { recordDifference } from '../../db/differences.ts';
 import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions.ts';
-import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
+import { documentsOfRow } from '../../domain/document-name.ts';
 import { documentId } from '../document/keys.ts';
 import type { Outcome, Route } from './publish-documents.ts';
 import {
@@ -35,11 +35,6 @@ const SAMPLE = 1;
 /** Logged documents of a round. */
 const LOGGED_AT_MOST = 20;
 const TRACKED_AT_MOST = 200;
-
-interface ComparedPage {
-  readonly lost: ReadonlySet<StoredVersion>;
-  readonly ahead: DocumentName | undefined;
-}
 
 interface Document extends Expected {
   readonly id: string;
@@ -90,7 +85,7 @@ export class Comparison {
     return { done, failure, isOutage: false, ahead: undefined };
   }
 
-  async #compare(route: Route, page: readonly StoredVersion[], unseen: Set<string>): Promise<ComparedPage> {
+  async #compare(route: Route, page: readonly StoredVersion[], unseen: Set<string>) {
     const { redis, keys, db } = route;
     const documents = page.flatMap((row) =>
       documentsOfRow(row.name).map((name): Document => ({ ...row, name, row, id: documentId(name) })),

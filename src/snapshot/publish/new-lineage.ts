@@ -44,23 +44,15 @@ export async function takeNewLineage(
   for await (const records of oldTokens(redis, new CacheKeys(old, lanesOf(redis)))) {
     const gone = records.filter(({ record }) => record.revoked).map(({ hash }) => hash);
     revoked.push(...(await revokeAgain(db, gone)));
-    const unknown = new Set(
-      await unknownTokens(
-        db,
-        records.map(({ hash }) => hash),
-      ),
-    );
+    const hashes = records.map(({ hash }) => hash);
+    const unknown = new Set(await unknownTokens(db, hashes));
     for (const { hash, record } of records)
       if (unknown.has(hash) && !record.revoked) forgotten.add(record.id);
   }
   const id = await beginLineage(db, old, decider);
   if (id === undefined) return undefined;
-  const byId = (a: number, b: number) => a - b;
-  return {
-    id,
-    revokedAgain: revoked.sort((a, b) => byId(a.id, b.id)),
-    forgotten: [...forgotten].sort(byId),
-  };
+  const revokedAgain = revoked.sort((a, b) => a.id - b.id);
+  return { id, revokedAgain, forgotten: [...forgotten].sort((a, b) => a - b) };
 }
 
 interface OldToken {

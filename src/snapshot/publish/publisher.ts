@@ -91,7 +91,11 @@ export class Publisher {
    */
   async pulse(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
-    if (performance.now() - this.#pulsedAt > PULSE_GAP_MS && !(await this.#catchUp())) return;
+    if (performance.now() - this.#pulsedAt > PULSE_GAP_MS) {
+      // Readers know the documents that the cache has rejected.
+      const isCaughtUp = await this.publishDirty().then(() => true, isRejection);
+      if (!isCaughtUp) return;
+    }
     // After the catch-up: it may last longer than a gap on a busy machine, and the next pulse must not need another one.
     const began = performance.now();
     const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY).catch(() => null));
@@ -104,16 +108,6 @@ export class Publisher {
     );
     // The start counts, because a slow pulse is a gap as well.
     if (sent.every(({ status }) => status === 'fulfilled')) this.#pulsedAt = began;
-  }
-
-  /** Returns true if the cache has all documents, or readers know the rejected ones. */
-  async #catchUp(): Promise<boolean> {
-    try {
-      await this.publishDirty();
-      return true;
-    } catch (error) {
-      return isRejection(error);
-    }
   }
 
   /**
