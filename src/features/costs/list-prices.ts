@@ -6,7 +6,7 @@ import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book
 import { REGION_ITEMS, type RegionItem } from '../../domain/prices/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
-import { type FoundMachine, findMachine, pricesOfRegion } from '../../snapshot/catalogue/find-machine.ts';
+import { type FoundMachine, findMachine } from '../../snapshot/catalogue/find-machine.ts';
 import { priceBooks } from '../../snapshot/catalogue/price-books.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
@@ -61,7 +61,7 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
         const place = index.regionOf.get(id) ?? -1;
         const found = index.regions[place];
         if (!found) return undefined;
-        const prices = pricesOfRegion(index, id) ?? null;
+        const prices = found.prices ?? null;
         const document: RegionPricesDocument = {
           region: found.region,
           provider: found.provider,

@@ -1,6 +1,6 @@
 /** Machines and regions of the catalogue in memory by their ids. */
 import { TERMS, type Term } from '../../domain/prices/term.ts';
-import { amountOf, type RegionPrice } from '../document/column-terms.ts';
+import { amountOf } from '../document/column-terms.ts';
 import {
   type CatalogueIndex,
   type IndexedMachine,
@@ -56,15 +56,6 @@ function termsOf({ terms }: IndexedRegion, id: number): FoundMachine['terms'] {
     found[term] = { price, upfront: upfronts && amountOf(upfronts, id) };
   }
   return found;
-}
-
-/** Returns the prices of a region besides those of machines; null if they are unknown, undefined for an unknown region. */
-export function pricesOfRegion(
-  index: CatalogueIndex,
-  regionId: number,
-): readonly RegionPrice[] | null | undefined {
-  const region = index.regions[index.regionOf.get(regionId) ?? -1];
-  return region && (region.prices ?? null);
 }
 
 /** Returns the index with only the machines that have the term. The price of a row is that of the term. */

@@ -9,7 +9,7 @@ import {
   indexBytes,
   updateIndex,
 } from '../../../src/snapshot/catalogue/catalogue-index.ts';
-import { findMachine, ofTerm, pricesOfRegion } from '../../../src/snapshot/catalogue/find-machine.ts';
+import { findMachine, ofTerm } from '../../../src/snapshot/catalogue/find-machine.ts';
 import { search } from '../../../src/snapshot/catalogue/search.ts';
 import * as worlds from './world.ts';
 
@@ -129,9 +129,10 @@ describe('the catalogue in memory', () => {
     let turn = work.next();
     while (!turn.done) turn = work.next();
     const { source: _, ...visible } = prices[0] ?? expect.unreachable();
-    expect(pricesOfRegion(turn.value, 1)).toEqual([visible]);
-    expect(pricesOfRegion(turn.value, 2)).toBeNull();
-    expect(pricesOfRegion(turn.value, 3)).toBeUndefined();
+    expect(turn.value.regions.map(({ region, prices }) => [region.id, prices])).toEqual([
+      [1, [visible]],
+      [2, undefined],
+    ]);
   });
 });
 
