@@ -32,8 +32,8 @@ export class CurrentLineage {
   readonly #options: CurrentLineageOptions;
   readonly #history = new KnownHistory();
   #keys: CacheKeys | undefined;
-  #isSure = false;
-  #isOfDisk = false;
+  /** `other`: the cache or a standby. */
+  #namedBy: 'primary' | 'disk' | 'other' = 'other';
   /** The lineage that the database has left. */
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
@@ -50,7 +50,7 @@ export class CurrentLineage {
 
   /** False while only the cache, the disk or a standby has named the lineage. */
   get isSure(): boolean {
-    return this.#isSure;
+    return this.#namedBy === 'primary';
   }
 
   /** Returns the keys of the lineage. @throws Unavailable if no server and no copy names one */
@@ -64,7 +64,7 @@ export class CurrentLineage {
 
   /** The same, confirmed by Postgres if only the disk has named it and Postgres answers. */
   confirmed(): MaybePromise<CacheKeys> {
-    if (this.#keys && !this.#isOfDisk) return this.#keys;
+    if (this.#keys && this.#namedBy !== 'disk') return this.#keys;
     return this.find().then(async (found) => {
       await this.confirm();
       return this.#keys ?? found;
@@ -78,12 +78,10 @@ export class CurrentLineage {
     } catch (error) {
       this.#hasAnswered = false;
       const cached = await subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
-      if (cached != null) return this.#begin(cached, false);
+      if (cached != null) return this.#begin(cached, 'other');
       const lineage = await copy?.lineage();
       if (lineage === undefined) throw error;
-      const keys = this.#begin(lineage, false);
-      this.#isOfDisk = true;
-      return keys;
+      return this.#begin(lineage, 'disk');
     }
   }
 
@@ -103,7 +101,7 @@ export class CurrentLineage {
 
   /** Confirms a lineage that only the disk has named. @param isAnswering false checks in the background */
   async confirm(isAnswering = this.#hasAnswered): Promise<void> {
-    if (!this.#isOfDisk) return;
+    if (this.#namedBy !== 'disk') return;
     const refreshed = this.refresh();
     if (isAnswering) await refreshed;
   }
@@ -145,30 +143,28 @@ export class CurrentLineage {
         `${LOSSES[loss]}: documents in memory are dropped, and only it is read until a worker has given it a new lineage`,
       );
       // Only this process has these keys: the cache has no document under them.
-      const keys = this.#begin(randomUUID(), true, true);
+      const keys = this.#begin(randomUUID(), 'primary', true);
       this.#lost = lineage;
       return keys;
     }
-    const isSure = identity !== null;
+    const namedBy = identity === null ? 'other' : 'primary';
     if (lineage === this.#keys?.lineage) {
-      if (!isSure) return this.#keys;
-      this.#isSure = true;
-      this.#isOfDisk = false;
+      if (namedBy === 'other') return this.#keys;
+      this.#namedBy = namedBy;
       copy?.follow(lineage, true);
       return this.#keys;
     }
     if (this.#keys)
       logger.info({ lineage }, 'the database has a new lineage: documents in memory are dropped');
-    return this.#begin(lineage, isSure);
+    return this.#begin(lineage, namedBy);
   }
 
-  #begin(lineage: string, isSure: boolean, isLost = false): CacheKeys {
+  #begin(lineage: string, namedBy: 'primary' | 'disk' | 'other', isLost = false): CacheKeys {
     const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
     this.#keys = keys;
-    this.#isSure = isSure;
-    this.#isOfDisk = false;
+    this.#namedBy = namedBy;
     this.#lost = undefined;
-    this.#options.copy?.follow(lineage, isSure);
+    this.#options.copy?.follow(lineage, this.isSure);
     this.#options.onChange(keys, isLost);
     return keys;
   }
