@@ -57,7 +57,7 @@ interface Owner {
 
 /** Returns true for the id of a document. Other text must not become a file name. */
 export const isDocumentId = (id: string): boolean =>
-  /^(?:providers|(?:region|columns|clusters):\d+|token:[0-9a-f]+)$/.test(id);
+  /^(?:providers|(?:region|columns|clusters|price-book):\d+|token:[0-9a-f]+)$/.test(id);
 
 export const isToken = (id: string): boolean => id.startsWith('token:');
 
@@ -264,5 +264,5 @@ export class CopyFolder {
 
 const fileOf = (id: string): string => id.replace(':', '-');
 const tombstoneOf = (id: string): string => id.replace('token:', 'revoked-');
-const isList = (name: string): boolean => /^(region|columns|clusters)-/.test(name);
+const isList = (name: string): boolean => /^(region|columns|clusters|price-book)-/.test(name);
 const roomOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;

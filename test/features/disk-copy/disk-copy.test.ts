@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { hashToken } from '../../../src/domain/token.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import { documentId } from '../../../src/snapshot/document/keys.ts';
 import { addOrganization, reprice, verify } from '../../snapshot/rows.ts';
 import type { TestReader } from '../../snapshot/scene.ts';
 import { run } from '../../support/postgres.ts';
@@ -240,6 +241,17 @@ describe('tokens', () => {
       throw error;
     }
   }
+});
+
+it('a price book that was replaced is removed', async () => {
+  const { copy, documents } = await served();
+  const name = { kind: 'price-book', organizationId: scene.sample.a } as const;
+  const { document } = await documents.get(name);
+  await copy?.flush();
+  expect((await copy?.read(name))?.document?.version).toBe(document?.version);
+  copy?.onPublished(documentId(name), (document?.version ?? 0) + 1);
+  await copy?.flush();
+  expect(await copy?.read(name)).toBeUndefined();
 });
 
 it('a file with the name of another organization is a miss', async () => {
