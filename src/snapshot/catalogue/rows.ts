@@ -115,7 +115,7 @@ export function* mergeRows(
   const orders = { ...before.orders };
   for (const by of SORTED_BY) {
     const key = keyOf(by, { ...columns, kindOf, kinds });
-    orders[by] = yield* mergeOrder(before.orders[by], { moved, added, key });
+    orders[by] = yield* mergeOrder(before.orders[by], moved, added, key);
   }
   return { ...columns, count, orders, ofType, ofRegion };
 }
@@ -137,13 +137,12 @@ function extend({ first, last }: Spans, of: number, row: number): void {
   last[of] = row;
 }
 
-interface Moves {
-  readonly moved: Uint32Array;
-  readonly added: Uint32Array;
-  readonly key: (row: number) => number;
-}
-
-function* mergeOrder(before: Uint32Array, { moved, added, key }: Moves): Generator<void, Uint32Array> {
+function* mergeOrder(
+  before: Uint32Array,
+  moved: Uint32Array,
+  added: Uint32Array,
+  key: (row: number) => number,
+): Generator<void, Uint32Array> {
   const remaining = new Uint32Array(before.length);
   let count = 0;
   for (let i = 0; i < before.length; i++) {

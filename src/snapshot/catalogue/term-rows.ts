@@ -1,8 +1,7 @@
 /** Rows of the machines that have a term, in the order of the term's price. Searches by a term use them as they use all rows. */
 import type { Term } from '../../domain/prices/term.ts';
 import type { RegionTerms } from '../document/column-terms.ts';
-import type { Change } from './rows.ts';
-import { type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows, withSpans } from './rows.ts';
+import { type Change, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows, withSpans } from './rows.ts';
 
 export type TermRows = ReadonlyMap<Term, Rows>;
 

@@ -22,13 +22,12 @@ export interface DatabasesPart {
 
 /** @param plans null: none */
 export function databasesPart(plans: readonly PublishedPlan[] | null | undefined): DatabasesPart {
-  return plans?.length ? { databases: plans.map(tupleOf) } : {};
+  if (!plans?.length) return {};
+  const databases = plans.map(({ id, engine, name, nodes, cpu, ram, ramUnit, storage, price }): PlanTuple => {
+    return [id, engine, name, nodes, cpu, ram, ramUnit, storage, price];
+  });
+  return { databases };
 }
-
-const tupleOf = (plan: PublishedPlan): PlanTuple => {
-  const { id, engine, name, nodes, cpu, ram, ramUnit, storage, price } = plan;
-  return [id, engine, name, nodes, cpu, ram, ramUnit, storage, price];
-};
 
 export function readDatabases({ databases }: DatabasesPart): readonly PublishedPlan[] | undefined {
   return databases?.map(([id, engine, name, nodes, cpu, ram, ramUnit, storage, price]) => {

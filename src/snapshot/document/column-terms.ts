@@ -72,8 +72,6 @@ export class TermsBuilder {
   }
 }
 
-const NONE: ById = { ids: new Uint32Array(0), values: new Float64Array(0) };
-
 /** Returns the terms of a region; undefined if it has none. Terms of a later release are left out. */
 export function readTerms({ terms, upfronts, caps, termsSince }: TermsPart): RegionTerms | undefined {
   if (!terms && !caps) return undefined;
@@ -82,12 +80,12 @@ export function readTerms({ terms, upfronts, caps, termsSince }: TermsPart): Reg
   return {
     prices: ofTerms(terms),
     upfronts: ofTerms(upfronts),
-    caps: caps ? byId(caps) : NONE,
-    since: termsSince ? byId(termsSince) : NONE,
+    caps: byId(caps),
+    since: byId(termsSince),
   };
 }
 
-const byId = ([ids, values]: Pairs): ById => ({
+const byId = ([ids, values]: Pairs = [[], []]): ById => ({
   ids: Uint32Array.from(ids),
   values: Float64Array.from(values),
 });

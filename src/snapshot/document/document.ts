@@ -61,20 +61,18 @@ export class Document {
     this.#onGrowth = listener;
   }
 
-  /** Returns true if the index has this key. The first call parses the whole index. */
+  /** Returns true if the index has this key. */
   has(key: string): boolean {
-    return (this.#keys ?? this.#parseKeys()).has(key);
+    return this.keys().has(key);
   }
 
-  #parseKeys(): Set<string> {
-    const keys = new Set(this.places().map(([key]) => key));
-    this.#keys = keys;
-    this.#onGrowth?.();
-    return keys;
-  }
-
-  keys(): Iterable<string> {
-    return this.#keys ?? this.#parseKeys();
+  /** Returns the keys of the index. The first call parses it. */
+  keys(): ReadonlySet<string> {
+    if (!this.#keys) {
+      this.#keys = new Set(this.places().map(([key]) => key));
+      this.#onGrowth?.();
+    }
+    return this.#keys;
   }
 
   /** Returns the key of each element with its start and end in the body. Each call parses the index. */
@@ -82,27 +80,17 @@ export class Document {
     return JSON.parse(this.index.toString());
   }
 
-  isIndexedAs(other: Document): boolean {
-    return this.index.equals(other.index);
-  }
-
   /** Returns one element by its key, or undefined. Its bytes are shared with the list. */
   slice(key: string): EncodedBody | undefined {
-    const place = this.#placeOf(key);
-    if (!place) return undefined;
-    const identity = this.body.identity.subarray(...place);
-    // A single machine or cluster is too small for compression.
-    return { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
-  }
-
-  /** A text search takes a hundredth of the time of parsing. An entry starts with `["`, which no JSON string contains. */
-  #placeOf(key: string): readonly [start: number, end: number] | undefined {
+    // A text search takes a hundredth of the time of parsing. An entry starts with `["`, which no JSON string contains.
     const entry = Buffer.from(`[${JSON.stringify(key)},[`);
     const at = this.index.indexOf(entry);
     if (at === -1) return undefined;
     const from = at + entry.length;
     const place = this.index.toString('latin1', from, this.index.indexOf(']', from));
     const [start, end] = place.split(',').map(Number);
-    return start === undefined || end === undefined ? undefined : [start, end];
+    const identity = this.body.identity.subarray(start, end);
+    // A single machine or cluster is too small for compression.
+    return { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
   }
 }

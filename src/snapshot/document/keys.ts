@@ -9,13 +9,11 @@ export function documentId(name: DocumentName): string {
     case 'providers':
       return 'providers';
     case 'region':
-      return `region:${name.regionId}`;
     case 'columns':
-      return `columns:${name.regionId}`;
+      return `${name.kind}:${name.regionId}`;
     case 'clusters':
-      return `clusters:${name.organizationId}`;
     case 'price-book':
-      return `price-book:${name.organizationId}`;
+      return `${name.kind}:${name.organizationId}`;
     case 'token':
       return `token:${name.hash}`;
   }

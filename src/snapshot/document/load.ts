@@ -40,9 +40,8 @@ export async function loadContent(sql: Sql, name: DocumentName): Promise<Documen
     case 'providers':
       return loadProviders(sql);
     case 'region':
-      return (await loadRegion(sql, name.regionId))?.region;
     case 'columns':
-      return (await loadRegion(sql, name.regionId))?.columns;
+      return (await loadRegion(sql, name.regionId))?.[name.kind];
     case 'clusters':
       return loadClusters(sql, name.organizationId);
     case 'price-book':
@@ -151,13 +150,8 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   const [first] = rows;
   if (!first) return undefined;
   checkKey(first.id, organizationId);
-  const sources = new Set<string>();
-  const clusters: ClusterDocument[] = [];
-  for (const { source, cluster } of rows) {
-    if (source === null || !cluster) continue;
-    sources.add(source);
-    clusters.push(cluster);
-  }
+  const clusters = rows.flatMap(({ cluster }) => cluster ?? []);
+  const sources = new Set(rows.flatMap(({ source }) => source ?? []));
   const provenance = provenanceOf([...sources], first.currency);
   return clustersContent(organizationId, Number(first.version), clusters, provenance);
 }

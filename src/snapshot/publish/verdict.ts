@@ -100,7 +100,7 @@ async function isSame(stored: Document, value: Buffer, content: DocumentContent)
   const truth = encoding(content);
   if ((await truth.value()).equals(value)) return true;
   if (!stored.body.identity.equals(content.body)) return false;
-  if (stored.currency !== content.currency || !stored.isIndexedAs(truth.document)) return false;
+  if (stored.currency !== content.currency || !stored.index.equals(truth.document.index)) return false;
   return hasValidCodings(stored.body);
 }
 
