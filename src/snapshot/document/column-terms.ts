@@ -1,6 +1,7 @@
 /** Terms and prices of a region in the head of its columns. All parts are optional: a region without them has no bytes of them. */
 import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
 import { type StoredTerms, TERMS, type Term } from '../../domain/prices/term.ts';
+import { isRecord } from './json.ts';
 
 /** A price of a region as readers see it. Amounts are plain decimals, see `StoredRegionPrice`. */
 export type RegionPrice = Omit<StoredRegionPrice, 'source'> & Pick<StoredRegionPrice['source'], 'per'>;
@@ -102,9 +103,6 @@ export function isTermsPart(part: TermsPart): boolean {
     (prices === undefined || (Array.isArray(prices) && prices.every(isRegionPrice)))
   );
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 function isPairs(pairs: unknown): boolean {
   if (!Array.isArray(pairs) || pairs.length !== 2) return false;

@@ -18,6 +18,7 @@ import {
   readTerms,
   type TermsPart,
 } from './column-terms.ts';
+import { parsed } from './json.ts';
 
 /** The size and facts that machines with different names may share. */
 export interface MachineKind extends MachineFacts {
@@ -75,7 +76,7 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
   const rows = body.readUInt32LE(4);
   const start = HEADER_LENGTH + body.readUInt32LE(8);
   if (body.length !== start + rows * BYTES_PER_ROW) return undefined;
-  const head = readHead(body.toString('utf8', HEADER_LENGTH, start));
+  const head = readHead(body.subarray(HEADER_LENGTH, start));
   if (!head || head.names.length !== rows) return undefined;
   const view = new DataView(body.buffer, body.byteOffset + start, rows * BYTES_PER_ROW);
   const { kinds, soldOut = [] } = head;
@@ -115,13 +116,8 @@ function kindOfTuple([cpu, ram, ramUnit, ...values]: KindTuple): MachineKind {
   return { cpu, ram, ramUnit, ...(facts as unknown as MachineFacts) };
 }
 
-function readHead(text: string): Head | undefined {
-  let head: Partial<Head> | null;
-  try {
-    head = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function readHead(bytes: Buffer): Head | undefined {
+  const head = parsed(bytes) as Partial<Head> | null | undefined;
   const isPlace = (place: Partial<Place['region']> | undefined) =>
     Number.isInteger(place?.id) && typeof place?.name === 'string';
   const isValid =

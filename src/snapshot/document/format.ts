@@ -11,8 +11,9 @@
 import { crc32 } from 'node:zlib';
 import { Body, hashOf } from './body.ts';
 import { Document, type Provenance } from './document.ts';
+import { isRecord, parsed } from './json.ts';
 import { type DocumentName, documentId } from './keys.ts';
-import { isUsable, parsed } from './value-check.ts';
+import { isUsable } from './value-check.ts';
 
 /** Raise it if readers of the previous release cannot read this format. Changed bodies need no raise: see body-format.ts. */
 export const FORMAT = 'FB1';
@@ -144,8 +145,8 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
 }
 
 function isHead(value: unknown): value is Head {
-  if (typeof value !== 'object' || value === null) return false;
-  const { sources, currency, lengths } = value as Partial<Record<keyof Head, unknown>>;
+  if (!isRecord(value)) return false;
+  const { sources, currency, lengths } = value;
   return (
     Array.isArray(sources) &&
     sources.every((source) => typeof source === 'string') &&

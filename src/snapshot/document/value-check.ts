@@ -7,20 +7,13 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import type { EncodedBody } from './answer.ts';
 import { readColumns } from './columns.ts';
+import { isRecord, parsed } from './json.ts';
 import type { DocumentName } from './keys.ts';
 
 const byte = (character: string): number => character.charCodeAt(0);
 const [LIST, LIST_END, OBJECT, OBJECT_END, COMMA] = [byte('['), byte(']'), byte('{'), byte('}'), byte(',')];
 const [QUOTE, BACKSLASH, SPACE, ZERO] = [byte('"'), byte('\\'), byte(' '), byte('0')];
 const NO_PLACES = Buffer.from('[]');
-
-export function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return undefined;
-  }
-}
 
 export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer): boolean {
   if (kind === 'token') return isTokenRecord(parsed(identity)) && index.equals(NO_PLACES);
@@ -98,9 +91,6 @@ const isObject = (identity: Buffer, start: number, end: number): boolean =>
 
 const isList = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
   Array.isArray(value) && value.every(isElement);
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 const isProvider = (value: unknown): boolean =>
   isRecord(value) && isList(value.regions, (region) => isRecord(region) && Number.isInteger(region.id));
