@@ -13,15 +13,7 @@ import { writeQuarantine } from '../db/quarantine.ts';
 import { stampEveryRegion } from '../db/sync/freshness.ts';
 import { heldReadAt, supersedeHeld } from '../db/sync/hold-batch.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
-import {
-  finishRun,
-  holdsFence,
-  NO_COUNTS,
-  type Run,
-  type RunCounts,
-  recordEffect,
-  recordReasons,
-} from '../db/sync/run.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../db/sync/run.ts';
 import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected-rows.ts';
 import type { Naming, RateChange } from '../domain/run.ts';
@@ -196,6 +188,8 @@ async function storeUnmodified(
 /** Guards that count quarantined rows: an approval of a batch that they hold covers these rows. */
 const APPROVED_WITH_ROWS: readonly BrokenGuard['guard'][] = ['rejected', 'duplicates'];
 
+const MOST_REASONS = 20;
+
 async function storeOrHold<S extends Staged, C extends Compared>(
   db: ConnectionDatabase,
   kind: BatchKind<S, C>,
@@ -210,11 +204,21 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const compared = await traced('sync compare', {}, () => kind.compare(db, staged));
   const { broken, rejected, withdrawn, regionCount: regions } = compared;
   const { seen, rejected: rejectedCount } = compared.counts;
-  const finish = async (outcome: 'changed' | 'unchanged' | 'held', stored: Partial<RunCounts>) => {
+  const finish = async (
+    outcome: 'changed' | 'unchanged' | 'held',
+    stored: Partial<RunCounts>,
+    { changed, namings, rates }: Partial<Written> = {},
+  ) => {
     const counts = { ...NO_COUNTS, ...stored, seen, rejected: rejectedCount };
     const why = outcome === 'held' ? broken.map(({ detail }) => detail).join('; ') : undefined;
-    await recordReasons(db, run, groupReasons(rejected));
-    await finishRun(db, run, outcome, counts, readAt, why);
+    await finishRun(db, run, outcome, counts, readAt, why, {
+      changedAt: changed ? now : null,
+      namings: unlessEmpty(namings),
+      rates: unlessEmpty(rates),
+      reasons: unlessEmpty(groupReasons(rejected).slice(0, MOST_REASONS)),
+      decidedBatch: decision?.batchId,
+      decision: decision?.kind,
+    });
     if (decision?.kind === 'undo') await recordUndo(db, decision);
     return { outcome, counts, broken, rejected, withdrawn, regions };
   };
@@ -227,8 +231,6 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const written = await traced('sync write', {}, () =>
     kind.write(db, safe, { runId: run.id, now, readAt: isUndo ? undefined : readAt }),
   );
-  const { changed, namings = [], rates = [] } = written;
-  await recordEffect(db, run, { changedAt: changed ? now : undefined, namings, rates, decision });
   if (isUndo) await restoreBefore(db, decision, run.sourceId);
   else {
     const approvesRows = approved && broken.some(({ guard }) => APPROVED_WITH_ROWS.includes(guard));
@@ -238,11 +240,13 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   // A held payload has to be read again, because not all of it is stored.
   await saveValidators(db, run.sourceId, isHeld ? undefined : parseFingerprint, staged.validators, rejected);
   const counts = { ...safe.counts, ...written.counts };
-  if (isHeld) return finish('held', counts);
+  if (isHeld) return finish('held', counts, written);
   if (decision?.kind === 'approve') await decide(db, decision.batchId, 'approved', decision.decider);
   else if (!approved) await supersedeHeld(db, run.sourceId);
-  return finish(written.changed ? 'changed' : 'unchanged', counts);
+  return finish(written.changed ? 'changed' : 'unchanged', counts, written);
 }
+
+const unlessEmpty = <T>(list: readonly T[] = []) => (list.length > 0 ? list : null);
 
 export function nothingStored(outcome: SyncResult['outcome']): SyncResult {
   return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], regions: 0 };

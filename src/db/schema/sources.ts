@@ -1,4 +1,5 @@
-import { RUN_CAUSES } from '../../domain/run.ts';
+import type { ReasonGroup } from '../../domain/rejected-rows.ts';
+import { type Naming, type RateChange, RUN_CAUSES, type RunRequests } from '../../domain/run.ts';
 import { index, pgTable, primaryKey, sql, text, uniqueIndex } from '../connection/drizzle.ts';
 import { regions } from './catalogue.ts';
 import { amount, instant, reference } from './shared-columns.ts';
@@ -81,14 +82,14 @@ export const syncRuns = pgTable(
       .notNull()
       .default('running'),
     error: c.text('error'),
-    /** Reasons of unusable rows, the most frequent first: `[{code, reason, count, examples}]`. */
-    reasons: c.jsonb('reasons'),
-    /** `RunRequests` of domain/run.ts; null for a run without requests. */
-    requests: c.jsonb('requests'),
+    /** Reasons of unusable rows, the most frequent first. */
+    reasons: c.jsonb('reasons').$type<readonly ReasonGroup[]>(),
+    /** Null for a run without requests. */
+    requests: c.jsonb('requests').$type<RunRequests>(),
     /** When its changes took effect; null for a run without changes, and once its changes are deleted. */
     changedAt: instant('changed_at'),
-    namings: c.jsonb('namings'),
-    rates: c.jsonb('rates'),
+    namings: c.jsonb('namings').$type<readonly Naming[]>(),
+    rates: c.jsonb('rates').$type<readonly RateChange[]>(),
     /** The batch that it stored or undid. No foreign key: batches are deleted before their runs. */
     decidedBatch: c.integer('decided_batch'),
     decision: c.text('decision', { enum: ['approve', 'undo'] }),

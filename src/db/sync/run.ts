@@ -1,6 +1,5 @@
 import type { Decider } from '../../domain/operator.ts';
-import type { ReasonGroup } from '../../domain/rejected-rows.ts';
-import type { Naming, RateChange, RunCause, RunRequests } from '../../domain/run.ts';
+import type { RunCause, RunRequests } from '../../domain/run.ts';
 import { SourceDisabled } from '../../domain/source.ts';
 import { auditRow } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
@@ -139,6 +138,11 @@ export async function holdsFence(db: Database, run: Run): Promise<boolean> {
   return source?.fence === run.fence;
 }
 
+type RunDetails = Pick<
+  typeof syncRuns.$inferInsert,
+  'changedAt' | 'namings' | 'rates' | 'reasons' | 'decidedBatch' | 'decision'
+>;
+
 /** Records the end of a run. A good run moves the source's freshness forward to `readAt`; regions have their own in freshness.ts. */
 export async function finishRun(
   db: Database,
@@ -147,11 +151,19 @@ export async function finishRun(
   counts: RunCounts | undefined,
   readAt: string,
   error?: string,
+  details: RunDetails = {},
 ): Promise<void> {
   const requests = run.requests?.();
   const ended = await db
     .update(syncRuns)
-    .set({ finishedAt: sql`clock_timestamp()`, outcome, ...counts, error: error ?? null, requests })
+    .set({
+      ...counts,
+      ...details,
+      finishedAt: sql`clock_timestamp()`,
+      outcome,
+      error: error ?? null,
+      requests,
+    })
     .where(and(eq(syncRuns.id, run.id), inArray(syncRuns.outcome, mayBecome(outcome))));
   // Another process recorded the run as superseded or cancelled, without its requests.
   if (ended.count === 0 && requests !== undefined)
@@ -170,41 +182,6 @@ export async function finishRun(
       returning (${before.verifiedAt} is null or ${before.retiredAt} is not null) and ${s.kind} = 'catalogue' as first
     )
     ${RAISE.providers} where exists (select from verified where first)`);
-}
-
-const MOST_REASONS = 20;
-
-export async function recordReasons(db: Database, run: Run, reasons: readonly ReasonGroup[]): Promise<void> {
-  if (reasons.length === 0) return;
-  await db
-    .update(syncRuns)
-    .set({ reasons: reasons.slice(0, MOST_REASONS) })
-    .where(eq(syncRuns.id, run.id));
-}
-
-export interface RunEffect {
-  readonly changedAt: string | undefined;
-  readonly namings: readonly Naming[];
-  readonly rates: readonly RateChange[];
-  readonly decision: { readonly kind: 'approve' | 'undo'; readonly batchId: number } | undefined;
-}
-
-export async function recordEffect(
-  db: Database,
-  run: Run,
-  { changedAt, namings, rates, decision }: RunEffect,
-): Promise<void> {
-  if (changedAt === undefined && decision === undefined) return;
-  await db
-    .update(syncRuns)
-    .set({
-      changedAt: changedAt ?? null,
-      namings: namings.length > 0 ? namings : null,
-      rates: rates.length > 0 ? rates : null,
-      decidedBatch: decision?.batchId ?? null,
-      decision: decision?.kind ?? null,
-    })
-    .where(eq(syncRuns.id, run.id));
 }
 
 /** Returns true if one of these sources is enabled and has no finished run yet. */
