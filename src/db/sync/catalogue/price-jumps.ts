@@ -1,10 +1,9 @@
 /** Price jumps: published prices that a batch changes by more than a factor. */
 
-import type { SourcePrice } from '../../../domain/prices/price.ts';
 import { REJECTED_KEPT } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { alias, type Column, type SQLWrapper, sql } from '../../connection/drizzle.ts';
-import { insertInto, type RowOf } from '../../connection/statements.ts';
+import { type Column, type SQLWrapper, sql } from '../../connection/drizzle.ts';
+import { insertInto } from '../../connection/statements.ts';
 import { acceptedPrices } from '../../schema.ts';
 import { catalogueDiff, catalogueMissing } from './compare.ts';
 
@@ -51,41 +50,25 @@ export async function markJumps(
 export const minutes = (per: SQLWrapper) =>
   sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 
-type Jump = SourcePrice & {
-  readonly regionCode: string;
-  readonly name: string;
-  readonly ratio: number;
-  readonly oldAmount: string;
-  readonly oldPer: string;
-  readonly oldCurrency: string;
-  readonly all: number;
-};
-
 /** Removes jumping rows from the diff. Their machines count as seen and keep their last good state. */
 export async function setJumpsAside(db: ConnectionDatabase, sourceId: string) {
-  const gone = alias(d, 'gone');
-  const rows = await db.execute<RowOf<Jump>>(sql`
-    with gone as ${db.delete(d).where(sql`${d.jumps}`).returning()}, moved as (
-      ${insertInto(catalogueMissing, {
-        machineId: gone.machineId,
-        regionId: gone.regionId,
-        name: gone.name,
-        regionCode: gone.regionCode,
-        wasPublished: gone.wasPublished,
-        wasSoldOut: gone.wasSoldOut,
-        tolerated: true,
-      })} from gone
-    )
-    select ${gone.regionCode} as "regionCode", ${gone.name}, ${gone.ratio}::float as ratio,
-      ${gone.sourceAmount}::text as amount, ${gone.sourcePer} as per, ${gone.sourceCurrency} as currency,
-      ${gone.oldAmount}::text as "oldAmount", ${gone.oldPer} as "oldPer", ${gone.oldCurrency} as "oldCurrency",
-      (count(*) over ())::int as all
-    from gone order by ${gone.regionCode} collate "C", ${gone.name} collate "C" limit ${REJECTED_KEPT + 1}`);
-  const rejected = rows.map(({ regionCode, name, ratio, amount, per, currency, ...old }) => {
+  const { machineId, regionId, name, regionCode, wasPublished, wasSoldOut } = d;
+  const moved = { machineId, regionId, name, regionCode, wasPublished, wasSoldOut, tolerated: true };
+  await db.execute(sql`${insertInto(catalogueMissing, moved)} from ${d} where ${d.jumps}`);
+  const rows = await db
+    .select()
+    .from(d)
+    .where(sql`${d.jumps}`)
+    .orderBy(sql`${d.regionCode} collate "C"`, sql`${d.name} collate "C"`)
+    .limit(REJECTED_KEPT + 1);
+  const { count } = await db.delete(d).where(sql`${d.jumps}`);
+  const rejected = rows.map(({ regionCode, name, ...row }) => {
     const key = `${name}@${regionCode}`;
-    const before = `${old.oldAmount} ${old.oldCurrency} per ${old.oldPer}`;
-    const reason = `price goes from ${before} to ${amount} ${currency} per ${per}, a factor of ${ratio.toPrecision(3)}; readers keep the last one. If it is right: fleetbook accept ${sourceId} ${key} ${amount}`;
-    return { key, regionCode, name, code: 'price_jump' as const, reason, price: { amount, per, currency } };
+    const price = { amount: row.sourceAmount, per: row.sourcePer, currency: row.sourceCurrency };
+    const before = `${row.oldAmount} ${row.oldCurrency} per ${row.oldPer}`;
+    const factor = Number(row.ratio).toPrecision(3);
+    const reason = `price goes from ${before} to ${price.amount} ${price.currency} per ${price.per}, a factor of ${factor}; readers keep the last one. If it is right: fleetbook accept ${sourceId} ${key} ${price.amount}`;
+    return { key, regionCode, name, code: 'price_jump' as const, reason, price };
   });
-  return { count: rows[0]?.all ?? 0, rejected };
+  return { count, rejected };
 }

@@ -2,7 +2,7 @@
 import { REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { pgTable, type SQL, type SQLWrapper, sql } from '../../connection/drizzle.ts';
-import { notRetired, type RowOf, selectAs } from '../../connection/statements.ts';
+import { notRetired, selectAs } from '../../connection/statements.ts';
 import { amount } from '../../schema/shared-columns.ts';
 import { acceptedPrices, machines } from '../../schema.ts';
 import { catalogueDiff } from './compare.ts';
@@ -16,8 +16,8 @@ const termJumps = pgTable('term_jumps', (c) => ({
   name: c.text('name').notNull(),
   /** Or `monthly_cap`. */
   term: c.text('term').notNull(),
-  amount: amount('amount'),
-  per: c.text('per').notNull(),
+  amount: amount('amount').notNull(),
+  per: c.text('per', { enum: ['hour', 'month'] }).notNull(),
   currency: c.text('currency').notNull(),
   oldAmount: amount('old_amount'),
   oldCurrency: c.text('old_currency').notNull(),
@@ -49,10 +49,10 @@ export async function findTermJumps(
       regionCode: d.regionCode,
       name: d.name,
       term: sql`s.term`,
-      amount: sql`s.amount`,
+      amount: sql`trim_scale(s.amount)`,
       per: sql`s.per`,
       currency: sql`s.currency`,
-      oldAmount: sql`s.old_amount`,
+      oldAmount: sql`trim_scale(s.old_amount)`,
       oldCurrency: sql`s.old_currency`,
       ratio: sql`f.ratio`,
     })}
@@ -104,29 +104,18 @@ export async function setTermJumpsAside(db: ConnectionDatabase, sourceId: string
         or (${d.oldPrice}, ${d.oldExcludedReason}) is distinct from (${d.price}, ${d.excludedReason}))`,
     })
     .where(sql`${d.machineId} in (select ${t.machineId} from ${t})`);
-  const rows = await db.execute<RowOf<Jump>>(sql`
-    select ${t.regionCode} as "regionCode", ${t.name}, ${t.term}, trim_scale(${t.amount})::text as amount, ${t.per},
-      ${t.currency}, trim_scale(${t.oldAmount})::text as "oldAmount", ${t.oldCurrency} as "oldCurrency",
-      ${t.ratio}::float as ratio
-    from ${t} order by ${t.regionCode} collate "C", ${t.name} collate "C", ${t.term} limit ${REJECTED_KEPT}`);
-  return rows.map(({ regionCode, name, term, ratio, oldAmount, oldCurrency, ...price }) => {
+  const rows = await db
+    .select()
+    .from(t)
+    .orderBy(sql`${t.regionCode} collate "C"`, sql`${t.name} collate "C"`, t.term)
+    .limit(REJECTED_KEPT);
+  return rows.map(({ regionCode, name, term, amount: stated, per, currency, ...old }) => {
     const key = `${name}@${regionCode}/${term}`;
-    const { amount: stated, per, currency } = price;
-    const reason = `price goes from ${oldAmount} ${oldCurrency} to ${stated} ${currency} per ${per}, a factor of ${ratio.toPrecision(3)}; readers keep the last terms. If it is right: fleetbook accept ${sourceId} ${key} ${stated}`;
+    const factor = Number(old.ratio).toPrecision(3);
+    const reason = `price goes from ${old.oldAmount} ${old.oldCurrency} to ${stated} ${currency} per ${per}, a factor of ${factor}; readers keep the last terms. If it is right: fleetbook accept ${sourceId} ${key} ${stated}`;
+    const price = { amount: stated, per, currency };
     return { key, regionCode, name: `${name}/${term}`, code: 'price_jump' as const, reason, price };
   });
-}
-
-interface Jump {
-  readonly regionCode: string;
-  readonly name: string;
-  readonly term: string;
-  readonly amount: string;
-  readonly per: 'hour' | 'month';
-  readonly currency: string;
-  readonly oldAmount: string;
-  readonly oldCurrency: string;
-  readonly ratio: number;
 }
 
 /** Counts the machines of a source with terms. */
