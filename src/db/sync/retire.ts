@@ -4,7 +4,7 @@ import type { Decider } from '../../domain/operator.ts';
 import { COUNTED, type Counted } from '../../domain/source.ts';
 import { audit } from '../audit.ts';
 import type { ConnectionDatabase, Database, Store } from '../connection/connect.ts';
-import { count, eq, isNotNull, isNull, sql, unionAll } from '../connection/drizzle.ts';
+import { count, eq, isNotNull, isNull, type SQL, sql, unionAll } from '../connection/drizzle.ts';
 import { countIf, increment, nameOf, notRetired, rfc3339 } from '../connection/statements.ts';
 import { lockOrganizations } from '../organizations.ts';
 import {
@@ -64,26 +64,18 @@ export async function previewRetirement(db: Database, sourceId: string): Promise
   if (!source) return undefined;
   const rates =
     source.kind === 'rates' && (await isOnlyOfRates(db, sourceId)) ? await db.$count(exchangeRates) : 0;
-  const places = await unionAll(
-    db
-      .select({
-        place: sql<string>`${providers.name} || ' ' || ${regions.code}`,
-        known: count(),
-        published: countIf(isNull(machines.excludedReason)),
-      })
-      .from(machines)
-      .innerJoin(regions, eq(regions.id, machines.regionId))
-      .innerJoin(providers, eq(providers.id, regions.providerId))
-      .where(notRetired(machines, sourceId))
-      .groupBy(providers.name, regions.code),
-    db
-      .select({ place: organizations.slug, known: count(), published: sql<number>`count(*)::int` })
-      .from(clusters)
-      .innerJoin(organizations, eq(organizations.id, clusters.organizationId))
-      .where(notRetired(clusters, sourceId))
-      .groupBy(organizations.slug),
-  );
-  const plans = source.kind === 'catalogue' && places.length === 0 ? await placesOfPlans(db, sourceId) : [];
+  const ofClusters = db
+    .select({ place: organizations.slug, known: count(), published: sql<number>`count(*)::int` })
+    .from(clusters)
+    .innerJoin(organizations, eq(organizations.id, clusters.organizationId))
+    .where(notRetired(clusters, sourceId))
+    .groupBy(organizations.slug);
+  const ofMachines = inRegions(db, sourceId, machines, isNull(machines.excludedReason));
+  const places = await unionAll(ofMachines, ofClusters);
+  const isSoldAlone = source.kind === 'catalogue' && places.length === 0;
+  const plans = isSoldAlone
+    ? await inRegions(db, sourceId, databasePlans, isNotNull(databasePlans.price))
+    : [];
   return {
     ...source,
     rates,
@@ -92,19 +84,24 @@ export async function previewRetirement(db: Database, sourceId: string): Promise
   };
 }
 
-async function placesOfPlans(db: Database, sourceId: string): Promise<RetiredPlace[]> {
-  return db
+/** Counts machines, or plans of databases, by region. */
+const inRegions = (
+  db: Database,
+  sourceId: string,
+  table: typeof machines | typeof databasePlans,
+  isPublished: SQL,
+) =>
+  db
     .select({
       place: sql<string>`${providers.name} || ' ' || ${regions.code}`,
       known: count(),
-      published: countIf(isNotNull(databasePlans.price)),
+      published: countIf(isPublished),
     })
-    .from(databasePlans)
-    .innerJoin(regions, eq(regions.id, databasePlans.regionId))
+    .from(table)
+    .innerJoin(regions, eq(regions.id, table.regionId))
     .innerJoin(providers, eq(providers.id, regions.providerId))
-    .where(notRetired(databasePlans, sourceId))
+    .where(notRetired(table, sourceId))
     .groupBy(providers.name, regions.code);
-}
 
 async function isOnlyOfRates(db: Database, sourceId: string): Promise<boolean> {
   const others = sql`${sources.kind} = 'rates' and ${sources.id} <> ${sourceId}
