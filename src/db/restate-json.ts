@@ -4,7 +4,7 @@ import type { StoredTerms } from '../domain/prices/term.ts';
 import type { ConnectionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
 import { type PgColumn, pgTable, type SQL, sql } from './connection/drizzle.ts';
-import { createTemporary, nameOf, type RowOf } from './connection/statements.ts';
+import { nameOf, type RowOf } from './connection/statements.ts';
 import { machines, machineTerms, regionPrices, regions } from './schema.ts';
 
 /** Converts stored prices to the new currency. Amounts without an exchange rate are left out; null if none is left. */
@@ -39,8 +39,7 @@ async function restate<T>(
     ),
   );
   if (stored.length === 0) return;
-  await db.execute(createTemporary(restated, 'connection'));
-  await copyLines(db, 'restated_json', lines(stored, convert));
+  await copyLines(db, restated, lines(stored, convert));
   const { before, after } = restated;
   for (const column of columns) {
     const value = column.notNull ? sql`coalesce(${after}, ${none})` : after;

@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { copyField, copyLines } from '../../src/db/connection/copy.ts';
-import { sql } from '../../src/db/connection/drizzle.ts';
+import { integer, pgTable, sql, text } from '../../src/db/connection/drizzle.ts';
 import { providers } from '../../src/db/schema.ts';
 import { driverError } from '../../src/domain/errors.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -288,8 +288,7 @@ describe('copying rows', () => {
   async function copied(rows: AsyncIterable<string>) {
     await using store = open('copy');
     await using connection = store.connection();
-    await connection.sql`create temporary table rows (n integer, t text)`;
-    await copyLines(connection.db, 'rows', rows);
+    await copyLines(connection.db, pgTable('rows', { n: integer('n'), t: text('t') }), rows);
     return await connection.sql`select count(*)::int, sum(n)::int, count(distinct t)::int as texts from rows`;
   }
 

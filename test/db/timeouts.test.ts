@@ -4,6 +4,7 @@ import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { type Connection, openStore, type StoreOptions } from '../../src/db/connection/connect.ts';
 import { copyLines } from '../../src/db/connection/copy.ts';
+import { pgTable, text } from '../../src/db/connection/drizzle.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
@@ -35,7 +36,6 @@ describe('a worker', () => {
     await using hasty = worker({ statementTimeoutMs: 100 });
     await using connection = hasty.connection();
     const { sql } = connection;
-    await sql`create temporary table rows (value text)`;
     const lastsLonger = async () =>
       (
         await owner.sql`
@@ -44,7 +44,7 @@ describe('a worker', () => {
       ).count === 1;
     await copyLines(
       connection.db,
-      'rows',
+      pgTable('rows', { value: text('value') }),
       (async function* () {
         yield 'one\n';
         await until(lastsLonger);

@@ -1,34 +1,39 @@
 import type { Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ConnectionDatabase } from './connect.ts';
+import { getTableName, type PgTable } from './drizzle.ts';
 import { codeOf } from './errors.ts';
+import { createTemporary } from './statements.ts';
 
 /** Characters per packet: one packet per row is slow. */
 const CHUNK = 65_536;
 
 /**
- * Copies rows into a temporary table and analyzes it. The statement timeout does not apply, since the source determines the speed
+ * Creates a temporary table for the rest of the connection, copies rows into it and analyzes it. The statement timeout does not apply, since the source determines the speed
  * and has deadlines. postgres.js 3.4 does not report a COPY that fails after its end was sent, so this counts the rows.
  * @param lines one or several whole rows in COPY's text format, each with its line feed; see `copyField`
  * @throws errors of `lines`, with nothing copied; Error if the server did not store every row
  */
 export async function copyLines(
-  { $client: sql }: ConnectionDatabase,
-  table: string,
+  db: ConnectionDatabase,
+  table: PgTable,
   lines: AsyncIterable<string>,
 ): Promise<void> {
+  const { $client: sql } = db;
+  const name = sql(getTableName(table));
+  await db.execute(createTemporary(table));
   await sql`set statement_timeout = 0`;
-  const copy = await sql`copy ${sql(table)} from stdin`.writable();
+  const copy = await sql`copy ${name} from stdin`.writable();
   const failed = new Promise<never>((_, reject) => copy.on('error', reject));
   failed.catch(() => {});
   const sent = await send(copy, chunksOf(lines), failed);
   copy.end();
   await afterCopy(() => sql`reset statement_timeout`);
-  await sql`analyze ${sql(table)}`;
-  const [row] = await sql<{ taken: number }[]>`select count(*)::int as taken from ${sql(table)}`;
-  if (row?.taken === sent) return;
+  await sql`analyze ${name}`;
+  const taken = await db.$count(table);
+  if (taken === sent) return;
   throw new Error(
-    `PostgreSQL stored ${row?.taken} of ${sent} rows in ${table}; the log of PostgreSQL has the cause`,
+    `PostgreSQL stored ${taken} of ${sent} rows in ${getTableName(table)}; the log of PostgreSQL has the cause`,
   );
 }
 

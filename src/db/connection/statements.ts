@@ -44,14 +44,14 @@ export function selectAs<Table extends PgTable>(
   )}`;
 }
 
-export function createTemporary(table: PgTable, ends: 'connection' | 'transaction'): SQL {
+/** Returns the statement for a table that ends with the connection. */
+export function createTemporary(table: PgTable): SQL {
   const { columns } = getTableConfig(table);
   const definitions = columns.map(
     (column) =>
       sql`${nameOf(column)} ${sql.raw(column.getSQLType())}${sql.raw(column.notNull ? ' not null' : '')}`,
   );
-  const end = sql.raw(ends === 'transaction' ? ' on commit drop' : '');
-  return sql`create temporary table ${table} (${sql.join(definitions, sql`, `)})${end}`;
+  return sql`create temporary table ${table} (${sql.join(definitions, sql`, `)})`;
 }
 
 /** Returns a list as one parameter. Drizzle alone would make one parameter per element. */

@@ -9,7 +9,7 @@ import type { Sql } from '../connection/client.ts';
 import type { ConnectionDatabase, Database } from '../connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../connection/copy.ts';
 import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from '../connection/drizzle.ts';
-import { createTemporary, increment, type RowOf } from '../connection/statements.ts';
+import { increment, type RowOf } from '../connection/statements.ts';
 import { lockOrganizations } from '../organizations.ts';
 import { type JsonConverter, restateJson } from '../restate-json.ts';
 import { minutePrice } from '../schema/shared-columns.ts';
@@ -22,11 +22,11 @@ import {
   machinePrices,
   machines,
   organizations,
+  priceBookEntries,
   regions,
 } from '../schema.ts';
 import type { SourceStatus } from '../sources.ts';
 import { RAISE } from '../versions.ts';
-import { restateFixedPrices } from './price-book.ts';
 
 export async function storedCurrency(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
@@ -91,12 +91,11 @@ export async function changeCurrency(
   convert: JsonConverter,
 ): Promise<CurrencyChange> {
   const restated = restatedPrices;
-  await db.execute(createTemporary(restated, 'connection'));
   await db.execute(sql`begin`);
   const [before] = await db.select({ currency: lineage.currency }).from(lineage).for('update');
   if (before?.currency === currency) return { outcome: 'unchanged' };
   const stated = await statedPrices(db);
-  await copyLines(db, 'restated_prices', lines(stated, priceOf));
+  await copyLines(db, restated, lines(stated, priceOf));
   const unrated = await db
     .selectDistinct({ currency: restated.currency })
     .from(restated)
@@ -123,6 +122,25 @@ export async function changeCurrency(
   await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
   await db.execute(sql`commit`);
   return { outcome: 'changed', from, prices: stated.length };
+}
+
+/**
+ * Converts the fixed prices of all price books from a currency, for a change of the published one. Returns false if the
+ * currency has no exchange rate.
+ */
+async function restateFixedPrices(
+  db: ConnectionDatabase,
+  currency: string,
+  priceOf: (stated: SourcePrice) => string | undefined,
+): Promise<boolean> {
+  const { id, price } = priceBookEntries;
+  const fixed = await db.select({ id, price }).from(priceBookEntries).where(isNotNull(price));
+  for (const entry of fixed) {
+    const converted = priceOf({ amount: entry.price ?? '0', per: 'minute', currency });
+    if (converted === undefined) return false;
+    await db.update(priceBookEntries).set({ price: converted }).where(eq(id, entry.id));
+  }
+  return true;
 }
 
 async function statedPrices(db: Database): Promise<SourcePrice[]> {

@@ -1,7 +1,6 @@
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { copyLines } from '../connection/copy.ts';
 import { integer, jsonb, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
-import { createTemporary } from '../connection/statements.ts';
 import { bytes, factColumns, minutePrice, statedPrice } from '../schema/shared-columns.ts';
 
 export const offerColumns = {
@@ -20,15 +19,12 @@ export const offerColumns = {
 
 export const stagedOffers = pgTable('staged_offers', offerColumns);
 
-export async function createStagedOffers(db: ConnectionDatabase): Promise<void> {
-  await db.execute(createTemporary(stagedOffers, 'connection'));
+/** @param lines rows in COPY's text format, in the order of the table's columns */
+export async function stageOffers(db: ConnectionDatabase, lines: AsyncIterable<string>): Promise<void> {
   // A sample of 3000 of a million rows suffices for the planner, and takes a tenth of the time.
   await db.execute(sql`set default_statistics_target = 10`);
+  await copyLines(db, stagedOffers, lines);
 }
-
-/** @param lines rows in COPY's text format, in the order of the table's columns */
-export const copyStagedOffers = (db: ConnectionDatabase, lines: AsyncIterable<string>) =>
-  copyLines(db, 'staged_offers', lines);
 
 export const stagedClusters = pgTable('staged_clusters', (c) => ({
   organization: c.text('organization').notNull(),
@@ -37,10 +33,3 @@ export const stagedClusters = pgTable('staged_clusters', (c) => ({
   /** The cluster, with its disk prices per minute in the published currency. */
   item: c.jsonb('item').notNull(),
 }));
-
-export async function createStagedClusters(db: ConnectionDatabase): Promise<void> {
-  await db.execute(createTemporary(stagedClusters, 'connection'));
-}
-
-export const copyStagedClusters = (db: ConnectionDatabase, lines: AsyncIterable<string>) =>
-  copyLines(db, 'staged_clusters', lines);

@@ -2,7 +2,7 @@
 
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
-import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
+import { stageOffers } from '../../db/sync/staged.ts';
 import { limitBroken } from '../../domain/cost-optimized-limits.ts';
 import type { StatedPlan } from '../../domain/database-plan.ts';
 import { isStock } from '../../domain/exclusion.ts';
@@ -43,7 +43,6 @@ export async function stageCatalogue(
   bounds: TermBounds,
   progress: Progress = () => {},
 ): Promise<StagedCatalogue> {
-  await createStagedOffers(db);
   const collected = new CollectedItems();
   const staged = (offer: Offer): string => {
     const price = pricePerMinute(offer.price, pricing.currency, pricing.rates);
@@ -74,7 +73,7 @@ export async function stageCatalogue(
     if (text !== '') yield text;
   }
 
-  await copyStagedOffers(db, lines());
+  await stageOffers(db, lines());
   progress(collected.seen);
   return collected.staged();
 }

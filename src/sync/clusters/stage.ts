@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { copyField } from '../../db/connection/copy.ts';
-import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.ts';
+import { copyField, copyLines } from '../../db/connection/copy.ts';
+import { stagedClusters } from '../../db/sync/staged.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { pricePerMinute } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
@@ -31,7 +31,6 @@ export async function stageClusters(
   pricing: Pricing,
   progress: Progress = () => {},
 ): Promise<StagedClusters> {
-  await createStagedClusters(db);
   const rejected: RejectedKey[] = [];
   const validators: ValidatorItem[] = [];
   let seen = 0;
@@ -63,7 +62,7 @@ export async function stageClusters(
       yield `${copyField(row.item.organization)}\t${copyField(row.item.key)}\t\\\\x${hash}\t${copyField(json)}\n`;
     }
   }
-  await copyStagedClusters(db, lines());
+  await copyLines(db, stagedClusters, lines());
   progress(seen);
   return { seen, rejected, waiting, namesMachines, validators, dataTime };
 }

@@ -1,8 +1,8 @@
 /** Compares staged offers with stored machines in one pass. Temporary tables hold the differences until the end of the transaction. */
 import type { RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { alias, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
-import { array, createTemporary, insertInto, nameOf, selectAs } from '../../connection/statements.ts';
+import { alias, type Column, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
+import { array, nameOf, selectAs } from '../../connection/statements.ts';
 import { factsDiffer, factsJson } from '../../machine-facts.ts';
 import { losesTerms, statedTerms } from '../../prices/terms.ts';
 import { amount, minutePrice } from '../../schema/shared-columns.ts';
@@ -65,6 +65,18 @@ const o = alias(stagedOffers, 'o');
 const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
+/** Returns the state of a machine before a change, as the diff and the log of changes name its columns. */
+export const stateBefore = (machine: Record<keyof (typeof machines)['_']['columns'], Column>) => ({
+  oldCpu: machine.cpu,
+  oldRam: machine.ram,
+  oldRamUnit: machine.ramUnit,
+  oldAmount: machine.sourceAmount,
+  oldPer: machine.sourcePer,
+  oldCurrency: machine.sourceCurrency,
+  oldExcludedReason: machine.excludedReason,
+  oldFacts: factsJson(machine),
+});
+
 /** Creates `catalogue_diff`, with unreported machines and prices out of range. Without an exchange rate the stored price stays. */
 export async function compare(
   db: ConnectionDatabase,
@@ -113,16 +125,9 @@ export async function compare(
       machineId: m.id,
       oldRegionId: m.regionId,
       oldName: m.name,
-      oldCpu: m.cpu,
-      oldRam: m.ram,
-      oldRamUnit: m.ramUnit,
-      oldAmount: m.sourceAmount,
-      oldPer: m.sourcePer,
-      oldCurrency: m.sourceCurrency,
+      ...stateBefore(m),
       oldPrice: m.price,
-      oldExcludedReason: m.excludedReason,
       oldSource: m.sourceId,
-      oldFacts: factsJson(m),
       oldTerms: m.terms,
       isReported,
       isOutOfRange,
@@ -159,24 +164,20 @@ export async function compare(
 
 /** Moves unreported machines to `catalogue_missing`. A rejected row tolerates each machine that it may mean. */
 export async function moveMissing(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
-  const gone = alias(catalogueDiff, 'gone');
   const d = catalogueDiff;
-  await db.execute(createTemporary(catalogueMissing, 'transaction'));
   await db.execute(sql`
-    with gone as (
-      delete from ${d} where not ${d.isReported}
-      returning ${d.machineId}, ${d.oldRegionId}, ${d.oldName}, ${d.wasPublished}, ${d.wasSoldOut}
-    )
-    ${insertInto(catalogueMissing, {
-      machineId: gone.machineId,
+    create temporary table ${catalogueMissing} on commit drop as
+    ${selectAs(catalogueMissing, {
+      machineId: d.machineId,
       regionId: r.id,
-      name: gone.oldName,
+      name: d.oldName,
       regionCode: r.code,
-      wasPublished: gone.wasPublished,
-      wasSoldOut: gone.wasSoldOut,
-      tolerated: false,
+      wasPublished: d.wasPublished,
+      wasSoldOut: d.wasSoldOut,
+      tolerated: sql`false`,
     })}
-    from gone join ${regions} r on ${r.id} = ${gone.oldRegionId}`);
+    from ${d} join ${regions} r on ${r.id} = ${d.oldRegionId} where not ${d.isReported}`);
+  await db.delete(d).where(not(d.isReported));
   const codes = rejected.map((row) => row.regionCode ?? null);
   const names = rejected.map((row) => row.name ?? null);
   const { name, regionCode, tolerated } = catalogueMissing;

@@ -5,7 +5,7 @@ import { factsJson } from '../../machine-facts.ts';
 import { machineChanges, machinePrices, machines, machineTerms } from '../../schema.ts';
 import { HAS_NO_OTHER_REASON } from '../../shown-rows.ts';
 import type { ChangedBy } from '../run.ts';
-import { catalogueDiff as d } from './compare.ts';
+import { catalogueDiff as d, stateBefore } from './compare.ts';
 
 const KIND = sql`case
   when ${d.wasRetired} then 'returned'
@@ -56,14 +56,7 @@ export function retiring({ runId, sourceId, now }: ChangedBy, condition: SQL, fr
     changedAt: now,
     machineId: retired.id,
     change: 'retired',
-    oldCpu: retired.cpu,
-    oldRam: retired.ram,
-    oldRamUnit: retired.ramUnit,
-    oldAmount: retired.sourceAmount,
-    oldPer: retired.sourcePer,
-    oldCurrency: retired.sourceCurrency,
-    oldExcludedReason: retired.excludedReason,
-    oldFacts: factsJson(retired),
+    ...stateBefore(retired),
   });
   const { validTo, machineId } = machinePrices;
   return sql`
