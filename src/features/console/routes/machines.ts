@@ -8,9 +8,8 @@ import {
   machinePoints,
   searchMachines,
 } from '../../../db/machines.ts';
-import { pricesSince } from '../../../db/prices/costs.ts';
+import { machinePriced, pricesSince } from '../../../db/prices/costs.ts';
 import { storedCurrency } from '../../../db/prices/currency.ts';
-import { machinePriced } from '../../../db/prices/machine-terms.ts';
 import { choiceOf, idOf, integerOf, NotFound, numberOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';

@@ -1,5 +1,4 @@
-import type { PriceHistory } from '../../../../db/prices/costs.ts';
-import type { MachinePriced } from '../../../../db/prices/machine-terms.ts';
+import type { MachinePriced, PriceHistory } from '../../../../db/prices/costs.ts';
 import { machineAmount, shownAmount } from '../../../../domain/prices/cost.ts';
 import { type StoredTerms, TERMS, type Term } from '../../../../domain/prices/term.ts';
 import type { MachineCosts, PastTerm, ShownTerm } from '../api.ts';
