@@ -153,18 +153,16 @@ export async function undoRejection(db: Database, batchId: number, decider: Deci
   });
 }
 
-interface Change {
-  readonly action: string;
-  readonly condition: SQL | undefined;
-  readonly set: PgUpdateSetSource<typeof heldBatches>;
-}
-
 /** Changes a batch and deletes the items of a decision that nothing can undo. */
 async function change(
   db: Database,
   batchId: number,
   decider: Decider,
-  { action, condition, set }: Change,
+  {
+    action,
+    condition,
+    set,
+  }: { action: string; condition: SQL | undefined; set: PgUpdateSetSource<typeof heldBatches> },
 ): Promise<boolean> {
   const { id, sourceId, status, reversible, broken } = heldBatches;
   const changed = db

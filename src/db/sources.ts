@@ -4,7 +4,7 @@ import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
-import { type RunStatus, runError, runOutcome } from './runs/records.ts';
+import { type RunStatus, statusFields } from './runs/records.ts';
 import { lineage, type sources } from './schema.ts';
 import { IS_PUBLISHED } from './shown-rows.ts';
 
@@ -98,8 +98,8 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       (select coalesce(json_agg(json_build_object('code', g.code, 'verifiedAt', ${instant(sql, 'g.verified_at')},
           'unreadSince', ${instant(sql, 'g.first_seen_at')}, 'reason', g.reason) order by g.code collate "C"), '[]')
         from (${regionsOf(sql, sql`s.id`)}) g) as regions,
-      (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
-      (select ${runStatus(sql)} from sync_runs r
+      (select json_build_object(${statusFields(sql)}) from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
+      (select json_build_object(${statusFields(sql)}) from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
       case when s.kind = 'rates' then 'exchange rates' when s.kind = 'clusters' then 'clusters'
         when plans.known > 0 then 'database plans' else 'machines' end as counted,
@@ -124,11 +124,6 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
     ) plans on plans.source_id = s.id and machines.known = 0
     order by s.id collate "C"`;
 }
-
-const runStatus = (sql: Sql) => sql`json_build_object(
-  'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
-  'outcome', ${runOutcome(sql)}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
-  'rejected', r.rejected, 'withdrawn', r.withdrawn, 'error', ${runError(sql)})`;
 
 export interface SourceTrouble {
   readonly id: string;

@@ -17,6 +17,15 @@ export interface StoredVersion extends VersionedDocument {
 
 export type ManyKind = Exclude<RowName['kind'], 'providers'>;
 
+const byId = <T extends typeof organizations | typeof regions>(table: T) => ({
+  table,
+  id: table.id,
+  key: table.id,
+  published: table.publishedVersion,
+  keyType: sql`integer`,
+  hash: sql`null`,
+});
+
 const DOCUMENTS = {
   token: {
     table: tokens,
@@ -29,26 +38,8 @@ const DOCUMENTS = {
     published: tokens.publishedVersion,
     isDocument: sql`true`,
   },
-  clusters: {
-    table: organizations,
-    id: organizations.id,
-    key: organizations.id,
-    keyType: sql`integer`,
-    hash: sql`null`,
-    version: organizations.clustersVersion,
-    published: organizations.publishedVersion,
-    isDocument: sql`true`,
-  },
-  region: {
-    table: regions,
-    id: regions.id,
-    key: regions.id,
-    keyType: sql`integer`,
-    hash: sql`null`,
-    version: regions.version,
-    published: regions.publishedVersion,
-    isDocument: sql`${regions.organizationId} is null`,
-  },
+  clusters: { ...byId(organizations), version: organizations.clustersVersion, isDocument: sql`true` },
+  region: { ...byId(regions), version: regions.version, isDocument: sql`${regions.organizationId} is null` },
 } as const;
 
 const raise = (column: Column) => sql`update ${column.table} set ${nameOf(column)} = ${increment(column)}`;

@@ -17,10 +17,15 @@ export const IS_LIVE = `exists (
 export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 const isInterrupted = (sql: Sql) => sql`(r.outcome = 'running' and not ${sql.unsafe(IS_LIVE)})`;
-export const runOutcome = (sql: Sql) =>
+const runOutcome = (sql: Sql) =>
   sql`case when ${isInterrupted(sql)} then 'interrupted' else r.outcome end`;
-export const runError = (sql: Sql) =>
-  sql`case when ${isInterrupted(sql)} then ${INTERRUPTED} else r.error end`;
+const runError = (sql: Sql) => sql`case when ${isInterrupted(sql)} then ${INTERRUPTED} else r.error end`;
+
+/** Returns the fields of the `RunStatus` of a run `r`, for `json_build_object`. */
+export const statusFields = (sql: Sql) => sql`
+  'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
+  'outcome', ${runOutcome(sql)}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
+  'rejected', r.rejected, 'withdrawn', r.withdrawn, 'error', ${runError(sql)}`;
 
 /** SQL for the cause of a run `r`, also for runs of earlier releases. */
 export const CAUSE = `case when r.slot is not null and coalesce(r.cause, 'slot') = 'slot'

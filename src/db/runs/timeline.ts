@@ -5,7 +5,7 @@ import { instant } from '../connection/instant-text.ts';
 import type { BatchRecord } from '../held-batches.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
 import type { MachineChanges } from './machine-changes.ts';
-import { CAUSE, HELD_BATCH, type RunRecord, type RunStatus, runError, runOutcome } from './records.ts';
+import { CAUSE, HELD_BATCH, type RunRecord, type RunStatus, statusFields } from './records.ts';
 
 export interface TimelineRun
   extends RunStatus,
@@ -65,11 +65,7 @@ export async function sourceTimeline(
     select kind, ${instant(sql, 'happened', 'us')} as at, run, batch, did from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
           'id', r.id, 'slot', ${instant(sql, 'r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
-          'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
-          'outcome', ${runOutcome(sql)},
-          'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
-          'withdrawn', r.withdrawn, 'heldBatch', ${sql.unsafe(HELD_BATCH)},
-          'error', ${runError(sql)}) as run, null::json as batch, null::json as did
+          'heldBatch', ${sql.unsafe(HELD_BATCH)}, ${statusFields(sql)}) as run, null::json as batch, null::json as did
         from sync_runs r
         where r.source_id = ${sourceId} and r.started_at < coalesce(${until}::timestamptz, 'infinity')
         order by r.id desc limit ${limit})

@@ -16,8 +16,7 @@ const DISABLING = {
 };
 
 export type Disabled =
-  | { readonly outcome: 'disabled'; readonly disabling: Disabling }
-  | { readonly outcome: 'already'; readonly disabling: Disabling }
+  | { readonly outcome: 'disabled' | 'already'; readonly disabling: Disabling }
   | { readonly outcome: 'unknown' };
 
 /** Disables a source. Its live run may not store anything any more. */

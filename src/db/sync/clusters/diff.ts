@@ -211,18 +211,10 @@ async function fillClusterMissing(db: ConnectionDatabase, known: SQL): Promise<v
 }
 
 async function tolerateRejected(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
-  const keys = array(
-    rejected.map((row) => row.key),
-    'text',
-  );
-  const owners = array(
-    rejected.map((row) => row.organization ?? null),
-    'text',
-  );
+  const keys = rejected.map((row) => row.key);
+  const owners = rejected.map((row) => row.organization ?? null);
   await db.execute(sql`
-    with j as (
-      select * from unnest(${keys}, ${owners}) j (key, organization)
-    )
+    with j (key, organization) as (select * from unnest(${array(keys, 'text')}, ${array(owners, 'text')}))
     update ${clusterMissing} set ${nameOf(clusterMissing.tolerated)} = true
     where (${clusterMissing.organization}, ${clusterMissing.sourceKey}) in (
         select organization, key from j where organization is not null)
