@@ -1,11 +1,10 @@
 /** Clusters of all organizations, for operators. */
 
-import type { DiskSizeUnit } from '../domain/cluster.ts';
-import type { MemoryUnit } from '../domain/machine.ts';
 import type { Sql } from './connection/client.ts';
 import { instant } from './connection/instant-text.ts';
 import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
-import type { clusters } from './schema.ts';
+import type { FoundMachine } from './machines.ts';
+import type { clusters, disks, diskTypes } from './schema.ts';
 
 const BY_NAME = 'lower(c.name) collate "C" %, c.id %';
 
@@ -38,13 +37,7 @@ export interface FoundCluster extends Readonly<Stored> {
   readonly organization: { readonly slug: string; readonly name: string };
   readonly provider: { readonly id: number; readonly name: string };
   readonly region: string;
-  readonly machine: {
-    readonly id: number;
-    readonly name: string;
-    readonly cpu: number;
-    readonly ram: number;
-    readonly ramUnit: MemoryUnit;
-  };
+  readonly machine: Pick<FoundMachine, 'id' | 'name' | 'cpu' | 'ram' | 'ramUnit'>;
   /** When it was last changed or added; null if that change is deleted. */
   readonly changedAt: string | null;
 }
@@ -68,15 +61,8 @@ export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<F
   return { rows, total: counted?.total ?? 0 };
 }
 
-export interface ClusterDisk {
-  readonly name: string;
-  readonly size: number;
-  readonly unit: DiskSizeUnit;
-  readonly autoscaling: boolean;
-  readonly sourceAmount: string;
-  readonly sourcePer: 'minute' | 'hour' | 'month';
-  readonly sourceCurrency: string;
-}
+type Disk = Pick<typeof disks.$inferSelect, 'size' | 'unit' | 'autoscaling'>;
+type DiskType = Pick<typeof diskTypes.$inferSelect, 'name' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency'>;
 
 export interface ClusterDetails extends FoundCluster {
   readonly source: string;
@@ -84,7 +70,7 @@ export interface ClusterDetails extends FoundCluster {
   readonly key: string;
   readonly regionName: string;
   readonly user: string;
-  readonly disks: readonly ClusterDisk[];
+  readonly disks: readonly Readonly<Disk & DiskType>[];
   readonly missedRuns: number;
   /** Freshness of its source; null without a good run. */
   readonly verifiedAt: string | null;

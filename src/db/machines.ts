@@ -75,22 +75,17 @@ export async function searchMachines(sql: Sql, search: MachineSearch): Promise<F
       (m.price / ${sql.unsafe(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason"
     from page join machines m using (id) ${places}
     order by ${order}`;
-  const [rows, total] = await Promise.all([reading, countMachines(sql, search)]);
-  return { rows, ...shown(total) };
+  // All matches: that is one parallel scan. A count with a limit is not parallel, and slow for few matches.
+  const counting = sql<{ total: number }[]>`
+    select count(*)::int as total from machines m where ${fits(sql, search)}`;
+  const [rows, [counted]] = await Promise.all([reading, counting]);
+  return { rows, ...shown(counted?.total ?? 0) };
 }
 
 const shown = (total: number) => ({
   total: Math.min(total, MACHINES_COUNTED),
   isMore: total > MACHINES_COUNTED,
 });
-
-/** Counts all matches: that is one parallel scan. A count with a limit is not parallel, and slow for few matches. */
-async function countMachines(sql: Sql, search: MachineSearch): Promise<number> {
-  const [row] = await sql<
-    { n: number }[]
-  >`select count(*)::int as n from machines m where ${fits(sql, search)}`;
-  return row?.n ?? 0;
-}
 
 function fits(sql: Sql, search: MachineSearch): Part {
   const { text, providerId, region, minCpu, maxCpu, minRam, maxRam, published } = search;

@@ -7,11 +7,7 @@ import { increment, inTransaction } from './connection/statements.ts';
 import { clusters, organizations, tokens } from './schema.ts';
 import { recordRetired } from './sync/clusters/cluster-change-log.ts';
 
-export interface Organization {
-  readonly id: number;
-  readonly slug: string;
-  readonly name: string;
-}
+export type Organization = Readonly<Pick<typeof organizations.$inferSelect, 'id' | 'slug' | 'name'>>;
 
 /** Times are RFC 3339, to the second. */
 export interface OrganizationSummary extends Organization {

@@ -10,10 +10,7 @@ export async function providerNames(sql: Sql): Promise<ReadonlyMap<number, strin
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-export interface KnownProvider {
-  readonly id: number;
-  readonly name: string;
-}
+export type KnownProvider = Readonly<Pick<typeof providers.$inferSelect, 'id' | 'name'>>;
 
 /** Gives providers of adapters their fixed ids. A provider with another id moves, and its organizations get a new version. */
 export async function seedProviders(db: Database, known: readonly KnownProvider[]): Promise<void> {

@@ -9,6 +9,7 @@ import type { ConnectionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
 import { array, insertInto, nameOf } from './connection/statements.ts';
+import type { FoundMachine } from './machines.ts';
 import { quarantinedRows as stored } from './schema.ts';
 
 export interface QuarantinedRow extends RejectedKey {
@@ -107,14 +108,9 @@ export async function writeQuarantine(
     where not ${isSame} or ${stored.approvedAt} is null and ${excluded.approvedAt} is not null`);
 }
 
-export interface ExcludedMachine {
-  readonly id: number;
+export interface ExcludedMachine extends Pick<FoundMachine, 'id' | 'name' | 'cpu' | 'ram' | 'ramUnit'> {
   readonly regionCode: string;
-  readonly name: string;
   readonly reason: string;
-  readonly cpu: number;
-  readonly ram: number;
-  readonly ramUnit: string;
   /** As the source states it; null without a price. */
   readonly amount: string | null;
   readonly per: string | null;

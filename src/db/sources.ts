@@ -4,6 +4,7 @@ import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
+import type { Page } from './connection/pages.ts';
 import { type RunStatus, statusFields } from './runs/records.ts';
 import { lineage, type sources } from './schema.ts';
 import { IS_PUBLISHED } from './shown-rows.ts';
@@ -37,10 +38,7 @@ export interface RegionStatus {
   readonly reason: string | null;
 }
 
-export interface RegionsPage {
-  readonly total: number;
-  readonly rows: readonly RegionStatus[];
-}
+export type RegionsPage = Page<RegionStatus>;
 
 /** Returns one page of a source's regions: those that were never read first, then the oldest. */
 export async function sourceRegions(

@@ -3,6 +3,7 @@ import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';
 import { and, type Column, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
+import type { Page } from './connection/pages.ts';
 import { increment, inTransaction } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
@@ -24,9 +25,7 @@ export async function listTokens(sql: Sql, organizationId: number | undefined): 
     order by t.id`;
 }
 
-export interface TokenPage {
-  readonly rows: readonly TokenSummary[];
-  readonly total: number;
+export interface TokenPage extends Page<TokenSummary> {
   /** Of them, those that are neither revoked nor expired. */
   readonly good: number;
 }

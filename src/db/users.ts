@@ -7,10 +7,7 @@ import { insertInto, inTransaction } from './connection/statements.ts';
 import { clusters, organizations, users } from './schema.ts';
 import { RAISE } from './versions.ts';
 
-export interface UserName {
-  readonly firstName: string;
-  readonly lastName: string;
-}
+export type UserName = Readonly<Pick<typeof users.$inferSelect, 'firstName' | 'lastName'>>;
 
 export interface User extends UserName {
   readonly id: number;

@@ -17,8 +17,7 @@ export const IS_LIVE = `exists (
 export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 const isInterrupted = (sql: Sql) => sql`(r.outcome = 'running' and not ${sql.unsafe(IS_LIVE)})`;
-const runOutcome = (sql: Sql) =>
-  sql`case when ${isInterrupted(sql)} then 'interrupted' else r.outcome end`;
+const runOutcome = (sql: Sql) => sql`case when ${isInterrupted(sql)} then 'interrupted' else r.outcome end`;
 const runError = (sql: Sql) => sql`case when ${isInterrupted(sql)} then ${INTERRUPTED} else r.error end`;
 
 /** Returns the fields of the `RunStatus` of a run `r`, for `json_build_object`. */

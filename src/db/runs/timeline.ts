@@ -17,7 +17,7 @@ export interface TimelineBatch extends Pick<BatchRecord, 'id' | 'status' | 'reas
 }
 
 export interface TimelineAction {
-  readonly action: 'source.disable' | 'source.enable' | 'source.retire' | 'price.accept';
+  readonly action: (typeof ACTIONS)[number];
   readonly by: string;
   readonly reason: string | null;
   readonly details: Readonly<Record<string, unknown>>;
@@ -32,12 +32,7 @@ export type TimelineEntry = { readonly at: string } & (
 );
 
 /** Other actions are on the timeline as runs and decisions. */
-const ACTIONS: readonly TimelineAction['action'][] = [
-  'source.disable',
-  'source.enable',
-  'source.retire',
-  'price.accept',
-];
+const ACTIONS = ['source.disable', 'source.enable', 'source.retire', 'price.accept'] as const;
 
 export interface TimelinePage {
   readonly before: string | undefined;

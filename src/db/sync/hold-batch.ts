@@ -10,6 +10,7 @@ import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 
 export interface HeldParts {
+  readonly broken: readonly { guard: string }[];
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
   readonly worst: HeldSample;
@@ -19,14 +20,12 @@ export interface HeldParts {
 export async function holdStaged(
   db: ConnectionDatabase,
   run: Run,
-  broken: readonly { guard: string }[],
   {
-    readAt,
     rejected,
-    worst,
     regions,
     others: items,
     asOf,
+    ...parts
   }: HeldParts & {
     readonly regions: ReadonlyMap<string, string>;
     /** Items of the kinds `region-price`, `database-plan` and `unread-prices`. */
@@ -45,7 +44,7 @@ export async function holdStaged(
   const o = stagedOffers;
   const order = sql`${o.regionCode} collate "C", ${o.name} collate "C"`;
   const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}`;
-  await storeBatch(db, run, broken, { readAt, worst, others, staged, times });
+  await storeBatch(db, run, { ...parts, others, staged, times });
 }
 
 type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>;
@@ -74,17 +73,16 @@ export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedC
 export async function holdStagedClusters(
   db: ConnectionDatabase,
   run: Run,
-  broken: readonly { guard: string }[],
-  { readAt, rejected, worst }: HeldParts,
+  { rejected, ...parts }: HeldParts,
 ): Promise<void> {
   const c = stagedClusters;
   const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
   const order = sql`${c.organization} collate "C", ${c.sourceKey} collate "C"`;
   const staged = sql`select ${item}, row_number() over (order by ${order}) from ${c}`;
-  await storeBatch(db, run, broken, { readAt, worst, others: rejectedItems(rejected), staged, times: [] });
+  await storeBatch(db, run, { ...parts, others: rejectedItems(rejected), staged, times: [] });
 }
 
-interface BatchContent extends Pick<HeldParts, 'readAt' | 'worst'> {
+interface BatchContent extends Omit<HeldParts, 'rejected'> {
   readonly others: readonly object[];
   readonly staged: SQL;
   /** Items that differ with every read of the same content. */
@@ -95,15 +93,14 @@ interface BatchContent extends Pick<HeldParts, 'readAt' | 'worst'> {
 async function storeBatch(
   db: ConnectionDatabase,
   run: Run,
-  broken: readonly { guard: string }[],
-  { readAt, worst, others, staged, times }: BatchContent,
+  { broken, readAt, worst, others, staged, times }: BatchContent,
 ): Promise<void> {
   const content = sql`(
     select value as item, ordinality as position from ${elements(others)}
     union all select item, ${others.length} + position from (${staged}) staged (item, position))`;
   const same = await sameBatch(db, run.sourceId, content);
   if (same === undefined) {
-    const batchId = await newBatch(db, run, broken, { readAt, worst });
+    const batchId = await newBatch(db, run, { broken, readAt, worst });
     await db.execute(sql`
       ${insertInto(heldItems, { batchId, position: sql`position`, item: sql`item` })} from ${content} content`);
     await appendItems(db, batchId, times);
@@ -158,8 +155,7 @@ const rejectedItems = (rejected: readonly RejectedKey[]) =>
 async function newBatch(
   db: ConnectionDatabase,
   run: Run,
-  broken: readonly { guard: string }[],
-  { readAt, worst }: Pick<HeldParts, 'readAt' | 'worst'>,
+  { broken, readAt, worst }: Omit<HeldParts, 'rejected'>,
 ): Promise<number> {
   const guards = [...new Set(broken.map(({ guard }) => guard))];
   const latest = db
@@ -207,9 +203,7 @@ export async function supersedeHeld(db: ConnectionDatabase, sourceId: string): P
 /** Returns when a batch was read (RFC 3339). An approved batch has this freshness. */
 export async function heldReadAt(db: ConnectionDatabase, batchId: number): Promise<string> {
   const [batch] = await db
-    .select({
-      readAt: sql<string>`${rfc3339(heldBatches.readAt, 'us')}`,
-    })
+    .select({ readAt: sql<string>`${rfc3339(heldBatches.readAt, 'us')}` })
     .from(heldBatches)
     .where(eq(heldBatches.id, batchId));
   if (!batch) throw new Error(`there is no batch ${batchId}`);

@@ -12,16 +12,9 @@ import { disablingOf } from './disabled.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded' | 'cancelled';
 
-export interface RunCounts {
-  readonly seen: number;
-  readonly added: number;
-  readonly changed: number;
-  readonly retired: number;
-  readonly rejected: number;
-  readonly withdrawn: number;
-}
+export const NO_COUNTS = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0, withdrawn: 0 };
 
-export const NO_COUNTS: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0, withdrawn: 0 };
+export type RunCounts = Readonly<typeof NO_COUNTS>;
 
 /** A run. It may write while its fence is that of its source, until the next run begins. */
 export interface Run {

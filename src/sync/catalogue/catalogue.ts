@@ -127,7 +127,7 @@ function catalogueKind(
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];
-      await holdStaged(db, run, broken, { readAt, rejected, worst, regions, asOf, others });
+      await holdStaged(db, run, { broken, readAt, rejected, worst, regions, asOf, others });
       return undefined;
     },
 

@@ -126,7 +126,7 @@ function clusterKind(
       const { broken, rejected } = compared;
       // The whole batch is held: its approval removes the missing clusters.
       const worst = sampleOfClusters(await clusterPreview(db, SAMPLE_ROWS));
-      await holdStagedClusters(db, run, broken, { readAt, rejected, worst });
+      await holdStagedClusters(db, run, { broken, readAt, rejected, worst });
       if (broken.some(({ guard }) => guard !== 'removed')) return undefined;
       return { ...compared, diff: { ...compared.diff, ...(await setRemovalAside(db)) } };
     },

@@ -140,24 +140,15 @@ export interface SlugRow {
 
 const ORGANIZATIONS_PER_READ = 2000;
 
-export interface SlugBatch {
-  readonly rows: readonly SlugRow[];
-  /** Slugs of the organizations' other clusters, which the batch neither changes nor retires. */
-  readonly taken: readonly { readonly organizationId: number; readonly slug: string }[];
-}
-
 /** Yields the clusters that need a slug, in the fixed order of slugs, some organizations at a time. */
-export async function* slugBatches(
-  db: ConnectionDatabase,
-  runsUntilRetired: number,
-): AsyncGenerator<SlugBatch> {
+export async function* slugBatches(db: ConnectionDatabase, runsUntilRetired: number) {
   const ids = await db.selectDistinct({ id: d.organizationId }).from(d).orderBy(d.organizationId);
   for (let from = 0; from < ids.length; from += ORGANIZATIONS_PER_READ) {
     const organizationIds = array(
       ids.slice(from, from + ORGANIZATIONS_PER_READ).map(({ id }) => id),
       'integer',
     );
-    const rows = await db
+    const rows: SlugRow[] = await db
       .select({
         organizationId: d.organizationId,
         sourceKey: d.sourceKey,
@@ -168,6 +159,7 @@ export async function* slugBatches(
       .from(d)
       .where(sql`${d.organizationId} = any(${organizationIds})`)
       .orderBy(d.organizationId, sql`${d.item} ->> 'createdAt' collate "C"`, sql`${d.sourceKey} collate "C"`);
+    // Slugs of the organizations' other clusters, which the batch neither changes nor retires.
     const taken = await db
       .select({ organizationId: clusters.organizationId, slug: clusters.slug })
       .from(clusters)
