@@ -4,7 +4,7 @@ import type { Database } from './connection/database.ts';
 import { and, type Column, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
 import type { Page } from './connection/pages.ts';
-import { increment, inTransaction } from './connection/statements.ts';
+import { increment, inTransaction, only } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
 type Stored = Omit<
@@ -110,7 +110,7 @@ export async function createToken(
 ) {
   const token = newToken();
   const { organizationId, name = null, scopes, expiresAt } = options;
-  const [row] = await db
+  const inserted = await db
     .insert(tokens)
     .values({
       organizationId,
@@ -120,8 +120,7 @@ export async function createToken(
       expiresAt: expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt,
     })
     .returning({ id: tokens.id });
-  if (!row) throw new Error('unreachable: an insert returns its row');
-  return { id: row.id, token };
+  return { ...only(inserted), token };
 }
 
 /** Revokes a token. Its row stays as a tombstone. Returns undefined if it does not exist. */

@@ -91,6 +91,12 @@ export function notRetired(rows: Record<'sourceId' | 'retiredAt', Column>, sourc
   return sql`${rows.sourceId} = ${sourceId} and ${rows.retiredAt} is null`;
 }
 
+/** Returns the row of a statement that always has one. */
+export function only<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new Error('unreachable: the statement returns a row');
+  return row;
+}
+
 /** Runs steps in the current transaction, or in a new one. */
 export function inTransaction<T>(db: Database, steps: (tx: Database) => Promise<T>): Promise<T> {
   return is(db, PgTransaction) ? steps(db) : db.transaction(steps);

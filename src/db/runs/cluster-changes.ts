@@ -69,11 +69,7 @@ export async function clusterChanges(
     from page x join clusters c on c.id = x.cluster_id ${sql.unsafe(JOIN_OF_STATE)}
     order by array_position(${[...CLUSTER_CHANGES]}, x.change), x.changed_at desc, x.organization collate "C",
       c.slug collate "C", c.id`;
-  const names = await userNames(sql, rows);
-  return {
-    totals: totalsOf(CLUSTER_CHANGES, counts),
-    rows: rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) })),
-  };
+  return { totals: totalsOf(CLUSTER_CHANGES, counts), rows: await withUserNames(sql, rows) };
 }
 
 export type ClusterHistoryEntry = Pick<
@@ -98,8 +94,7 @@ export async function clusterHistory(
       from sync_runs n where n.id = k.added_by and n.changed_at is not null
     ) x
     where k.id = ${clusterId} order by x.id desc limit ${limit ?? null} offset ${offset}`;
-  const names = await userNames(sql, rows);
-  return rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) }));
+  return withUserNames(sql, rows);
 }
 
 /** Changes `x` of clusters `c` of organizations `o`. `before` and `after` of an addition are null. */
@@ -116,21 +111,20 @@ function changesIn(sql: Sql, scope: ChangeScope) {
     and ${holdsText(sql, scope, 'c.name', 'c.slug', 'c.source_key', 'o.slug', 'r.code', 'p.name')}`;
 }
 
-async function userNames(
+/** Replaces the ids of users in the states by their names. */
+async function withUserNames<Row extends Pick<ClusterChange, 'before' | 'after'>>(
   sql: Sql,
-  rows: readonly Pick<ClusterChange, 'before' | 'after'>[],
-): Promise<ReadonlyMap<string, string>> {
+  rows: readonly Row[],
+): Promise<Row[]> {
   const ids = rows.flatMap(({ before, after }) => [before?.user, after?.user]).filter((id) => id != null);
   const users = await sql<{ id: string; name: string }[]>`
     select u.id::text, trim(shown.first_name || ' ' || shown.last_name) as name
     from users u join users shown on shown.id = coalesce(u.replaced_by, u.id)
     where u.id = any(${[...new Set(ids)].map(Number)})`;
-  return new Map(users.map(({ id, name }) => [id, name]));
-}
-
-function named(state: ClusterState | null, names: ReadonlyMap<string, string>): ClusterState | null {
-  if (state?.user == null) return state;
-  return { ...state, user: names.get(state.user) ?? null };
+  const names = new Map(users.map(({ id, name }) => [id, name]));
+  const named = (state: ClusterState | null) =>
+    state?.user == null ? state : { ...state, user: names.get(state.user) ?? null };
+  return rows.map((row) => ({ ...row, before: named(row.before), after: named(row.after) }));
 }
 
 const FIELDS: Readonly<Record<ClusterField, string>> = {

@@ -6,7 +6,7 @@ import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
 import { sql } from '../connection/drizzle.ts';
 import { instant } from '../connection/instant-text.ts';
-import { nameOf } from '../connection/statements.ts';
+import { nameOf, only } from '../connection/statements.ts';
 import { factPairs } from '../machine-facts.ts';
 import {
   lineage,
@@ -152,10 +152,8 @@ async function addedMachines(
 
 /** Returns since when changes are complete (RFC 3339). */
 export async function changesKeptSince(sql: Sql): Promise<string> {
-  const [row] = await sql<{ since: string }[]>`
-    select ${instant(sql, 'changes_since')} as since from lineage`;
-  if (!row) throw new Error('unreachable: lineage has one row');
-  return row.since;
+  const rows = await sql<{ since: string }[]>`select ${instant(sql, 'changes_since')} as since from lineage`;
+  return only(rows).since;
 }
 
 function recordedIn(sql: Sql, scope: ChangeScope) {

@@ -2,7 +2,7 @@ import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
-import { array, insertInto, nameOf, rfc3339 } from '../connection/statements.ts';
+import { array, insertInto, nameOf, only, rfc3339 } from '../connection/statements.ts';
 import { factsJson } from '../machine-facts.ts';
 import { offeredTerms } from '../prices/terms.ts';
 import { heldBatches, heldItems } from '../schema.ts';
@@ -175,12 +175,11 @@ async function newBatch(
       ),
     );
   await supersedeHeld(db, run.sourceId);
-  const [batch] = await db
+  const inserted = await db
     .insert(heldBatches)
     .values({ sourceId: run.sourceId, runId: run.id, broken, worst, readAt, heldSince: like?.heldSince })
     .returning({ id: heldBatches.id });
-  if (!batch) throw new Error('unreachable: an insert returns its row');
-  return batch.id;
+  return only(inserted).id;
 }
 
 /**

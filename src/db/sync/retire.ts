@@ -125,11 +125,10 @@ export async function retireSource(
   const { db } = connection;
   await db.execute(sql`begin`);
   // The same order of locks as in a run: the source, the provider, the rows, the organizations, the lineage.
-  const raised = await db
+  await db
     .update(sources)
     .set({ fence: increment(sources.fence), retiredAt: now })
     .where(eq(sources.id, sourceId));
-  if (raised.count === 0) return undefined;
   await supersedeRuns(db, sourceId);
   await supersedeHeld(db, sourceId);
   await db.delete(quarantinedRows).where(eq(quarantinedRows.sourceId, sourceId));
@@ -139,20 +138,19 @@ export async function retireSource(
       where ${machines.sourceId} = ${sourceId})
     order by ${providers.id} for no key update`);
   const gone = await previewRetirement(db, sourceId);
+  if (!gone) return undefined;
   await forgetValidators(db, sourceId);
   await retireMachines(db, sourceId, now);
   await retirePlansOf(db, sourceId, now);
   await retireClusters(db, sourceId, now);
-  if (gone?.kind === 'catalogue') await db.execute(RAISE.providers);
-  if (gone && gone.rates > 0) await db.delete(exchangeRates);
-  if (gone) {
-    const { kind, places, rates } = gone;
-    await audit(db, decider, {
-      action: 'source.retire',
-      subject: { kind: 'source', id: sourceId },
-      details: { kind, published: places.reduce((sum, { published }) => sum + published, 0), rates },
-    });
-  }
+  const { kind, places, rates } = gone;
+  if (kind === 'catalogue') await db.execute(RAISE.providers);
+  if (rates > 0) await db.delete(exchangeRates);
+  await audit(db, decider, {
+    action: 'source.retire',
+    subject: { kind: 'source', id: sourceId },
+    details: { kind, published: places.reduce((sum, { published }) => sum + published, 0), rates },
+  });
   await db.execute(sql`commit`);
   return gone;
 }

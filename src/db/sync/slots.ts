@@ -2,7 +2,7 @@ import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
 import { alias, and, desc, eq, gt, max, not, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { instant } from '../connection/instant-text.ts';
-import { insertInto, nameOf, rfc3339 } from '../connection/statements.ts';
+import { insertInto, nameOf, only, rfc3339 } from '../connection/statements.ts';
 import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
 
 export interface Slot {
@@ -37,11 +37,8 @@ export async function lastWorkerSign(sql: Sql): Promise<string | undefined> {
 }
 
 export async function databaseNow(db: Database): Promise<Date> {
-  const [row] = await db.execute<{ ms: number }>(
-    sql`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`,
-  );
-  if (row === undefined) throw new Error('unreachable: the statement returns its row');
-  return new Date(row.ms);
+  const now = sql`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`;
+  return new Date(only(await db.execute<{ ms: number }>(now)).ms);
 }
 
 export async function slotEnqueued(db: Database, slot: Slot): Promise<void> {

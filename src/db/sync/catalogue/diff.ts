@@ -4,7 +4,7 @@ import { type StoredTerms, termsChange } from '../../../domain/prices/term.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { and, type Column, count, desc, not, pgTable, sql } from '../../connection/drizzle.ts';
-import { array, countIf, notRetired, type RowOf, selectAs } from '../../connection/statements.ts';
+import { array, countIf, notRetired, only, type RowOf, selectAs } from '../../connection/statements.ts';
 import { factsJson } from '../../machine-facts.ts';
 import { machines } from '../../schema.ts';
 import { stagedOffers } from '../staged.ts';
@@ -103,7 +103,7 @@ async function mayBeUnusable(db: ConnectionDatabase, sourceId: string, batch: St
 
 export async function countChanges(db: ConnectionDatabase, sourceId: string): Promise<CatalogueDiff> {
   const changes = not(d.isAdded);
-  const [row] = await db
+  const counts = await db
     .select({
       known: db.$count(machines, notRetired(machines, sourceId)),
       missing: db.$count(catalogueMissing, not(catalogueMissing.tolerated)),
@@ -121,8 +121,7 @@ export async function countChanges(db: ConnectionDatabase, sourceId: string): Pr
       priceRatio: sql<number>`coalesce(max(${d.ratio}), 1)::float`,
     })
     .from(d);
-  if (!row) throw new Error('unreachable: an aggregate has one row');
-  return row;
+  return only(counts);
 }
 
 export async function withdrawnMachines(db: ConnectionDatabase): Promise<ReasonGroup[]> {

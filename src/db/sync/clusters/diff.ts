@@ -1,7 +1,7 @@
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { not, pgTable, type SQL, sql } from '../../connection/drizzle.ts';
-import { array, countIf, nameOf, notRetired, selectAs } from '../../connection/statements.ts';
+import { array, countIf, nameOf, notRetired, only, selectAs } from '../../connection/statements.ts';
 import { bytes } from '../../schema/shared-columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../../schema.ts';
 import { stagedClusters as staged } from '../staged.ts';
@@ -245,12 +245,11 @@ async function tolerateMissing(db: ConnectionDatabase): Promise<void> {
 
 async function countChanges(db: ConnectionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
   const isAdded = sql`(${clusterDiff.isNew} or ${clusterDiff.wasRetired})`;
-  const [row] = await db
+  const counts = await db
     .select({
       added: countIf(isAdded),
       changed: countIf(sql`${clusterDiff.differs} and not ${isAdded}`),
     })
     .from(clusterDiff);
-  if (!row) throw new Error('unreachable: an aggregate has one row');
-  return row;
+  return only(counts);
 }
