@@ -91,6 +91,11 @@ export function notRetired(rows: Record<'sourceId' | 'retiredAt', Column>, sourc
   return sql`${rows.sourceId} = ${sourceId} and ${rows.retiredAt} is null`;
 }
 
+/** Selects the regions of a provider's catalogue, without those that only the clusters of an organization name. */
+export function inCatalogue(rows: Record<'providerId' | 'organizationId', Column>, providerId: number): SQL {
+  return sql`${rows.providerId} = ${providerId} and ${rows.organizationId} is null`;
+}
+
 /** Returns the row of a statement that always has one. */
 export function only<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new Error('unreachable: the statement returns a row');

@@ -3,7 +3,7 @@
 import { OTHERS, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { alias, eq, sql } from '../connection/drizzle.ts';
-import { array, insertInto, nameOf } from '../connection/statements.ts';
+import { array, inCatalogue, insertInto, nameOf } from '../connection/statements.ts';
 import { machines, regionFreshness, regions } from '../schema.ts';
 import { RAISE } from '../versions.ts';
 import { catalogueMissing } from './catalogue/compare.ts';
@@ -37,8 +37,7 @@ export async function stampRegions(
     with read as (
       select ${r.id}, w.at::timestamptz as at
       from unnest(${array(codes, 'text')}, ${array([...times.values()], 'text')}) w (code, at)
-      join ${regions} r
-        on ${r.providerId} = ${provider.id} and ${r.code} = w.code and ${r.organizationId} is null
+      join ${regions} r on ${inCatalogue(r, provider.id)} and ${r.code} = w.code
       union all
       select ${f.regionId}, ${at}::timestamptz
       from ${regionFreshness} f join ${regions} r on ${r.id} = ${f.regionId}
@@ -87,7 +86,7 @@ export async function regionsOfUnusableRows(
   const rows = await db.execute<{ code: string }>(sql`
     select code from unnest(${array([...codes], 'text')}) code
     where code in (
-        select ${r.code} from ${regions} r where ${r.providerId} = ${provider.id} and ${r.organizationId} is null)
+        select ${r.code} from ${regions} r where ${inCatalogue(r, provider.id)})
       and code not in (select distinct ${stagedOffers.regionCode} from ${stagedOffers})
       and (${rejected.includes(OTHERS)}
         or code = any(${array(rejectedCodes, 'text')})

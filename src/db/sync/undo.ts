@@ -2,7 +2,7 @@
 import { audit } from '../audit.ts';
 import type { ConnectionDatabase } from '../connection/connect.ts';
 import { alias, and, eq, type SQL, sql } from '../connection/drizzle.ts';
-import { insertInto, nameOf } from '../connection/statements.ts';
+import { inCatalogue, insertInto, nameOf } from '../connection/statements.ts';
 import type { BatchDecision } from '../held-batches.ts';
 import {
   clusters,
@@ -44,12 +44,12 @@ export async function saveCatalogue(
     source.id,
     sql`
       select jsonb_build_object('kind', 'region', 'code', ${r.code}, 'name', ${r.name})
-      from ${regions} r where ${r.providerId} = ${source.provider.id} and ${r.organizationId} is null
+      from ${regions} r where ${inCatalogue(r, source.provider.id)}
       union all
       select jsonb_build_object('kind', 'region-price', 'regionCode', ${r.code},
         'price', (price - 'tiers' - 'source') || (price -> 'source'))
       from ${regions} r cross join lateral jsonb_array_elements(${r.prices}) price
-      where ${r.providerId} = ${source.provider.id} and ${r.organizationId} is null
+      where ${inCatalogue(r, source.provider.id)}
       union all
       select jsonb_build_object('kind', 'database-plan', 'regionCode', ${r.code}, 'plan', jsonb_build_object(
         'engine', ${d.engine}, 'name', ${d.name}, 'nodes', ${d.nodes}, 'cpu', ${d.cpu}, 'ram', ${d.ram},

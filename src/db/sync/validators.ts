@@ -1,7 +1,7 @@
 /** Validators of payloads, and stored rows of sources that answer "not modified". */
 import type { ConnectionDatabase, Database } from '../connection/connect.ts';
-import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../connection/drizzle.ts';
-import { array, insertInto, nameOf, notRetired } from '../connection/statements.ts';
+import { alias, and, eq, gt, inArray, notExists, or, sql } from '../connection/drizzle.ts';
+import { array, inCatalogue, insertInto, nameOf, notRetired } from '../connection/statements.ts';
 import { factsOf } from '../machine-facts.ts';
 import { clusters, machines, regions, sourceValidators } from '../schema.ts';
 import { stagedOffers } from './staged.ts';
@@ -101,13 +101,7 @@ export async function storedRegions(
   const rows = await db
     .select({ code: regions.code, name: regions.name })
     .from(regions)
-    .where(
-      and(
-        eq(regions.providerId, providerId),
-        isNull(regions.organizationId),
-        inArray(regions.code, [...codes]),
-      ),
-    );
+    .where(and(inCatalogue(regions, providerId), inArray(regions.code, [...codes])));
   return new Map(rows.map(({ code, name }) => [code, name]));
 }
 

@@ -2,7 +2,7 @@
 import type { RejectedKey } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, getTableColumns, not, pgTable, sql } from '../../connection/drizzle.ts';
-import { array, nameOf, selectAs } from '../../connection/statements.ts';
+import { array, inCatalogue, nameOf, selectAs } from '../../connection/statements.ts';
 import { factsDiffer, factsJson } from '../../machine-facts.ts';
 import { losesTerms, statedTerms } from '../../prices/terms.ts';
 import { amount, minutePrice } from '../../schema/shared-columns.ts';
@@ -150,12 +150,12 @@ export async function compare(
     })}
     from (${stagedOffers} o
       left join ${regions} r
-        on ${r.providerId} = ${source.providerId} and ${r.code} = ${o.regionCode} and ${r.organizationId} is null)
+        on ${inCatalogue(r, source.providerId)} and ${r.code} = ${o.regionCode})
     full join (
       select * from ${machines}
       where ${machines.sourceId} = ${source.id} or ${machines.regionId} = any(array(
         select ${regions.id} from ${regions}
-        where ${regions.providerId} = ${source.providerId} and ${regions.organizationId} is null))
+        where ${inCatalogue(regions, source.providerId)}))
     ) m on ${m.regionId} = ${r.id} and ${m.name} = ${o.name}
     where case when ${isReported}
       then ${m.id} is null or ${m.missedRuns} > 0 or ${isOutOfRange} or ${differs}

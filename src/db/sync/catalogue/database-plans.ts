@@ -2,8 +2,8 @@
 import type { OfferedPlan } from '../../../domain/database-plan.ts';
 import { decimal } from '../../../domain/prices/price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { and, eq, isNull, sql } from '../../connection/drizzle.ts';
-import { array, insertInto, nameOf, notRetired } from '../../connection/statements.ts';
+import { eq, getTableColumns, sql } from '../../connection/drizzle.ts';
+import { array, inCatalogue, insertInto, nameOf, notRetired } from '../../connection/statements.ts';
 import { databasePlanPrices, databasePlans, regions } from '../../schema.ts';
 import { RAISE } from '../../versions.ts';
 import type { CatalogueSource } from './write.ts';
@@ -21,32 +21,19 @@ export interface StoredPlan extends OfferedPlan {
 
 /** Returns all plans of a provider, with retired ones: a plan that returns keeps its id. */
 export async function storedPlans(db: ConnectionDatabase, providerId: number): Promise<StoredPlan[]> {
-  const { id, engine, name, nodes, cpu, ram, ramUnit, storage, sourceId } = p;
   const rows = await db
-    .select({
-      id,
-      engine,
-      name,
-      nodes,
-      cpu,
-      ram,
-      ramUnit,
-      storage,
-      sourceId,
-      regionCode: regions.code,
-      row: p,
-    })
+    .select({ ...getTableColumns(p), regionCode: regions.code })
     .from(p)
     .innerJoin(regions, eq(regions.id, p.regionId))
-    .where(and(eq(regions.providerId, providerId), isNull(regions.organizationId)));
+    .where(inCatalogue(regions, providerId));
   const number = (text: string | null) => (text === null ? null : Number(text));
-  return rows.map(({ row, ...plan }) => ({
+  return rows.map(({ sourceAmount, sourcePer, sourceCurrency, price, retiredAt, ...plan }) => ({
     ...plan,
     ram: number(plan.ram),
     storage: number(plan.storage),
-    price: { amount: plain(row.sourceAmount), per: row.sourcePer, currency: row.sourceCurrency },
-    perMinute: row.price === null ? null : plain(row.price),
-    isRetired: row.retiredAt !== null,
+    price: { amount: plain(sourceAmount), per: sourcePer, currency: sourceCurrency },
+    perMinute: price === null ? null : plain(price),
+    isRetired: retiredAt !== null,
   }));
 }
 
@@ -98,8 +85,7 @@ async function storePlans(
       from jsonb_to_recordset(${given}::text::jsonb) w (id integer, "regionCode" text, engine text, name text, nodes integer,
         cpu integer, ram numeric, "ramUnit" text, storage numeric, "perMinute" numeric, amount numeric, per text,
         currency text, "isRepriced" boolean)
-      join ${regions} on ${regions.providerId} = ${provider.id} and ${regions.code} = w."regionCode"
-        and ${regions.organizationId} is null
+      join ${regions} on ${inCatalogue(regions, provider.id)} and ${regions.code} = w."regionCode"
     ), added as (
       ${insertInto(p, { regionId: sql`region_id`, engine: sql`engine`, name: sql`name`, nodes: sql`nodes`, ...written })}
       from given where id is null order by region_id, engine, name, nodes

@@ -2,8 +2,8 @@
 import type { SourcePrice } from '../../../domain/prices/price.ts';
 import type { StoredRegionPrice } from '../../../domain/prices/region-price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { and, eq, isNotNull, isNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
-import { increment, insertInto } from '../../connection/statements.ts';
+import { and, eq, isNotNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
+import { inCatalogue, increment, insertInto } from '../../connection/statements.ts';
 import { acceptedPrices, regionPrices, regions } from '../../schema.ts';
 
 /** Returns the stored prices by region code, of regions that have some. */
@@ -14,9 +14,7 @@ export async function storedRegionPrices(
   const rows = await db
     .select({ code: regions.code, prices: regions.prices })
     .from(regions)
-    .where(
-      and(eq(regions.providerId, providerId), isNull(regions.organizationId), isNotNull(regions.prices)),
-    );
+    .where(and(inCatalogue(regions, providerId), isNotNull(regions.prices)));
   return new Map(rows.map(({ code, prices }) => [code, prices ?? []]));
 }
 
@@ -44,8 +42,7 @@ export async function writeRegionPrices(
     with given as (
       select ${regions.id}, nullif(w.stored, 'null') as prices, ${regions.prices} as old
       from jsonb_to_recordset(${given}::text::jsonb) w (code text, stored jsonb)
-      join ${regions} on ${regions.providerId} = ${providerId} and ${regions.code} = w.code
-        and ${regions.organizationId} is null
+      join ${regions} on ${inCatalogue(regions, providerId)} and ${regions.code} = w.code
       where ${regions.prices} is distinct from nullif(w.stored, 'null')
     ), raised as (
       update ${regions} set prices = given.prices, version = ${increment(regions.version)}

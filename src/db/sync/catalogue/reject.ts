@@ -2,7 +2,7 @@
 import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../../domain/rejected-rows.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { type SQL, sql } from '../../connection/drizzle.ts';
-import { array } from '../../connection/statements.ts';
+import { array, inCatalogue } from '../../connection/statements.ts';
 import { regions } from '../../schema.ts';
 import { stagedOffers as o } from '../staged.ts';
 
@@ -34,8 +34,7 @@ export async function rejectUnusable(
     db,
     'unknown_region',
     sql`not ${o.regionCode} = any(${array(own, 'text')}) and not exists (
-      select from ${regions} where ${regions.providerId} = ${providerId} and ${regions.code} = ${o.regionCode}
-        and ${regions.organizationId} is null)`,
+      select from ${regions} where ${inCatalogue(regions, providerId)} and ${regions.code} = ${o.regionCode})`,
     ({ regionCode }) => `its region ${regionCode} is not in the provider's list of regions`,
   );
   const outOfRange = await reject(

@@ -1,18 +1,7 @@
 import type { Naming } from '../../../domain/run.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import {
-  alias,
-  and,
-  eq,
-  isNull,
-  ne,
-  not,
-  type PgColumn,
-  type SQL,
-  sql,
-  unionAll,
-} from '../../connection/drizzle.ts';
-import { array, increment, insertInto } from '../../connection/statements.ts';
+import { alias, and, eq, ne, not, type PgColumn, type SQL, sql, unionAll } from '../../connection/drizzle.ts';
+import { array, inCatalogue, increment, insertInto } from '../../connection/statements.ts';
 import { factsOf } from '../../machine-facts.ts';
 import { lockOrganizations } from '../../organizations.ts';
 import {
@@ -66,7 +55,7 @@ export async function writeRegions(
   const { id, name } = provider;
   const [codes, names] = [array([...batch.keys()], 'text'), array([...batch.values()], 'text')];
   const given = sql`unnest(${codes}, ${names}) w (code, name)`;
-  const isGiven = sql`${regions.providerId} = ${id} and ${regions.code} = w.code and ${regions.organizationId} is null`;
+  const isGiven = sql`${inCatalogue(regions, id)} and ${regions.code} = w.code`;
   const before = await namesOf(db, id);
   const renamedProvider = await db
     .update(providers)
@@ -108,12 +97,12 @@ export async function writeRegions(
 }
 
 async function namesOf(db: ConnectionDatabase, providerId: number): Promise<Map<string | null, string>> {
-  const { code, name, organizationId } = regions;
+  const { code, name } = regions;
   const rows = await unionAll(
     db
       .select({ code: sql<string | null>`${code}`, name })
       .from(regions)
-      .where(and(eq(regions.providerId, providerId), isNull(organizationId))),
+      .where(inCatalogue(regions, providerId)),
     db
       .select({ code: sql<string | null>`null`, name: providers.name })
       .from(providers)
@@ -283,6 +272,5 @@ function touchedRegions(source: CatalogueSource): SQL {
 
 /** Joins a row of the diff to its region, which may be new. */
 function isRegionOf({ provider }: CatalogueSource): SQL {
-  return sql`${regions.providerId} = ${provider.id} and ${regions.code} = ${d.regionCode}
-    and ${regions.organizationId} is null`;
+  return sql`${inCatalogue(regions, provider.id)} and ${regions.code} = ${d.regionCode}`;
 }
