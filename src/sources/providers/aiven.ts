@@ -6,7 +6,7 @@ import { diskIn } from '../schema/facts.ts';
 import { amount, count, label, quantity, someRows } from '../schema/fields.ts';
 import { usableRegions } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
-import { labelIn, readRow } from '../schema/rows.ts';
+import { labelIn, parseRow } from '../schema/rows.ts';
 import type { CatalogueAdapter } from '../source.ts';
 
 const CLOUDS = '/v1/clouds';
@@ -104,7 +104,7 @@ export const adapter: CatalogueAdapter = {
     });
     let plans = 0;
     for await (const { key, value } of types) {
-      const type = prices.usable('database_plan', key, readRow(Type, value, [key]));
+      const type = prices.usable('database_plan', key, () => parseRow(Type, value, [key]));
       for (const row of type?.service_plans ?? []) {
         plans += 1;
         addPlan(prices, key, row, codes);
@@ -122,11 +122,11 @@ function engineOf(type: string): string {
 
 function addPlan(prices: RegionPrices, type: string, row: unknown, clouds: ReadonlySet<string>): void {
   const key = `${type}/${labelIn(row, 'service_plan') ?? ''}`;
-  const plan = prices.usable('database_plan', key, readRow(Plan, row));
+  const plan = prices.usable('database_plan', key, () => parseRow(Plan, row));
   if (plan === undefined) return;
   const { service_plan: name, node_count: nodes } = plan;
   for (const [cloud, there] of Object.entries(plan.regions)) {
-    const placed = prices.usable('database_plan', key, readRow(Placed, there, ['regions', cloud]));
+    const placed = prices.usable('database_plan', key, () => parseRow(Placed, there, ['regions', cloud]));
     if (placed === undefined || (placed.price_usd === '0' && FREE.test(name))) continue;
     if (!clouds.has(cloud)) {
       prices.leaveOut('database_plan', key, `its cloud ${cloud} is not in ${CLOUDS}`);

@@ -6,7 +6,7 @@ import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, currencyCode, label, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
-import { labelIn, type Row, readRow } from '../schema/rows.ts';
+import { labelIn, parseRow, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 const LARGEST_PAGE = 50;
@@ -110,8 +110,8 @@ export const adapter: CatalogueAdapter = {
     const prices = new RegionPrices();
     const traffic: TrafficPrices = new Map();
     for (const type of yield* usableRows(types, ServerType, 'name', 'server type'))
-      yield* offers(type, known, currency, now(), (location, row) => {
-        const stated = prices.usable('traffic_out', `${type.name}@${location}`, row);
+      yield* offers(type, known, currency, now(), (location, read) => {
+        const stated = prices.usable('traffic_out', `${type.name}@${location}`, read);
         const amounts = traffic.get(location) ?? new Set();
         if (stated?.price_per_tb_traffic) traffic.set(location, amounts.add(stated.price_per_tb_traffic.net));
       });
@@ -127,7 +127,7 @@ function* offers(
   known: ReadonlySet<string>,
   currency: string,
   now: Date,
-  noteTraffic: (location: string, row: Row<z.infer<typeof Traffic>>) => void,
+  noteTraffic: (location: string, read: () => z.infer<typeof Traffic>) => void,
 ): Generator<CatalogueItem> {
   const { name, cores: cpu, architecture, cpu_type: cpuKind } = type;
   const localDisk = type.storage_type === 'local' ? type.disk : undefined;
@@ -147,7 +147,8 @@ function* offers(
       const monthlyCap = value.price_monthly?.net;
       const facts = { architecture, cpuKind, localDisk, includedTraffic: value.included_traffic };
       const excluded = exclusion(type, value.location, now);
-      if (excluded === undefined) noteTraffic(value.location, readRow(Traffic, row, ['prices', index]));
+      if (excluded === undefined)
+        noteTraffic(value.location, () => parseRow(Traffic, row, ['prices', index]));
       yield offerItem({ regionCode: value.location, ...machine, price, monthlyCap, facts }, excluded);
     }
   }
@@ -185,7 +186,7 @@ async function readPricing(http: SourceHttp): Promise<Pricing> {
 }
 
 function addStorage(prices: RegionPrices, pricing: Pricing, known: ReadonlySet<string>): void {
-  const read = prices.usable('block_storage', PRICING, readRow(Volume, pricing, ['pricing']));
+  const read = prices.usable('block_storage', PRICING, () => parseRow(Volume, pricing, ['pricing']));
   if (read === undefined) return;
   const { currency } = pricing;
   const storage = { item: 'block_storage', name: 'volume', unit: 'GiB', per: 'month', currency } as const;
@@ -194,15 +195,16 @@ function addStorage(prices: RegionPrices, pricing: Pricing, known: ReadonlySet<s
 }
 
 function addAddresses(prices: RegionPrices, pricing: Pricing, known: ReadonlySet<string>): void {
-  const read = prices.usable('ipv4', PRICING, readRow(Addresses, pricing, ['pricing']));
+  const read = prices.usable('ipv4', PRICING, () => parseRow(Addresses, pricing, ['pricing']));
   const rows = (read?.primary_ips ?? [])
     .filter(({ type }) => type === 'ipv4')
     .flatMap(({ prices }) => prices);
   const { currency } = pricing;
   const address = { item: 'ipv4', name: 'primary_ip', unit: 'address', per: 'month', currency } as const;
   for (const [index, row] of rows.entries()) {
-    const read = readRow(AddressPrice, row, ['primary_ips', 'prices', index]);
-    const value = prices.usable('ipv4', labelIn(row, 'location') ?? String(index + 1), read);
+    const value = prices.usable('ipv4', labelIn(row, 'location') ?? String(index + 1), () =>
+      parseRow(AddressPrice, row, ['primary_ips', 'prices', index]),
+    );
     if (value !== undefined && known.has(value.location))
       prices.add(value.location, { ...address, amount: value.price_monthly.net });
   }

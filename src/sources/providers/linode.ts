@@ -136,7 +136,7 @@ async function rates(
 ): Promise<Rated[]> {
   const rows = await completeRows(path, list(http, path, path));
   return rows.flatMap((row, index) => {
-    const rated = prices.usable(item, labelIn(row, 'id') ?? String(index + 1), readRow(Rated, row));
+    const rated = prices.usable(item, labelIn(row, 'id') ?? String(index + 1), () => parseRow(Rated, row));
     return rated === undefined ? [] : [rated];
   });
 }

@@ -12,16 +12,10 @@ import {
   SourceError,
   type SourceHttp,
 } from '../source.ts';
-import { addPlans, type DatabasePlan, planIn } from './ovh/database-plans.ts';
-import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
-import {
-  addTraffic,
-  addVolumes,
-  type Traffic,
-  trafficIn,
-  type Volume,
-  volumeIn,
-} from './ovh/region-prices.ts';
+import { addPlan } from './ovh/database-plans.ts';
+import { exclusion, hourlyAmount, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
+import { type Addon, configuredRegions } from './ovh/places.ts';
+import { addTraffic, addVolume } from './ovh/region-prices.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
@@ -39,7 +33,7 @@ const Catalog = z.object({
   addons: z.array(z.unknown()),
 });
 
-const Addon = z.object({ planCode: label, product: label });
+const AddonKind = z.object({ planCode: label, product: label });
 
 /** `cloud.order.rule.Availability` in the API's schema, https://eu.api.ovh.com/v1/cloud.json. */
 const Rules = z.object({ plans: someRows });
@@ -60,9 +54,8 @@ interface Plan {
 
 interface Catalogue {
   readonly plans: Map<string, Plan>;
-  readonly volumes: Volume[];
-  readonly traffic: Traffic[];
-  readonly databases: DatabasePlan[];
+  /** Addons that are no machines: volumes, traffic, databases and other products. */
+  readonly others: Addon[];
   /** Codes of hourly plans without a description, which OVH keeps for existing customers. */
   readonly undescribed: string[];
 }
@@ -100,7 +93,7 @@ export const adapter: CatalogueAdapter = {
   async *catalogue({ http }) {
     const query = http.base.searchParams.has('ovhSubsidiary') ? {} : { ovhSubsidiary: SUBSIDIARY };
     const { addons, locale } = (await http.json(CATALOG, Catalog, { query })).data;
-    const read: Catalogue = { plans: new Map(), volumes: [], traffic: [], databases: [], undescribed: [] };
+    const read: Catalogue = { plans: new Map(), others: [], undescribed: [] };
     for (const [index, row] of addons.entries()) yield* readAddon(row, `addon ${index + 1}`, read);
     const plans = [...read.plans.values()];
     if (plans.every((plan) => plan.machines.length === 0)) throw nothingListed(CATALOG);
@@ -131,10 +124,12 @@ export const adapter: CatalogueAdapter = {
     }
     if (read.undescribed.length > 0) yield undescribed(read.undescribed);
     const prices = new RegionPrices();
-    const places = { regionsOf: (planCode: string) => availability.regions?.get(planCode), selling };
-    addVolumes(prices, read.volumes, places, locale.currencyCode);
-    addTraffic(prices, read.traffic, places, locale.currencyCode);
-    addPlans(prices, read.databases, places, locale.currencyCode);
+    const { currencyCode: currency } = locale;
+    const regionsOf = (planCode: string) => availability.regions?.get(planCode);
+    const places = { regionsOf, selling, currency };
+    for (const addon of read.others) addVolume(prices, addon, places);
+    addTraffic(prices, read.others, places);
+    for (const addon of read.others) addPlan(prices, addon, places);
     yield* prices.items(['classic', 'classic-multiattach']);
   },
 };
@@ -142,24 +137,18 @@ export const adapter: CatalogueAdapter = {
 function* readAddon(
   row: unknown,
   unnamed: string,
-  { plans, volumes, traffic, databases, undescribed: unknown }: Catalogue,
+  { plans, others, undescribed: unknown }: Catalogue,
 ): Generator<CatalogueItem> {
   const code = labelIn(row, 'planCode');
   const { type, paid, place = '' } = PLAN_CODE.exec(code ?? '')?.groups ?? {};
-  const { value: addon, reason } = readRow(Addon, row);
+  const { value: addon, reason } = readRow(AddonKind, row);
   if (addon === undefined) {
     yield rejectedRow(code ?? unnamed, reason, { name: type });
     return;
   }
   const { planCode } = addon;
-  // Storage and networks are no machines.
   if (addon.product !== 'publiccloud-instance') {
-    const volume = volumeIn(planCode, row);
-    if (volume !== undefined) volumes.push(volume);
-    const out = trafficIn(planCode, row);
-    if (out !== undefined) traffic.push(out);
-    const database = planIn(planCode, row);
-    if (database !== undefined) databases.push(database);
+    others.push({ planCode, row });
     return;
   }
   if (type === undefined) {
@@ -168,17 +157,15 @@ function* readAddon(
       yield ofNoMachine(planCode, 'planCode must be that of a type, such as b3-8.consumption');
     return;
   }
-  const { value: configured, reason: unusable } = readRow(Configured, row);
-  if (configured === undefined) {
+  const { reason: unusable } = readRow(Configured, row);
+  if (unusable !== undefined) {
     yield rejectedRow(planCode, unusable, { name: type });
     return;
   }
   const key = JSON.stringify([type, place]);
   const plan = plans.get(key) ?? { type, configured: new Set(), machines: [] };
   plans.set(key, plan);
-  for (const { name, values } of configured.configurations ?? []) {
-    if (name === 'region') for (const region of values ?? []) plan.configured.add(region);
-  }
+  for (const region of configuredRegions(row)) plan.configured.add(region);
   if (paid !== 'consumption') return;
   if (z.object({ blobs: z.null() }).safeParse(row).success) unknown.push(planCode);
   else plan.machines.push({ planCode, row: readRow(Machine, row) });
@@ -225,7 +212,7 @@ function offers({ name, planCode, row, regions }: SoldPlan, currency: string): r
       name,
       cpu: technical.cpu.cores,
       ...memory(technical.memory.size, adapter.memoryUnit),
-      price: hourlyPrice(machine, currency),
+      price: { amount: hourlyAmount(machine.pricings), per: 'hour', currency } as const,
       facts,
     };
     return [...regions].map((regionCode) => offerItem({ regionCode, ...found }, exclusion(name, machine)));

@@ -115,7 +115,7 @@ async function readVolumes(http: SourceHttp, zones: readonly string[], prices: R
     const sku = labelIn(row, 'sku') ?? '';
     const name = VOLUME.exec(sku)?.groups?.name;
     if (name === undefined || isEnded(row)) continue;
-    const volume = prices.usable('block_storage', sku, readRow(Volume, row));
+    const volume = prices.usable('block_storage', sku, () => parseRow(Volume, row));
     const zone = volume?.locality.zone;
     if (volume === undefined || zone == null || !zones.includes(zone)) continue;
     const { amount, currency } = volume.price.retail_price;

@@ -4,7 +4,7 @@ import { isPositive, product } from '../../domain/prices/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
 import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
-import { labelIn, parseRow, readRow, rowOf, unusable } from '../schema/rows.ts';
+import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 import { addPlans, SERVICE_TYPES } from './upcloud/database-plans.ts';
 
@@ -112,11 +112,8 @@ export const adapter: CatalogueAdapter = {
     const priceIn = (zone: string, field: string) => {
       const stated = priced.get(zone)?.[field];
       if (stated === undefined) return undefined;
-      return regionPrices.usable(
-        'database_plan',
-        `${zone}/${field}`,
-        rowOf(() => parseRow(Price, stated, [field]).price),
-      );
+      const read = () => parseRow(Price, stated, [field]).price;
+      return regionPrices.usable('database_plan', `${zone}/${field}`, read);
     };
     await regionPrices.read('database_plan', SERVICE_TYPES, () =>
       addPlans(http, regionPrices, priceIn, currency),
@@ -160,11 +157,10 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
 function addPrices(prices: RegionPrices, zone: ZonePrices, currency: string): void {
   const add = (field: string, price: Omit<FoundPrice, 'tiers' | 'currency'>, isFree: boolean) => {
     if (zone[field] === undefined) return;
-    const row = rowOf(() => {
+    const amount = prices.usable(price.item, zone.name, () => {
       const { price: stated } = parseRow(Price, zone[field], [field]);
       return isFree || isPositive(stated) ? stated : unusable(`${field}.price must be above 0; it is 0`);
     });
-    const amount = prices.usable(price.item, zone.name, row);
     if (amount !== undefined) prices.add(zone.name, { ...price, currency, amount });
   };
   for (const field of Object.keys(zone)) {

@@ -1,6 +1,6 @@
 import type { RejectedRow } from '../source.ts';
 import { rejectedRow } from './items.ts';
-import { type Row, rowOf } from './rows.ts';
+import { rowOf } from './rows.ts';
 
 /**
  * Counts prices that cannot be used, besides those of machines on demand. Machines and regions are offered without them. One
@@ -22,10 +22,7 @@ export class LeftOut {
 
   /** Returns the price that `read` returns. A price that cannot be used is left out. */
   read<T>(kind: string, key: string, read: () => T): T | undefined {
-    return this.value(kind, key, rowOf(read));
-  }
-
-  value<T>(kind: string, key: string, { value, reason }: Row<T>): T | undefined {
+    const { value, reason } = rowOf(read);
     if (reason !== undefined) this.add(kind, key, reason);
     return value;
   }

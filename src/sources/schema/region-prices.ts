@@ -4,7 +4,7 @@ import { decimal, isPositive } from '../../domain/prices/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../domain/prices/region-price.ts';
 import { type CatalogueItem, SourceError, type UnreadItem } from '../source.ts';
 import { LeftOut } from './left-out.ts';
-import { type Row, unusable } from './rows.ts';
+import { unusable } from './rows.ts';
 
 export type FoundPrice = Omit<OfferedRegionPrice, 'isDefault'>;
 
@@ -115,9 +115,9 @@ export class RegionPrices {
     this.#leftOut.add(KINDS[item], key, reason);
   }
 
-  /** Returns the value of a row. One that cannot be used is left out. */
-  usable<T>(item: UnreadItem, key: string, row: Row<T>): T | undefined {
-    return this.#leftOut.value(KINDS[item], key, row);
+  /** Returns what `read` returns. A price or a plan that cannot be used is left out. */
+  usable<T>(item: UnreadItem, key: string, read: () => T): T | undefined {
+    return this.#leftOut.read(KINDS[item], key, read);
   }
 
   /**

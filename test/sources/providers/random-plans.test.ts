@@ -7,7 +7,7 @@ import { planName } from '../../../src/domain/database-plan.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { adapter as aiven } from '../../../src/sources/providers/aiven.ts';
 import { addPlans as addLinode } from '../../../src/sources/providers/linode/database-plans.ts';
-import { addPlans as addOvh, planIn } from '../../../src/sources/providers/ovh/database-plans.ts';
+import { addPlan as addOvh } from '../../../src/sources/providers/ovh/database-plans.ts';
 import {
   addPlans as addScaleway,
   DATABASES,
@@ -80,13 +80,11 @@ describe('100 random prices of plans', () => {
       expected.set(`database/kafka/business-db1-${index}`, divided(BigInt(price), 8, HOUR));
       const pricings = [{ price, intervalUnit: 'hour', capacities: ['consumption'] }];
       const planCode = `databases.kafka-business-db1-${index}.hour.consumption`;
-      return (
-        planIn(planCode, { pricings, configurations: [], blobs: { tags: ['active'] } }) ??
-        expect.unreachable()
-      );
+      return { planCode, row: { pricings, configurations: [], blobs: { tags: ['active'] } } };
     });
     const prices = new RegionPrices();
-    addOvh(prices, plans, { regionsOf: () => ['GRA'], selling: new Set(['GRA11']) }, 'EUR');
+    const places = { regionsOf: () => ['GRA'], selling: new Set(['GRA11']), currency: 'EUR' };
+    for (const plan of plans) addOvh(prices, plan, places);
     expect([expected.size, pricesIn([...prices.items()], 'GRA11')]).toEqual([COUNT, expected]);
   });
 

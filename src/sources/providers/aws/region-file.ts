@@ -2,7 +2,7 @@
 import type { OfferedTerm } from '../../../domain/prices/term.ts';
 import { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, KINDS, tiersOf } from '../../schema/region-prices.ts';
-import { type Row, rowOf } from '../../schema/rows.ts';
+import { type Row, rowOf, valueIn } from '../../schema/rows.ts';
 import { badAnswer, type RejectedRow } from '../../source.ts';
 import { type Machine, machineOf, volumeOf } from './products.ts';
 import { beginsLater, hourlyPrice, type ReservedTerm, reservedTerms, stepsOf, termsOf } from './terms.ts';
@@ -100,7 +100,8 @@ export class RegionFile {
     this.changesLater ||= beginsLater(terms, this.#now);
     const found: { [T in ReservedTerm]?: OfferedTerm } = {};
     for (const [term, row] of reservedTerms(terms, this.#now)) {
-      const price = this.leftOut.value('reserved prices', `${this.machines.get(sku)?.name} ${term}`, row);
+      const key = `${this.machines.get(sku)?.name} ${term}`;
+      const price = this.leftOut.read('reserved prices', key, () => valueIn(row));
       if (price !== undefined) found[term] = price;
     }
     if (Object.keys(found).length > 0) this.#reserved.set(sku, found);

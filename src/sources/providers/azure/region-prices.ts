@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OfferedRegionPrice } from '../../../domain/prices/region-price.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
 import { type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
-import { readRow, rowOf, unusable } from '../../schema/rows.ts';
+import { parseRow, readRow, unusable } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
 import { inForce, newList, type PriceRow, priceInForce, priceRows, usd, whenOf } from './price-list.ts';
 
@@ -89,10 +89,9 @@ export async function* readRegionPrices(
   for (const wanted of WANTED) {
     const { form } = wanted;
     for (const { regionCode, name, byStart } of (yield* readSteps(http, now, prices, wanted)).values()) {
-      const row = rowOf(() =>
+      const tiers = prices.usable(form.item, `${name}@${regionCode}`, () =>
         tiersOf([...byStart].map(([from, rows]) => ({ from, amount: priceInForce(rows) }))),
       );
-      const tiers = prices.usable(form.item, `${name}@${regionCode}`, row);
       if (tiers !== undefined && regions.has(regionCode))
         prices.addTiers(regionCode, { ...form, name, currency: 'USD', tiers });
     }
@@ -116,11 +115,7 @@ async function* readSteps(
       continue;
     if (!label.safeParse(read.armRegionName).success) continue;
     const key = JSON.stringify([read.armRegionName, name]);
-    const price = prices.usable(
-      item,
-      `${name}@${read.armRegionName}`,
-      rowOf(() => priceOf(row, unitOfMeasure)),
-    );
+    const price = prices.usable(item, `${name}@${read.armRegionName}`, () => priceOf(row, unitOfMeasure));
     // Without one step, the price below it would seem to continue.
     if (price === undefined) broken.add(key);
     else {
@@ -140,8 +135,7 @@ async function* readSteps(
 }
 
 function priceOf(row: unknown, unitOfMeasure: string): { from: string; amount: string } {
-  const { value, reason } = readRow(Price, row);
-  if (value === undefined) return unusable(reason);
+  const value = parseRow(Price, row);
   if (value.unitOfMeasure !== unitOfMeasure)
     unusable(`unitOfMeasure must be ${unitOfMeasure}; it is ${value.unitOfMeasure}`);
   return { from: String(value.tierMinimumUnits ?? 0), amount: value.retailPrice };

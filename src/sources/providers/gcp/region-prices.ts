@@ -100,7 +100,7 @@ export class RegionSkus {
       if (price.priced.name === undefined && price !== premium) continue;
       const { item } = price.priced;
       const name = price.priced.name ?? `Premium Tier to ${price.name}`;
-      const tiers = prices.usable(item, `${name}@${regionCode}`, price.tiers);
+      const tiers = prices.usable(item, `${name}@${regionCode}`, () => valueIn(price.tiers));
       if (tiers !== undefined)
         prices.addTiers(regionCode, { item, name, ...FORMS[item], currency: 'USD', tiers });
     }

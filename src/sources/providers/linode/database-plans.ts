@@ -3,7 +3,7 @@ import { memory } from '../../../domain/machine.ts';
 import { diskIn } from '../../schema/facts.ts';
 import { amount, count, invalid, label } from '../../schema/fields.ts';
 import type { RegionPrices } from '../../schema/region-prices.ts';
-import { labelIn, readRow } from '../../schema/rows.ts';
+import { labelIn, parseRow } from '../../schema/rows.ts';
 
 /** In US dollars, for all nodes together. The bill has at most the monthly price. */
 const Price = z
@@ -35,7 +35,7 @@ export function addPlans(
   position: string,
   regions: readonly string[],
 ): void {
-  const type = prices.usable('database_plan', labelIn(row, 'id') ?? position, readRow(Type, row));
+  const type = prices.usable('database_plan', labelIn(row, 'id') ?? position, () => parseRow(Type, row));
   if (type === undefined || type.deprecated) return;
   const { id: name, vcpus: cpu, disk: storage = null } = type;
   const node = { name, cpu, ...memory(type.memory, 'MiB'), storage };

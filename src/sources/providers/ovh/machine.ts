@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { SourcePrice } from '../../../domain/prices/price.ts';
 import { diskIn, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
 import { unusable } from '../../schema/rows.ts';
@@ -46,10 +45,12 @@ export type Machine = z.infer<typeof Machine>;
 /** Returns GB. Disks that are not `local` are in a storage cluster. */
 export function localDisk({ storage, nvme }: Machine['blobs']['technical']): number | undefined {
   if (storage?.raid !== 'local') return undefined;
-  const sizes = [...storage.disks, ...(nvme?.disks ?? [])].map(
-    (disk) => (disk.capacity ?? NaN) * disk.number,
-  );
-  const sum = sizes.reduce((all, size) => all + size, 0);
+  return sizeOf([...storage.disks, ...(nvme?.disks ?? [])]);
+}
+
+/** Returns GB; undefined if the size of a disk is unknown. */
+export function sizeOf(disks: z.infer<typeof Disks>['disks']): number | undefined {
+  const sum = disks.reduce((all, { capacity = Number.NaN, number }) => all + capacity * number, 0);
   return Number.isNaN(sum) ? undefined : sum;
 }
 
@@ -72,10 +73,6 @@ export function hourlyAmount(pricings: readonly Pricing[]): string {
   const [amount, ...others] = new Set(hourly.map(({ price }) => price));
   if (amount !== undefined && others.length === 0) return amount;
   return unusable(`pricings must have one price for an hour of consumption; it has ${hourly.length}`);
-}
-
-export function hourlyPrice({ pricings }: Machine, currency: string): SourcePrice {
-  return { amount: hourlyAmount(pricings), per: 'hour', currency };
 }
 
 /** Returns the amount. Zero ends the surrounding `rowOf`. */

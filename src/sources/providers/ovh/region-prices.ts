@@ -4,7 +4,7 @@ import { count, oneOf } from '../../schema/fields.ts';
 import { type FoundPrice, type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
 import { parseRow, type Row, rowOf, unusable, valueIn } from '../../schema/rows.ts';
 import { hourlyAmount, isConsumption, Pricing, priceAboveZero } from './machine.ts';
-import { configuredRegions, NOWHERE, type Places, regionsSelling, sellingIn } from './places.ts';
+import { type Addon, configuredRegions, NOWHERE, type Places, regionsSelling, sellingIn } from './places.ts';
 
 /** `volume.classic.consumption`, `volume.high-speed-gen2.consumption.3AZ`: type and kind of place. */
 const VOLUME =
@@ -13,41 +13,20 @@ const VOLUME =
 /** The price is for a GB and an hour. */
 const VolumeAddon = z.object({ pricings: z.array(Pricing) });
 
-/** A type of volume in one kind of place. */
-export interface Volume {
-  readonly planCode: string;
-  readonly type: string;
-  readonly configured: readonly string[];
-  readonly row: Row<string>;
-}
-
-/** Returns the volume of an addon; undefined if it is another product. */
-export function volumeIn(planCode: string, addon: unknown): Volume | undefined {
-  const type = VOLUME.exec(planCode)?.groups?.type;
-  if (type === undefined) return undefined;
-  const row = rowOf(() => priceAboveZero(hourlyAmount(parseRow(VolumeAddon, addon).pricings)));
-  return { planCode, type, configured: configuredRegions(addon), row };
-}
-
 /**
- * Adds the prices of volumes in the regions that sell machines. OVH's block storage is that of OpenStack, whose gigabytes have 2^30
+ * Adds the price of a volume in the regions that sell machines. OVH's block storage is that of OpenStack, whose gigabytes have 2^30
  * bytes: https://docs.openstack.org/api-ref/block-storage/v3/.
  */
-export function addVolumes(
-  prices: RegionPrices,
-  volumes: readonly Volume[],
-  places: Places,
-  currency: string,
-): void {
-  for (const volume of volumes) {
-    const { planCode, type: name, row } = volume;
-    const amount = prices.usable('block_storage', planCode, row);
-    if (amount === undefined) continue;
-    const price = { item: 'block_storage', name, unit: 'GiB', per: 'hour', currency, amount } as const;
-    const regions = regionsSelling(volume, places);
-    if (regions.size === 0) prices.leaveOut('block_storage', planCode, NOWHERE);
-    for (const region of regions) prices.add(region, price);
-  }
+export function addVolume(prices: RegionPrices, addon: Addon, places: Places): void {
+  const name = VOLUME.exec(addon.planCode)?.groups?.type;
+  if (name === undefined) return;
+  const amount = prices.usable('block_storage', addon.planCode, () =>
+    priceAboveZero(hourlyAmount(parseRow(VolumeAddon, addon.row).pricings)),
+  );
+  if (amount === undefined) return;
+  const { currency } = places;
+  const price = { item: 'block_storage', name, unit: 'GiB', per: 'hour', currency, amount } as const;
+  for (const region of regionsSelling(prices, 'block_storage', addon, places)) prices.add(region, price);
 }
 
 /** `bandwidth_instance_out.consumption.SGP1`: traffic of instances to the internet, and kind of place. */
@@ -66,19 +45,12 @@ const Billed = z.object({
 type TrafficPrice = Pick<FoundPrice, 'name' | 'unit' | 'tiers'>;
 
 /** Outgoing traffic in one kind of place. */
-export interface Traffic {
+interface Traffic {
   readonly planCode: string;
-  readonly configured: readonly string[];
-  readonly row: Row<TrafficPrice>;
+  readonly price: Row<TrafficPrice>;
 }
 
 const FREE: TrafficPrice = { name: 'unmetered', unit: 'GB', tiers: [{ from: '0', amount: '0' }] };
-
-/** Returns the outgoing traffic of an addon; undefined if it is another product. */
-export function trafficIn(planCode: string, addon: unknown): Traffic | undefined {
-  if (!TRAFFIC_OUT.test(planCode)) return undefined;
-  return { planCode, configured: configuredRegions(addon), row: rowOf(() => trafficPrice(addon)) };
-}
 
 function trafficPrice(addon: unknown): TrafficPrice {
   const steps = parseRow(TrafficAddon, addon)
@@ -110,39 +82,32 @@ function trafficPrice(addon: unknown): TrafficPrice {
 const UNMETERED = /^((GRA|SBG|RBX|DE|UK|WAW|BHS)(\d+|-[A-Z])|(AF|CA|EU|US)-.+)$/;
 
 /** Adds the price of outgoing traffic that the catalogue states for a region, else that of OVH's price page. */
-export function addTraffic(
-  prices: RegionPrices,
-  traffic: readonly Traffic[],
-  places: Places,
-  currency: string,
-): void {
+export function addTraffic(prices: RegionPrices, addons: readonly Addon[], places: Places): void {
   const stated = new Map<string, Traffic[]>();
-  for (const addon of traffic) {
-    const { planCode, configured } = addon;
+  for (const { planCode, row } of addons.filter((addon) => TRAFFIC_OUT.test(addon.planCode))) {
+    const configured = configuredRegions(row);
     // Each traffic addon is about the regions that it names itself. The rules may list it for more.
     const named = configured.length > 0 ? configured : (places.regionsOf(planCode) ?? []);
-    const regions = sellingIn(named, places.selling);
+    const regions = sellingIn(named, places);
+    const price = rowOf(() => trafficPrice(row));
     // The US has one without regions.
-    if (regions.size === 0 && addon.row.value !== FREE) prices.leaveOut('traffic_out', planCode, NOWHERE);
-    for (const region of regions) stated.set(region, [...(stated.get(region) ?? []), addon]);
+    if (regions.size === 0 && price.value !== FREE) prices.leaveOut('traffic_out', planCode, NOWHERE);
+    for (const region of regions) stated.set(region, [...(stated.get(region) ?? []), { planCode, price }]);
   }
-  for (const region of places.selling) {
+  const { selling, currency } = places;
+  for (const region of selling) {
     const [first, ...others] = stated.get(region) ?? [];
     const price =
       first === undefined
         ? UNMETERED.test(region) && FREE
-        : prices.usable(
-            'traffic_out',
-            `${first.planCode}@${region}`,
-            rowOf(() => agreed(first, others)),
-          );
+        : prices.usable('traffic_out', `${first.planCode}@${region}`, () => agreed(first, others));
     if (price) prices.addTiers(region, { item: 'traffic_out', ...price, per: undefined, currency });
   }
 }
 
-function agreed({ row }: Traffic, others: readonly Traffic[]): TrafficPrice {
-  const price = valueIn(row);
-  for (const { planCode, row: other } of others)
-    if (!isDeepStrictEqual(valueIn(other), price)) unusable(`differs from ${planCode}`);
+function agreed(first: Traffic, others: readonly Traffic[]): TrafficPrice {
+  const price = valueIn(first.price);
+  for (const other of others)
+    if (!isDeepStrictEqual(valueIn(other.price), price)) unusable(`differs from ${other.planCode}`);
   return price;
 }

@@ -3,7 +3,7 @@ import { memoryOfBytes } from '../../../domain/machine.ts';
 import { quotient } from '../../../domain/prices/price.ts';
 import { count, label, oneOf, quantity } from '../../schema/fields.ts';
 import { type RegionPrices, regionsIn } from '../../schema/region-prices.ts';
-import { labelIn, readRow } from '../../schema/rows.ts';
+import { labelIn, parseRow } from '../../schema/rows.ts';
 import { badAnswer } from '../../source.ts';
 import { isEnded, Money, Product } from './products.ts';
 
@@ -67,7 +67,7 @@ export function addPlans(
   const listed = rows.filter((row) => isNode.safeParse(row).success);
   const nodes = listed
     .filter((row) => !isEnded(row))
-    .map((row) => prices.usable('database_plan', labelIn(row, 'sku') ?? type, readRow(Node, row)))
+    .map((row) => prices.usable('database_plan', labelIn(row, 'sku') ?? type, () => parseRow(Node, row)))
     .filter((node) => node !== undefined);
   if (nodes.length === 0 && !listed.some(isEnded))
     throw badAnswer(`has no usable node among ${rows.length} products`);

@@ -4,7 +4,7 @@ import { nothingListed } from '../../http/lists.ts';
 import { diskIn } from '../../schema/facts.ts';
 import { count, label } from '../../schema/fields.ts';
 import type { RegionPrices } from '../../schema/region-prices.ts';
-import { labelIn, readRow } from '../../schema/rows.ts';
+import { labelIn, parseRow } from '../../schema/rows.ts';
 import type { SourceHttp } from '../../source.ts';
 
 export const SERVICE_TYPES = '/1.3/database/service-types';
@@ -46,11 +46,8 @@ export async function addPlans(
   let unpriced: string | undefined;
   for (const [type, { service_plans: plans }] of Object.entries(types))
     for (const row of plans ?? []) {
-      const plan = prices.usable(
-        'database_plan',
-        `${type} ${labelIn(row, 'plan') ?? ''}`,
-        readRow(Plan, row),
-      );
+      const key = `${type} ${labelIn(row, 'plan') ?? ''}`;
+      const plan = prices.usable('database_plan', key, () => parseRow(Plan, row));
       if (plan === undefined) continue;
       const { plan: name, node_count: nodes, core_number: cpu, storage_size: size } = plan;
       const sharing = type === 'opensearch' ? nodes : 1;
