@@ -9,7 +9,7 @@ import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
-import type { GcpRates } from './gcp/rates.ts';
+import type { Rates } from './gcp/rates.ts';
 import { readSkus, SKUS } from './gcp/skus.ts';
 
 const TYPES = '/aggregated/machineTypes';
@@ -164,7 +164,7 @@ function offered(
   regionCode: string,
   name: string,
   zones: readonly MachineType[],
-  rates: GcpRates,
+  rates: Rates,
 ): CatalogueItem {
   const [type, ...others] = zones;
   if (type === undefined) return unusable('is in no zone');

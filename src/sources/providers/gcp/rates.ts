@@ -56,16 +56,7 @@ interface BilledType {
   readonly memoryMb: number;
 }
 
-export interface GcpRates {
-  /** Returns exact dollars per hour. Zero if one part is zero, so that half a price is never published. */
-  hourly(type: BilledType, regionCode: string): string;
-  /** Returns the other terms whose parts have a price in the region. */
-  terms(type: BilledType, regionCode: string): OfferedTerms;
-  /** Returns why a type has no price in any region; undefined if it may have one. */
-  unpriced(name: string, isShared: boolean): string | undefined;
-}
-
-export class Rates implements GcpRates {
+export class Rates {
   readonly #rates = new Map<string, Row<string>>();
   readonly #families = new Set<string>();
   readonly #leftOut: LeftOut;
@@ -86,29 +77,41 @@ export class Rates implements GcpRates {
     }
   }
 
-  hourly(type: BilledType, regionCode: string): string {
-    return hourly(type, (component, family) => {
-      const rate = this.#rates.get(keyOf('on_demand', family, component, regionCode));
-      if (rate !== undefined || component === 'machine') return rate;
-      return { reason: `no SKU prices the ${component} of ${type.name} in ${regionCode}` };
-    });
+  /** Returns exact dollars per hour. Zero if one part is zero, so that half a price is never published. */
+  hourly(
+    { name, guestCpus, memoryMb }: BilledType,
+    regionCode: string,
+    contract: Contract = 'on_demand',
+  ): string {
+    const rateOf = (component: Component, family: string) =>
+      this.#rates.get(keyOf(contract, family, component, regionCode));
+    const whole = rateOf('machine', name);
+    if (whole !== undefined) return valueIn(whole);
+    const scope = contract === 'on_demand' ? `of ${name} in ${regionCode}` : `for ${contract}`;
+    const partOf = (component: Component) =>
+      valueIn(rateOf(component, familyOf(name)) ?? { reason: `no SKU prices the ${component} ${scope}` });
+    const [core, ram] = [partOf('core'), partOf('ram')];
+    if (!isPositive(core) || !isPositive(ram)) return '0';
+    const cores = new Big(core).times(BILLED_CORES[name] ?? guestCpus);
+    // A product is exact; `div` would round at twenty decimal places.
+    return cores.plus(new Big(ram).times(memoryMb).times(GIB_IN_MIB)).toFixed();
   }
 
+  /** Returns the other terms whose parts have a price in the region. */
   terms(type: BilledType, regionCode: string): OfferedTerms {
     const terms: { [T in Term]?: OfferedTerms[T] } = {};
+    const family = familyOf(type.name);
+    // Commitments cover the share of a core of E2, but not f1-micro and g1-small: https://cloud.google.com/compute/vm-instance-pricing.
+    const parts = [
+      [type.name, 'machine'],
+      [family, 'core'],
+      [family, 'ram'],
+    ] as const;
     for (const term of Object.values(TERMS)) {
-      // Commitments cover the share of a core of E2, but not f1-micro and g1-small: https://cloud.google.com/compute/vm-instance-pricing.
-      const rateOf = (component: Component, family: string) =>
-        this.#rates.get(keyOf(term, family, component, regionCode));
-      const parts = [rateOf('machine', type.name), rateOf('core', familyOf(type.name))];
-      if (parts.every((part) => part === undefined) && rateOf('ram', familyOf(type.name)) === undefined)
-        continue;
+      if (!parts.some(([of, component]) => this.#rates.has(keyOf(term, of, component, regionCode)))) continue;
       const kind = term === 'spot' ? 'spot prices' : 'commitment prices';
       const amount = this.#leftOut.read(kind, `${type.name}@${regionCode}`, () => {
-        const found = hourly(type, (component, family) => {
-          const missing = { reason: `no SKU prices the ${component} for ${term}` };
-          return rateOf(component, family) ?? (component === 'machine' ? undefined : missing);
-        });
+        const found = this.hourly(type, regionCode, term);
         return isPositive(found) ? found : unusable('a part of it costs nothing');
       });
       if (amount !== undefined) terms[term] = { price: { amount, per: 'hour', currency: 'USD' } };
@@ -116,6 +119,7 @@ export class Rates implements GcpRates {
     return terms;
   }
 
+  /** Returns why a type has no price in any region; undefined if it may have one. */
   unpriced(name: string, isShared: boolean): string | undefined {
     if (this.#families.has(name)) return undefined;
     if (OWN_RATES.test(name)) return 'has other rates than its family, which Fleetbook does not read';
@@ -162,19 +166,4 @@ function keyOf(contract: Contract, family: string, component: Component, regionC
 
 function familyOf(name: string): string {
   return name.split('-')[0] ?? name;
-}
-
-/** @param rateOf a missing rate of a `machine` means that its parts are priced */
-function hourly(
-  { name, guestCpus, memoryMb }: BilledType,
-  rateOf: (component: Component, family: string) => Row<string> | undefined,
-): string {
-  const whole = rateOf('machine', name);
-  if (whole !== undefined) return valueIn(whole);
-  const rate = (component: Component) => valueIn(rateOf(component, familyOf(name)) ?? { reason: 'no SKU' });
-  const [core, ram] = [rate('core'), rate('ram')];
-  if (!isPositive(core) || !isPositive(ram)) return '0';
-  const cores = new Big(core).times(BILLED_CORES[name] ?? guestCpus);
-  // A product is exact; `div` would round at twenty decimal places.
-  return cores.plus(new Big(ram).times(memoryMb).times(GIB_IN_MIB)).toFixed();
 }

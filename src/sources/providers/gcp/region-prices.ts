@@ -9,7 +9,7 @@ interface Priced {
   readonly pattern: RegExp;
   readonly tiers: ReturnType<typeof pricedBy>;
   readonly item: OfferedRegionPrice['item'];
-  /** Undefined: the pattern's first group. */
+  /** Undefined: the price of the Premium Tier to the place in the pattern's group. */
   readonly name?: string;
 }
 
@@ -65,15 +65,16 @@ const NEAR: readonly (readonly [RegExp, readonly string[]])[] = [
 /** The region of prices that are the same everywhere. */
 const GLOBAL = 'global';
 
-interface Found {
-  readonly priced: Priced;
+const PREMIUM = 'Premium Tier to ';
+
+interface Found extends Pick<Priced, 'item'> {
   readonly name: string;
   readonly tiers: Row<OfferedTier[]>;
 }
 
 /** The prices of regions among the SKUs. */
 export class RegionSkus {
-  /** Region code → name → price. */
+  /** Region code → item and name → price. */
   readonly #found = new Map<string, Map<string, Found>>();
 
   add({ description, usage, serviceRegions, row, id }: FoundSku): void {
@@ -81,42 +82,32 @@ export class RegionSkus {
     for (const priced of PRICES) {
       const match = priced.pattern.exec(description);
       if (match === null) continue;
+      const { item, name = `${PREMIUM}${match[1]}` } = priced;
+      const key = `${item} ${name}`;
       const tiers = rowOf(() => tiersIn(priced, row, id));
-      for (const code of serviceRegions)
-        this.#set(code, { priced, name: priced.name ?? match[1] ?? '', tiers });
+      for (const code of serviceRegions) {
+        const found = this.#found.get(code) ?? new Map<string, Found>();
+        const known = found.get(key)?.tiers;
+        found.set(key, { item, name, tiers: known === undefined ? tiers : agreed(known, tiers) });
+        this.#found.set(code, found);
+      }
     }
   }
 
   /** Adds the prices of a region. */
   addTo(prices: RegionPrices, regionCode: string): void {
-    const found = [...this.#in(GLOBAL).values(), ...this.#in(regionCode).values()];
+    const found = [GLOBAL, regionCode].flatMap((code) => [...(this.#found.get(code)?.values() ?? [])]);
     const near = NEAR.find(([pattern]) => pattern.test(regionCode))?.[1] ?? [];
     const premium = near
-      .map((destination) =>
-        found.find(({ priced, name }) => priced.name === undefined && equal(name, destination)),
-      )
+      .map((destination) => found.find(({ name }) => equal(name, PREMIUM + destination)))
       .find((price) => price !== undefined);
     for (const price of found) {
-      if (price.priced.name === undefined && price !== premium) continue;
-      const { item } = price.priced;
-      const name = price.priced.name ?? `Premium Tier to ${price.name}`;
+      const { item, name } = price;
+      if (name.startsWith(PREMIUM) && price !== premium) continue;
       const tiers = prices.usable(item, `${name}@${regionCode}`, () => valueIn(price.tiers));
       if (tiers !== undefined)
         prices.addTiers(regionCode, { item, name, ...FORMS[item], currency: 'USD', tiers });
     }
-  }
-
-  #in(regionCode: string): Map<string, Found> {
-    const found = this.#found.get(regionCode) ?? new Map<string, Found>();
-    this.#found.set(regionCode, found);
-    return found;
-  }
-
-  #set(regionCode: string, price: Found): void {
-    const found = this.#in(regionCode);
-    const key = `${price.priced.item} ${price.priced.name === undefined} ${price.name}`;
-    const known = found.get(key)?.tiers;
-    found.set(key, { ...price, tiers: known === undefined ? price.tiers : agreed(known, price.tiers) });
   }
 }
 

@@ -6,7 +6,7 @@ import { rejectedRow } from '../../schema/items.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { labelIn, readRow } from '../../schema/rows.ts';
 import type { RejectedRow, SourceHttp } from '../../source.ts';
-import { type GcpRates, Rates } from './rates.ts';
+import { Rates } from './rates.ts';
 import { RegionSkus } from './region-prices.ts';
 
 /** The SKUs of Compute Engine. */
@@ -23,7 +23,7 @@ const Sku = z.object({
 export async function* readSkus(
   http: SourceHttp,
   leftOut: LeftOut,
-): AsyncGenerator<RejectedRow, { rates: GcpRates; regionSkus: RegionSkus }> {
+): AsyncGenerator<RejectedRow, { rates: Rates; regionSkus: RegionSkus }> {
   const rates = new Rates(leftOut);
   const regionSkus = new RegionSkus();
   let listed = 0;
