@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { pagesByLink } from '../../http/lists.ts';
 import { latestPrice, type Row, valueIn } from '../../schema/rows.ts';
-import type { SourceHttp } from '../../source.ts';
+import type { CatalogueItem, SourceHttp } from '../../source.ts';
 
 export const PRICES = '/api/retail/prices';
 /** The version with savings plans. */
@@ -18,36 +18,40 @@ const PricePage = z.object({
 
 export const usd = z.literal('USD', { error: 'must be USD, as requested' });
 
-export interface CountedList {
-  readonly of: string;
-  /** As the pages state it. */
-  advertised: number;
-  fetched: number;
-}
+/** Fields that tell what a row is a price of. */
+export const NAMES = {
+  productName: z.string(),
+  skuName: z.string(),
+  meterName: z.string(),
+  type: z.string(),
+};
+export const DATES = {
+  effectiveStartDate: z.string(),
+  effectiveEndDate: z.string().nullish(),
+  isPrimaryMeterRegion: z.boolean().optional(),
+};
+type Dates = z.infer<z.ZodObject<typeof DATES>>;
 
-export const newList = (of: string): CountedList => ({ of, advertised: 0, fetched: 0 });
-
-/** Yields the rows of a list, and counts them. */
-export async function* priceRows(
+/** Reads a list. Yields what `use` returns of its rows, which count from 1, and the total. Returns the count of rows. */
+export async function* eachRow(
   http: SourceHttp,
+  of: string,
   filter: string,
-  list: CountedList,
-): AsyncGenerator<unknown, void> {
+  use: (row: unknown, number: number) => CatalogueItem | undefined,
+): AsyncGenerator<CatalogueItem, number> {
   const query = { 'api-version': VERSION, $filter: filter };
+  let [advertised, fetched] = [0, 0];
   const pages = pagesByLink(http, PRICES, PricePage, query, (page) => page.NextPageLink, BOUNDS);
   for await (const { data } of pages) {
-    list.advertised += data.Count;
+    advertised += data.Count;
     for (const row of data.Items) {
-      list.fetched += 1;
-      yield row;
+      fetched += 1;
+      const item = use(row, fetched);
+      if (item !== undefined) yield item;
     }
   }
-}
-
-interface Dates {
-  readonly effectiveStartDate: string;
-  readonly effectiveEndDate?: string | null | undefined;
-  readonly isPrimaryMeterRegion?: boolean | undefined;
+  yield { kind: 'total', of, advertised, fetched };
+  return fetched;
 }
 
 /** A price whose date cannot be read counts as in force. */

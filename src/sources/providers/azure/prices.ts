@@ -7,15 +7,16 @@ import { nothingListed } from '../../http/lists.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
 import { rejectedRow } from '../../schema/items.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
-import { labelIn, type Row, readRow, rowOf, unusable } from '../../schema/rows.ts';
+import { labelIn, parseRow, type Row, readRow, rowOf, unusable } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
 import {
+  DATES,
+  eachRow,
   inForce,
-  newList,
+  NAMES,
   PRICES,
   type PriceRow,
   priceInForce,
-  priceRows,
   usd,
   whenOf,
 } from './price-list.ts';
@@ -27,14 +28,9 @@ const Kind = z.object({
   armRegionName: label,
   /** Empty if the row is not a size, e.g. for an hour of a dedicated host. */
   armSkuName: z.string(),
-  productName: z.string(),
-  skuName: z.string(),
-  meterName: z.string(),
-  type: z.string(),
+  ...NAMES,
   tierMinimumUnits: z.number().optional(),
-  effectiveStartDate: z.string(),
-  effectiveEndDate: z.string().nullish(),
-  isPrimaryMeterRegion: z.boolean().optional(),
+  ...DATES,
 });
 type Kind = z.infer<typeof Kind>;
 const Price = z.object({
@@ -85,16 +81,17 @@ export async function* readPrices(
 ): AsyncGenerator<CatalogueItem, { regions: Map<string, string>; priced: AzurePrice[] }> {
   const regions = new Map<string, string>();
   const sizes = new Map<string, SizeRows>();
-  const list = newList('prices');
-  for await (const row of priceRows(http, `${MACHINES} and priceType eq 'Consumption'`, list)) {
+  yield* eachRow(http, 'prices', `${MACHINES} and priceType eq 'Consumption'`, (row, number) => {
     const { value: kind, reason } = readRow(Kind, row);
+    if (kind !== undefined) {
+      addRow(sizes, regions, kind, row, now);
+      return undefined;
+    }
     const [name, regionCode] = [labelIn(row, 'armSkuName'), labelIn(row, 'armRegionName')];
-    const key = `${name ?? `price ${list.fetched}`}@${regionCode ?? 'an unknown region'}`;
-    if (kind === undefined) yield rejectedRow(key, reason, { name, regionCode });
-    else addRow(sizes, regions, kind, row, now);
-  }
+    const key = `${name ?? `price ${number}`}@${regionCode ?? 'an unknown region'}`;
+    return rejectedRow(key, reason, { name, regionCode });
+  });
   if (sizes.size === 0) throw nothingListed(`${PRICES}: Items`);
-  yield { kind: 'total', ...list };
   yield* readReservations(http, now, sizes, leftOut);
   const sold = [...sizes.values()].filter(({ linux, windows }) => linux.length + windows.length > 0);
   return { regions, priced: sold.map((size) => chosen(size, leftOut)) };
@@ -140,22 +137,22 @@ async function* readReservations(
   sizes: ReadonlyMap<string, SizeRows>,
   leftOut: LeftOut,
 ): AsyncGenerator<CatalogueItem> {
-  const list = newList('reservations');
-  for await (const row of priceRows(http, `${MACHINES} and priceType eq 'Reservation'`, list)) {
+  const of = 'reservations';
+  const filter = `${MACHINES} and priceType eq 'Reservation'`;
+  const count = yield* eachRow(http, of, filter, (row, number) => {
     const { value: kind, reason } = readRow(Kind, row);
-    if (kind === undefined) leftOut.add('reserved prices', `reservation ${list.fetched}`, reason);
+    if (kind === undefined) leftOut.add('reserved prices', `reservation ${number}`, reason);
     else if (isMachine(kind, now) && kind.type === 'Reservation' && !/\bWindows\b/i.test(kind.productName)) {
       const size = sizes.get(keyOf(kind));
-      const { value, reason: problem } = readRow(Reservation, row);
-      if (value === undefined)
-        leftOut.add('reserved prices', `${kind.armSkuName}@${kind.armRegionName}`, problem);
+      const key = `${kind.armSkuName}@${kind.armRegionName}`;
+      const value = leftOut.read('reserved prices', key, () => parseRow(Reservation, row));
       const term = RESERVED[value?.reservationTerm ?? ''];
       if (size !== undefined && value !== undefined && term !== undefined)
         addTerm(size, term, kind, { value: value.retailPrice });
     }
-  }
-  if (list.fetched === 0) leftOut.add('reserved prices', list.of, NOTHING_LISTED);
-  yield { kind: 'total', ...list };
+    return undefined;
+  });
+  if (count === 0) leftOut.add('reserved prices', of, NOTHING_LISTED);
 }
 
 function isMachine(kind: Kind, now: Date): boolean {

@@ -3,19 +3,14 @@ import { z } from 'zod';
 import type { OfferedRegionPrice } from '../../../domain/prices/region-price.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
 import { type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
-import { parseRow, readRow, unusable } from '../../schema/rows.ts';
+import { parseRow, unusable } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
-import { inForce, newList, type PriceRow, priceInForce, priceRows, usd, whenOf } from './price-list.ts';
+import { DATES, eachRow, inForce, NAMES, type PriceRow, priceInForce, usd, whenOf } from './price-list.ts';
 
 const Row = z.object({
   armRegionName: z.string(),
-  productName: z.string(),
-  skuName: z.string(),
-  meterName: z.string(),
-  type: z.string(),
-  effectiveStartDate: z.string(),
-  effectiveEndDate: z.string().nullish(),
-  isPrimaryMeterRegion: z.boolean().optional(),
+  ...NAMES,
+  ...DATES,
 });
 type Row = z.infer<typeof Row>;
 const Price = z.object({
@@ -106,30 +101,26 @@ async function* readSteps(
 ): AsyncGenerator<CatalogueItem, Map<string, Steps>> {
   const steps = new Map<string, Steps>();
   const broken = new Set<string>();
-  const list = newList(of);
-  for await (const row of priceRows(http, `${filter} and priceType eq 'Consumption'`, list)) {
-    const { value: read, reason } = readRow(Row, row);
-    if (read === undefined) prices.leaveOut(item, `row ${list.fetched}`, reason);
+  const count = yield* eachRow(http, of, `${filter} and priceType eq 'Consumption'`, (row, number) => {
+    const read = prices.usable(item, `row ${number}`, () => parseRow(Row, row));
     const name = read === undefined ? undefined : nameOf(read);
     if (read === undefined || name === undefined || read.type !== 'Consumption' || !inForce(read, now))
-      continue;
-    if (!label.safeParse(read.armRegionName).success) continue;
-    const key = JSON.stringify([read.armRegionName, name]);
-    const price = prices.usable(item, `${name}@${read.armRegionName}`, () => priceOf(row, unitOfMeasure));
+      return undefined;
+    const { armRegionName: regionCode } = read;
+    if (!label.safeParse(regionCode).success) return undefined;
+    const key = JSON.stringify([regionCode, name]);
+    const price = prices.usable(item, `${name}@${regionCode}`, () => priceOf(row, unitOfMeasure));
     // Without one step, the price below it would seem to continue.
     if (price === undefined) broken.add(key);
     else {
-      const { regionCode, byStart } = steps.get(key) ?? {
-        regionCode: read.armRegionName,
-        byStart: new Map(),
-      };
-      const rows: PriceRow[] = byStart.get(price.from) ?? [];
+      const { byStart } = steps.get(key) ?? { byStart: new Map<string, PriceRow[]>() };
+      const rows = byStart.get(price.from) ?? [];
       byStart.set(price.from, [...rows, { ...whenOf(read), price: { value: price.amount } }]);
       steps.set(key, { regionCode, name, byStart });
     }
-  }
-  if (list.fetched === 0) prices.leaveOut(item, list.of, NOTHING_LISTED);
-  yield { kind: 'total', ...list };
+    return undefined;
+  });
+  if (count === 0) prices.leaveOut(item, of, NOTHING_LISTED);
   for (const key of broken) steps.delete(key);
   return steps;
 }
