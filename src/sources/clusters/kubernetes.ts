@@ -59,9 +59,9 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
     const { signal = new AbortController().signal } = context;
     let isAnyInstalled = false;
     for (const target of targets) {
-      const found = await listed(server, target, TIMING.answerMs, signal);
+      const found = await listed(server, target, signal);
       isAnyInstalled ||= found !== undefined;
-      yield* await resolved(server, found?.objects.values() ?? [], TIMING.answerMs, signal);
+      yield* await resolved(server, found?.objects.values() ?? [], signal);
     }
     if (!isAnyInstalled) throw nothingInstalled(targets);
   },

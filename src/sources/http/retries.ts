@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Retries, SourceError } from '../source.ts';
 
-export interface RetryBackoffOptions {
+interface RetryBackoffOptions {
   /** The longest first pause; each further pause is twice as long. */
   readonly firstPauseMs: number;
   readonly longestPauseMs: number;

@@ -22,6 +22,7 @@ import { linesOf } from './lines.ts';
 const MOST_PAGE_BYTES = 128 * 1024 ** 2;
 const MOST_LINE_BYTES = 8 * 1024 ** 2;
 const CREDENTIALS_MS = 30_000;
+const ANSWER_MS = 30_000;
 
 /** Empty for a watch, which has its own backoff. */
 export type RunOf = Pick<ClusterContext, 'retries' | 'requests'>;
@@ -52,7 +53,7 @@ export class ApiServer {
   }
 
   /** GETs JSON. The deadline includes the credentials. @throws SourceError; the signal's reason when it aborts */
-  async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
+  async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs = ANSWER_MS): Promise<JsonPayload<T>> {
     const { retries, requests } = this.#run;
     const noted = requests?.begin();
     const attempt = async () => {
@@ -83,13 +84,10 @@ export class ApiServer {
    * GETs a stream of JSON lines, which the caller must read or leave at once. It ends when the server ends it, and after
    * `silenceMs` without data: the server may have disappeared without closing the connection. @throws as `json`
    */
-  async stream(
-    request: ApiRequest,
-    { openMs, silenceMs }: { readonly openMs: number; readonly silenceMs: number },
-  ): Promise<AsyncGenerator<unknown, void>> {
+  async stream(request: ApiRequest, silenceMs: number): Promise<AsyncGenerator<unknown, void>> {
     const silence = silenceDeadline(silenceMs);
-    const opening = this.#get(request, { signal: silence.signal, ms: openMs });
-    const { response, where } = await silence.during(opening, openMs);
+    const opening = this.#get(request, { signal: silence.signal, ms: ANSWER_MS });
+    const { response, where } = await silence.during(opening, ANSWER_MS);
     return lines(response, where, request.signal, silence);
   }
 

@@ -1,34 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { RetryBackoff, type RetryBackoffOptions } from '../../http/retries.ts';
+import { RetryBackoff } from '../../http/retries.ts';
 import { badAnswer, passingFailure, SourceError, statusOf } from '../../source.ts';
 import { type ApiServer, statusFailure } from './api-server.ts';
 import type { Reading } from './kind.ts';
 import { listed } from './list.ts';
 import type { Target } from './target.ts';
 
-export interface Timing extends RetryBackoffOptions {
-  readonly answerMs: number;
-  readonly watchSeconds: number;
-  /** A watch without data for this time is opened again. Servers send bookmarks about every minute. */
-  readonly silenceMs: number;
-  readonly settledMs: number;
-  /** The pause between two searches for a kind that the cluster does not know. */
-  readonly absentMs: number;
-  readonly gatherMs: number;
-}
-
-export const TIMING: Timing = {
+export const TIMING = {
   firstPauseMs: 500,
   longestPauseMs: 30_000,
   givesUpAfterMs: 120_000,
-  answerMs: 30_000,
   watchSeconds: 290,
+  /** A watch without data for this time is opened again. Servers send bookmarks about every minute. */
   silenceMs: 150_000,
   settledMs: 1_000,
+  /** The pause between two searches for a kind that the cluster does not know. */
   absentMs: 300_000,
   gatherMs: 50,
 };
+export type Timing = Readonly<typeof TIMING>;
 
 const Versioned = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().min(1) }) });
 
@@ -72,7 +63,7 @@ export class Informer {
 
   /** @throws SourceError, also if the cluster no longer knows a kind that it knew */
   async list(signal: AbortSignal): Promise<void> {
-    const found = await listed(this.#server, this.target, this.#timing.answerMs, signal);
+    const found = await listed(this.#server, this.target, signal);
     if (found === undefined && this.#installed) throw this.#removed();
     this.#installed = found !== undefined;
     this.#objects = new Map(found?.objects);
@@ -151,16 +142,12 @@ export class Informer {
       allowWatchBookmarks: 'true',
       timeoutSeconds: String(this.#timing.watchSeconds),
     };
-    const lines = await this.#server.stream(
-      { path: target.path, query, right, signal },
-      { openMs: this.#timing.answerMs, silenceMs: this.#timing.silenceMs },
-    );
+    const request = { path: target.path, query, right, signal };
+    const lines = await this.#server.stream(request, this.#timing.silenceMs);
     this.#openedAt = performance.now();
     for await (const line of lines) {
       const { data: event } = Event.safeParse(line);
-      if (event === undefined) {
-        throw badAnswer(`${target.path} sends an invalid event`);
-      }
+      if (event === undefined) throw badAnswer(`${target.path} sends an invalid event`);
       if (event.type === 'ERROR') {
         const { code, details } = event.object;
         const retryAfter = details?.retryAfterSeconds?.toString();

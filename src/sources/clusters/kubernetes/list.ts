@@ -32,39 +32,30 @@ export interface Listed {
 export async function listed(
   server: ApiServer,
   target: Target,
-  deadlineMs: number,
   signal: AbortSignal,
 ): Promise<Listed | undefined> {
   try {
-    return await inPages(server, target, PAGE_SIZE, deadlineMs, signal);
+    return await inPages(server, target, PAGE_SIZE, signal);
   } catch (error) {
     const status = statusOf(error);
     if (status === 404) return undefined;
-    if (status === 403 && !(await isKnown(server, target, deadlineMs, signal))) return undefined;
+    if (status === 403 && !(await isKnown(server, target, signal))) return undefined;
     if (status !== 410) throw error;
   }
   // The server compacted its history between two pages. A list in one page cannot fail by that.
   try {
-    return await inPages(server, target, undefined, deadlineMs, signal);
+    return await inPages(server, target, undefined, signal);
   } catch (error) {
     throw statusOf(error) === 410 ? passingFailure(`${target.path} answers 410 to a list`) : error;
   }
 }
 
 /** Without the right to use the discovery API, which every account has by default, the kind counts as known. */
-async function isKnown(
-  server: ApiServer,
-  { apiVersion, plural }: Target,
-  deadlineMs: number,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isKnown(server: ApiServer, target: Target, signal: AbortSignal): Promise<boolean> {
+  const { apiVersion, plural } = target;
   const path = `/apis/${apiVersion}`;
   try {
-    const { data } = await server.json(
-      { path, query: {}, right: `get ${path}`, signal },
-      Resources,
-      deadlineMs,
-    );
+    const { data } = await server.json({ path, query: {}, right: `get ${path}`, signal }, Resources);
     return data.resources.some(({ name }) => name === plural);
   } catch (error) {
     if (statusOf(error) === 404) return false;
@@ -78,7 +69,6 @@ async function inPages(
   server: ApiServer,
   target: Target,
   limit: number | undefined,
-  deadlineMs: number,
   signal: AbortSignal,
 ): Promise<Listed> {
   const objects = new Map<string, Reading>();
@@ -93,7 +83,7 @@ async function inPages(
         ...(from === '' ? {} : { continue: from }),
       };
       const request = { path: target.path, query, right: `list ${target.resource}`, signal };
-      return server.json(request, Page, deadlineMs);
+      return server.json(request, Page);
     },
     ({ data }) => data.metadata.continue || undefined,
     BOUNDS,
@@ -126,7 +116,6 @@ const NOWHERE: ReferencedObject = { missing: 'does not exist; create it, or name
 export async function resolved(
   server: ApiServer,
   readings: Iterable<Reading>,
-  deadlineMs: number,
   signal: AbortSignal,
 ): Promise<readonly ClusterItem[]> {
   const known = new Map<string, ReferencedObject>();
@@ -138,7 +127,7 @@ export async function resolved(
     }
     const found: ReferencedObject[] = [];
     for (const reference of reading.needs) {
-      const one = known.get(reference.what) ?? (await fetched(server, reference, deadlineMs, signal));
+      const one = known.get(reference.what) ?? (await fetched(server, reference, signal));
       known.set(reference.what, one);
       found.push(one);
     }
@@ -150,13 +139,12 @@ export async function resolved(
 async function fetched(
   server: ApiServer,
   { path, resource }: Reference,
-  deadlineMs: number,
   signal: AbortSignal,
 ): Promise<ReferencedObject> {
   if (path === undefined) return NOWHERE;
   const request = { path, query: {}, right: `get ${resource}`, signal };
   try {
-    return { object: (await server.json(request, z.unknown(), deadlineMs)).data };
+    return { object: (await server.json(request, z.unknown())).data };
   } catch (error) {
     const status = statusOf(error);
     if (status === 404) return NOWHERE;

@@ -25,7 +25,7 @@ export async function* watched(
     for (;;) {
       try {
         const readings = informers.flatMap((informer) => informer.readings());
-        return await resolved(server, readings, timing.answerMs, ended);
+        return await resolved(server, readings, ended);
       } catch (error) {
         if (!(error instanceof SourceError) || error.kind !== 'retry') throw error;
         await backoff.pause(error, ended);
