@@ -1,60 +1,52 @@
 /** Common parts of the resources of ClickHouse's operator: `api/v1alpha1` in ClickHouse/clickhouse-operator. */
 import { z } from 'zod';
-import type { DescribedCluster } from '../../../domain/cluster.ts';
 import { countOrNone, label } from '../../schema/fields.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './kind.ts';
-import { type Metadata, oneCluster } from './metadata.ts';
-import { Labels, NodeAffinity, Resources } from './placement.ts';
-
-export const POD_FIELDS = {
-  podTemplate: z
-    .object({ nodeSelector: Labels, affinity: z.object({ nodeAffinity: NodeAffinity }).nullish() })
-    .nullish(),
-  containerTemplate: z.object({ resources: Resources }).nullish(),
-};
+import { Metadata, oneCluster, readObject } from './metadata.ts';
+import { Labels, NodeAffinity, Resources, VolumeClaim } from './placement.ts';
 
 export const Conditions = z
   .array(z.object({ type: z.string(), status: z.string(), reason: label.nullish() }))
   .nullish();
 
-export const Status = z
-  .object({
-    readyReplicas: countOrNone.nullish(),
-    currentRevision: z.string().nullish(),
-    conditions: Conditions,
-  })
-  .nullish();
+const Operated = z.object({
+  metadata: Metadata,
+  spec: z.object({
+    podTemplate: z
+      .object({ nodeSelector: Labels, affinity: z.object({ nodeAffinity: NodeAffinity }).nullish() })
+      .nullish(),
+    containerTemplate: z.object({ resources: Resources }).nullish(),
+    // The API server sets these defaults; another source of objects may not.
+    replicas: countOrNone.default(3),
+    shards: countOrNone.default(1),
+    dataVolumeClaimSpec: VolumeClaim.nullish(),
+    additionalDataVolumeClaimSpecs: z.array(z.object({ spec: VolumeClaim })).nullish(),
+  }),
+  status: z
+    .object({
+      readyReplicas: countOrNone.nullish(),
+      currentRevision: z.string().nullish(),
+      conditions: Conditions,
+    })
+    .nullish(),
+});
 
-const Pods = z.object(POD_FIELDS);
-
-/** `replicas` are those of each shard, `disks` those of one replica. */
-interface Operated extends Pick<DescribedCluster, 'shards' | 'replicas'> {
-  readonly metadata: Metadata;
-  readonly spec: z.infer<typeof Pods>;
-  readonly status: z.infer<typeof Status>;
-  readonly disks: NonNullable<DescribedCluster['disks']>;
+/** Reads a ClickHouseCluster, or a KeeperCluster, which has no shards and one disk. */
+export function readOperated(object: unknown, naming: Naming): readonly ClusterItem[] {
+  return readObject(Operated, object, ({ metadata, spec, status: state }) => {
+    // `replicas` are those of each shard, `disks` those of one replica.
+    const { podTemplate: pod, containerTemplate, shards, replicas, dataVolumeClaimSpec: data } = spec;
+    const nodes = { nodeSelector: pod?.nodeSelector, nodeAffinity: pod?.affinity?.nodeAffinity };
+    const more = (spec.additionalDataVolumeClaimSpecs ?? []).map((each) => each.spec);
+    const disks = [...(data == null ? [] : [data]), ...more];
+    const status = statusOf(metadata, shards * replicas, state);
+    const { resources } = containerTemplate ?? {};
+    return oneCluster({ metadata, nodes, resources, status, shards, replicas, disks }, naming);
+  });
 }
 
-export function operatedCluster(
-  { metadata, spec, status, ...described }: Operated,
-  naming: Naming,
-): readonly ClusterItem[] {
-  const { podTemplate: pod, containerTemplate } = spec;
-  const wanted = described.shards * described.replicas;
-  return oneCluster(
-    {
-      ...described,
-      metadata,
-      nodes: { nodeSelector: pod?.nodeSelector, nodeAffinity: pod?.affinity?.nodeAffinity },
-      resources: containerTemplate?.resources,
-      status: statusOf(metadata, wanted, status),
-    },
-    naming,
-  );
-}
-
-function statusOf(metadata: Metadata, wanted: number, status: Operated['status']): string {
+function statusOf(metadata: Metadata, wanted: number, status: z.infer<typeof Operated>['status']): string {
   if (metadata.deletionTimestamp != null) return 'Terminating';
   if (wanted === 0) return 'Stopped';
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
