@@ -66,6 +66,7 @@ const Service = z
     const problem = 'is missing, and so is minReplicas; one of them must be a whole number above 0';
     return invalid(context, problem, 'numReplicas');
   });
+type Service = z.infer<typeof Service>;
 
 export const adapter: ClusterAdapter = {
   id: 'clickhouse-cloud',
@@ -113,11 +114,7 @@ async function* rowsOf(http: SourceHttp, path: string): AsyncGenerator<unknown, 
   for await (const { data } of pages) yield* data.result;
 }
 
-function described(
-  service: z.infer<typeof Service>,
-  organization: string,
-  memoryPerCpu: string | undefined,
-): DescribedCluster {
+function described(service: Service, organization: string, memoryPerCpu?: string): DescribedCluster {
   return {
     tenant: organization,
     key: service.id,
@@ -133,10 +130,8 @@ function described(
 }
 
 /** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. Only replicas of 28 GiB have another ratio. */
-function machineOf(
-  { replicaMemory: gib, profile }: z.infer<typeof Service>,
-  memoryPerCpu: string | undefined,
-): DescribedCluster['machine'] {
+function machineOf(service: Service, memoryPerCpu?: string): DescribedCluster['machine'] {
+  const { replicaMemory: gib, profile } = service;
   if (gib === undefined) return undefined;
   const ram = Math.ceil(gib);
   if (profile != null && profile !== STANDARD_PROFILE) return { name: `${ram} GiB ${profile}` };

@@ -5,7 +5,7 @@ import { TIMING } from './kubernetes/informer.ts';
 import { KINDS } from './kubernetes/kinds.ts';
 import { listed, nothingInstalled, resolved } from './kubernetes/list.ts';
 import { Options, readSettings } from './kubernetes/options.ts';
-import { type Target, targetsOf } from './kubernetes/target.ts';
+import { targetsOf } from './kubernetes/target.ts';
 import { watched } from './kubernetes/watch.ts';
 
 export const adapter: ClusterAdapter = {
@@ -73,10 +73,7 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
 };
 
 /** @param run absent for a watch, which has its own backoff */
-function opened(
-  { address, options }: ClusterContext,
-  run?: RunOf,
-): { server: ApiServer; targets: readonly Target[] } {
+function opened({ address, options }: ClusterContext, run?: RunOf) {
   const settings = readSettings(options);
   const { context, caFile } = settings;
   const { url, credentials } = address;

@@ -115,10 +115,8 @@ function rowsOf(
   query: Readonly<Record<string, string>>,
 ): AsyncGenerator<unknown, void> {
   return countedRows(path, LARGEST_PAGE, async ({ number }) => {
-    const { data } = await http.json(path, schema, {
-      query: { ...query, page: number, page_size: LARGEST_PAGE },
-    });
-    return data;
+    const page = { ...query, page: number, page_size: LARGEST_PAGE };
+    return (await http.json(path, schema, { query: page })).data;
   });
 }
 

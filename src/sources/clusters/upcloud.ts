@@ -50,6 +50,7 @@ const Database = z.object({
     .nullish(),
   labels: z.array(z.object({ key: z.string(), value: z.string() })).nullish(),
 });
+type Database = z.infer<typeof Database>;
 
 export const adapter: ClusterAdapter = {
   id: 'upcloud',
@@ -103,10 +104,7 @@ function rowsOf(http: SourceHttp): AsyncGenerator<unknown, void> {
   });
 }
 
-function described(
-  database: z.infer<typeof Database>,
-  organizationLabel: string | undefined,
-): DescribedCluster {
+function described(database: Database, organizationLabel?: string): DescribedCluster {
   const { name, title, state } = database;
   const tenant = database.labels?.find(({ key }) => key === organizationLabel)?.value;
   return {
@@ -128,7 +126,7 @@ const PLAN =
   /^[1-9]\d{0,2}x(?<cpu>[1-9]\d{0,2})xCPU-(?<ram>[1-9]\d{0,4})GB(?:-(?<disk>[1-9]\d{0,6})GB)?(?:-|$)/;
 
 /** "GB" means GiB: the plan 2x4xCPU-8GB-100GB has 8192 and 102400 MiB in the API's list of plans. */
-function hardwareOf(database: z.infer<typeof Database>): Pick<DescribedCluster, 'machine' | 'disks'> {
+function hardwareOf(database: Database): Pick<DescribedCluster, 'machine' | 'disks'> {
   const { plan, plan_components: components, additional_disk_space_gib: additional } = database;
   if (components != null) {
     const { name, cpu, memory_gb: gib } = components.compute;

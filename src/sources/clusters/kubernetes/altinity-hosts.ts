@@ -18,18 +18,14 @@ export const TemplateNames = Names.nullish();
 export type TemplateNames = z.infer<typeof Names>;
 
 const Host = z.object({ templates: TemplateNames }).nullish();
-const Counts = {
-  shardsCount: countOrNone.nullish(),
-  replicasCount: countOrNone.nullish(),
-  templates: TemplateNames,
-};
+const Counts = { shardsCount: countOrNone.nullish(), replicasCount: countOrNone.nullish() };
+const Part = { ...Counts, templates: TemplateNames };
 
 const Layout = z
   .object({
-    shardsCount: countOrNone.nullish(),
-    replicasCount: countOrNone.nullish(),
-    shards: z.array(z.object({ ...Counts, replicas: z.array(Host).nullish() })).nullish(),
-    replicas: z.array(z.object({ ...Counts, shards: z.array(Host).nullish() })).nullish(),
+    ...Counts,
+    shards: z.array(z.object({ ...Part, replicas: z.array(Host).nullish() })).nullish(),
+    replicas: z.array(z.object({ ...Part, shards: z.array(Host).nullish() })).nullish(),
   })
   .nullish();
 

@@ -100,7 +100,9 @@ export class Informer {
       if (failure === undefined) continue;
       if (status === 404) throw this.#removed();
       if (!(failure instanceof SourceError) || failure.kind !== 'retry') throw failure;
-      await this.#pause(backoff, failure, signal);
+      await backoff.pause(failure, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
     }
   }
 
@@ -112,12 +114,6 @@ export class Informer {
     }
     await this.list(signal);
     if (!this.absent) this.#changed();
-  }
-
-  async #pause(backoff: RetryBackoff, failure: SourceError, signal: AbortSignal): Promise<void> {
-    await backoff.pause(failure, signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
   }
 
   #settled(before: string): boolean {

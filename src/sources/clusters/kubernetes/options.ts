@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { label } from '../../schema/fields.ts';
+import { label, listedNames } from '../../schema/fields.ts';
 import { misconfigured } from '../../source.ts';
 import { KINDS } from './kinds.ts';
 
@@ -27,7 +27,7 @@ export const Options = z.strictObject({
     .optional()
     .describe('PEM file of the certificate authority of the API server; the usual authorities when absent'),
   kinds: names
-    .refine((text) => split(text).every((id) => known.includes(id)), {
+    .refine((text) => [...listedNames(text)].every((id) => known.includes(id)), {
       error: `must be some of ${known.join(', ')}, separated by commas`,
     })
     .optional()
@@ -70,18 +70,14 @@ export function readSettings(given: unknown) {
     throw misconfigured(`the source's options: ${wrong}`);
   }
   const { kinds, namespaces, context, caFile, labelSelector, ...naming } = parsed.data;
-  const wanted = kinds === undefined ? usual : split(kinds);
+  const wanted = kinds === undefined ? new Set(usual) : listedNames(kinds);
   return {
     ...naming,
     context,
     caFile,
     labelSelector,
-    kinds: KINDS.filter(({ id }) => wanted.includes(id)),
+    kinds: KINDS.filter(({ id }) => wanted.has(id)),
     // Undefined means all namespaces in one request.
-    namespaces: namespaces === undefined ? [undefined] : [...new Set(split(namespaces))],
+    namespaces: namespaces === undefined ? [undefined] : [...listedNames(namespaces)],
   };
-}
-
-function split(text: string): string[] {
-  return text.split(',').map((each) => each.trim());
 }

@@ -22,6 +22,7 @@ const GB = 1e9;
 const Exact = Big();
 Exact.DP = 100;
 const LARGEST_INTEGER = 2_147_483_647;
+const MOST_BYTES = LARGEST_INTEGER * 10 ** 9;
 
 /** Reads `500m`, `1536Mi`, `2e3`, `1G`, `.5`, `100k` exactly; returns undefined for another text. */
 export function parseQuantity(text: string): Quantity | undefined {
@@ -60,28 +61,23 @@ export function diskSize(quantity: Quantity): { readonly size: number; readonly 
   return { size, unit: gib ? 'GiB' : 'GB' };
 }
 
-export const cores = quantityField('a number of cores such as 2 or 500m', (found) =>
-  inRange(found, LARGEST_INTEGER),
-);
+export const cores = quantityField('a number of cores such as 2 or 500m', (found) => {
+  return found.gte(0) && found.lte(LARGEST_INTEGER);
+});
 
-export const bytes = quantityField('an amount of memory such as 8Gi', (found) =>
-  inRange(found, LARGEST_INTEGER * 10 ** 9),
-);
+export const bytes = quantityField('an amount of memory such as 8Gi', (found) => {
+  return found.gte(0) && found.lte(MOST_BYTES);
+});
 
-export const volumeSize = quantityField(
-  'a size above 0 such as 100Gi',
-  (found) => inRange(found, LARGEST_INTEGER * 10 ** 9) && !new Big(found.amount).eq(0),
-);
+export const volumeSize = quantityField('a size above 0 such as 100Gi', (found) => {
+  return found.gt(0) && found.lte(MOST_BYTES);
+});
 
-function inRange({ amount }: Quantity, most: number): boolean {
-  return new Big(amount).gte(0) && new Big(amount).lte(most);
-}
-
-function quantityField(what: string, fits: (found: Quantity) => boolean) {
+function quantityField(what: string, fits: (amount: Big) => boolean) {
   return z
     .union([z.string(), z.number()], { error: ({ input }) => mustBe(what, input) })
     .transform((value, context) => {
       const found = parseQuantity(String(value));
-      return found !== undefined && fits(found) ? found : invalid(context, `must be ${what}`);
+      return found !== undefined && fits(new Big(found.amount)) ? found : invalid(context, `must be ${what}`);
     });
 }
