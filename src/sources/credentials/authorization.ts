@@ -2,7 +2,14 @@ import { createHmac } from 'node:crypto';
 import { misconfigured } from '../source.ts';
 import type { CredentialKind } from './types.ts';
 
-const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '', 'x-goog-api-key': '' } as const;
+const SCHEMES = {
+  bearer: 'Bearer ',
+  'optional-bearer': 'Bearer ',
+  'basic-or-bearer': 'Bearer ',
+  aivenv1: 'aivenv1 ',
+  'x-auth-token': '',
+  'x-goog-api-key': '',
+} as const;
 
 const SIGNATURE_SECONDS = 600;
 
@@ -11,13 +18,12 @@ export function headerOf(kind: CredentialKind): string {
 }
 
 export function readAuthorization(
-  accepted: CredentialKind,
+  kind: CredentialKind,
   token: string | undefined,
   url: URL,
 ): string | undefined {
-  if (accepted === 'none' || token === undefined || token === '') return undefined;
-  const kind = sentAs(accepted, token);
-  if (kind === 'basic') {
+  if (kind === 'none' || token === undefined || token === '') return undefined;
+  if (kind === 'basic' || (kind === 'basic-or-bearer' && token.includes(':'))) {
     if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
     throw misconfigured("the source's token must have the form user:password");
   }
@@ -29,15 +35,6 @@ export function readAuthorization(
   // The error of `Headers` would contain the token.
   if (/^[\x21-\x7e]+$/.test(token)) return `${SCHEMES[kind]}${token}`;
   throw misconfigured("the source's token contains a blank or another character that no header can have");
-}
-
-function sentAs(
-  accepted: Exclude<CredentialKind, 'none'>,
-  token: string,
-): 'basic' | 'exo2-hmac-sha256' | keyof typeof SCHEMES {
-  if (accepted === 'optional-bearer') return 'bearer';
-  if (accepted === 'basic-or-bearer') return token.includes(':') ? 'basic' : 'bearer';
-  return accepted;
 }
 
 /** Source: https://openapi-v2.exoscale.com/, https://github.com/exoscale/egoscale (v3/api.go). @param expires in seconds */

@@ -54,31 +54,24 @@ async function* decodedOnce(
   coding: string,
   where: string,
 ): AsyncGenerator<Uint8Array> {
-  const pieces = body[Symbol.asyncIterator]();
   let failure: { readonly error: unknown } | undefined;
   let decoder: Duplex | undefined;
-
-  /** Returns the next piece that is not empty; undefined at the end. */
-  async function next(): Promise<Uint8Array | undefined> {
+  const pieces = (async function* () {
     try {
-      for (;;) {
-        const { done, value } = await pieces.next();
-        if (done === true) return undefined;
-        if (value.byteLength > 0) return value;
-      }
+      for await (const piece of body) if (piece.byteLength > 0) yield piece;
     } catch (error) {
       failure = { error };
       throw error;
     }
-  }
+  })();
   async function* from(first: Uint8Array): AsyncGenerator<Uint8Array> {
     yield first;
-    for (let piece = await next(); piece !== undefined; piece = await next()) yield piece;
+    yield* pieces;
   }
 
   try {
-    const first = await next();
-    if (first === undefined) throw breaksOff(where, coding);
+    const { done, value: first } = await pieces.next();
+    if (done) throw breaksOff(where, coding);
     decoder = DECODERS[coding]?.(first[0] ?? 0);
     if (decoder === undefined) throw new TypeError(`no decoder for ${coding}`);
     // The callback ignores a failure: reading the decoder throws it.
@@ -89,7 +82,7 @@ async function* decodedOnce(
   } finally {
     decoder?.destroy();
     // It may wait for a chunk until the owner of the body aborts.
-    pieces.return?.()?.catch(() => {});
+    pieces.return().catch(() => {});
   }
 }
 

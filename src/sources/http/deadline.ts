@@ -1,15 +1,12 @@
 /** An idle timeout: ends a request that sends nothing for too long, whatever the length of the whole. */
-export interface SilenceDeadline {
-  readonly signal: AbortSignal;
-  /** Waits for the next chunk, at most for the deadline or `ms`. The time between two waits does not count. */
-  during<T>(next: Promise<T>, ms?: number): Promise<T>;
-}
+export type SilenceDeadline = ReturnType<typeof silenceDeadline>;
 
-export function silenceDeadline(silenceMs: number): SilenceDeadline {
+export function silenceDeadline(silenceMs: number) {
   const controller = new AbortController();
   return {
     signal: controller.signal,
-    async during(next, ms = silenceMs) {
+    /** Waits for the next chunk, at most for the deadline or `ms`. The time between two waits does not count. */
+    async during<T>(next: Promise<T>, ms = silenceMs): Promise<T> {
       const timer = setTimeout(() => controller.abort(), ms);
       try {
         return await next;

@@ -2,13 +2,10 @@ import { SourceError, type SourceFailureKind } from '../source.ts';
 
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
+type ConnectionFailure = readonly [codes: RegExp, kind: SourceFailureKind, problem: string, remedy: string];
+
 /** By code of the system, OpenSSL or Node. Another code is `retry`; `misconfigured` is for what an operator has to solve. */
-const CONNECTION_FAILURES: readonly (readonly [
-  codes: RegExp,
-  kind: 'retry' | 'misconfigured',
-  problem: string,
-  remedy: string,
-])[] = [
+const CONNECTION_FAILURES: readonly ConnectionFailure[] = [
   [
     /^(ENOTFOUND|EAI_\w+)$/,
     'retry',
@@ -118,15 +115,9 @@ function asUtc(text: string): string {
   return text.endsWith('GMT') ? text : `${text} GMT`;
 }
 
-interface FailedConnection {
-  readonly code?: string;
-  readonly hostname?: string;
-  readonly address?: string;
-}
-
 /** Returns the fields of the system's errors along the chain of causes. */
-function failedConnection(error: unknown): FailedConnection {
-  let found: FailedConnection = {};
+function failedConnection(error: unknown) {
+  let found: { code?: string; hostname?: string; address?: string } = {};
   for (let at = error; at instanceof Error; at = at.cause ?? firstOf(at)) {
     if ('code' in at && typeof at.code === 'string') found = { ...found, code: at.code };
     if ('hostname' in at && typeof at.hostname === 'string') found = { ...found, hostname: at.hostname };

@@ -16,7 +16,6 @@ const MOST_REDIRECTS = 5;
 export interface RequestSenderOptions {
   readonly credentials: CredentialKind;
   readonly token?: string | CredentialProvider | undefined;
-  readonly userAgent?: string;
   /** Further permitted origins of redirects, for requests without credentials. */
   readonly redirectsTo?: readonly string[] | undefined;
   readonly now?: () => Date;
@@ -43,10 +42,9 @@ export class RequestSender {
 
   /** @throws SourceError `misconfigured` for an unusable token; the message does not contain it */
   constructor(base: URL, options: RequestSenderOptions) {
-    const { credentials, token, userAgent } = options;
+    const { credentials, token } = options;
     this.#options = options;
     this.#headers = new Headers({ accept: 'application/json', 'accept-encoding': ACCEPTED_CODINGS });
-    if (userAgent !== undefined) this.#headers.set('user-agent', userAgent);
     // A configured token is checked at once.
     if (typeof token === 'string') readAuthorization(credentials, token, base);
     this.#provider = typeof token === 'object' ? token : fixedCredentials(token);

@@ -59,11 +59,7 @@ export class RetryBackoff {
    * The pause doubles each time, minus a random part of up to a half, and is never shorter than the upstream's Retry-After.
    * @throws the failure if the pause would last too long; the signal's reason when it aborts
    */
-  async pause(
-    failure: SourceError,
-    signal: AbortSignal,
-    beforePause: (ms: number) => void = () => {},
-  ): Promise<void> {
+  async pause(failure: SourceError, signal: AbortSignal, beforePause?: (ms: number) => void): Promise<void> {
     const { firstPauseMs, longestPauseMs, givesUpAfterMs } = this.#options;
     const now = this.#clock.now();
     if (this.#failures === 0) this.#firstFailureAt = now;
@@ -71,7 +67,7 @@ export class RetryBackoff {
     this.#failures += 1;
     const pause = Math.max(most * (0.5 + Math.random() / 2), failure.retryAfterMs ?? 0);
     if (now - this.#firstFailureAt + pause > givesUpAfterMs) throw failure;
-    beforePause(pause);
+    beforePause?.(pause);
     await this.#clock.wait(pause, signal);
   }
 }
