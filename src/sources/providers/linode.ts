@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import type { RegionItem } from '../../domain/prices/region-price.ts';
 import { anotherPage, completeRows, pagesByNumber, wholeList } from '../http/lists.ts';
 import { diskIn, networkIn, trafficIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
-import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
+import type { CatalogueAdapter, CatalogueItem, SourceHttp, UnreadItem } from '../source.ts';
 import { addPlans } from './linode/database-plans.ts';
 
 const VOLUMES = '/v4/volumes/types';
@@ -110,40 +109,24 @@ export const adapter: CatalogueAdapter = {
     }
     for (const type of yield* usableRows(types, Type, 'id', 'type')) yield* offers(type, regions, stock);
     const prices = new RegionPrices();
-    await prices.read('block_storage', VOLUMES, async () => {
-      for (const rated of await rates(http, VOLUMES, 'block_storage', prices))
-        addStorage(prices, rated, regions);
-    });
-    await prices.read('traffic_out', TRAFFIC, async () => {
-      for (const rated of await rates(http, TRAFFIC, 'traffic_out', prices))
-        addTraffic(prices, rated, regions);
-    });
-    await prices.read('database_plan', DATABASES, async () => {
-      const rows = await completeRows(DATABASES, list(http, DATABASES, DATABASES));
-      const selling = regions.filter(({ capabilities }) => capabilities.includes('Managed Databases'));
-      const codes = selling.map(({ code }) => code);
-      for (const [index, row] of rows.entries()) addPlans(prices, row, String(index + 1), codes);
-    });
+    const read = (item: UnreadItem, path: string, add: (row: unknown, key: string) => void) =>
+      prices.read(item, path, async () => {
+        const rows = await completeRows(path, list(http, path, path));
+        for (const [index, row] of rows.entries()) add(row, labelIn(row, 'id') ?? String(index + 1));
+      });
+    await read('block_storage', VOLUMES, (row, key) => addStorage(prices, key, row, regions));
+    await read('traffic_out', TRAFFIC, (row, key) => addTraffic(prices, key, row, regions));
+    const selling = regions.filter(({ capabilities }) => capabilities.includes('Managed Databases'));
+    const codes = selling.map(({ code }) => code);
+    await read('database_plan', DATABASES, (row, key) => addPlans(prices, key, row, codes));
     yield* prices.items();
   },
 };
 
-async function rates(
-  http: SourceHttp,
-  path: string,
-  item: RegionItem,
-  prices: RegionPrices,
-): Promise<Rated[]> {
-  const rows = await completeRows(path, list(http, path, path));
-  return rows.flatMap((row, index) => {
-    const rated = prices.usable(item, labelIn(row, 'id') ?? String(index + 1), () => parseRow(Rated, row));
-    return rated === undefined ? [] : [rated];
-  });
-}
-
 /** A volume of 20 "GB" is one of 20 GiB: https://github.com/linode/linode-blockstorage-csi-driver. */
-function addStorage(prices: RegionPrices, rated: Rated, regions: readonly Region[]): void {
-  if (rated.id !== 'volume') return;
+function addStorage(prices: RegionPrices, key: string, row: unknown, regions: readonly Region[]): void {
+  const rated = prices.usable('block_storage', key, () => parseRow(Rated, row));
+  if (rated?.id !== 'volume') return;
   for (const { code, capabilities } of regions) {
     const { hourly, monthly } = rateIn(rated, code);
     const amount = monthly ?? hourly;
@@ -155,7 +138,9 @@ function addStorage(prices: RegionPrices, rated: Rated, regions: readonly Region
 }
 
 /** Traffic beyond what the machines include. Distributed sites have another price. */
-function addTraffic(prices: RegionPrices, rated: Rated, regions: readonly Region[]): void {
+function addTraffic(prices: RegionPrices, key: string, row: unknown, regions: readonly Region[]): void {
+  const rated = prices.usable('traffic_out', key, () => parseRow(Rated, row));
+  if (rated === undefined) return;
   for (const { code, site_type: site } of regions) {
     const { hourly: amount } = rateIn(rated, code);
     const name = site === 'distributed' ? 'distributed_network_transfer' : 'network_transfer';

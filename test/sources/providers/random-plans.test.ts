@@ -65,7 +65,7 @@ describe('100 random prices of plans', () => {
         disk: 25_600,
         engines: { mysql: [{ quantity: 3, price }] },
       };
-      addLinode(prices, row, '1', ['us-east']);
+      addLinode(prices, '1', row, ['us-east']);
       const perMinute = isMonthly ? divided(BigInt(cents), 2, MONTH) : divided(BigInt(micros), 6, HOUR);
       expected.set(`database/mysql/g6-${index}/3`, perMinute);
     }

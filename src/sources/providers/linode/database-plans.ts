@@ -3,7 +3,7 @@ import { memory } from '../../../domain/machine.ts';
 import { diskIn } from '../../schema/facts.ts';
 import { amount, count, invalid, label } from '../../schema/fields.ts';
 import type { RegionPrices } from '../../schema/region-prices.ts';
-import { labelIn, parseRow } from '../../schema/rows.ts';
+import { parseRow } from '../../schema/rows.ts';
 
 /** In US dollars, for all nodes together. The bill has at most the monthly price. */
 const Price = z
@@ -29,13 +29,8 @@ const Type = z.object({
  * Adds the plans of one type of node. They have the same price in all regions.
  * Source: https://techdocs.akamai.com/linode-api/reference/get-databases-types, and `DatabaseType` in linode-api-docs/openapi.yaml.
  */
-export function addPlans(
-  prices: RegionPrices,
-  row: unknown,
-  position: string,
-  regions: readonly string[],
-): void {
-  const type = prices.usable('database_plan', labelIn(row, 'id') ?? position, () => parseRow(Type, row));
+export function addPlans(prices: RegionPrices, key: string, row: unknown, regions: readonly string[]): void {
+  const type = prices.usable('database_plan', key, () => parseRow(Type, row));
   if (type === undefined || type.deprecated) return;
   const { id: name, vcpus: cpu, disk: storage = null } = type;
   const node = { name, cpu, ...memory(type.memory, 'MiB'), storage };
