@@ -56,11 +56,8 @@ export type ClusterRules = z.infer<typeof ClusterRules>;
 
 export const NO_RULES: ClusterRules = ClusterRules.parse({});
 
-export function contradictionIn({
-  organization,
-  organizations,
-  tenantIsOrganization,
-}: ClusterRules): string | undefined {
+export function contradictionIn(rules: ClusterRules): string | undefined {
+  const { organization, organizations, tenantIsOrganization } = rules;
   if (organization === undefined || (organizations === undefined && !tenantIsOrganization)) return undefined;
   const other = organizations === undefined ? 'tenantIsOrganization' : 'organizations';
   return `organization names the owner of every cluster; remove it, or ${other}`;

@@ -7,6 +7,9 @@ import { descriptionOf } from './schema/options.ts';
 /** The reasons for exclusion that a list may state. The others follow from the machine itself. */
 const EXCLUDED = ['deprecated', 'sold_out', 'unavailable', 'accelerated', 'licensed'] as const;
 
+const error = 'must be a number, 0 or above';
+const sizeOrNone = z.number({ error }).min(0, { error });
+
 export const PriceColumns = z.object({
   region_code: label.describe('code of the region'),
   region_name: label
@@ -34,15 +37,11 @@ export const PriceColumns = z.object({
   cpu_kind: oneOf(CPU_KINDS)
     .nullish()
     .describe('`dedicated` or `shared`: whether other machines share the cpu'),
-  local_disk: numeric(
-    z.number({ error: 'must be a number, 0 or above' }).min(0, { error: 'must be a number, 0 or above' }),
-  )
+  local_disk: numeric(sizeOrNone)
     .nullish()
     .describe('GB (10^9 bytes) of disk on the host in the price; 0 for none'),
   network: numeric(count).nullish().describe('Mbit/s that the machine may send, a whole number'),
-  included_traffic: numeric(
-    z.number({ error: 'must be a number, 0 or above' }).min(0, { error: 'must be a number, 0 or above' }),
-  )
+  included_traffic: numeric(sizeOrNone)
     .nullish()
     .describe('GB (10^9 bytes) of outgoing traffic a month in the price; 0 for none'),
 });

@@ -3,7 +3,7 @@ import { memory } from '../../domain/machine.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { nothingListed } from '../http/lists.ts';
 import { diskIn } from '../schema/facts.ts';
-import { amount, count, label, quantity, someRows } from '../schema/fields.ts';
+import { amount, count, label, listedNames, quantity, someRows } from '../schema/fields.ts';
 import { usableRegions } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow } from '../schema/rows.ts';
@@ -13,19 +13,9 @@ const CLOUDS = '/v1/clouds';
 const SERVICE_TYPES = '/v1/service_types';
 
 /** The service types that are databases, as in the control plane of Aiven. Others are queues, dashboards and jobs. */
-const DATABASES: ReadonlySet<string> = new Set([
-  'alloydbomni',
-  'cassandra',
-  'clickhouse',
-  'dragonfly',
-  'influxdb',
-  'm3db',
-  'mysql',
-  'opensearch',
-  'pg',
-  'redis',
-  'valkey',
-]);
+const DATABASES = listedNames(
+  'alloydbomni,cassandra,clickhouse,dragonfly,influxdb,m3db,mysql,opensearch,pg,redis,valkey',
+);
 
 /**
  * Whether each node has the disk that the plan states. The nodes of "a clustered service such as Apache Cassandra" share it, else "each

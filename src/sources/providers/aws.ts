@@ -130,7 +130,7 @@ function offered(
 
   const { shape, amount } = row;
   const price = { amount, per: 'hour', currency: adapter.currency } as const;
-  const terms = file.reserved(row.sku);
+  const terms = file.reserved.get(row.sku);
   const machine = { name, cpu: shape.vcpu, ...memory(shape.memory, adapter.memoryUnit), price };
   const offer = { regionCode, ...machine, ...(terms && { terms }), facts: awsFacts(name, shape) };
   return offerItem(offer, exclusion(shape));

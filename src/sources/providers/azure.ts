@@ -179,12 +179,8 @@ function factsOf(name: string, { capabilities }: Sku) {
   };
 }
 
-function exclusion(
-  name: string,
-  { capabilities, restrictions }: Sku,
-  isListed: boolean,
-  isLicensed: boolean,
-) {
+function exclusion(name: string, sku: Sku, isListed: boolean, isLicensed: boolean) {
+  const { capabilities, restrictions } = sku;
   // All N-series have accelerators; GPUs does not count the FPGAs of NP.
   if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
   if (capabilities.RetirementDateUtc !== undefined) return 'deprecated';

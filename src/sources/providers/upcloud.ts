@@ -164,19 +164,13 @@ function addPrices(prices: RegionPrices, zone: ZonePrices, currency: string): vo
     if (amount !== undefined) prices.add(zone.name, { ...price, currency, amount });
   };
   for (const field of Object.keys(zone)) {
-    const tier = STORAGE.exec(field)?.groups?.tier;
-    const storage = { item: 'block_storage', name: tier ?? '', unit: 'GiB', per: 'hour' } as const;
-    if (tier !== undefined) add(field, storage, false);
+    const name = STORAGE.exec(field)?.groups?.tier;
+    if (name !== undefined) add(field, { item: 'block_storage', name, unit: 'GiB', per: 'hour' }, false);
   }
-  const address = { item: 'ipv4', name: 'ipv4_address', unit: 'address', per: 'hour' } as const;
-  add(address.name, address, true);
-  const traffic = {
-    item: 'traffic_out',
-    name: 'public_ipv4_bandwidth_out',
-    unit: 'GB',
-    per: undefined,
-  } as const;
-  add(traffic.name, traffic, true);
+  const address = 'ipv4_address';
+  add(address, { item: 'ipv4', name: address, unit: 'address', per: 'hour' }, true);
+  const out = 'public_ipv4_bandwidth_out';
+  add(out, { item: 'traffic_out', name: out, unit: 'GB', per: undefined }, true);
 }
 
 function exclusion(plan: Plan) {

@@ -6,8 +6,7 @@ import { isPositive } from '../../domain/prices/price.ts';
 import type { CatalogueItem, RejectedRow, UnreadRegion } from '../source.ts';
 import { labelIn, readRow, rowOf } from './rows.ts';
 
-/** Returns the item that `read` returns, or the rejected row if it reads an unusable row. */
-/** @param place begins the reason of a rejected row */
+/** Returns the item that `read` returns, or the rejected row if it reads an unusable row. @param place begins its reason */
 export function orRejected<Item>(
   key: string,
   known: KnownOfRow,

@@ -22,7 +22,7 @@ export class RegionFile {
   readonly machines = new Map<string, Machine>();
   readonly rejected: RejectedRow[] = [];
   readonly prices = new Map<string, Row<string>>();
-  readonly #reserved = new Map<string, { [T in ReservedTerm]?: OfferedTerm }>();
+  readonly reserved = new Map<string, { [T in ReservedTerm]?: OfferedTerm }>();
   /** Names of volumes by SKU. */
   readonly #volumes = new Map<string, string>();
   readonly #storage: FoundPrice[] = [];
@@ -49,10 +49,6 @@ export class RegionFile {
     const rows = this.machines.size + this.rejected.length + this.#volumes.size;
     if (rows > MOST_ROWS)
       throw badAnswer(`${this.#where} lists more than ${MOST_ROWS} machines; check the source's URL`);
-  }
-
-  reserved(sku: string): { readonly [T in ReservedTerm]?: OfferedTerm } | undefined {
-    return this.#reserved.get(sku);
   }
 
   /** A kind of volumes that is listed twice must have one price. */
@@ -104,6 +100,6 @@ export class RegionFile {
       const price = this.leftOut.read('reserved prices', key, () => valueIn(row));
       if (price !== undefined) found[term] = price;
     }
-    if (Object.keys(found).length > 0) this.#reserved.set(sku, found);
+    if (Object.keys(found).length > 0) this.reserved.set(sku, found);
   }
 }

@@ -11,9 +11,9 @@ const Terms = z.record(z.string(), z.unknown()).catch({});
 export type Terms = z.infer<typeof Terms>;
 export const termsOf = (value: unknown): Terms => Terms.parse(value);
 
+const TERM = { effectiveDate: z.string().optional(), priceDimensions: z.record(z.string(), z.unknown()) };
 const Term = z.object({
-  effectiveDate: z.string().optional(),
-  priceDimensions: z.record(z.string(), z.unknown()),
+  ...TERM,
   /** The conditions of a reservation; empty for an on-demand term. */
   termAttributes: z.record(z.string(), z.unknown()).optional(),
 });
@@ -101,8 +101,7 @@ export function beginsLater(terms: Terms, now: Date): boolean {
 }
 
 const Lease = z.object({
-  effectiveDate: z.string().optional(),
-  priceDimensions: z.record(z.string(), z.unknown()),
+  ...TERM,
   termAttributes: z.object({
     LeaseContractLength: z.string(),
     OfferingClass: z.string(),
@@ -137,13 +136,8 @@ export function* reservedTerms(terms: Terms, now: Date): Generator<[ReservedTerm
     byLength.set(length, options.set(option, [...(options.get(option) ?? []), lease]));
   }
   for (const [length, options] of byLength) {
-    yield [
-      LEASES[length],
-      rowOf(() => {
-        const ways = [...options].map(([option, leases]) => costOf(option, length, latestOf(leases)));
-        return cheapest(ways);
-      }),
-    ];
+    const wayOf = ([option, leases]: [string, Lease[]]) => costOf(option, length, latestOf(leases));
+    yield [LEASES[length], rowOf(() => cheapest([...options].map(wayOf)))];
   }
 }
 
