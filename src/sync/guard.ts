@@ -1,4 +1,6 @@
 /** Decides from counts whether a batch is published or waits for an operator. */
+import type { CatalogueDiff } from '../db/sync/catalogue/diff.ts';
+import type { TermJumps } from '../db/sync/catalogue/term-jumps.ts';
 
 export interface GuardLimits {
   /** Share of the known machines or clusters that may go: not reported, or excluded for another reason than stock. */
@@ -39,30 +41,20 @@ export const DEFAULT_GUARD_LIMITS: GuardLimits = {
   maxHourlyPrice: 1000,
 };
 
-export interface GuardInput {
-  readonly known: number;
+/**
+ * `withdrawn` are published machines that this batch excludes, without sold-out ones. `memoryFactor` is the most frequent factor of the
+ * reshaped machines' memory; 1 if none was reshaped.
+ */
+export interface GuardInput extends Omit<CatalogueDiff, 'changed' | 'soldOut'> {
   readonly seen: number;
-  readonly added: number;
-  readonly repriced: number;
-  readonly missing: number;
   readonly rejected: number;
-  readonly priceRatio: number;
-  /** Machines whose published price would change by more than the limit, and the number of their types. */
-  readonly jumps: number;
-  readonly jumpTypes: number;
-  /** Published machines that this batch excludes, without sold-out ones. */
-  readonly withdrawn: number;
-  readonly reshaped: number;
-  /** The most frequent factor of the reshaped machines' memory; 1 if none was reshaped. */
-  readonly memoryFactor: number;
   /** Repeated rows, and the number of their types. */
   readonly duplicates: number;
   readonly duplicateTypes: number;
-  /** Known machines with terms, and those that lose a term. */
+  /** Known machines with terms. */
   readonly knownTerms: number;
-  readonly termsLost: number;
   /** Machines with a term whose price would change by more than `priceRatio`. */
-  readonly termJumps: { readonly rows: number; readonly types: number; readonly ratio: number };
+  readonly termJumps: TermJumps;
   /** Rows that were rejected for their price jump. */
   readonly setAside: number;
   /** Usable plans of managed databases. */
@@ -94,23 +86,14 @@ function shares(found: number, limit: number): string {
 }
 
 /** Whether a batch has plans of databases alone. A source that has had machines must not lose them, whatever plans it states. */
-export const hasPlansAlone = ({
-  known,
-  seen,
-  rejected,
-  plans,
-}: Pick<GuardInput, 'known' | 'seen' | 'rejected' | 'plans'>) =>
-  known === 0 && seen === rejected && plans > 0;
+export function hasPlansAlone(batch: Pick<GuardInput, 'known' | 'seen' | 'rejected' | 'plans'>): boolean {
+  return batch.known === 0 && batch.seen === batch.rejected && batch.plans > 0;
+}
 
 export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuard[] {
-  const broken: BrokenGuard[] = [];
   const { known, seen, missing, withdrawn } = batch;
-  const share = (guard: BrokenGuard['guard'], count: number, of: number, limit: number, detail: string) => {
-    if (count <= limits.smallCount || of === 0 || count / of <= limit) return;
-    const found = count / of;
-    broken.push({ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` });
-  };
   const hasOnlyPlans = hasPlansAlone(batch);
+  const broken: BrokenGuard[] = [];
   if (seen === batch.rejected && !hasOnlyPlans) {
     const detail = 'not one usable row; an empty answer is no catalogue';
     broken.push({ guard: 'empty', found: 0, limit: 1, detail });
@@ -123,6 +106,8 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     const detail = `the upstream announced ${advertised} ${of} and sent ${fetched} (${shares(found, limit)})`;
     broken.push({ guard: 'incomplete', found, limit, detail });
   }
+  const share = (guard: BrokenGuard['guard'], count: number, of: number, limit: number, detail: string) =>
+    broken.push(...excessiveShare(guard, { count, of, limit, detail }, limits));
   const removed =
     withdrawn === 0
       ? 'known rows are not reported any more'
@@ -134,30 +119,19 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   share('added', batch.added, known, limits.addedShare, added);
   share('repriced', batch.repriced, known, limits.repricedShare, 'known rows have another price');
   const memory = batch.memoryFactor === 1 ? '' : `: memory × ${batch.memoryFactor.toPrecision(4)}`;
-  share(
-    'unit_flip',
-    batch.reshaped,
-    known,
-    limits.reshapedShare,
-    `known machines have another size${memory}`,
-  );
+  const reshaped = `known machines have another size${memory}`;
+  share('unit_flip', batch.reshaped, known, limits.reshapedShare, reshaped);
   if (batch.duplicateTypes > limits.smallCount)
     share('duplicates', batch.duplicates, seen, limits.duplicateShare, 'rows are there more than once');
   // Duplicates and price jumps have their own guards.
   const unusable = batch.rejected - batch.duplicates - batch.setAside;
   const rows = hasOnlyPlans ? seen + batch.plans : seen;
   share('rejected', unusable, rows, limits.rejectedShare, 'rows cannot be used');
-  if (!isFew({ rows: batch.jumps, types: batch.jumpTypes }, seen, limits)) {
-    const { priceRatio: limit } = limits;
-    const detail = `${batch.jumps} of ${seen} rows would change a published price by more than a factor of ${limit}, one by ${batch.priceRatio.toPrecision(3)}`;
-    broken.push({ guard: 'price_ratio', found: batch.priceRatio, limit, detail });
-  }
-  const { termJumps } = batch;
-  if (!isFew(termJumps, seen, limits)) {
-    const { priceRatio: limit } = limits;
-    const detail = `${termJumps.rows} of ${seen} rows would change the price of a term by more than a factor of ${limit}, one by ${termJumps.ratio.toPrecision(3)}`;
-    broken.push({ guard: 'price_ratio', found: termJumps.ratio, limit, detail });
-  }
+  const jumps = { rows: batch.jumps, types: batch.jumpTypes, ratio: batch.priceRatio };
+  if (!isFew(jumps, seen, limits))
+    broken.push(jumped(jumps, `${seen} rows would change a published price`, limits));
+  if (!isFew(batch.termJumps, seen, limits))
+    broken.push(jumped(batch.termJumps, `${seen} rows would change the price of a term`, limits));
   return broken;
 }
 
@@ -167,24 +141,35 @@ export interface PlanGuardInput {
   readonly missing: number;
   readonly stated: number;
   /** Plans whose price would change by more than `priceRatio`, and the largest factor. */
-  readonly jumps: number;
-  readonly ratio: number;
+  readonly jumps: { readonly rows: number; readonly ratio: number };
 }
 
 export function brokenPlanGuards(plans: PlanGuardInput, limits: GuardLimits): BrokenGuard[] {
-  const { known, missing, stated, jumps, ratio } = plans;
-  const broken: BrokenGuard[] = [];
-  const { removedShare, smallCount, priceRatio } = limits;
-  if (missing > smallCount && missing / known > removedShare) {
-    const [found, limit] = [missing / known, removedShare];
-    const detail = `${missing} of ${known} known database plans are not reported any more (${shares(found, limit)})`;
-    broken.push({ guard: 'removed', found, limit, detail });
-  }
-  if (jumps > 0) {
-    const detail = `${jumps} of ${stated} database plans would change their price by more than a factor of ${priceRatio}, one by ${ratio.toPrecision(3)}`;
-    broken.push({ guard: 'price_ratio', found: ratio, limit: priceRatio, detail });
-  }
-  return broken;
+  const { known: of, missing: count, stated, jumps } = plans;
+  const detail = 'known database plans are not reported any more';
+  const broken = excessiveShare('removed', { count, of, limit: limits.removedShare, detail }, limits);
+  if (jumps.rows === 0) return broken;
+  return [...broken, jumped(jumps, `${stated} database plans would change their price`, limits)];
+}
+
+function excessiveShare(
+  guard: BrokenGuard['guard'],
+  { count, of, limit, detail }: { count: number; of: number; limit: number; detail: string },
+  { smallCount }: GuardLimits,
+): BrokenGuard[] {
+  const found = count / of;
+  if (count <= smallCount || of === 0 || found <= limit) return [];
+  return [{ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` }];
+}
+
+/** @param what ends with the prices that would change */
+function jumped(
+  { rows, ratio }: { readonly rows: number; readonly ratio: number },
+  what: string,
+  { priceRatio: limit }: GuardLimits,
+): BrokenGuard {
+  const detail = `${rows} of ${what} by more than a factor of ${limit}, one by ${ratio.toPrecision(3)}`;
+  return { guard: 'price_ratio', found: ratio, limit, detail };
 }
 
 /** True if the wrong rows can be quarantined. It counts types too: one mistake in a type affects all its regions. */

@@ -143,7 +143,7 @@ function catalogueKind(
       const replanned = await writePlans(db, source, plans, now);
       const retired = await writeMachines(db, source, renamed, by, runsUntilRetired(approved));
       const unread =
-        readAt === undefined ? [] : await stampRead(db, source, staged, { regions, rejected, readAt });
+        readAt === undefined ? [] : await stampRead(db, source, staged, regions, rejected, readAt);
       const changed = renamed.changed || repriced || replanned || diff.added + diff.changed + retired > 0;
       const counts = { retired: hasOnlyPlans ? plans.gone.length : retired };
       return { changed, counts, unread, namings: renamed.namings };
@@ -252,12 +252,9 @@ async function guardTerms(
   db: ConnectionDatabase,
   { withTerms }: StagedCatalogue,
   sourceId: string,
-  {
-    limits,
-    approved,
-    seen,
-  }: Pick<CatalogueBatch, 'limits'> & { readonly approved: boolean; readonly seen: number },
+  batch: Pick<CatalogueBatch, 'limits'> & { readonly approved: boolean; readonly seen: number },
 ): Promise<{ readonly jumps: TermJumps; readonly rejected: readonly RejectedKey[] }> {
+  const { limits, approved, seen } = batch;
   if (approved || withTerms === 0) return { jumps: NO_TERM_JUMPS, rejected: [] };
   const jumps = await findTermJumps(db, sourceId, limits.priceRatio);
   if (jumps.rows === 0 || !isFew(jumps, seen, limits)) return { jumps, rejected: [] };

@@ -82,16 +82,9 @@ export async function comparePlans(
   const own = stored.filter(({ sourceId, isRetired }) => sourceId === source.id && !isRetired);
   const isKept = (code: string) => isUnread || unread.has(code) || (known.has(code) && !read.has(code));
   const gone = own.filter((plan) => !isKept(plan.regionCode) && !seen.has(keyOf(plan.regionCode, plan)));
-  const broken = brokenPlanGuards(
-    {
-      known: own.length,
-      missing: gone.length,
-      stated: stated.length,
-      jumps: fewJump ? 0 : jumps.length,
-      ratio: Math.max(1, ...jumps.map(({ ratio }) => ratio)),
-    },
-    limits,
-  );
+  const held = { rows: fewJump ? 0 : jumps.length, ratio: Math.max(1, ...jumps.map(({ ratio }) => ratio)) };
+  const counts = { known: own.length, missing: gone.length, stated: stated.length, jumps: held };
+  const broken = brokenPlanGuards(counts, limits);
   const changed = good.flatMap((row) =>
     changeOf(row, before.get(keyOf(row.regionCode, row.plan)), source, batch),
   );

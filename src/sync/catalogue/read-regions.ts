@@ -17,23 +17,16 @@ export function readRegions(
 /**
  * Stamps the regions that the batch has read: those that it lists or that have offers. Regions that could not be read, and
  * regions without a usable row, get no stamp.
+ * @param regions code → name, including unmodified ones @param readAt RFC 3339
  * @returns the regions without a usable row, as rows of the quarantine
  */
 export async function stampRead(
   db: ConnectionDatabase,
   source: CatalogueSource,
   staged: StagedCatalogue,
-  {
-    regions,
-    rejected,
-    readAt,
-  }: {
-    /** Code → name, including unmodified regions. */
-    readonly regions: ReadonlyMap<string, string>;
-    readonly rejected: readonly RejectedKey[];
-    /** RFC 3339. */
-    readonly readAt: string;
-  },
+  regions: ReadonlyMap<string, string>,
+  rejected: readonly RejectedKey[],
+  readAt: string,
 ): Promise<RejectedKey[]> {
   const { unread, asOf } = staged;
   const reported = readRegions(staged, regions);

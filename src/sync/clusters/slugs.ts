@@ -26,11 +26,8 @@ export function assignSlugs(
 ): { organizationId: number; sourceKey: string; slug: string }[] {
   const used = new Map<number, Set<string>>();
   const usedIn = (organizationId: number): Set<string> => {
-    let slugs = used.get(organizationId);
-    if (!slugs) {
-      slugs = new Set();
-      used.set(organizationId, slugs);
-    }
+    const slugs = used.get(organizationId) ?? new Set();
+    used.set(organizationId, slugs);
     return slugs;
   };
   for (const { organizationId, slug } of taken) usedIn(organizationId).add(slug);
