@@ -7,20 +7,15 @@ import type { IssuedToken } from './provider.ts';
 const COMMAND_MS = 30_000;
 const MOST_OUTPUT_BYTES = 64 * 1024;
 
-export interface CredentialCommand {
-  readonly command: readonly string[];
-  readonly setting: string;
-  readonly deadlineMs?: number;
-  readonly now?: () => number;
-}
-
 /**
  * Runs a command that prints credentials. Its output and arguments may be secrets: no message contains them.
  * @throws SourceError `misconfigured` if it cannot be started or prints no token, `retry` if it fails or hangs
  */
-export async function tokenOfCommand(options: CredentialCommand): Promise<IssuedToken> {
-  const { command, setting, deadlineMs = COMMAND_MS, now = Date.now } = options;
-  const [program = '', ...args] = command;
+export async function tokenOfCommand(
+  [program = '', ...args]: readonly string[],
+  setting: string,
+  { deadlineMs = COMMAND_MS, now = Date.now } = {},
+): Promise<IssuedToken> {
   const named = `the credential command ${basename(program)} (${setting})`;
   const fail = (kind: 'retry' | 'misconfigured', problem: string) =>
     new SourceError(kind, `${named} ${problem}`, { limitsAll: true });

@@ -66,7 +66,7 @@ export function openCredentials(
     const setting = nameOf('tokenCommand');
     if (adapter.credentials === 'none')
       report(`${setting} must be left out; the adapter ${adapter.id} needs no credentials`);
-    return renewingCredentials(() => tokenOfCommand({ command: tokenCommand, setting }));
+    return renewingCredentials(() => tokenOfCommand(tokenCommand, setting));
   }
   return credentials === undefined ? NO_CREDENTIALS : issuedTo(credentials, adapter, env, nameOf, report);
 }

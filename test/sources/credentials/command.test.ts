@@ -10,9 +10,7 @@ const SECRET = 'tok-8c1e-secret';
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 
 const running = (script: string, deadlineMs?: number) =>
-  tokenOfCommand({
-    command: [process.execPath, '-e', script, SECRET],
-    setting: 'GCP_TOKEN_COMMAND',
+  tokenOfCommand([process.execPath, '-e', script, SECRET], 'GCP_TOKEN_COMMAND', {
     now: () => NOW,
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
@@ -82,7 +80,7 @@ describe('a credential command', () => {
 
   it('that does not exist is misconfigured', async () => {
     const command = ['/nowhere/at-all', SECRET];
-    const failed = await failureOf(tokenOfCommand({ command, setting: 'GCP_TOKEN_COMMAND' }));
+    const failed = await failureOf(tokenOfCommand(command, 'GCP_TOKEN_COMMAND'));
     expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining('(ENOENT)') });
   });
 
@@ -106,7 +104,7 @@ describe('a credential command', () => {
 
   it('gets its arguments unchanged, without a shell', async () => {
     const command = [process.execPath, '-e', 'process.stdout.write(process.argv[1])', '$(id);`id`'];
-    expect(await tokenOfCommand({ command, setting: 'X' })).toMatchObject({ token: '$(id);`id`' });
+    expect(await tokenOfCommand(command, 'X')).toMatchObject({ token: '$(id);`id`' });
   });
 });
 
