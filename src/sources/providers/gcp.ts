@@ -9,10 +9,12 @@ import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
-import type { Rates } from './gcp/rates.ts';
-import { readSkus, SKUS } from './gcp/skus.ts';
+import { Rates } from './gcp/rates.ts';
+import { RegionSkus } from './gcp/region-prices.ts';
 
 const TYPES = '/aggregated/machineTypes';
+/** The SKUs of Compute Engine. Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list. */
+const SKUS = '/v1/services/6F81-5844-456A/skus';
 const AUTH = 'https://www.googleapis.com/auth';
 const SCOPE = `${AUTH}/compute.readonly ${AUTH}/cloud-billing.readonly`;
 const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
@@ -42,6 +44,14 @@ const MachineType = z.object({
   deprecated: z.object({ state: z.string() }).optional(),
 });
 type MachineType = z.infer<typeof MachineType>;
+/** The token is empty on the last page. */
+const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string() });
+const Sku = z.object({
+  description: z.string(),
+  category: z.object({ usageType: z.string() }),
+  serviceRegions: z.array(label),
+});
+
 /** Types whose price includes local disks. No API states the size of these. */
 const LOCAL_DISKS = /^z3-|-(standard|high)?lssd\b/;
 
@@ -115,6 +125,33 @@ export const adapter: CatalogueAdapter = {
 };
 
 type Unread = RejectedRow | UnreadRegion;
+
+async function* readSkus(
+  http: SourceHttp,
+  leftOut: LeftOut,
+): AsyncGenerator<RejectedRow, { rates: Rates; regionSkus: RegionSkus }> {
+  const rates = new Rates(leftOut);
+  const regionSkus = new RegionSkus();
+  let listed = 0;
+  const query = { currencyCode: 'USD', pageSize: 5000 };
+  const pages = pagesByToken(http, SKUS, SkuPage, query, (page) => page.nextPageToken, 'pageToken');
+  for await (const { data } of pages) {
+    for (const row of data.skus) {
+      listed += 1;
+      const id = labelIn(row, 'skuId') ?? `SKU ${listed}`;
+      const { value: sku, reason } = readRow(Sku, row);
+      if (sku === undefined) {
+        yield rejectedRow(id, reason);
+        continue;
+      }
+      const found = { ...sku, usage: sku.category.usageType, id, row };
+      rates.add(found);
+      regionSkus.add(found);
+    }
+  }
+  if (listed === 0) throw nothingListed(`${SKUS}: skus`);
+  return { rates, regionSkus };
+}
 
 async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<Unread, void> {
   const query = { maxResults: 500, returnPartialSuccess: 'true' };

@@ -115,7 +115,7 @@ export const adapter: CatalogueAdapter = {
         const amounts = traffic.get(location) ?? new Set();
         if (stated?.price_per_tb_traffic) traffic.set(location, amounts.add(stated.price_per_tb_traffic.net));
       });
-    for (const [location, amounts] of traffic) addTraffic(prices, location, amounts, currency);
+    addTraffic(prices, traffic, currency);
     addStorage(prices, pricing, known);
     addAddresses(prices, pricing, known);
     yield* prices.items();
@@ -161,21 +161,14 @@ function* offers(
 }
 
 /** The API states the price with each machine, and Hetzner has one price in a location. */
-function addTraffic(
-  prices: RegionPrices,
-  location: string,
-  amounts: ReadonlySet<string>,
-  currency: string,
-): void {
-  const [net, ...others] = amounts;
-  if (net === undefined) return;
-  if (others.length > 0) {
-    const differ = `price_per_tb_traffic differs between machines: ${[...amounts].join(', ')}`;
-    prices.leaveOut('traffic_out', location, differ);
-    return;
-  }
+function addTraffic(prices: RegionPrices, traffic: TrafficPrices, currency: string): void {
   const price = { item: 'traffic_out', name: 'traffic', unit: 'GiB', per: undefined, currency } as const;
-  prices.add(location, { ...price, amount: product(net, PER_TIB) });
+  for (const [location, amounts] of traffic) {
+    const [net = '', ...others] = amounts;
+    const differ = `price_per_tb_traffic differs between machines: ${[...amounts].join(', ')}`;
+    if (others.length > 0) prices.leaveOut('traffic_out', location, differ);
+    else prices.add(location, { ...price, amount: product(net, PER_TIB) });
+  }
 }
 
 /** @throws SourceError if the answer cannot be read: without its currency, no price is known */

@@ -61,9 +61,7 @@ interface Catalogue {
 }
 
 /** The regions of each plan, by its code; or why OVH does not state them. */
-type Availability =
-  | { readonly regions: ReadonlyMap<string, readonly string[]>; readonly closed?: never }
-  | { readonly regions?: never; readonly closed: string };
+type Availability = Row<ReadonlyMap<string, readonly string[]>>;
 
 /**
  * Source: https://eu.api.ovh.com/console/ (get-/order/catalog/public/cloud, get-/cloud/order/rule/availability). Source of the
@@ -101,7 +99,7 @@ export const adapter: CatalogueAdapter = {
 
     const sold = plans.flatMap((plan) =>
       plan.machines.map(({ planCode, row }) => {
-        const regions = availability.regions?.get(planCode) ?? [...plan.configured];
+        const regions = availability.value?.get(planCode) ?? [...plan.configured];
         return { name: plan.type, planCode, row, regions: new Set(regions) };
       }),
     );
@@ -125,7 +123,7 @@ export const adapter: CatalogueAdapter = {
     if (read.undescribed.length > 0) yield undescribed(read.undescribed);
     const prices = new RegionPrices();
     const { currencyCode: currency } = locale;
-    const regionsOf = (planCode: string) => availability.regions?.get(planCode);
+    const regionsOf = (planCode: string) => availability.value?.get(planCode);
     const places = { regionsOf, selling, currency };
     for (const addon of read.others) addVolume(prices, addon, places);
     addTraffic(prices, read.others, places);
@@ -171,7 +169,7 @@ function* readAddon(
   else plan.machines.push({ planCode, row: readRow(Machine, row) });
 }
 
-/** OVH may require a token: without one the result is `closed`. A refused token ends the run, like any other failure. */
+/** OVH may require a token: without one the result is the reason. A refused token ends the run, like any other failure. */
 async function* readAvailability(
   http: SourceHttp,
   query: Readonly<Record<string, string>>,
@@ -180,7 +178,7 @@ async function* readAvailability(
     if (error instanceof SourceError && error.kind === 'misconfigured' && !http.hasCredentials) return error;
     throw error;
   });
-  if (answer instanceof SourceError) return { closed: answer.message };
+  if (answer instanceof SourceError) return { reason: answer.message };
   const { plans } = answer.data;
   const regions = new Map<string, readonly string[]>();
   for (const [index, row] of plans.entries()) {
@@ -193,7 +191,7 @@ async function* readAvailability(
       yield rejectedRow(`rule ${code === undefined ? index + 1 : `of ${code}`}`, reason, { name });
     }
   }
-  return { regions };
+  return { value: regions };
 }
 
 interface SoldPlan {
@@ -226,7 +224,7 @@ function offers({ name, planCode, row, regions }: SoldPlan, currency: string): r
  */
 function nowhere(
   { name, planCode }: SoldPlan,
-  { closed }: Availability,
+  { reason: closed }: Availability,
   located: ReadonlySet<string>,
 ): RejectedRow {
   const reason =

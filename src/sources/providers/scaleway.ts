@@ -168,13 +168,11 @@ function nameOf(zone: string): string {
 async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<CatalogueItem> {
   const types = yield* list(http, SERVERS.replace('{zone}', zone), `server types of ${zone}`);
   const stock = yield* list(http, AVAILABILITY.replace('{zone}', zone), `availability of ${zone}`);
-  let position = 0;
-  for (const [key, row] of types) {
-    position += 1;
+  for (const [position, [key, row]] of [...types].entries()) {
     const name = label.safeParse(key).data;
     if (name === undefined) {
       const problem = 'has a name that cannot be stored';
-      yield rejectedRow(`server type ${position}@${zone}`, problem, { regionCode: zone });
+      yield rejectedRow(`server type ${position + 1}@${zone}`, problem, { regionCode: zone });
     } else {
       yield offerOrRejected(name, zone, () => offer(name, row, zone, stock.get(key)));
     }

@@ -56,14 +56,7 @@ const KINDS: Readonly<Record<Term, string>> = {
   reserved_3y: 'reserved prices',
 };
 
-export interface AzurePrice {
-  readonly name: string;
-  readonly regionCode: string;
-  readonly price: Row<string>;
-  /** The size is sold only with Windows, and has no other terms. */
-  readonly licensed: boolean;
-  readonly terms: OfferedTerms;
-}
+export type AzurePrice = ReturnType<typeof chosen>;
 
 interface SizeRows {
   readonly name: string;
@@ -178,8 +171,9 @@ function addTerm({ terms }: SizeRows, term: Term, kind: Kind, price: Row<string>
   terms[term] = rows;
 }
 
-function chosen(size: SizeRows, leftOut: LeftOut): AzurePrice {
+function chosen(size: SizeRows, leftOut: LeftOut) {
   const { name, regionCode, linux, windows } = size;
+  // The size is sold only with Windows, and has no other terms.
   const licensed = linux.length === 0;
   const price = rowOf(() => priceInForce(licensed ? windows : linux));
   return { name, regionCode, price, licensed, terms: licensed ? {} : termsOf(size, leftOut) };
