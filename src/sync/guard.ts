@@ -2,44 +2,32 @@
 import type { CatalogueDiff } from '../db/sync/catalogue/diff.ts';
 import type { TermJumps } from '../db/sync/catalogue/term-jumps.ts';
 
-export interface GuardLimits {
+/** Wide enough for ordinary days of providers, narrow enough for known incidents. */
+export const DEFAULT_GUARD_LIMITS = {
   /** Share of the known machines or clusters that may go: not reported, or excluded for another reason than stock. */
-  readonly removedShare: number;
+  removedShare: 0.2,
   /** New machines as a share of the known ones. The first run of a source has no limit. */
-  readonly addedShare: number;
-  readonly repricedShare: number;
+  addedShare: 1,
+  repricedShare: 0.5,
   /** Factor by which a published price may rise or fall. A few larger changes are quarantined; many hold the batch. */
-  readonly priceRatio: number;
+  priceRatio: 5,
   /** Share of the known machines whose cpu or memory may change. A large share indicates a wrong unit. */
-  readonly reshapedShare: number;
+  reshapedShare: 0.2,
   /** Share of the rows that may be repeated. They are quarantined; more hold the batch. */
-  readonly duplicateShare: number;
+  duplicateShare: 0.1,
   /** Share of the announced rows that may be missing. */
-  readonly incompleteShare: number;
+  incompleteShare: 0,
   /** Share of the rows that may be unusable, and share of the rows whose price may exceed `priceRatio`. */
-  readonly rejectedShare: number;
+  rejectedShare: 0.1,
   /**
    * This many rows may always go, come, change or be rejected, whatever their share. This many types may always be
    * repeated or jump in price, in any number of regions.
    */
-  readonly smallCount: number;
-  /** Per hour, in the published currency; a row above it is rejected. */
-  readonly maxHourlyPrice: number;
-}
-
-/** Wide enough for ordinary days of providers, narrow enough for known incidents. */
-export const DEFAULT_GUARD_LIMITS: GuardLimits = {
-  removedShare: 0.2,
-  addedShare: 1,
-  repricedShare: 0.5,
-  priceRatio: 5,
-  reshapedShare: 0.2,
-  duplicateShare: 0.1,
-  incompleteShare: 0,
-  rejectedShare: 0.1,
   smallCount: 2,
+  /** Per hour, in the published currency; a row above it is rejected. */
   maxHourlyPrice: 1000,
 };
+export type GuardLimits = Readonly<typeof DEFAULT_GUARD_LIMITS>;
 
 /**
  * `withdrawn` are published machines that this batch excludes, without sold-out ones. `memoryFactor` is the most frequent factor of the

@@ -9,11 +9,7 @@ import {
   syncBatch,
 } from './pipeline.ts';
 
-interface StagedRates extends Staged {
-  readonly rates: RatesReading;
-}
-
-interface ComparedRates extends Compared {
+interface Read {
   readonly rates: RatesReading;
 }
 
@@ -24,7 +20,7 @@ export function syncRates(
   return syncBatch(ratesKind(sync.rates), sync);
 }
 
-function ratesKind(reading: Promise<RatesReading>): BatchKind<StagedRates, ComparedRates> {
+function ratesKind(reading: Promise<RatesReading>): BatchKind<Staged & Read, Compared & Read> {
   return {
     async stage() {
       const rates = await reading;

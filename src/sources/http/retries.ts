@@ -1,21 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Retries, SourceError } from '../source.ts';
 
-interface RetryBackoffOptions {
-  /** The longest first pause; each further pause is twice as long. */
-  readonly firstPauseMs: number;
-  readonly longestPauseMs: number;
-  readonly givesUpAfterMs: number;
-}
-
-export interface RetryPolicy extends RetryBackoffOptions {
-  readonly mostOfRequest: number;
-  readonly mostOfRun: number;
-}
-
 /** For a failure that passes within seconds. A longer failure ends the run, which the job queue repeats. */
-export const REQUEST_RETRIES: RetryPolicy = {
-  // Pauses of at most 0.5, 1, 2 and 4 s: a gateway restarts in that time. The queue's pauses begin at 15 s.
+export const REQUEST_RETRIES = {
+  /** The longest first pause. The others are twice as long: a gateway restarts within 7.5 s. The queue's pauses begin at 15 s. */
   firstPauseMs: 500,
   longestPauseMs: 4_000,
   mostOfRequest: 4,
@@ -24,6 +12,8 @@ export const REQUEST_RETRIES: RetryPolicy = {
   // Limits a run whose upstream fails in every region.
   mostOfRun: 20,
 };
+export type RetryPolicy = Readonly<typeof REQUEST_RETRIES>;
+type RetryBackoffOptions = Omit<RetryPolicy, 'mostOfRequest' | 'mostOfRun'>;
 
 export interface Clock {
   now(): number;

@@ -8,7 +8,7 @@ import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
-import type { Progress, Staged } from '../pipeline.ts';
+import type { Progress } from '../pipeline.ts';
 
 /** A cluster from before an approval, with the digest of the source's data. */
 export interface SavedCluster {
@@ -17,12 +17,7 @@ export interface SavedCluster {
   readonly hash: string;
 }
 
-export interface StagedClusters extends Staged {
-  readonly rejected: readonly RejectedKey[];
-  readonly waiting: number;
-  /** True if a cluster names its machine without a shape. */
-  readonly namesMachines: boolean;
-}
+export type StagedClusters = Awaited<ReturnType<typeof stageClusters>>;
 
 /** Creates the staging table and copies every cluster into it. @throws SourceError if the adapter fails */
 export async function stageClusters(
@@ -30,11 +25,12 @@ export async function stageClusters(
   items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>,
   pricing: Pricing,
   progress: Progress = () => {},
-): Promise<StagedClusters> {
+) {
   const rejected: RejectedKey[] = [];
   const validators: ValidatorItem[] = [];
   let seen = 0;
   let waiting = 0;
+  /** True if a cluster names its machine without a shape. */
   let namesMachines = false;
   let dataTime: string | undefined;
   const yielder = new EventLoopYielder();

@@ -19,21 +19,11 @@ const Page = z.object({
 
 const Resources = z.object({ resources: z.array(z.object({ name: z.string() })) });
 
-export interface Listed {
-  readonly resourceVersion: string;
-  /** By identity; an object may have several clusters, or no usable one. */
-  readonly objects: ReadonlyMap<string, Reading>;
-}
-
 /**
  * Lists a target, page by page. Returns undefined if the cluster does not know this kind (404). After a missing right (403),
  * the discovery API decides whether the kind is installed. @throws as ApiServer.json
  */
-export async function listed(
-  server: ApiServer,
-  target: Target,
-  signal: AbortSignal,
-): Promise<Listed | undefined> {
+export async function listed(server: ApiServer, target: Target, signal: AbortSignal) {
   try {
     return await inPages(server, target, PAGE_SIZE, signal);
   } catch (error) {
@@ -65,12 +55,8 @@ async function isKnown(server: ApiServer, target: Target, signal: AbortSignal): 
   }
 }
 
-async function inPages(
-  server: ApiServer,
-  target: Target,
-  limit: number | undefined,
-  signal: AbortSignal,
-): Promise<Listed> {
+async function inPages(server: ApiServer, target: Target, limit: number | undefined, signal: AbortSignal) {
+  /** By identity; an object may have several clusters, or no usable one. */
   const objects = new Map<string, Reading>();
   let resourceVersion = '';
   const pages = pagesOf(
