@@ -6,7 +6,11 @@ import { byColumn, type FactsDocument, MACHINE_FACTS, type MachineFacts } from '
 import type { ProviderListing } from '../snapshot/document/build.ts';
 import { named } from './openapi-schemas.ts';
 
-type Shape<T> = { readonly [K in keyof T]-?: z.ZodType<Required<T>[K]> };
+type Shape<T> = {
+  readonly [K in keyof T]-?: object extends Pick<T, K>
+    ? z.ZodExactOptional<z.ZodType<Required<T>[K]>>
+    : z.ZodType<T[K]>;
+};
 
 /** An object with exactly the properties of T. */
 export const object = <T>(shape: Shape<T>) => z.strictObject(shape);

@@ -23,7 +23,7 @@ import type { Rows } from '../../snapshot/catalogue/rows.ts';
 import { search } from '../../snapshot/catalogue/search.ts';
 import { machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
-import type { AlternativeShown, AlternativesDocument, Comparison } from './alternatives-schema.ts';
+import type { AlternativeShown, AlternativesDocument } from './alternatives-schema.ts';
 import type { Inputs } from './inputs.ts';
 import { foundPrice, nearMonth, type Price, pricedMachine } from './prices.ts';
 import { identityOf, machinePart, shownPrice } from './shown-costs.ts';
@@ -61,7 +61,7 @@ export function alternativesDocument(
   const facts = found?.kind ?? row;
   const region = found?.region.region.id ?? row?.regionId;
   const provider = found?.region.provider.id ?? row?.providerId;
-  const list = (where: Filters): readonly AlternativeShown[] =>
+  const list = (where: Filters): AlternativeShown[] =>
     cost.machine
       ? cheaper(cluster, inputs, where, cost.machine, wanted).map((each) =>
           shownAlternative(each, cluster, facts, state.index),
@@ -203,7 +203,7 @@ function compared(
   { cpu, ram, ram_unit }: ClusterDocument['machine'],
   facts: MachineFacts | undefined,
   other: MachineKind,
-): Comparison {
+): AlternativeShown['compared'] {
   const bytes = ram * GIGABYTE[ram_unit];
   const same = (a: string | null | undefined, b: string | null) =>
     a === null || a === undefined || b === null ? null : a === b;

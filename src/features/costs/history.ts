@@ -6,7 +6,7 @@ import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../do
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Inputs } from './inputs.ts';
 import { type Price, storedPrice, unknownPrice } from './prices.ts';
-import type { CostHistoryDocument, CostStep } from './schema.ts';
+import type { CostHistoryDocument } from './schema.ts';
 import { identityOf, shownPrice } from './shown-costs.ts';
 
 /** RFC 3339 with microseconds, from `from` to before `to`. */
@@ -15,6 +15,7 @@ export interface TimeSpan {
   readonly to: string | undefined;
 }
 
+type CostStep = CostHistoryDocument['steps'][number];
 type Begun = TimeSpan & { readonly from: string };
 
 export function costHistory(

@@ -3,7 +3,7 @@ import Big from 'big.js';
 import { type PriceHistory, pricesSince } from '../../db/prices/costs.ts';
 import { decimal, percentOff } from '../../domain/prices/price.ts';
 import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
-import { REGION_ITEMS, type RegionItem } from '../../domain/prices/region-price.ts';
+import type { RegionItem } from '../../domain/prices/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine } from '../../snapshot/catalogue/find-machine.ts';
@@ -13,13 +13,7 @@ import { type Answer, type MaybePromise, whenThere } from '../../snapshot/docume
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
-import type {
-  RegionPricesDocument,
-  ShownRegionPrice,
-  ShownTerm,
-  TermPeriod,
-  TermsDocument,
-} from './price-schema.ts';
+import type { RegionPricesDocument, ShownTerm, TermsDocument } from './price-schema.ts';
 
 export interface ListPricesOptions {
   readonly documents: Pick<Documents, 'get' | 'postgres'>;
@@ -65,10 +59,9 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
         const document: RegionPricesDocument = {
           region: found.region,
           provider: found.provider,
-          ...(Object.fromEntries(REGION_ITEMS.map((item) => [item, shownPrices(prices, item)])) as Record<
-            RegionItem,
-            readonly ShownRegionPrice[] | null
-          >),
+          block_storage: shownPrices(prices, 'block_storage'),
+          traffic_out: shownPrices(prices, 'traffic_out'),
+          ipv4: shownPrices(prices, 'ipv4'),
         };
         return { body: jsonBody(document), tier, asOf: state.asOf([place]), currency: found.currency };
       }),
@@ -153,7 +146,7 @@ function historyOf(term: PriceTerm, { prices, terms }: PriceHistory): Pick<Shown
           from,
           to,
         }));
-  const history: TermPeriod[] = [];
+  const history: NonNullable<ShownTerm['history']> = [];
   for (const { effective_price, ...row } of rows) {
     if (effective_price === null || effective_price === 0) continue;
     const newer = history.at(-1);
@@ -169,7 +162,7 @@ function historyOf(term: PriceTerm, { prices, terms }: PriceHistory): Pick<Shown
 function shownPrices(
   prices: readonly RegionPrice[] | null,
   item: RegionItem,
-): readonly ShownRegionPrice[] | null {
+): RegionPricesDocument[RegionItem] {
   const ofItem = prices?.filter((price) => price.item === item) ?? [];
   if (ofItem.length === 0) return null;
   return ofItem.map(({ name, isDefault, unit, per, tiers }) => ({

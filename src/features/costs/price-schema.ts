@@ -1,47 +1,9 @@
 import { z } from 'zod';
-import type { MachineDocument } from '../../domain/machine.ts';
-import type { RegionItem } from '../../domain/prices/region-price.ts';
-import { PRICE_TERMS, type PriceTerm } from '../../domain/prices/term.ts';
-import { documented, id, instant, object, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+import { PRICE_TERMS } from '../../domain/prices/term.ts';
+import { documented, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
 
-export interface TermPeriod {
-  readonly effective_price: number;
-  readonly upfront: number | null;
-  readonly from: string;
-  readonly to: string | null;
-}
-
-export interface ShownTerm {
-  readonly term: PriceTerm;
-  readonly price: number;
-  readonly upfront: number | null;
-  readonly effective_price: number;
-  readonly monthly_cap: number | null;
-  readonly since: string | null;
-  readonly price_source?: 'own' | 'list';
-  readonly list_price?: number;
-  readonly history?: readonly TermPeriod[];
-}
-
-export interface TermsDocument extends Pick<MachineDocument, 'id' | 'name' | 'provider' | 'region'> {
-  readonly terms: readonly ShownTerm[];
-}
-
-export interface ShownRegionPrice {
-  readonly name: string;
-  readonly default: boolean;
-  readonly unit: 'GB' | 'GiB' | 'address';
-  readonly per: 'minute' | 'unit';
-  readonly included: number | null;
-  readonly tiers: readonly { readonly from: number; readonly price: number }[];
-}
-
-export interface RegionPricesDocument
-  extends Pick<MachineDocument, 'provider' | 'region'>,
-    Readonly<Record<RegionItem, readonly ShownRegionPrice[] | null>> {}
-
-const provider = object<MachineDocument['provider']>({ id: id('Provider id'), name: text('Provider name') });
-const region = object<MachineDocument['region']>({
+const provider = z.strictObject({ id: id('Provider id'), name: text('Provider name') });
+const region = z.strictObject({
   id: id('Region id'),
   name: text('Region name'),
   code: text('Region code of the provider'),
@@ -55,14 +17,14 @@ const effective = documented(z.number(), {
   description: 'Per minute, with the payment upfront spread over the term of 1 or 3 years of 8,760 hours',
 });
 
-const period = object<TermPeriod>({
+const period = z.strictObject({
   effective_price: effective,
   upfront,
   from: instant('First seen'),
   to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
 });
 
-export const termsSchema = object<TermsDocument>({
+export const termsSchema = z.strictObject({
   id: id('Machine id'),
   name: text('Name at the provider'),
   provider,
@@ -99,7 +61,7 @@ export const termsSchema = object<TermsDocument>({
 const prices = (description: string) =>
   orNull(
     z.array(
-      object<ShownRegionPrice>({
+      z.strictObject({
         name: text('The name at the provider'),
         default: documented(z.boolean(), { description: 'Recommendations and costs use this one' }),
         unit: documented(z.enum(['GB', 'GiB', 'address']), { description: 'What a price is for' }),
@@ -124,10 +86,14 @@ const prices = (description: string) =>
     `${description}; null: unknown`,
   );
 
-export const regionPricesSchema = object<RegionPricesDocument>({
+export const regionPricesSchema = z.strictObject({
   region,
   provider,
   block_storage: prices('Block storage'),
   traffic_out: prices('Outgoing traffic to the internet'),
   ipv4: prices('Public IPv4 addresses'),
 });
+
+export type TermsDocument = z.output<typeof termsSchema>;
+export type ShownTerm = TermsDocument['terms'][number];
+export type RegionPricesDocument = z.output<typeof regionPricesSchema>;

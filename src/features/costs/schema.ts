@@ -1,104 +1,9 @@
 import { z } from 'zod';
-import type { ClusterDocument } from '../../domain/cluster.ts';
-import type { ShownAmount } from '../../domain/prices/cost.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
-import { count, documented, id, instant, object, orNull, text } from '../../http/schemas.ts';
-import { PRICE_SOURCES, type PriceQuestion, REASONS, type Reason } from './prices.ts';
+import { clusterSchema, count, documented, id, instant, orNull, text } from '../../http/schemas.ts';
+import { PRICE_SOURCES, REASONS } from './prices.ts';
 
-type Provider = ClusterDocument['provider'];
-type Region = ClusterDocument['region'];
-
-/** The question that an answer repeats. */
-export interface ShownQuestion extends Pick<PriceQuestion, 'term' | 'prices'> {
-  readonly at: string | null;
-}
-
-interface PartAmount {
-  readonly per_minute: number | null;
-  readonly per_month: number | null;
-  readonly reason: Reason | null;
-}
-
-/** The price of one node. */
-export interface ShownPrice {
-  readonly price: number | null;
-  readonly price_source: (typeof PRICE_SOURCES)[number] | null;
-  readonly entry: number | null;
-  readonly monthly_cap: number | null;
-}
-
-export interface MachinePart extends PartAmount, ShownPrice {
-  readonly id: number;
-  readonly name: string | null;
-  readonly cpu: number;
-  readonly ram: number;
-  readonly ram_unit: ClusterDocument['machine']['ram_unit'];
-  readonly in_catalogue: boolean;
-  readonly count: number;
-}
-
-export interface DiskPart extends PartAmount {
-  readonly type: string;
-  readonly price: number | null;
-  readonly price_unit: 'GB' | 'GiB';
-  readonly size: number;
-  readonly unit: ClusterDocument['disks'][number]['unit'];
-  readonly count: number;
-}
-
-export interface CostedIdentity {
-  readonly slug: string;
-  readonly name: string;
-  readonly status: string;
-  readonly provider: Provider;
-  readonly region: Region;
-}
-
-export interface CostDocument extends ShownQuestion, ShownAmount {
-  readonly cluster: CostedIdentity;
-  readonly shards: number;
-  readonly replicas: number;
-  readonly machine: MachinePart;
-  readonly disks: readonly DiskPart[];
-  readonly complete: boolean;
-}
-
-export interface ShownTotal extends ShownAmount {
-  readonly clusters: number;
-  readonly complete: boolean;
-}
-
-export interface CostOfList extends ShownAmount {
-  readonly slug: string;
-  readonly name: string;
-  readonly provider: Provider;
-  readonly region: Region;
-  readonly machine: { readonly id: number; readonly name: string | null };
-  readonly nodes: number;
-  readonly complete: boolean;
-}
-
-export interface CostsDocument extends ShownQuestion {
-  readonly total: ShownTotal;
-  readonly providers: readonly (ShownTotal & { readonly provider: Provider })[];
-  readonly regions: readonly (ShownTotal & { readonly provider: Provider; readonly region: Region })[];
-  readonly clusters: readonly CostOfList[];
-  readonly next: string | null;
-}
-
-export interface CostStep extends ShownAmount, ShownPrice {
-  readonly from: string;
-  readonly to: string | null;
-  readonly complete: boolean;
-}
-
-export interface CostHistoryDocument extends Pick<ShownQuestion, 'term' | 'prices'> {
-  readonly cluster: CostedIdentity;
-  readonly steps: readonly CostStep[];
-}
-
-const provider = object<Provider>({ id: id('Provider id'), name: text('Provider name') });
-const region = object<Region>({ name: text('Region name'), code: text('Region code') });
+const { provider, region } = clusterSchema.shape;
 const money = (description: string) => documented(z.number(), { format: 'double', description });
 
 export const questionFields = {
@@ -133,7 +38,7 @@ export const shownPriceFields = {
 };
 const complete = documented(z.boolean(), { description: 'False if a part is unknown: the sum lacks it' });
 
-export const identitySchema = object<CostedIdentity>({
+export const identitySchema = z.strictObject({
   slug: text('Slug'),
   name: text('Cluster name'),
   status: text('Status. It does not change the cost'),
@@ -141,14 +46,12 @@ export const identitySchema = object<CostedIdentity>({
   region,
 });
 
-const memoryUnit = z.enum(['Binary', 'Decimal']);
-
-export const machinePartSchema = object<MachinePart>({
+export const machinePartSchema = z.strictObject({
   id: id('Machine id'),
   name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
   cpu: count('Number of virtual CPUs'),
   ram: count('Memory in `ram_unit`'),
-  ram_unit: memoryUnit,
+  ram_unit: z.enum(['Binary', 'Decimal']),
   in_catalogue: documented(z.boolean(), {
     description: 'False if `/v1/machines` lacks the machine: its price is the stored one',
   }),
@@ -157,7 +60,7 @@ export const machinePartSchema = object<MachinePart>({
   ...partAmount,
 });
 
-export const costSchema = object<CostDocument>({
+export const costSchema = z.strictObject({
   cluster: identitySchema,
   ...questionFields,
   at,
@@ -166,7 +69,7 @@ export const costSchema = object<CostDocument>({
   machine: machinePartSchema,
   disks: documented(
     z.array(
-      object<DiskPart>({
+      z.strictObject({
         type: text('Disk type'),
         price: orNull(z.number(), 'Of one `price_unit` per minute, as the source of the cluster states it'),
         price_unit: z.enum(['GB', 'GiB']),
@@ -184,24 +87,24 @@ export const costSchema = object<CostDocument>({
 
 const total = { clusters: count('Number of clusters'), ...amount, complete };
 
-export const costsSchema = object<CostsDocument>({
+export const costsSchema = z.strictObject({
   ...questionFields,
   at,
-  total: object<ShownTotal>(total),
-  providers: documented(z.array(object<CostsDocument['providers'][number]>({ provider, ...total })), {
+  total: z.strictObject(total),
+  providers: documented(z.array(z.strictObject({ provider, ...total })), {
     description: 'The most expensive first',
   }),
-  regions: documented(z.array(object<CostsDocument['regions'][number]>({ provider, region, ...total })), {
+  regions: documented(z.array(z.strictObject({ provider, region, ...total })), {
     description: 'The most expensive first',
   }),
   clusters: documented(
     z.array(
-      object<CostOfList>({
+      z.strictObject({
         slug: text('Slug'),
         name: text('Cluster name'),
         provider,
         region,
-        machine: object<CostOfList['machine']>({
+        machine: z.strictObject({
           id: id('Machine id'),
           name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
         }),
@@ -215,12 +118,12 @@ export const costsSchema = object<CostsDocument>({
   next: orNull(z.string(), 'Cursor of the next page of `clusters`; null on the last page'),
 });
 
-export const costHistorySchema = object<CostHistoryDocument>({
+export const costHistorySchema = z.strictObject({
   cluster: identitySchema,
   ...questionFields,
   steps: documented(
     z.array(
-      object<CostStep>({
+      z.strictObject({
         from: instant('When these prices began'),
         to: orNull(z.string(), 'When they ended; null if they apply now'),
         ...shownPriceFields,
@@ -231,3 +134,8 @@ export const costHistorySchema = object<CostHistoryDocument>({
     { description: 'Oldest first' },
   ),
 });
+
+export type MachinePart = z.output<typeof machinePartSchema>;
+export type CostDocument = z.output<typeof costSchema>;
+export type CostsDocument = z.output<typeof costsSchema>;
+export type CostHistoryDocument = z.output<typeof costHistorySchema>;

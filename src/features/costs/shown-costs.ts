@@ -11,15 +11,7 @@ import { firstWhere } from '../../snapshot/catalogue/order.ts';
 import { type Position, writeCursor } from './cursor.ts';
 import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';
 import type { Price, Priced, PriceQuestion } from './prices.ts';
-import type {
-  CostDocument,
-  CostedIdentity,
-  CostOfList,
-  CostsDocument,
-  MachinePart,
-  ShownQuestion,
-  ShownTotal,
-} from './schema.ts';
+import type { CostDocument, CostsDocument, MachinePart } from './schema.ts';
 
 const partOf = (amount: Amount | null) =>
   amount ? shownAmount(amount) : { per_minute: null, per_month: null };
@@ -27,13 +19,9 @@ const partOf = (amount: Amount | null) =>
 const numberOf = (amount: string | null | undefined): number | null =>
   amount === null || amount === undefined ? null : Number(amount);
 
-const shownQuestion = ({ term, prices, at }: PriceQuestion): ShownQuestion => ({
-  term,
-  prices,
-  at: at ?? null,
-});
+const shownQuestion = ({ term, prices, at }: PriceQuestion) => ({ term, prices, at: at ?? null });
 
-export function identityOf({ slug, name, status, provider, region }: ClusterDocument): CostedIdentity {
+export function identityOf({ slug, name, status, provider, region }: ClusterDocument) {
   return { slug, name, status, provider, region };
 }
 
@@ -114,13 +102,13 @@ function isBehind({ total, cluster }: CostOfCluster, { perMonth, slug }: Positio
   return total.perMonth === perMonth ? cluster.slug > slug : total.perMonth < perMonth;
 }
 
-const shownTotal = ({ clusters, amount, isComplete }: Total): ShownTotal => ({
+const shownTotal = ({ clusters, amount, isComplete }: Total) => ({
   clusters,
   ...shownAmount(amount),
   complete: isComplete,
 });
 
-function shownCost({ cluster, machine, total, isComplete }: CostOfCluster): CostOfList {
+function shownCost({ cluster, machine, total, isComplete }: CostOfCluster) {
   const { slug, name, where, nodes } = cluster;
   return {
     slug,

@@ -1,37 +1,9 @@
 import { z } from 'zod';
-import type { MachineDocument } from '../../domain/machine.ts';
-import { count, documented, id, instant, object, orNull, pricePerMinute, text } from '../../http/schemas.ts';
-
-export interface DatabaseDocument extends Pick<MachineDocument, 'id' | 'provider' | 'region'> {
-  readonly engine: string;
-  readonly name: string;
-  readonly nodes: number | null;
-  readonly cpu: number | null;
-  readonly ram: number | null;
-  readonly ram_unit: MachineDocument['ram_unit'] | null;
-  readonly storage: number | null;
-  readonly price: number;
-  readonly price_per_month: number;
-}
-
-export interface DatabasesDocument {
-  readonly databases: readonly DatabaseDocument[];
-  readonly next: string | null;
-}
-
-export interface DatabasePeriod {
-  readonly price: number | null;
-  readonly from: string;
-  readonly to: string | null;
-}
-
-export interface DatabaseWithHistory extends DatabaseDocument {
-  readonly history?: readonly DatabasePeriod[];
-}
+import { count, documented, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
 
 const number = documented(z.number(), { format: 'double' });
 
-const plan = object<DatabaseDocument>({
+const plan = z.strictObject({
   id: id('Plan id, stable'),
   engine: text('The database, e.g. `postgresql`'),
   name: text('Name at the provider'),
@@ -45,20 +17,20 @@ const plan = object<DatabaseDocument>({
   storage: orNull(number, 'GB of storage of one node that the price includes; null: unknown'),
   price: pricePerMinute,
   price_per_month: documented(z.number(), { format: 'double', description: 'Price of 730 hours' }),
-  provider: object<DatabaseDocument['provider']>({ id: id('Provider id'), name: text('Provider name') }),
-  region: object<DatabaseDocument['region']>({
+  provider: z.strictObject({ id: id('Provider id'), name: text('Provider name') }),
+  region: z.strictObject({
     id: id('Region id'),
     name: text('Region name'),
     code: text('Region code of the provider'),
   }),
 });
 
-export const databasesSchema = object<DatabasesDocument>({
+export const databasesSchema = z.strictObject({
   databases: z.array(plan),
   next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
 });
 
-const period = object<DatabasePeriod>({
+const period = z.strictObject({
   price: orNull(number, 'Price per minute; null: no exchange rate was known'),
   from: instant('First seen'),
   to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
@@ -69,3 +41,7 @@ export const databaseSchema = plan.extend({
     description: 'With `history=true`: the newest first, at most 1000 prices',
   }),
 });
+
+export type DatabaseDocument = z.output<typeof plan>;
+export type DatabasesDocument = z.output<typeof databasesSchema>;
+export type DatabaseWithHistory = z.output<typeof databaseSchema>;

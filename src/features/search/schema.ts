@@ -1,16 +1,7 @@
 import { z } from 'zod';
-import type { MachineFactsDocument } from '../../domain/machine.ts';
-import type { BILL_PARTS } from '../../domain/prices/bill.ts';
-import { TERMS, type Term } from '../../domain/prices/term.ts';
-import {
-  documented,
-  machineWithFactsSchema,
-  object,
-  orNull,
-  pricePerMinute,
-  text,
-} from '../../http/schemas.ts';
-import { RAM_UNITS, type RamUnit } from './question.ts';
+import { TERMS } from '../../domain/prices/term.ts';
+import { documented, machineWithFactsSchema, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+import { RAM_UNITS } from './question.ts';
 
 const version = text('Version of the searched catalogue');
 const ramUnit = documented(z.enum(RAM_UNITS), {
@@ -22,13 +13,6 @@ const ramUnit = documented(z.enum(RAM_UNITS), {
  * A machine in answers. It has a term if the request names one other than `on_demand`, and the source of its price if the
  * organization has own prices.
  */
-export interface PricedMachine extends MachineFactsDocument {
-  readonly term?: Term;
-  readonly term_price?: number;
-  readonly price_source?: 'own' | 'list';
-  readonly list_price?: number;
-}
-
 const machine = machineWithFactsSchema.extend({
   term: documented(z.enum(TERMS).exactOptional(), {
     description: 'The term of the request, unless it is `on_demand`',
@@ -47,15 +31,7 @@ const machine = machineWithFactsSchema.extend({
   }),
 });
 
-export interface SearchDocument {
-  readonly machines: readonly Partial<PricedMachine>[];
-  readonly next: string | null;
-  readonly ram_unit: RamUnit;
-  readonly version: string;
-  readonly moved: boolean;
-}
-
-export const searchSchema = object<SearchDocument>({
+export const searchSchema = z.strictObject({
   machines: z.array(
     documented(machine.exactPartial(), {
       description: 'All fields, or those in `fields`',
@@ -69,29 +45,12 @@ export const searchSchema = object<SearchDocument>({
   }),
 });
 
-export interface Recommendation {
-  readonly machine: PricedMachine;
-  readonly hours: number;
-  readonly total: number;
-  readonly complete: boolean;
-  readonly breakdown: Breakdown;
-  readonly computed: string;
-}
-
-type Breakdown = Readonly<Record<(typeof BILL_PARTS)[number], number | null>>;
-
 const part = (description: string) =>
   orNull(documented(z.number(), { format: 'double' }), `${description}; null: its price is unknown`);
 
-export interface RecommendDocument {
-  readonly recommendations: readonly Recommendation[];
-  readonly ram_unit: RamUnit;
-  readonly version: string;
-}
-
-export const recommendSchema = object<RecommendDocument>({
+export const recommendSchema = z.strictObject({
   recommendations: z.array(
-    object<Recommendation>({
+    z.strictObject({
       machine,
       hours: documented(z.number(), { description: 'Hours of the total' }),
       total: documented(z.number(), {
@@ -99,7 +58,7 @@ export const recommendSchema = object<RecommendDocument>({
           'Price of these hours: the sum of the known parts, in the currency of `Fleetbook-Currency`, to 12 significant digits',
       }),
       complete: documented(z.boolean(), { description: 'False if the price of a part is unknown' }),
-      breakdown: object<Breakdown>({
+      breakdown: z.strictObject({
         machine: part('The machine, at most its monthly cap for each month of 730 hours'),
         storage: part('Block storage'),
         traffic: part('Outgoing traffic beyond `included_traffic`'),
@@ -111,3 +70,8 @@ export const recommendSchema = object<RecommendDocument>({
   ram_unit: ramUnit,
   version,
 });
+
+export type PricedMachine = z.output<typeof machine>;
+export type SearchDocument = z.output<typeof searchSchema>;
+export type RecommendDocument = z.output<typeof recommendSchema>;
+export type Recommendation = RecommendDocument['recommendations'][number];
