@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { monthUnits } from '../../domain/prices/cost.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import { type Operation, operation } from '../../http/operation.ts';
+import { cursorParameter } from '../../http/protocol/page-cursor.ts';
 import {
   countParameter,
   decimalParameter,
@@ -51,11 +52,7 @@ const priced = {
 const at = pastTime(
   'The time of the prices. The clusters are those of today: their number and size do not change',
 );
-const cursor = parameter(z.string().regex(/^[\w-]{1,2000}$/), {
-  description: 'Start of the page: `next` of the previous page, with the same other parameters',
-  example: 'WyIyNTUwMDAwIiwiY2x1c3Rlci10ZXN0Iiwib25fZGVtYW5kIiwib3duIiwiIl0',
-  expected: '"next" of an answer to the same question',
-}).optional();
+const cursor = cursorParameter(2000, 'ui30kDosMjU1MDAwMCBjbHVzdGVyLXRlc3Q');
 
 const parameters = { slug, ...priced, at };
 const listParameters = {

@@ -2,17 +2,17 @@
 import { LRUCache } from 'lru-cache';
 import { pricesSince } from '../../db/prices/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
+import { readCursor } from '../../http/protocol/page-cursor.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { type Body, jsonBody } from '../../snapshot/document/body.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { alternativesDocument, type WantedAlternatives } from './alternatives.ts';
 import { type CostedClusters, costedClusters, NO_CLUSTERS } from './costed-clusters.ts';
-import { type Page, readCursor } from './cursor.ts';
 import { costHistory, type TimeSpan } from './history.ts';
 import { type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
 import { BYTES_PER_CLUSTER, type OrganizationCosts, organizationCosts } from './organization-costs.ts';
 import { type PriceQuestion, pricedMachine } from './prices.ts';
-import { costDocument, costsDocument } from './shown-costs.ts';
+import { costDocument, costsDocument, positionIn } from './shown-costs.ts';
 
 export type CostsReader = ReturnType<typeof costsReader>;
 
@@ -111,9 +111,10 @@ export function costsReader(options: CostsOptions) {
     costs: (
       organizationId: number,
       question: PriceQuestion,
-      page: Page,
+      page: { readonly limit: number; readonly cursor: string | undefined },
     ): MaybePromise<Answer | undefined> => {
-      const after = page.cursor === undefined ? undefined : readCursor(page.cursor, question);
+      const after =
+        page.cursor === undefined ? undefined : positionIn(readCursor(question, page.cursor, 0)?.text);
       if (page.cursor !== undefined && !after) return undefined;
       return whenThere(inputs.clusters(organizationId), (found) => {
         const wanted = parse(organizationId, found.document);

@@ -7,8 +7,8 @@ import {
   PRICED_UNIT,
   shownAmount,
 } from '../../domain/prices/cost.ts';
+import { writeCursor } from '../../http/protocol/page-cursor.ts';
 import { firstWhere } from '../../snapshot/catalogue/order.ts';
-import { type Position, writeCursor } from './cursor.ts';
 import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';
 import type { Price, Priced, PriceQuestion } from './prices.ts';
 import type { CostDocument, CostsDocument, MachinePart } from './schema.ts';
@@ -78,6 +78,18 @@ export function costDocument(
   };
 }
 
+interface Position {
+  /** Units of the amount per month. */
+  readonly perMonth: bigint;
+  readonly slug: string;
+}
+
+/** Returns the position in the text of a cursor. */
+export function positionIn(text = ''): Position | undefined {
+  const [, perMonth, slug] = /^(\d{1,40}) (.+)$/.exec(text) ?? [];
+  return perMonth === undefined || slug === undefined ? undefined : { perMonth: BigInt(perMonth), slug };
+}
+
 /** @param after the last cluster of the page before */
 export function costsDocument(
   { costs, total, providers, regions }: OrganizationCosts,
@@ -94,7 +106,7 @@ export function costsDocument(
     providers: providers.map(({ provider, ...of }) => ({ provider, ...shownTotal(of) })),
     regions: regions.map(({ provider, region, ...of }) => ({ provider, region, ...shownTotal(of) })),
     clusters: page.map(shownCost),
-    next: last ? writeCursor({ perMonth: last.total.perMonth, slug: last.cluster.slug }, question) : null,
+    next: last ? writeCursor(question, [], `${last.total.perMonth} ${last.cluster.slug}`) : null,
   };
 }
 

@@ -2,12 +2,12 @@
 import Big from 'big.js';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import { MINUTES_PER_MONTH, product } from '../../domain/prices/price.ts';
+import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
-import { type Position, readCursor, writeCursor } from './cursor.ts';
 import { planPrices } from './queries.ts';
 import type { DatabaseDocument, DatabasesDocument, DatabaseWithHistory } from './schema.ts';
 
@@ -47,8 +47,8 @@ export function databasesReader({ documents, catalogue }: DatabasesOptions) {
     /** Returns undefined for a cursor of another question. */
     list: ({ filters, isDescending, limit, cursor }: PlansQuestion): MaybePromise<Answer | undefined> =>
       whenThere(catalogue.get(), (state) => {
-        const question = JSON.stringify([filters, isDescending]);
-        const after = cursor === undefined ? undefined : readCursor(cursor, question);
+        const question = [filters, isDescending];
+        const after = cursor === undefined ? undefined : readCursor(question, cursor, 2)?.numbers;
         if (cursor !== undefined && !after) return undefined;
         const { index } = state;
         const places = placesOf(index, filters);
@@ -63,7 +63,7 @@ export function databasesReader({ documents, catalogue }: DatabasesOptions) {
         const last = page.length > limit ? rows.at(-1) : undefined;
         const document: DatabasesDocument = {
           databases: rows.map((row) => shown(index, row)),
-          next: last ? writeCursor({ price: last.price, id: last.plan.id }, question) : null,
+          next: last ? writeCursor(question, [last.price, last.plan.id]) : null,
         };
         return answer(state, places, document);
       }),
@@ -112,7 +112,8 @@ function rowsOf({ regions }: CatalogueIndex): readonly Row[] {
 
 interface PageQuestion extends Pick<PlansQuestion, 'filters' | 'isDescending' | 'limit'> {
   readonly places: ReadonlySet<number>;
-  readonly after: Position | undefined;
+  /** Price and id of the last plan of the page before. */
+  readonly after: readonly number[] | undefined;
 }
 
 function pageOf(index: CatalogueIndex, { filters, places, isDescending, limit, after }: PageQuestion): Row[] {
@@ -131,8 +132,12 @@ function pageOf(index: CatalogueIndex, { filters, places, isDescending, limit, a
   return page;
 }
 
-function isBehind({ price, plan }: Row, after: Position, isDescending: boolean): boolean {
-  const order = price - after.price || plan.id - after.id;
+function isBehind(
+  { price, plan }: Row,
+  [lastPrice = 0, lastId = 0]: readonly number[],
+  isDescending: boolean,
+): boolean {
+  const order = price - lastPrice || plan.id - lastId;
   return isDescending ? order < 0 : order > 0;
 }
 

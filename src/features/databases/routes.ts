@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../../http/operation.ts';
+import { cursorParameter } from '../../http/protocol/page-cursor.ts';
 import {
   countParameter,
   decimalParameter,
@@ -34,11 +35,7 @@ const engine = parameter(z.string().regex(/^[a-z0-9_-]{1,40}$/), {
   example: 'postgresql',
   expected: 'a name in lower case, e.g. postgresql',
 });
-const cursor = parameter(z.string().regex(/^[\w-]{1,100}$/), {
-  description: 'Start of the page: `next` of the previous page, with the same other parameters',
-  example: 'uX3kR0aZP3I8WkVtmQAAAAMs',
-  expected: '"next" of an answer to the same question',
-}).optional();
+const cursor = cursorParameter(100, 'ui30kDosxSPhW1E8cj8AAAAAAGCJQA');
 
 export function databaseOperations(reader: DatabasesReader): Operation[] {
   return [

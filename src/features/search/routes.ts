@@ -5,6 +5,7 @@ import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
+import { cursorParameter } from '../../http/protocol/page-cursor.ts';
 import {
   availableParameter,
   countParameter,
@@ -65,11 +66,7 @@ const prices = wordParameter(
   ['own', 'list'],
   'own',
 ).default('own');
-const cursor = parameter(z.string().regex(/^[\w-]{1,100}$/), {
-  description: 'Start of the page: `next` of the previous page, with the same other parameters',
-  example: 'uX3kR0aZq7YF3nXkPxs1eVJ7',
-  expected: '"next" of an answer to the same question',
-}).optional();
+const cursor = cursorParameter(100, 'ui30kDosgwp3QVc1Gz-DCndBVzUbPwAAAAAAAPA_cTdZRjNuWGs');
 const sorts = SORT_FIELDS.flatMap((field) => [field, `-${field}`] as const);
 
 const searchParameters = {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Needs } from '../../domain/prices/bill.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
+import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
 import { ofTerm, rowOf } from '../../snapshot/catalogue/find-machine.ts';
@@ -12,7 +13,7 @@ import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
 import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
-import { isSameVersion, questionHash, type RamUnit, readCursor, writeCursor } from './question.ts';
+import { questionOf, type RamUnit } from './question.ts';
 import { type Billed, recommended } from './recommend.ts';
 import type { PricedMachine, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
 
@@ -36,6 +37,9 @@ export interface RecommendQuestion {
   readonly organizationId: number | undefined;
 }
 
+/** Characters of a version in a cursor: enough to distinguish successive versions. */
+const VERSION_LENGTH = 8;
+
 export type SearchReader = ReturnType<typeof searchReader>;
 
 /** Searches all machines. Its methods may reject with `Unavailable`. */
@@ -57,19 +61,22 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
       read(request, ({ state, view, own }) => {
         const { filters, ramUnit, term, sort, limit, cursor, fields } = request;
         const { index } = state;
-        const question = questionHash(filters, sort, term);
-        const begun = cursor === undefined ? undefined : readCursor(question, cursor);
-        if (cursor !== undefined && !begun) return undefined;
+        const question = questionOf(filters, sort, term);
+        const place = cursor === undefined ? undefined : readCursor(question, cursor, 3);
+        if (cursor !== undefined && !place) return undefined;
+        const [key = 0, price = 0, id = 0] = place?.numbers ?? [];
+        const after = place && { key, price, id };
         const { rows, next } = own
-          ? searchOwn(view, own, filters, sort, limit, begun?.after)
-          : search(view, filters, sort, limit, begun?.after);
+          ? searchOwn(view, own, filters, sort, limit, after)
+          : search(view, filters, sort, limit, after);
         const version = versionOf(index, own);
+        const begun = version.slice(0, VERSION_LENGTH);
         const found: SearchDocument = {
           machines: rows.map((row) => shown({ index, view, own, term }, row, fields)),
-          next: next ? writeCursor(question, { after: next, version }) : null,
+          next: next ? writeCursor(question, [next.key, next.price, next.id], begun) : null,
           ram_unit: ramUnit,
           version,
-          moved: begun !== undefined && !isSameVersion(begun, version),
+          moved: place !== undefined && place.text !== begun,
         };
         return answer(state, filters, found);
       }),

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  isSameVersion,
-  questionHash,
-  readCursor,
-  writeCursor,
-} from '../../../src/features/search/question.ts';
+import { questionOf } from '../../../src/features/search/question.ts';
 import { cheapestOfEach } from '../../../src/features/search/recommend.ts';
 import {
   type CatalogueIndex,
@@ -193,29 +188,13 @@ describe('an index', () => {
   });
 });
 
-describe('a cursor', () => {
-  const question = questionHash({ minCpu: 2, regions: [2, 1, 1], name: 'A' }, CHEAPEST);
+describe('the identity of a question', () => {
+  const identity = (filters: Filters, sort: Sort) => JSON.stringify(questionOf(filters, sort, 'on_demand'));
 
-  it('has the end of a page, and the version', () => {
-    const price = fc.double({ noNaN: true, noDefaultInfinity: true });
-    fc.assert(
-      fc.property(price, fc.nat(2_147_483_647), (at, id) => {
-        const after = { key: -at, price: at, id };
-        const text = writeCursor(question, { after, version: 'abcdefghij' });
-        expect(text).toMatch(/^[\w-]{40,60}$/);
-        const cursor = readCursor(question, text) ?? expect.fail('it cannot be read');
-        expect(cursor.after).toEqual(after);
-        expect([isSameVersion(cursor, 'abcdefghij'), isSameVersion(cursor, 'abcdefgx')]).toEqual([
-          true,
-          false,
-        ]);
-      }),
-    );
-  });
-
-  it('is valid for its question only, in any spelling', () => {
+  it('is that of its filters and order, in any spelling', () => {
     const same = { name: 'a', regions: [1, 2], minCpu: 2, maxCpu: undefined };
-    expect(questionHash(same, CHEAPEST)).toBe(question);
+    const question = identity({ minCpu: 2, regions: [2, 1, 1], name: 'A' }, CHEAPEST);
+    expect(identity(same, CHEAPEST)).toBe(question);
     const others: [Filters, Sort][] = [
       [{ ...same, minCpu: 3 }, CHEAPEST],
       [{ ...same, regions: [1] }, CHEAPEST],
@@ -223,18 +202,7 @@ describe('a cursor', () => {
       [same, { by: 'price', descending: true }],
       [same, { by: 'cpu', descending: false }],
     ];
-    const text = writeCursor(question, { after: { key: 1, price: 1, id: 1 }, version: 'abcdefgh' });
-    for (const [filters, sort] of others)
-      expect(readCursor(questionHash(filters, sort), text)).toBeUndefined();
-  });
-
-  it.each(['', 'x', 'xxxxxxxxabcdefgh', '\u0000', 'é'])('rejects other text: "%s"', (rest) => {
-    expect(readCursor(question, question + rest)).toBeUndefined();
-    expect(readCursor(question, rest)).toBeUndefined();
-  });
-
-  it('rejects a position without numbers', () => {
-    const text = writeCursor(question, { after: { key: Number.NaN, price: 1, id: 1 }, version: 'abcdefgh' });
-    expect(readCursor(question, text)).toBeUndefined();
+    for (const [filters, sort] of others) expect(identity(filters, sort)).not.toBe(question);
+    expect(JSON.stringify(questionOf(same, CHEAPEST, 'spot'))).not.toBe(question);
   });
 });
