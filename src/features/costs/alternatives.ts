@@ -8,24 +8,23 @@ import {
   type Amount,
   clusterCost,
   machineAmount,
+  type NodePrice,
   shownAmount,
   shownMonth,
 } from '../../domain/prices/cost.ts';
-import type { BookForTerm } from '../../domain/prices/price-book.ts';
-import type { PriceTerm } from '../../domain/prices/term.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
 import { type FoundMachine, findMachine, machineAt, ofTerm } from '../../snapshot/catalogue/find-machine.ts';
-import { type OwnPrices, ownPrices } from '../../snapshot/catalogue/own-prices.ts';
 import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
+import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
 import type { Rows } from '../../snapshot/catalogue/rows.ts';
 import { search } from '../../snapshot/catalogue/search.ts';
 import { machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { AlternativeShown, AlternativesDocument } from './alternatives-schema.ts';
 import type { Inputs } from './inputs.ts';
-import { foundPrice, nearMonth, type Price, pricedMachine } from './prices.ts';
+import { foundPrice, type Price, pricedMachine } from './prices.ts';
 import { identityOf, machinePart, shownPrice } from './shown-costs.ts';
 
 export interface WantedAlternatives {
@@ -37,12 +36,14 @@ export interface WantedAlternatives {
 
 /** A list is chosen from this many times as many machines, the cheapest per minute: monthly caps change their order. */
 const CANDIDATES = 5;
-/** Machines that are also compared exactly: numbers of equal prices may differ in the last digit. */
-const NEAR_TIES = 10;
 
-interface Alternative {
+interface Candidate {
   readonly machine: FoundMachine;
   readonly price: Price;
+  readonly node: NodePrice;
+}
+
+interface Alternative extends Candidate {
   readonly amount: Amount;
   readonly saving: bigint;
 }
@@ -50,6 +51,7 @@ interface Alternative {
 export function alternativesDocument(
   cluster: ClusterDocument,
   inputs: Inputs,
+  books: PriceBooks,
   wanted: WantedAlternatives,
 ): AlternativesDocument {
   const { machines, stored, question, state } = inputs;
@@ -63,7 +65,7 @@ export function alternativesDocument(
   const provider = found?.region.provider.id ?? row?.providerId;
   const list = (where: Filters): AlternativeShown[] =>
     cost.machine
-      ? cheaper(cluster, inputs, where, cost.machine, wanted).map((each) =>
+      ? cheaper(cluster, inputs, books, where, cost.machine, wanted).map((each) =>
           shownAlternative(each, cluster, facts, state.index),
         )
       : [];
@@ -81,22 +83,19 @@ export function alternativesDocument(
 function cheaper(
   { machine, shards, replicas }: ClusterDocument,
   inputs: Inputs,
+  books: PriceBooks,
   where: Filters,
   current: Amount,
   { limit, minSaving }: WantedAlternatives,
 ): Alternative[] {
   const filters = { ...where, minCpu: machine.cpu, minRam: machine.ram * 1000, isRamAsSold: true };
-  return cheapestPerMinute(inputs, filters, CANDIDATES * limit + 1)
+  return cheapestPerMinute(inputs, books, filters, CANDIDATES * limit + 1)
     .filter((other) => other.machine.id !== machine.id)
-    .sort((a, b) => a.month - b.month)
-    .slice(0, limit + NEAR_TIES)
-    .flatMap((other): Alternative[] => {
-      const { price } = other;
-      if (!price.price) return [];
-      const amount = machineAmount(price.price, shards * replicas);
-      const saving = current.perMonth - amount.perMonth;
-      return saving > 0n && saving >= minSaving ? [{ machine: other.machine, price, amount, saving }] : [];
+    .map((other): Alternative => {
+      const amount = machineAmount(other.node, shards * replicas);
+      return { ...other, amount, saving: current.perMonth - amount.perMonth };
     })
+    .filter(({ saving }) => saving > 0n && saving >= minSaving)
     .sort(bySaving)
     .slice(0, limit);
 }
@@ -106,83 +105,36 @@ const bySaving = (a: Alternative, b: Alternative): number =>
 
 const BY_PRICE = { by: 'price', descending: false } as const;
 
-/** A machine with its price. The exact one is calculated at its first use. */
-class Candidate {
-  readonly machine: FoundMachine;
-  /** A number near to the price of a month. */
-  readonly month: number;
-  readonly #term: PriceTerm;
-  readonly #book: BookForTerm;
-  #price: Price | undefined;
-
-  constructor(machine: FoundMachine, term: PriceTerm, book: BookForTerm) {
-    this.machine = machine;
-    this.month = nearMonth(machine, term, book);
-    this.#term = term;
-    this.#book = book;
-  }
-
-  get price(): Price {
-    this.#price ??= foundPrice(this.machine, this.#term, this.#book);
-    return this.#price;
-  }
-}
-
-/** Searches for one book. They are valid for the rows of one index. */
-interface Searched {
-  readonly rows: Rows;
-  /** Undefined if no entry applies. */
-  readonly own: OwnPrices | undefined;
-  /** Rows of the index by question: clusters of one machine have the same ones. */
-  readonly found: LRUCache<string, readonly number[]>;
-  /** By row. */
-  readonly candidates: LRUCache<number, Candidate>;
-}
-
 const SEARCHES_AT_MOST = 1000;
-const CANDIDATES_AT_MOST = 10_000;
-const searched = new WeakMap<BookForTerm, Searched>();
+/** Candidates of one index by question: clusters of one machine have the same ones. */
+const searched = new WeakMap<Rows, LRUCache<string, readonly Candidate[]>>();
 
 /** Returns the machines that cost least per minute. */
-function cheapestPerMinute(inputs: Inputs, filters: Filters, most: number): Candidate[] {
-  const { state, question, book } = inputs;
-  const { term } = question;
-  const { index } = state;
-  const ofThis = term === 'on_demand' ? index : ofTerm(index, term);
-  let known = searched.get(book);
-  if (known?.rows !== index.rows) {
-    const found = lruOfEntries<string, readonly number[]>(SEARCHES_AT_MOST);
-    known = {
-      rows: index.rows,
-      own: ownPrices(ofThis, book),
-      found,
-      candidates: lruOfEntries(CANDIDATES_AT_MOST),
-    };
-    searched.set(book, known);
-  }
-  const { candidates } = known;
-  const key = JSON.stringify([filters, most]);
-  const rows = known.found.get(key) ?? searchRows(ofThis, known.own, filters, most).map(rowIn(index, ofThis));
-  known.found.set(key, rows);
-  return rows.map((row) => {
-    const before = candidates.get(row);
-    if (before) return before;
-    const candidate = new Candidate(machineAt(index, row), term, book);
-    candidates.set(row, candidate);
-    return candidate;
-  });
-}
-
-function searchRows(index: CatalogueIndex, own: OwnPrices | undefined, filters: Filters, most: number) {
+function cheapestPerMinute(
+  { state: { index }, question: { term }, book, entries }: Inputs,
+  books: PriceBooks,
+  filters: Filters,
+  most: number,
+): readonly Candidate[] {
+  const view = term === 'on_demand' ? index : ofTerm(index, term);
+  const own = books.own(view, entries, term);
+  const found = searched.get(index.rows) ?? lruOfEntries<string, readonly Candidate[]>(SEARCHES_AT_MOST);
+  searched.set(index.rows, found);
+  const key = JSON.stringify([term, own?.key, filters, most]);
+  const known = found.get(key);
+  if (known) return known;
   const { rows } = own
-    ? searchOwn(index, own, filters, BY_PRICE, most)
-    : search(index, filters, BY_PRICE, most);
-  return rows;
+    ? searchOwn(view, own, filters, BY_PRICE, most)
+    : search(view, filters, BY_PRICE, most);
+  const candidates = rows.flatMap((row): Candidate[] => {
+    const machine = view === index ? machineAt(index, row) : findMachine(index, view.rows.ids[row] as number);
+    if (!machine) return [];
+    const price = foundPrice(machine, term, book);
+    return price.price ? [{ machine, price, node: price.price }] : [];
+  });
+  found.set(key, candidates);
+  return candidates;
 }
-
-/** Returns the row in the index of a row of a term. */
-const rowIn = (index: CatalogueIndex, ofThis: CatalogueIndex) => (row: number) =>
-  ofThis === index ? row : (findMachine(index, ofThis.rows.ids[row] as number)?.row ?? row);
 
 function shownAlternative(
   { machine, price, amount, saving }: Alternative,

@@ -103,7 +103,7 @@ export function costsReader(options: CostsOptions) {
       wanted: WantedAlternatives,
     ): MaybePromise<Answer | undefined> =>
       ofCluster(organizationId, slug, question, (cluster, found) => {
-        const body = jsonBody(alternativesDocument(cluster, found, wanted));
+        const body = jsonBody(alternativesDocument(cluster, found, inputs.books, wanted));
         return costAnswer(found, body, [...found.state.index.regions.keys()]);
       }),
 

@@ -51,12 +51,12 @@ export class InputReader {
   readonly #stored: StoredMachineReader;
   readonly #machines = new WeakMap<ReadonlySet<number>, Known>();
   readonly #single = lruOfEntries<number, FoundMachine>(SINGLE_AT_MOST);
-  readonly #books: PriceBooks;
+  readonly books: PriceBooks;
 
   constructor(options: CostsOptions) {
     const { documents, staleLimitMs, now = Date.now } = options;
     this.#options = options;
-    this.#books = priceBooks(documents, now);
+    this.books = priceBooks(documents, now);
     this.#stored = new StoredMachineReader({ documents, staleLimitMs, now });
   }
 
@@ -79,7 +79,7 @@ export class InputReader {
         const entries = priceBook ? entriesOf(priceBook.document) : NO_ENTRIES;
         const { term, at } = question;
         const book =
-          at === undefined ? this.#books.book(entries, term) : bookForTerm(entries, term, Date.parse(at));
+          at === undefined ? this.books.book(entries, term) : bookForTerm(entries, term, Date.parse(at));
         const machines = this.#machinesOf(state.index, ids);
         // The index has current prices only.
         const missing = [...ids].filter((id) => at !== undefined || !machines.has(id));

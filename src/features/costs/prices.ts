@@ -1,7 +1,6 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
 import type { PricedMachine } from '../../db/prices/costs.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
-import { MINUTES_PER_MONTH } from '../../domain/prices/price.ts';
 import type { BookForTerm, SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
@@ -64,14 +63,6 @@ export function foundPrice(machine: FoundMachine, term: PriceTerm, book: BookFor
   const { price, cap } = listOf(machine, term);
   const list = price === undefined ? missing(term) : nodePrice(price, cap);
   return withBook(selectedMachine(machine), list, book);
-}
-
-/** Returns a number near to the price of a month of it, much faster; infinite if the price is unknown. */
-export function nearMonth(machine: FoundMachine, term: PriceTerm, book: BookForTerm): number {
-  const { price = Infinity, cap = Infinity } = listOf(machine, term);
-  const entry = book.entryOf(selectedMachine(machine));
-  if (entry?.price !== undefined) return Number(entry.price) * MINUTES_PER_MONTH;
-  return Math.min(price * MINUTES_PER_MONTH, cap) * (1 - Number(entry?.discount ?? 0) / 100);
 }
 
 function listOf({ price, monthlyCap, terms }: FoundMachine, term: PriceTerm) {
