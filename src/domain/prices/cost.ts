@@ -1,7 +1,7 @@
 /** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
 import type { ClusterDocument, DiskSizeUnit } from '../cluster.ts';
 import type { MemoryUnit } from '../machine.ts';
-import { decimal, MINUTES_PER_MONTH, percentOff } from './price.ts';
+import { decimal, MINUTES_PER_MONTH, percentOff, rounded, type Unscaled, unscaled } from './price.ts';
 import type { PriceBookEntry } from './price-book.ts';
 
 /** Places of an amount per minute and per month. */
@@ -81,14 +81,14 @@ export function clusterCost(
 }
 
 export function machineAmount({ price, monthlyCap }: NodePrice, nodes: number): Amount {
-  const minute = exact(price);
-  const uncapped = { units: minute.units * BigInt(MINUTES_PER_MONTH), places: minute.places };
-  const cap = monthlyCap === null ? undefined : exact(monthlyCap);
-  const month = cap && isLess(cap, uncapped) ? cap : uncapped;
   const count = BigInt(nodes);
+  const [units, places] = unscaled(price);
+  const inMonth = (of: Unscaled) => rounded([of[0] * count, of[1]], MONTH_PLACES);
+  const uncapped = inMonth([units * BigInt(MINUTES_PER_MONTH), places]);
+  const cap = monthlyCap === null ? undefined : inMonth(unscaled(monthlyCap));
   return {
-    perMinute: rounded(minute.units * count, minute.places, MINUTE_PLACES),
-    perMonth: rounded(month.units * count, month.places, MONTH_PLACES),
+    perMinute: rounded([units * count, places], MINUTE_PLACES),
+    perMonth: cap !== undefined && cap < uncapped ? cap : uncapped,
   };
 }
 
@@ -106,13 +106,14 @@ export const PRICED_UNIT: Readonly<Record<MemoryUnit, 'GB' | 'GiB'>> = { Decimal
 function diskAmount({ type, size, unit }: Disk, nodes: number): Amount | null {
   const price = type.price as number | null;
   if (price === null) return null;
-  const [each, count] = [exact(price), exact(size)];
-  const units = each.units * count.units * BYTES[unit] * BigInt(nodes);
-  const places = each.places + count.places;
+  const [ofOne, onePlaces] = unscaled(String(price));
+  const [count, countPlaces] = unscaled(String(size));
+  const units = ofOne * count * BYTES[unit] * BigInt(nodes);
+  const places = onePlaces + countPlaces;
   const divisor = BYTES[PRICED_UNIT[type.unit]];
   return {
-    perMinute: rounded(units, places, MINUTE_PLACES, divisor),
-    perMonth: rounded(units * BigInt(MINUTES_PER_MONTH), places, MONTH_PLACES, divisor),
+    perMinute: rounded([units, places], MINUTE_PLACES, divisor),
+    perMonth: rounded([units * BigInt(MINUTES_PER_MONTH), places], MONTH_PLACES, divisor),
   };
 }
 
@@ -146,33 +147,5 @@ export function shownMonth(perMonth: bigint): number {
 
 /** Returns the units of an amount per month, rounded half to even. @param amount a plain decimal */
 export function monthUnits(amount: string): bigint {
-  const { units, places } = exact(amount);
-  return rounded(units, places, MONTH_PLACES);
-}
-
-/** units / 10^places */
-interface Exact {
-  readonly units: bigint;
-  readonly places: number;
-}
-
-function exact(value: string | number): Exact {
-  const text = decimalOf(value);
-  const point = text.indexOf('.');
-  return point < 0
-    ? { units: BigInt(text), places: 0 }
-    : { units: BigInt(text.replace('.', '')), places: text.length - 1 - point };
-}
-
-function isLess(a: Exact, b: Exact): boolean {
-  return a.units * 10n ** BigInt(b.places) < b.units * 10n ** BigInt(a.places);
-}
-
-/** Returns units / 10^places / divisor in units of 10^-to, rounded half to even. No value is negative. */
-function rounded(units: bigint, places: number, to: number, divisor = 1n): bigint {
-  const dividend = units * 10n ** BigInt(Math.max(0, to - places));
-  const by = divisor * 10n ** BigInt(Math.max(0, places - to));
-  const quotient = dividend / by;
-  const twiceRest = (dividend % by) * 2n;
-  return twiceRest > by || (twiceRest === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
+  return rounded(unscaled(amount), MONTH_PLACES);
 }

@@ -1,5 +1,4 @@
 /** The own prices of an organization: entries, and which of them gives a price. See docs/decisions/0095. */
-import { percentOff } from './price.ts';
 import type { PriceTerm } from './term.ts';
 
 /** One entry of a price book. It selects machines, and has either a percentage or a fixed price. */
@@ -38,20 +37,7 @@ export interface BookForTerm {
   entryOf(machine: SelectedMachine): PriceBookEntry | undefined;
 }
 
-export interface OwnPrice {
-  /** Per minute, a plain decimal of at most 18 places. */
-  readonly price: string;
-  readonly entry: PriceBookEntry;
-}
-
 type Selector = Pick<PriceBookEntry, 'providerId' | 'regionId' | 'family' | 'machineId' | 'term'>;
-
-/** Returns the entries that apply at a time. @param at milliseconds since the epoch */
-function entriesAt(entries: readonly PriceBookEntry[], at: number): PriceBookEntry[] {
-  return entries.filter(
-    ({ from, to }) => Date.parse(from) <= at && (to === undefined || at < Date.parse(to)),
-  );
-}
 
 /** Returns the next time at which an entry begins or ends; undefined for none. Times are milliseconds since the epoch. */
 export function nextChange(entries: readonly PriceBookEntry[], at: number): number | undefined {
@@ -89,7 +75,8 @@ function isSelected(entry: Selector, machine: SelectedMachine, term: PriceTerm):
 
 /** Prepares entries for lookups: each takes the same time for one entry and for hundreds. @param at milliseconds since the epoch */
 export function bookForTerm(entries: readonly PriceBookEntry[], term: PriceTerm, at: number): BookForTerm {
-  const applying = entriesAt(entries, at)
+  const applying = entries
+    .filter(({ from, to }) => Date.parse(from) <= at && (to === undefined || at < Date.parse(to)))
     .filter((entry) => (entry.term ?? term) === term)
     .sort(compareEntries);
   const ofMachine = grouped(applying, ({ machineId }) => machineId);
@@ -132,21 +119,6 @@ function grouped<K>(
     if (key !== undefined) found.set(key, [...(found.get(key) ?? []), entry]);
   }
   return found;
-}
-
-/** Returns the own price of a machine at a list price of the term; undefined if no entry applies. */
-export function ownPrice(
-  book: BookForTerm,
-  machine: SelectedMachine,
-  listPrice: string,
-): OwnPrice | undefined {
-  const entry = book.entryOf(machine);
-  return entry && { price: priceBy(entry, listPrice), entry };
-}
-
-/** Returns the price per minute that an entry gives: its fixed price, or the list price without the discount. */
-export function priceBy({ price, discount }: PriceBookEntry, listPrice: string): string {
-  return price ?? percentOff(listPrice, discount ?? '0');
 }
 
 /** Returns a text that is equal for entries that select the same machines and term. */

@@ -64,8 +64,7 @@ export function pricePerMinute(
   publishedCurrency: string,
   rates: ExchangeRates,
 ): string | undefined {
-  const rate = currency === publishedCurrency ? '1' : rates[currency];
-  return rate === undefined ? undefined : converted(unscaled(amount), rate, MINUTES[per]);
+  return converted(unscaled(amount), MINUTES[per], currency, publishedCurrency, rates);
 }
 
 export const isSamePrice = (one: SourcePrice, other: SourcePrice): boolean =>
@@ -88,8 +87,7 @@ export function amountIn(
   publishedCurrency: string,
   rates: ExchangeRates,
 ): string | undefined {
-  const rate = currency === publishedCurrency ? '1' : rates[currency];
-  return rate === undefined ? undefined : converted(unscaled(amount), rate, 1n);
+  return converted(unscaled(amount), 1n, currency, publishedCurrency, rates);
 }
 
 /** Does the same for a recurring price and a payment once for this many minutes. It rounds the sum once. */
@@ -99,8 +97,6 @@ export function spreadPerMinute(
   publishedCurrency: string,
   rates: ExchangeRates,
 ): string | undefined {
-  const rate = currency === publishedCurrency ? '1' : rates[currency];
-  if (rate === undefined) return undefined;
   const [units, places] = unscaled(amount);
   const [onceUnits, oncePlaces] = unscaled(once.amount);
   const [minutes, onceMinutes] = [MINUTES[per], BigInt(once.minutes)];
@@ -108,29 +104,41 @@ export function spreadPerMinute(
   const sum =
     units * 10n ** BigInt(most - places) * onceMinutes +
     onceUnits * 10n ** BigInt(most - oncePlaces) * minutes;
-  return converted([sum, most], rate, minutes * onceMinutes);
+  return converted([sum, most], minutes * onceMinutes, currency, publishedCurrency, rates);
 }
 
-type Unscaled = readonly [units: bigint, places: number];
+/** units / 10^places */
+export type Unscaled = readonly [units: bigint, places: number];
 
-function converted([units, places]: Unscaled, rate: string, parts: bigint): string {
+function converted(
+  [units, places]: Unscaled,
+  parts: bigint,
+  currency: string,
+  publishedCurrency: string,
+  rates: ExchangeRates,
+): string | undefined {
+  const rate = currency === publishedCurrency ? '1' : rates[currency];
+  if (rate === undefined) return undefined;
   const [rateUnits, ratePlaces] = unscaled(rate);
-  const shift = SCALE - places - ratePlaces;
-  const product = units * rateUnits * 10n ** BigInt(Math.max(0, shift));
+  const product = units * rateUnits;
   const isNegative = product < 0n;
-  const dividend = isNegative ? -product : product;
-  const divisor = parts * 10n ** BigInt(Math.max(0, -shift));
-  const twiceRest = (dividend % divisor) * 2n;
-  let atoms = dividend / divisor;
-  if (twiceRest > divisor || (twiceRest === divisor && atoms % 2n === 1n)) atoms += 1n;
+  const atoms = rounded([isNegative ? -product : product, places + ratePlaces], SCALE, parts);
   const digits = atoms.toString().padStart(SCALE + 1, '0');
   const plain = `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`.replace(/\.?0+$/, '');
   return isNegative && atoms > 0n ? `-${plain}` : plain;
 }
 
-/** Returns a decimal as units / 10^places. */
-function unscaled(text: string): Unscaled {
+export function unscaled(text: string): Unscaled {
   const plain = /^-?\d+\.?\d*$/.test(text) ? text : new Exact(text).toFixed();
   const point = plain.indexOf('.');
   return point < 0 ? [BigInt(plain), 0] : [BigInt(plain.replace('.', '')), plain.length - 1 - point];
+}
+
+/** Returns a value that is not negative, divided, in units of 10^-to, rounded half to even. */
+export function rounded([units, places]: Unscaled, to: number, divisor = 1n): bigint {
+  const dividend = units * 10n ** BigInt(Math.max(0, to - places));
+  const by = divisor * 10n ** BigInt(Math.max(0, places - to));
+  const quotient = dividend / by;
+  const twiceRest = (dividend % by) * 2n;
+  return twiceRest > by || (twiceRest === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
 }

@@ -1,7 +1,8 @@
 /** The own prices of an organization for the rows of an index, whose list prices may be those of any term. */
 
-import { decimal, percentOff } from '../../domain/prices/price.ts';
-import { type BookForTerm, type PriceBookEntry, priceBy } from '../../domain/prices/price-book.ts';
+import { nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
+import { percentOff } from '../../domain/prices/price.ts';
+import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 import { rowOf } from './find-machine.ts';
 
@@ -37,7 +38,7 @@ export function ownPrices(index: CatalogueIndex, book: BookForTerm): OwnPrices |
     entryOf,
     priceOf(row) {
       const entry = entryOf(row);
-      return entry && Number(priceBy(entry, decimal(prices[row] as number) ?? '0'));
+      return entry && Number(nodePriceBy(nodePrice(prices[row] as number, null), entry).price);
     },
   };
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { percentOff } from '../../../src/domain/prices/price.ts';
 import {
   bookForTerm,
   nextChange,
   overlap,
-  ownPrice,
   type PriceBookEntry,
   type SelectedMachine,
 } from '../../../src/domain/prices/price-book.ts';
@@ -137,8 +137,10 @@ describe('the entry that wins', () => {
 });
 
 describe('own prices', () => {
-  const priceOf = (given: Partial<PriceBookEntry>, list: string) =>
-    ownPrice(bookForTerm([entry(given)], 'spot', at(1)), machine, list)?.price;
+  const priceOf = (given: Partial<PriceBookEntry>, list: string) => {
+    const found = bookForTerm([entry(given)], 'spot', at(1)).entryOf(machine);
+    return found && nodePriceBy(nodePrice(list, null), found).price;
+  };
 
   it('are the list price without the discount, or the fixed price', () => {
     expect(priceOf({ discount: '12.5' }, '0.0016')).toBe('0.0014');

@@ -2,8 +2,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
+import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { decimal, product } from '../../../src/domain/prices/price.ts';
-import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/prices/price-book.ts';
+import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { entriesOf } from '../../../src/snapshot/document/price-book.ts';
 import { addMachine, addOrganization, addProvider, addRegion } from '../../snapshot/rows.ts';
@@ -121,7 +122,7 @@ function expected(machines: readonly Machine[], book: readonly PriceBookEntry[],
   const own = bookForTerm(given.get('prices') === 'list' ? [] : book, 'on_demand', Date.now());
   const found = machines.map(({ cpu, ...machine }) => {
     const entry = own.entryOf(machine);
-    const price = Number(entry ? priceBy(entry, decimal(machine.price) ?? '') : machine.price);
+    const price = Number(nodePriceBy(nodePrice(machine.price, null), entry).price);
     const source =
       own.entries.length === 0 ? {} : { price_source: entry ? ('own' as const) : ('list' as const) };
     const list = entry ? { list_price: Number(machine.price) } : {};

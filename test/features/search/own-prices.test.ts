@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimal } from '../../../src/domain/prices/price.ts';
-import { bookForTerm, type PriceBookEntry, priceBy } from '../../../src/domain/prices/price-book.ts';
+import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
+import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
 import { type CatalogueIndex, emptyIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../../src/snapshot/catalogue/filters.ts';
 import { type OwnPrices, ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';
@@ -50,7 +50,7 @@ function priced(world: worlds.World, entries: readonly PriceBookEntry[]): worlds
   const own = bookForTerm(entries, 'on_demand', NOW);
   const priceOf = ({ id, name, region, provider, price }: worlds.Machine) => {
     const found = own.entryOf({ id, name, regionId: region, providerId: provider });
-    return found ? Number(priceBy(found, decimal(price) ?? '')) : price;
+    return found ? Number(nodePriceBy(nodePrice(price, null), found).price) : price;
   };
   return new Map(
     [...world].map(([region, machines]) => [
