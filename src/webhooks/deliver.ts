@@ -1,7 +1,8 @@
 /** Sends the stored messages of receivers, oldest first, and stores the result of each attempt. */
 import type { Database } from '../db/connection/connect.ts';
-import { type Column, type PgTable, sql } from '../db/connection/drizzle.ts';
+import { sql } from '../db/connection/drizzle.ts';
 import { nameOf, type RowOf } from '../db/connection/statements.ts';
+import type { alertDeliveries, webhookMessages } from '../db/schema.ts';
 import { type OutgoingMessage, type Receiver, send } from './send.ts';
 
 const FIRST_PAUSE_MS = 15_000;
@@ -13,23 +14,7 @@ const STORED_DAYS = 90;
 /** Time that an attempt has alone. Afterwards another worker may send the message: the first one has died. */
 const LEASE_SECONDS = 60;
 
-/** A table with the columns of `messageColumns` and the id of the receiver. */
-export type MessageTable = PgTable &
-  Readonly<
-    Record<
-      | 'id'
-      | 'webhook'
-      | 'messageId'
-      | 'body'
-      | 'createdAt'
-      | 'attempts'
-      | 'nextAttemptAt'
-      | 'deliveredAt'
-      | 'gaveUpAt'
-      | 'lastError',
-      Column
-    >
-  >;
+export type MessageTable = typeof alertDeliveries | typeof webhookMessages;
 
 export interface DeliverOptions<Body> {
   readonly db: Database;

@@ -8,7 +8,6 @@ import {
   decimalParameter,
   invalidParameter,
   parameter,
-  type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
 import { slugParameter as slug } from '../../http/routes/clusters.ts';
@@ -16,7 +15,7 @@ import { whenThere } from '../../snapshot/document/answer.ts';
 import { alternativesSchema } from './alternatives-schema.ts';
 import type { CostsReader } from './costs-reader.ts';
 import { ALTERNATIVES_EXAMPLE, COST_EXAMPLE, HISTORY_EXAMPLE, LIST_EXAMPLE } from './examples.ts';
-import { PRICE_SOURCES, type PriceQuestion } from './prices.ts';
+import { PRICE_SOURCES } from './prices.ts';
 import { costHistorySchema, costSchema, costsSchema } from './schema.ts';
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
@@ -75,12 +74,6 @@ const historyParameters = {
   to: pastTime('End of the history'),
 };
 
-const questionOf = (given: Pick<Values<typeof listParameters>, 'term' | 'prices' | 'at'>): PriceQuestion => ({
-  term: given.term,
-  prices: given.prices,
-  at: given.at,
-});
-
 const FORMULA =
   'A node is a machine and its disks, and a cluster has shards × replicas nodes. A disk costs its price times its size. A month has 730 hours, and a monthly cap of the provider bounds the machine in it. The status does not matter.';
 
@@ -100,7 +93,7 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
         example: COST_EXAMPLE,
         extension: true,
       },
-      read: ({ slug, ...given }, { organizationId }) => costs.cost(organizationId, slug, questionOf(given)),
+      read: ({ slug, ...question }, { organizationId }) => costs.cost(organizationId, slug, question),
       shared: false,
     }),
     operation({
@@ -137,12 +130,8 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
       },
       read: ({ slug, term, prices, limit, min_saving }, { organizationId }) => {
         const minSaving = min_saving === undefined ? 0n : monthUnits(min_saving);
-        return costs.alternatives(
-          organizationId,
-          slug,
-          { term, prices, at: undefined },
-          { limit, minSaving },
-        );
+        const question = { term, prices, at: undefined };
+        return costs.alternatives(organizationId, slug, question, { limit, minSaving });
       },
       shared: false,
     }),
@@ -159,9 +148,8 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
         example: LIST_EXAMPLE,
         extension: true,
       },
-      read: (given, { organizationId }) => {
-        const { limit, cursor: begin } = given;
-        const answer = costs.costs(organizationId, questionOf(given), { limit, cursor: begin });
+      read: ({ limit, cursor: begin, ...question }, { organizationId }) => {
+        const answer = costs.costs(organizationId, question, { limit, cursor: begin });
         return whenThere(answer, (found) => found ?? invalidParameter('query', 'cursor', cursor, begin));
       },
       shared: false,
