@@ -9,27 +9,11 @@ import { type Answer, type MaybePromise, whenThere } from '../../snapshot/docume
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { planPrices } from './queries.ts';
-import type { DatabaseDocument, DatabasesDocument, DatabaseWithHistory } from './schema.ts';
+import type { DatabaseDocument, DatabasesDocument, DatabaseWithHistory, PlansQuestion } from './schema.ts';
 
 export interface DatabasesOptions {
   readonly documents: Pick<Documents, 'postgres'>;
   readonly catalogue: { get(): MaybePromise<SearchState> };
-}
-
-export interface PlanFilters {
-  readonly providers: readonly number[] | undefined;
-  readonly regions: readonly number[] | undefined;
-  readonly engines: readonly string[] | undefined;
-  /** A plan whose value is unknown does not meet a filter. */
-  readonly minCpu: number | undefined;
-  readonly minRam: number | undefined;
-}
-
-export interface PlansQuestion {
-  readonly filters: PlanFilters;
-  readonly isDescending: boolean;
-  readonly limit: number;
-  readonly cursor: string | undefined;
 }
 
 export type DatabasesReader = ReturnType<typeof databasesReader>;
@@ -45,20 +29,13 @@ interface Row {
 export function databasesReader({ documents, catalogue }: DatabasesOptions) {
   return {
     /** Returns undefined for a cursor of another question. */
-    list: ({ filters, isDescending, limit, cursor }: PlansQuestion): MaybePromise<Answer | undefined> =>
+    list: ({ limit, cursor, ...question }: PlansQuestion): MaybePromise<Answer | undefined> =>
       whenThere(catalogue.get(), (state) => {
-        const question = [filters, isDescending];
         const after = cursor === undefined ? undefined : readCursor(question, cursor, 2)?.numbers;
         if (cursor !== undefined && !after) return undefined;
         const { index } = state;
-        const places = placesOf(index, filters);
-        const page = pageOf(index, {
-          filters,
-          places: new Set(places),
-          isDescending,
-          limit: limit + 1,
-          after,
-        });
+        const places = placesOf(index, question);
+        const page = pageOf(index, question, new Set(places), limit + 1, after);
         const rows = page.slice(0, limit);
         const last = page.length > limit ? rows.at(-1) : undefined;
         const document: DatabasesDocument = {
@@ -110,23 +87,26 @@ function rowsOf({ regions }: CatalogueIndex): readonly Row[] {
   return rows;
 }
 
-interface PageQuestion extends Pick<PlansQuestion, 'filters' | 'isDescending' | 'limit'> {
-  readonly places: ReadonlySet<number>;
-  /** Price and id of the last plan of the page before. */
-  readonly after: readonly number[] | undefined;
-}
+type PlanFilters = Omit<PlansQuestion, 'limit' | 'cursor'>;
 
-function pageOf(index: CatalogueIndex, { filters, places, isDescending, limit, after }: PageQuestion): Row[] {
-  const { engines, minCpu, minRam } = filters;
+/** @param after price and id of the last plan of the page before */
+function pageOf(
+  index: CatalogueIndex,
+  { engine, min_cpu, min_ram, sort }: PlanFilters,
+  places: ReadonlySet<number>,
+  limit: number,
+  after: readonly number[] | undefined,
+): Row[] {
+  const isDescending = sort === '-price';
   const all = rowsOf(index);
   const page: Row[] = [];
   for (let i = 0; i < all.length && page.length < limit; i++) {
     const row = all[isDescending ? all.length - 1 - i : i] as Row;
     const { plan, place } = row;
     if (after && !isBehind(row, after, isDescending)) continue;
-    if (!places.has(place) || (engines && !engines.includes(plan.engine))) continue;
-    if (minCpu !== undefined && !(plan.cpu !== null && plan.cpu >= minCpu)) continue;
-    if (minRam !== undefined && !(plan.ram !== null && plan.ram >= minRam)) continue;
+    if (!places.has(place) || (engine && !engine.includes(plan.engine))) continue;
+    if (min_cpu !== undefined && !(plan.cpu !== null && plan.cpu >= min_cpu)) continue;
+    if (min_ram !== undefined && !(plan.ram !== null && plan.ram >= Number(min_ram))) continue;
     page.push(row);
   }
   return page;
@@ -142,9 +122,9 @@ function isBehind(
 }
 
 /** Returns the regions of an answer, also those without a plan: the answer states that they have none. */
-function placesOf({ regions }: CatalogueIndex, { providers, regions: ids }: PlanFilters): number[] {
+function placesOf({ regions }: CatalogueIndex, question: PlanFilters): number[] {
   const isAsked = ({ region, provider }: IndexedRegion) =>
-    (!ids || ids.includes(region.id)) && (!providers || providers.includes(provider.id));
+    (question.region?.includes(region.id) ?? true) && (question.provider?.includes(provider.id) ?? true);
   return regions.flatMap((region, place) => (isAsked(region) ? [place] : []));
 }
 

@@ -1,17 +1,7 @@
-import { z } from 'zod';
 import { type Operation, operation } from '../../http/operation.ts';
-import { cursorParameter } from '../../http/protocol/page-cursor.ts';
-import {
-  countParameter,
-  decimalParameter,
-  idParameter,
-  invalidParameter,
-  listParameter,
-  parameter,
-  wordParameter,
-} from '../../http/protocol/parameters.ts';
+import { idParameter, invalidParameter, wordParameter } from '../../http/protocol/parameters.ts';
 import type { DatabasesReader } from './databases-reader.ts';
-import { type DatabaseDocument, databaseSchema, databasesSchema } from './schema.ts';
+import { type DatabaseDocument, databaseSchema, databasesSchema, plansParameters } from './schema.ts';
 
 const EXAMPLE: DatabaseDocument = {
   id: 812,
@@ -28,38 +18,12 @@ const EXAMPLE: DatabaseDocument = {
   region: { id: 31, name: 'Frankfurt, DE', code: 'eu-central' },
 };
 
-const ids = (description: string, example: number) =>
-  listParameter(idParameter({ description, example, listedBy: '/v1/providers' }), 100).optional();
-const engine = parameter(z.string().regex(/^[a-z0-9_-]{1,40}$/), {
-  description: 'Engines',
-  example: 'postgresql',
-  expected: 'a name in lower case, e.g. postgresql',
-});
-const cursor = cursorParameter(100, 'ui30kDosxSPhW1E8cj8AAAAAAGCJQA');
-
 export function databaseOperations(reader: DatabasesReader): Operation[] {
   return [
     operation({
       path: '/v1/databases',
       scope: 'machines:read',
-      parameters: {
-        provider: ids('Providers; `/v1/providers` lists them', 6),
-        region: ids('Regions; `/v1/providers` lists them', 31),
-        engine: listParameter(engine, 20).optional(),
-        min_cpu: countParameter('Least number of virtual CPUs of a node', [1, 100_000], 2).optional(),
-        min_ram: decimalParameter(
-          'Least memory of a node, as sold: 8 GB and 8 GiB are both 8',
-          3,
-          '4',
-        ).optional(),
-        sort: wordParameter(
-          'The cheapest first, or the dearest with `-`; plans at one price by id',
-          ['price', '-price'],
-          'price',
-        ).default('price'),
-        limit: countParameter('Most plans of the answer', [1, 500], 50).default(50),
-        cursor,
-      },
+      parameters: plansParameters,
       isStrict: true,
       doc: {
         id: 'listDatabases',
@@ -70,21 +34,9 @@ export function databaseOperations(reader: DatabasesReader): Operation[] {
         example: { databases: [EXAMPLE], next: null },
         extension: true,
       },
-      read: async ({ provider, region, engine: engines, min_cpu: minCpu, min_ram: minRam, ...page }) => {
-        const found = await reader.list({
-          filters: {
-            providers: provider,
-            regions: region,
-            engines,
-            minCpu,
-            minRam: minRam === undefined ? undefined : Number(minRam),
-          },
-          isDescending: page.sort === '-price',
-          limit: page.limit,
-          cursor: page.cursor,
-        });
-        return found ?? invalidParameter('query', 'cursor', cursor, page.cursor);
-      },
+      read: async (question) =>
+        (await reader.list(question)) ??
+        invalidParameter('query', 'cursor', plansParameters.cursor, question.cursor),
       shared: true,
     }),
     operation({

@@ -1,5 +1,39 @@
 import { z } from 'zod';
+import { cursorParameter } from '../../http/protocol/page-cursor.ts';
+import {
+  countParameter,
+  decimalParameter,
+  idParameter,
+  listParameter,
+  parameter,
+  type Values,
+  wordParameter,
+} from '../../http/protocol/parameters.ts';
 import { count, documented, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+
+const ids = (description: string, example: number) =>
+  listParameter(idParameter({ description, example, listedBy: '/v1/providers' }), 100).optional();
+const engine = parameter(z.string().regex(/^[a-z0-9_-]{1,40}$/), {
+  description: 'Engines',
+  example: 'postgresql',
+  expected: 'a name in lower case, e.g. postgresql',
+});
+
+export const plansParameters = {
+  provider: ids('Providers; `/v1/providers` lists them', 6),
+  region: ids('Regions; `/v1/providers` lists them', 31),
+  engine: listParameter(engine, 20).optional(),
+  min_cpu: countParameter('Least number of virtual CPUs of a node', [1, 100_000], 2).optional(),
+  min_ram: decimalParameter('Least memory of a node, as sold: 8 GB and 8 GiB are both 8', 3, '4').optional(),
+  sort: wordParameter(
+    'The cheapest first, or the dearest with `-`; plans at one price by id',
+    ['price', '-price'],
+    'price',
+  ).default('price'),
+  limit: countParameter('Most plans of the answer', [1, 500], 50).default(50),
+  cursor: cursorParameter(100, 'ui30kDosxSPhW1E8cj8AAAAAAGCJQA'),
+};
+export type PlansQuestion = Values<typeof plansParameters>;
 
 const number = documented(z.number(), { format: 'double' });
 
