@@ -25,6 +25,7 @@ export const instant = (description: string) => documented(z.string(), { format:
 export const id = (description: string) =>
   documented(z.number(), { type: 'integer', format: 'int32', minimum: 1, description });
 export const count = (description: string) => documented(z.number(), { type: 'integer', description });
+export const double = (description?: string) => documented(z.number(), { format: 'double', description });
 export const orNull = <T extends z.ZodType>(schema: T, description: string) =>
   documented(schema.nullable(), { description });
 
@@ -92,7 +93,7 @@ const cluster: Shape<ClusterDocument> = {
         price: pricePerMinute,
         unit: memoryUnit,
       }),
-      size: documented(z.number(), { format: 'double', description: 'Size in `unit`' }),
+      size: double('Size in `unit`'),
       unit: z.enum(['GB', 'TB', 'GiB', 'TiB']),
       autoscaling: z.boolean(),
     }),

@@ -1,15 +1,9 @@
 /** The examples of the API's description. */
-import type { MachineFactsDocument } from '../../domain/machine.ts';
-import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
 import { CLUSTER_EXAMPLE } from '../../http/routes/clusters.ts';
-import { MACHINE_EXAMPLE } from '../../http/routes/machines.ts';
+import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE } from '../../http/routes/machines.ts';
 import type { AlternativesDocument } from './alternatives-schema.ts';
 import type { CostDocument, CostHistoryDocument, CostsDocument } from './schema.ts';
 
-const MACHINE: MachineFactsDocument = {
-  ...MACHINE_EXAMPLE,
-  ...(byColumn((field) => MACHINE_FACTS[field].example) as FactsDocument),
-};
 const { name, slug, status, provider, region, machine } = CLUSTER_EXAMPLE;
 const AMOUNT = { per_minute: 0.0048, per_month: 210.24 };
 const PRICE = { price: 0.0016, price_source: 'list', entry: null, monthly_cap: null } as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
-import { documented, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+import { documented, double, id, instant, orNull, text } from '../../http/schemas.ts';
 
 const provider = z.strictObject({ id: id('Provider id'), name: text('Provider name') });
 const region = z.strictObject({
@@ -8,14 +8,10 @@ const region = z.strictObject({
   name: text('Region name'),
   code: text('Region code of the provider'),
 });
-const upfront = orNull(
-  documented(z.number(), { format: 'double' }),
-  'Paid once for the whole term; null: nothing',
+const upfront = orNull(double(), 'Paid once for the whole term; null: nothing');
+const effective = double(
+  'Per minute, with the payment upfront spread over the term of 1 or 3 years of 8,760 hours',
 );
-const effective = documented(z.number(), {
-  format: 'double',
-  description: 'Per minute, with the payment upfront spread over the term of 1 or 3 years of 8,760 hours',
-});
 
 const period = z.strictObject({
   effective_price: effective,
@@ -32,13 +28,10 @@ export const termsSchema = z.strictObject({
   terms: z.array(
     z.strictObject({
       term: documented(z.enum(PRICE_TERMS), { description: 'The way to pay for the machine' }),
-      price: documented(pricePerMinute.clone(), { format: 'double', description: 'What recurs, per minute' }),
+      price: double('What recurs, per minute'),
       upfront,
       effective_price: effective,
-      monthly_cap: orNull(
-        documented(z.number(), { format: 'double' }),
-        'The most that a calendar month costs; null: no cap is known',
-      ),
+      monthly_cap: orNull(double(), 'The most that a calendar month costs; null: no cap is known'),
       since: orNull(
         documented(z.string(), { format: 'date-time' }),
         'Since when: with `history=true` of this term; otherwise of the latest change of any term, and null on demand',
@@ -68,15 +61,12 @@ const prices = (description: string) =>
         per: documented(z.enum(['minute', 'unit']), {
           description: 'minute: a unit costs this each minute. unit: a unit costs this once',
         }),
-        included: orNull(
-          documented(z.number(), { format: 'double' }),
-          'Units a month that cost nothing; 0 for none, null: all of them',
-        ),
+        included: orNull(double(), 'Units a month that cost nothing; 0 for none, null: all of them'),
         tiers: documented(
           z.array(
             z.strictObject({
-              from: documented(z.number(), { format: 'double', description: 'In units, of a month' }),
-              price: documented(z.number(), { format: 'double', description: 'For a unit beyond `from`' }),
+              from: double('In units, of a month'),
+              price: double('For a unit beyond `from`'),
             }),
           ),
           { description: 'Ascending; the first is from 0' },

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
-import { clusterSchema, count, documented, id, instant, orNull, text } from '../../http/schemas.ts';
+import { clusterSchema, count, documented, double, id, instant, orNull, text } from '../../http/schemas.ts';
 import { PRICE_SOURCES, REASONS } from './prices.ts';
 
 const { provider, region } = clusterSchema.shape;
-const money = (description: string) => documented(z.number(), { format: 'double', description });
 
 export const questionFields = {
   term: documented(z.enum(PRICE_TERMS), { description: 'Term of the machines’ prices' }),
@@ -16,8 +15,8 @@ export const questionFields = {
 const at = orNull(z.string(), 'The time of the prices; null for now');
 
 const amount = {
-  per_minute: money('Sum of the known parts, to 12 decimals, in the currency of `Fleetbook-Currency`'),
-  per_month: money('Sum of the known parts in a month of 730 hours, to 6 decimals'),
+  per_minute: double('Sum of the known parts, to 12 decimals, in the currency of `Fleetbook-Currency`'),
+  per_month: double('Sum of the known parts in a month of 730 hours, to 6 decimals'),
 };
 const partAmount = {
   per_minute: orNull(z.number(), 'Of all nodes; null if the price is unknown'),
@@ -73,7 +72,7 @@ export const costSchema = z.strictObject({
         type: text('Disk type'),
         price: orNull(z.number(), 'Of one `price_unit` per minute, as the source of the cluster states it'),
         price_unit: z.enum(['GB', 'GiB']),
-        size: documented(z.number(), { format: 'double', description: 'Size in `unit`' }),
+        size: double('Size in `unit`'),
         unit: z.enum(['GB', 'TB', 'GiB', 'TiB']),
         count: count('Nodes: each has this disk'),
         ...partAmount,

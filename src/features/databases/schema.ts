@@ -9,7 +9,7 @@ import {
   type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
-import { count, documented, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+import { count, documented, double, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
 
 const ids = (description: string, example: number) =>
   listParameter(idParameter({ description, example, listedBy: '/v1/providers' }), 100).optional();
@@ -35,8 +35,6 @@ export const plansParameters = {
 };
 export type PlansQuestion = Values<typeof plansParameters>;
 
-const number = documented(z.number(), { format: 'double' });
-
 const plan = z.strictObject({
   id: id('Plan id, stable'),
   engine: text('The database, e.g. `postgresql`'),
@@ -46,11 +44,11 @@ const plan = z.strictObject({
     'Nodes that the price includes. Null: the price is that of one node, and the provider does not state how many a plan has',
   ),
   cpu: orNull(count('Number'), 'Virtual CPUs of one node; null: unknown'),
-  ram: orNull(number, 'Memory of one node, in `ram_unit`; null: unknown'),
+  ram: orNull(double(), 'Memory of one node, in `ram_unit`; null: unknown'),
   ram_unit: orNull(z.enum(['Binary', 'Decimal']), 'Binary: GiB; Decimal: GB; null: the memory is unknown'),
-  storage: orNull(number, 'GB of storage of one node that the price includes; null: unknown'),
+  storage: orNull(double(), 'GB of storage of one node that the price includes; null: unknown'),
   price: pricePerMinute,
-  price_per_month: documented(z.number(), { format: 'double', description: 'Price of 730 hours' }),
+  price_per_month: double('Price of 730 hours'),
   provider: z.strictObject({ id: id('Provider id'), name: text('Provider name') }),
   region: z.strictObject({
     id: id('Region id'),
@@ -65,7 +63,7 @@ export const databasesSchema = z.strictObject({
 });
 
 const period = z.strictObject({
-  price: orNull(number, 'Price per minute; null: no exchange rate was known'),
+  price: orNull(double(), 'Price per minute; null: no exchange rate was known'),
   from: instant('First seen'),
   to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
 });

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import type { MachineFactsDocument } from '../../domain/machine.ts';
-import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature } from '../../http/app.ts';
@@ -19,7 +17,7 @@ import {
   wordParameter,
 } from '../../http/protocol/parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
-import { MACHINE_EXAMPLE } from '../../http/routes/machines.ts';
+import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE } from '../../http/routes/machines.ts';
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
 import { type Filters, SORT_FIELDS, type Sort } from '../../snapshot/catalogue/filters.ts';
 import { SearchUnavailable } from '../../snapshot/catalogue/read-regions.ts';
@@ -29,10 +27,6 @@ import { RAM_UNITS, type RamUnit } from './question.ts';
 import { recommendSchema, searchSchema } from './schema.ts';
 import type { SearchReader } from './search-reader.ts';
 
-const MACHINE: MachineFactsDocument = {
-  ...MACHINE_EXAMPLE,
-  ...(byColumn((field) => MACHINE_FACTS[field].example) as FactsDocument),
-};
 const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 
 const CPUS = [1, 100_000] as const;

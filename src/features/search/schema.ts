@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { TERMS } from '../../domain/prices/term.ts';
-import { documented, machineWithFactsSchema, orNull, pricePerMinute, text } from '../../http/schemas.ts';
+import {
+  documented,
+  double,
+  machineWithFactsSchema,
+  orNull,
+  pricePerMinute,
+  text,
+} from '../../http/schemas.ts';
 import { RAM_UNITS } from './question.ts';
 
 const version = text('Version of the searched catalogue');
@@ -45,8 +52,7 @@ export const searchSchema = z.strictObject({
   }),
 });
 
-const part = (description: string) =>
-  orNull(documented(z.number(), { format: 'double' }), `${description}; null: its price is unknown`);
+const part = (description: string) => orNull(double(), `${description}; null: its price is unknown`);
 
 export const recommendSchema = z.strictObject({
   recommendations: z.array(

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { MachineDocument } from '../../domain/machine.ts';
+import type { MachineDocument, MachineFactsDocument } from '../../domain/machine.ts';
+import { byColumn, type FactsDocument, MACHINE_FACTS } from '../../domain/machine-facts.ts';
 import type { CatalogueReader } from '../../snapshot/document/answer.ts';
 import type { ProviderListing } from '../../snapshot/document/build.ts';
 import { type Operation, operation } from '../operation.ts';
@@ -20,6 +21,11 @@ const PROVIDER_EXAMPLE: ProviderListing = {
   id: 5,
   name: 'Hetzner',
   regions: [MACHINE_EXAMPLE.region],
+};
+/** For operations that also state facts. */
+export const MACHINE_WITH_FACTS_EXAMPLE: MachineFactsDocument = {
+  ...MACHINE_EXAMPLE,
+  ...(byColumn((field) => MACHINE_FACTS[field].example) as FactsDocument),
 };
 const machineId = idParameter({ description: 'Machine id', example: MACHINE_EXAMPLE.id });
 
