@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/client.ts';
 import { readLineage } from '../../db/lineage.ts';
@@ -31,23 +32,32 @@ const RETRY_AT_MOST_MS = 600_000;
 
 /** Checks regularly whether files are due, and makes them. Disposing it ends an attempt. */
 export function runExports(options: ExportsOptions): AsyncDisposable {
-  const { logger, checkEveryMs = CHECK_EVERY_MS, retryMs = RETRY_MS } = options;
   const stopping = new AbortController();
+  const running = checkUntil(stopping.signal, options);
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function checkUntil(signal: AbortSignal, options: ExportsOptions): Promise<void> {
+  const { logger, checkEveryMs = CHECK_EVERY_MS, retryMs = RETRY_MS } = options;
   let failures = 0;
-  let running: Promise<void> = Promise.resolve();
-  let timer: NodeJS.Timeout;
-  const check = async () => {
-    let pauseMs = checkEveryMs;
+  for (let pauseMs = checkEveryMs; ; ) {
+    await setTimeout(pauseMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
     const began = performance.now();
     const observe = (outcome: Parameters<ExportObserver>[0]) =>
       options.observe?.(outcome, (performance.now() - began) / 1000);
     try {
-      const made = await makeIfDue(options, stopping.signal);
-      failures = 0;
+      const made = await makeIfDue(options, signal);
+      [pauseMs, failures] = [checkEveryMs, 0];
       if (made) observe(made.outcome);
       if (made?.outcome === 'made') logMade(logger, made, performance.now() - began);
     } catch (error) {
-      if (stopping.signal.aborted) return;
+      if (signal.aborted) return;
       observe('failed');
       pauseMs = Math.max(checkEveryMs, Math.min(retryMs * 2 ** failures, RETRY_AT_MOST_MS));
       failures += 1;
@@ -56,22 +66,7 @@ export function runExports(options: ExportsOptions): AsyncDisposable {
         'files of the catalogue could not be made; the previous ones stay, and the worker retries',
       );
     }
-    next(pauseMs);
-  };
-  const next = (ms: number) => {
-    if (stopping.signal.aborted) return;
-    timer = setTimeout(() => {
-      running = check();
-    }, ms);
-  };
-  next(checkEveryMs);
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  }
 }
 
 async function makeIfDue(
