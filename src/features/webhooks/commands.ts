@@ -15,7 +15,7 @@ import {
   listWebhooks,
   MOST_WEBHOOKS,
   type NewWebhook,
-  recordTest,
+  record,
   removeWebhook,
 } from './registry.ts';
 
@@ -83,7 +83,7 @@ export async function webhookTest(env: Environment, id: number, options: Changin
   const webhook = await findWebhook(database.db, id, organization.id);
   if (webhook === undefined) throw noWebhook(id, organization);
   // A receiver gets a message only after the test is recorded.
-  await recordTest(database.db, organization, id, by);
+  await record(database.db, by, 'webhook.test', id, { organization: organization.slug });
   const now = new Date();
   const message: WebhookMessage = {
     type: 'webhook.test',

@@ -20,19 +20,14 @@ export interface NewWebhook {
   readonly threshold?: string | undefined;
 }
 
-/** A webhook as lists show it: without its secret and the path of its address, which may hold another one. */
-export interface ListedWebhook {
-  readonly id: number;
-  readonly origin: string;
-  readonly events: readonly WebhookEvent[];
-  readonly threshold: string | null;
-  readonly createdAt: string;
-  readonly waiting: number;
-  readonly deliveredAt: string | null;
-  readonly lastError: string | null;
-}
-
-const subjectOf = (id: number) => ({ kind: 'organization_webhook', id });
+/** Writes an audit row about a webhook. */
+export const record = (
+  db: Database,
+  decider: Decider,
+  action: `webhook.${string}`,
+  id: number,
+  details: { readonly organization: string },
+): Promise<void> => audit(db, decider, { action, subject: { kind: 'organization_webhook', id }, details });
 
 /** @returns the webhook's id and secret; undefined if the organization has as many as it may have */
 export async function addWebhook(
@@ -63,12 +58,13 @@ export async function addWebhook(
       .returning({ id: organizationWebhooks.id });
     if (!row) throw new Error('unreachable: the row is inserted');
     const details = { organization: slug, origin: url.origin, events, threshold: threshold ?? null };
-    await audit(tx, decider, { action: 'webhook.add', subject: subjectOf(row.id), details });
+    await record(tx, decider, 'webhook.add', row.id, details);
     return { id: row.id, secret };
   });
 }
 
-export async function listWebhooks(db: Database, organizationId: number): Promise<ListedWebhook[]> {
+/** Returns webhooks without their secrets and the paths of their addresses, which may hold another one. */
+export async function listWebhooks(db: Database, organizationId: number) {
   const { webhook, id, deliveredAt, gaveUpAt } = webhookMessages;
   const own = eq(webhook, organizationWebhooks.id);
   const rows = await db
@@ -105,8 +101,7 @@ export async function removeWebhook(
   return db.transaction(async (tx) => {
     const { count } = await tx.delete(organizationWebhooks).where(isOf(id, organizationId));
     if (count === 0) return false;
-    const details = { organization: slug };
-    await audit(tx, decider, { action: 'webhook.remove', subject: subjectOf(id), details });
+    await record(tx, decider, 'webhook.remove', id, { organization: slug });
     return true;
   });
 }
@@ -121,16 +116,6 @@ export async function findWebhook(
   const condition = organizationId === undefined ? eq(organizationWebhooks.id, id) : isOf(id, organizationId);
   const [row] = await db.select().from(organizationWebhooks).where(condition);
   return row;
-}
-
-export async function recordTest(
-  db: Database,
-  { slug }: Organization,
-  id: number,
-  decider: Decider,
-): Promise<void> {
-  const details = { organization: slug };
-  await audit(db, decider, { action: 'webhook.test', subject: subjectOf(id), details });
 }
 
 /** Returns the webhooks of all organizations that are not deleted. */
