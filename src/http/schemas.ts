@@ -13,7 +13,7 @@ type Shape<T> = {
 };
 
 /** An object with exactly the properties of T. */
-export const object = <T>(shape: Shape<T>) => z.strictObject(shape);
+const object = <T>(shape: Shape<T>) => z.strictObject(shape);
 
 export function documented<T extends z.ZodType>(schema: T, keywords: z.GlobalMeta): T {
   z.globalRegistry.add(schema, keywords);
