@@ -21,19 +21,7 @@ export interface AlertMessage {
   readonly data: { readonly alerts: readonly MessageAlert[] };
 }
 
-export interface MessageAlert {
-  readonly id: number;
-  readonly kind: string;
-  readonly subject: string;
-  readonly summary: string;
-  readonly details: unknown;
-  readonly opened_at: string;
-  readonly resolved_at: string | null;
-  readonly resolution: string | null;
-  /** The alert's page in the console; null without OPS_URL. */
-  readonly url: string | null;
-  readonly command: string;
-}
+export type MessageAlert = ReturnType<typeof messageAlert>;
 
 /** Returns one message for each webhook and type. It contains all alerts of that type. */
 export function messagesFor(
@@ -68,7 +56,7 @@ export function testMessage(now: Date): AlertMessage {
 function messageAlert(
   { id, kind, subject, summary, details, openedAt, resolvedAt, resolution }: AlertRow,
   opsUrl: string | undefined,
-): MessageAlert {
+) {
   const { path, command } = actionOf({ kind, subject }, details);
   return {
     id,
@@ -79,6 +67,7 @@ function messageAlert(
     opened_at: rfc3339(openedAt),
     resolved_at: resolvedAt && rfc3339(resolvedAt),
     resolution,
+    /** The alert's page in the console; null without OPS_URL. */
     url: opsUrl === undefined ? null : new URL(path, opsUrl).href,
     command,
   };

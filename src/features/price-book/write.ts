@@ -1,7 +1,7 @@
 /** Changes of price books. Each is one transaction with its audit row, and raises the version of the organization. */
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
-import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
+import { and, eq, inArray, isNull, sql } from '../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../db/connection/statements.ts';
 import { lineage, organizations, priceBookEntries } from '../../db/schema.ts';
 import { RAISE } from '../../db/versions.ts';
@@ -52,7 +52,8 @@ export function priceBookChanges(db: Database, decider: Decider) {
             '`fleetbook price list` shows it',
           );
         const to = endOf(entry, timeOf('at', at), now);
-        await setEnd(tx, id, to ?? undefined);
+        if (to === null) await remove(tx, [id]);
+        else await setEnd(tx, id, to);
         await record(tx, 'price.end', slug, { entry: id, to });
         return { done: to, isChanged: true };
       }),
@@ -164,27 +165,26 @@ function endOf(entry: PriceBookEntry, at: string | undefined, now: string): stri
 }
 
 async function store(tx: Database, organizationId: number, plan: ImportPlan): Promise<ImportResult> {
-  for (const { id, to } of plan.ended) await setEnd(tx, id, to);
-  for (const { id } of plan.removed) await setEnd(tx, id, undefined);
-  for (const { id, to } of plan.changed)
-    await tx
-      .update(priceBookEntries)
-      .set({ validTo: to ?? null })
-      .where(eq(priceBookEntries.id, id));
-  const added = await insert(
-    tx,
-    organizationId,
-    plan.added.map(({ entry }) => entry),
-  );
   const ids = (some: readonly { readonly id: number }[]) => some.map(({ id }) => id);
   const { changed, ended, removed, kept } = plan;
+  for (const { id, to } of [...ended, ...changed]) await setEnd(tx, id, to);
+  await remove(tx, ids(removed));
+  const entries = plan.added.map(({ entry }) => entry);
+  const added = await insert(tx, organizationId, entries);
   return { added, changed: ids(changed), ended: ids(ended), removed: ids(removed), kept };
 }
 
-/** Ends an entry. One that has not begun is removed: no price depends on it. */
+/** @param to undefined for no end */
 async function setEnd(tx: Database, id: number, to: string | undefined): Promise<void> {
-  if (to === undefined) await tx.delete(priceBookEntries).where(eq(priceBookEntries.id, id));
-  else await tx.update(priceBookEntries).set({ validTo: to }).where(eq(priceBookEntries.id, id));
+  await tx
+    .update(priceBookEntries)
+    .set({ validTo: to ?? null })
+    .where(eq(priceBookEntries.id, id));
+}
+
+/** Removes entries that have not begun: no price depends on them. */
+async function remove(tx: Database, ids: readonly number[]): Promise<void> {
+  await tx.delete(priceBookEntries).where(inArray(priceBookEntries.id, [...ids]));
 }
 
 async function insert(
@@ -196,18 +196,7 @@ async function insert(
   const rows = await tx
     .insert(priceBookEntries)
     .values(
-      entries.map(({ providerId, regionId, family, machineId, term, discount, price, from, to }) => ({
-        organizationId,
-        providerId,
-        regionId,
-        family,
-        machineId,
-        term,
-        discount,
-        price,
-        validFrom: from,
-        validTo: to,
-      })),
+      entries.map(({ from, to, ...entry }) => ({ organizationId, ...entry, validFrom: from, validTo: to })),
     )
     .returning({ id: priceBookEntries.id });
   return rows.map(({ id }) => id);

@@ -7,18 +7,8 @@ import type { ClustersChanged } from './events.ts';
 /** Rows of the feed that one check reads. A row has at most 500 changes. The next check reads the others. */
 const MOST_ROWS = 20;
 
-export interface ChangedClusters {
-  readonly parts: readonly Omit<ClustersChanged, 'organization'>[];
-  /** The position of the feed that the parts reach. */
-  readonly position: number;
-}
-
 /** @param after the position that earlier messages reached */
-export async function changedClusters(
-  db: Database,
-  organizationId: number,
-  after: number,
-): Promise<ChangedClusters> {
+export async function changedClusters(db: Database, organizationId: number, after: number) {
   const [head] = await db.select({ position: feedHead.position, pruned: feedHead.pruned }).from(feedHead);
   if (!head) throw new Error('unreachable: the feed has a head');
   const rows = await db
@@ -45,6 +35,7 @@ export async function changedClusters(
   }));
   return {
     parts: [...(head.pruned > after ? [{ clusters: [], incomplete: true }] : []), ...parts],
+    /** The position of the feed that the parts reach. */
     position: rows.length < MOST_ROWS ? head.position : (rows.at(-1)?.last ?? head.position),
   };
 }

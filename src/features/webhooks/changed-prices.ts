@@ -23,20 +23,11 @@ interface UsedMachine {
 
 type SeenPrices = NonNullable<SeenState['prices']>;
 
-export interface ChangedPrices {
-  readonly machines: readonly ChangedPrice[];
-  readonly seen: SeenPrices;
-}
-
 /**
  * Compares the prices with those of the last check. An exchange rate changes no price of a source, so it is no event.
  * @param before undefined at the first check, which finds no change
  */
-export async function changedPrices(
-  db: Database,
-  organizationId: number,
-  before: SeenPrices | undefined,
-): Promise<ChangedPrices> {
+export async function changedPrices(db: Database, organizationId: number, before: SeenPrices | undefined) {
   const machines: ChangedPrice[] = [];
   const seen: Record<string, string> = {};
   for (const machine of await usedMachines(db, organizationId)) {

@@ -13,11 +13,6 @@ import type { PossibleSaving } from './events.ts';
 
 type SeenSavings = NonNullable<SeenState['savings']>;
 
-export interface PossibleSavings {
-  readonly clusters: readonly PossibleSaving[];
-  readonly seen: SeenSavings | undefined;
-}
-
 interface Marked {
   readonly mark: string;
   readonly isPublished: boolean;
@@ -34,7 +29,7 @@ export async function possibleSavings(
   threshold: string,
   before: SeenSavings | undefined,
   now: Date,
-): Promise<PossibleSavings> {
+) {
   const { mark, isPublished } = await readMark(sql, organizationId, now);
   // Readers do not have all prices yet, or nothing has changed.
   if (!isPublished || mark === before?.mark) return { clusters: [], seen: before };
