@@ -1,6 +1,6 @@
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
+import { type Changing, decider, type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
 import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal/output.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
@@ -52,11 +52,7 @@ export async function alertDeliveries(env: Environment, options: PageOptions): P
 }
 
 /** Sends a message without an alert to a webhook at once, before the waiting messages. */
-export async function alertTest(
-  config: Config,
-  id: string,
-  options: DeciderOptions & { json?: boolean },
-): Promise<void> {
+export async function alertTest(config: Config, id: string, options: Changing): Promise<void> {
   const { webhooks } = alertRules(config);
   const webhook = webhooks.find((each) => each.id === id);
   if (!webhook) {
@@ -73,11 +69,7 @@ export async function alertTest(
   else print(`webhook ${id} accepted the message`);
 }
 
-export async function alertResend(
-  env: Environment,
-  deliveryId: number,
-  options: DeciderOptions & { json?: boolean },
-): Promise<void> {
+export async function alertResend(env: Environment, deliveryId: number, options: Changing): Promise<void> {
   const by = decider({ settings: readSettings(env) }, options);
   await using store = openDatabase(env);
   const webhook = await sendAgain(store.db, deliveryId, by);
@@ -90,7 +82,7 @@ export async function alertResend(
 export async function alertAcknowledge(
   env: Environment,
   alertId: number,
-  options: DeciderOptions & { for?: string; json?: boolean },
+  options: Changing & { for?: string },
 ): Promise<void> {
   const { reason, ...by } = decider({ settings: readSettings(env) }, options);
   if (reason === undefined)

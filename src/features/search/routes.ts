@@ -236,15 +236,19 @@ function filtersOf(given: Given): Filters {
   const gigabyte = unit === 'AsSold' ? 1 : GIGABYTE[unit];
   const size = (gigabytes: string | undefined) =>
     gigabytes === undefined ? undefined : thousandths(gigabytes) * gigabyte;
-  return {
-    // Without a size the unit does not matter, so cursors are valid in every unit.
-    isRamAsSold: (unit === 'AsSold' && hasSize(given)) || undefined,
-    minCpu: given.min_cpu,
-    maxCpu: given.max_cpu,
+  const sizes = {
     minRam: size(given.min_ram),
     maxRam: size(given.max_ram),
     minRamPerCpu: size(given.min_ram_per_cpu),
     maxRamPerCpu: size(given.max_ram_per_cpu),
+  };
+  const hasSize = Object.values(sizes).some((each) => each !== undefined);
+  return {
+    // Without a size the unit does not matter, so cursors are valid in every unit.
+    isRamAsSold: (unit === 'AsSold' && hasSize) || undefined,
+    ...sizes,
+    minCpu: given.min_cpu,
+    maxCpu: given.max_cpu,
     maxPrice: given.max_price === undefined ? undefined : Number(given.max_price),
     providers: given.provider,
     regions: given.region,
@@ -254,9 +258,6 @@ function filtersOf(given: Given): Filters {
     withSoldOut: given.available === 'all' ? true : undefined,
   };
 }
-
-const hasSize = ({ min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu }: Given): boolean =>
-  [min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu].some((size) => size !== undefined);
 
 /** Returns the exact thousandths of a decimal with at most three decimals. */
 function thousandths(decimal: string): number {

@@ -63,13 +63,12 @@ function priceIn(text: string): StatedPrice {
   return { amount, per, currency };
 }
 
-function changed(machine: UsedMachine, before: StatedPrice): ChangedPrice {
-  const { id, name, provider, region, amount, per, currency, price, clusters, slugs } = machine;
+function changed(
+  { amount, per, currency, price, clusters, slugs, isPublished: _, ...machine }: UsedMachine,
+  before: StatedPrice,
+): ChangedPrice {
   return {
-    id,
-    name,
-    provider,
-    region,
+    ...machine,
     before,
     after: { amount, per, currency },
     price: price === null ? null : Number(price),
