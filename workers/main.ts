@@ -28,7 +28,7 @@ import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from '
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { storeSchedules } from './store-schedules.ts';
 import { type SyncDependencies, syncProcessor } from './sync-job.ts';
-import { openWatches } from './watches.ts';
+import { Watches } from './watches.ts';
 
 const CLOSE_WITHIN_MS = 20_000;
 /** Limit for steps of a few statements: a hanging Postgres must not block the exit. */
@@ -73,7 +73,7 @@ export async function startWorker(
     const consumers = new Consumers(server, logger);
     closing.defer(() => consumers.disconnect());
     await addConsumers(consumers, { ...running, queues, telemetry });
-    const watches = openWatches(running);
+    const watches = new Watches(running);
     closing.defer(async () => {
       await withTimeout(SHORT_CLOSE_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
       return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);

@@ -1,11 +1,11 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import { addRun, type SyncJob } from '../src/app/actions/source.ts';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { missingRates } from '../src/db/quarantine.ts';
 import { latestSlot } from '../src/domain/schedule.ts';
 import { currentPricing } from '../src/sync/currency.ts';
-import type { SyncJob } from './queues.ts';
 
 /** Enqueues a run of each source with machines that lacked an exchange rate which exists now. */
 export async function enqueueNewlyRated(
@@ -20,11 +20,7 @@ export async function enqueueNewlyRated(
   const isKnown = (code: string) => code === currency || rates[code] !== undefined;
   for (const { id, schedule } of config.sources) {
     if (!missing.get(id)?.some(isKnown)) continue;
-    await queue.add(
-      'sync',
-      { sourceId: id, slot: latestSlot(schedule, now), isAdditional: true },
-      { deduplication: { id: `rated-${id}` } },
-    );
+    await addRun(queue, { sourceId: id, slot: latestSlot(schedule, now) }, 'rated');
   }
 }
 
@@ -35,18 +31,13 @@ export async function adoptCurrency(
   queue: Queue<SyncJob>,
   logger: Logger,
 ): Promise<void> {
+  const logged = (message: string) => (error: unknown) => logger.debug({ err: error }, message);
   await worker
     .adoptCurrency()
-    .catch((error: unknown) =>
-      logger.debug(
-        { err: error },
-        'the prices could not be converted to the configured currency; the next run converts them',
-      ),
+    .catch(
+      logged('the prices could not be converted to the configured currency; the next run converts them'),
     );
-  await enqueueNewlyRated(config, worker, queue).catch((error: unknown) =>
-    logger.debug(
-      { err: error },
-      'runs for new exchange rates could not be enqueued; the sources wait for their slots',
-    ),
+  await enqueueNewlyRated(config, worker, queue).catch(
+    logged('runs for new exchange rates could not be enqueued; the sources wait for their slots'),
   );
 }

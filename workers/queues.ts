@@ -1,18 +1,12 @@
 import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
+import type { SyncJob } from '../src/app/actions/source.ts';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
 import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { AttemptFailed } from './retry.ts';
 
-export interface SyncJob {
-  readonly sourceId: string;
-  /** RFC 3339. */
-  readonly slot: string;
-  /** True for a run outside the schedule: it follows another source's run, or an operator requested it. */
-  readonly isAdditional?: true;
-  readonly askedBy?: string;
-}
+export type { SyncJob } from '../src/app/actions/source.ts';
 
 export const SYNC_QUEUE = 'sync';
 export const SWEEP_QUEUE = 'sweep';

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { SourceConfig } from '../src/config/config.ts';
 import type { Database } from '../src/db/connection/connect.ts';
 import { disabledSources } from '../src/db/sync/disabled.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
@@ -7,17 +8,11 @@ import { SCHEDULES_KEY } from '../src/snapshot/document/keys.ts';
 /** Seconds after which the schedules of stopped workers are gone. */
 const STORED_FOR_S = 300;
 
-export interface ScheduledSource {
-  readonly id: string;
-  /** Five cron fields. */
-  readonly schedule: string;
-}
-
 /** Stores in the cache when sources run, for readers. A disabled source is left out. It never fails. */
 export async function storeSchedules(
   db: Database,
   cache: RedisClient,
-  sources: readonly ScheduledSource[],
+  sources: readonly Pick<SourceConfig, 'id' | 'schedule'>[],
   logger: Logger,
 ): Promise<void> {
   try {

@@ -1,5 +1,6 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
+import { addRun, type SyncJob } from '../src/app/actions/source.ts';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config, SourceConfig } from '../src/config/config.ts';
@@ -21,7 +22,6 @@ import { SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { CrashingSources } from './crashing-sources.ts';
 import { enqueueNewlyRated } from './newly-rated.ts';
-import type { SyncJob } from './queues.ts';
 import { AttemptFailed, nextAttempt } from './retry.ts';
 
 /** The result of a job, as the page of the queues shows it. */
@@ -82,7 +82,7 @@ async function processJob(
     const created = new Date(job.timestamp);
     if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, created))) {
       logger.info({ sourceId, slot }, 'the job ends: an operator cancelled its run');
-      await storeDue(dependencies, ownSlot, undefined);
+      await storeDue(dependencies, ownSlot);
       return { outcome: 'cancelled', stored: false };
     }
     if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
@@ -90,7 +90,7 @@ async function processJob(
         { sourceId, slot },
         'the worker that stored this slot has died; this worker publishes its changes',
       );
-      await storeDue(dependencies, ownSlot, undefined);
+      await storeDue(dependencies, ownSlot);
       await publish(worker, logger);
       // The number of new machines is unknown.
       if (source.kind === 'catalogue') await enqueueClusterSources(config, queue, slot);
@@ -111,7 +111,7 @@ async function processJob(
     );
     if (result.outcome === 'held')
       logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
-    await storeDue(dependencies, ownSlot, undefined);
+    await storeDue(dependencies, ownSlot);
     const published = await publish(worker, logger);
     if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
     if (source.kind === 'catalogue' && result.counts.added > 0)
@@ -122,7 +122,9 @@ async function processJob(
     if (error instanceof DelayedError) throw error;
     if (error instanceof SourceDisabled) {
       logger.info({ sourceId, slot }, `skipped: ${error.message}`);
-      await releaseJob(worker, job, ownSlot);
+      // The job's id would block the same slot later.
+      job.opts.removeOnComplete = true;
+      if (ownSlot !== undefined) await releaseSlot(worker.store.db, ownSlot);
       return undefined;
     }
     if (signal?.aborted) {
@@ -131,7 +133,7 @@ async function processJob(
       throw new WaitingError();
     }
     observe?.(sourceId, 'failed', seconds());
-    throw await failedAttempt(dependencies, { job, source, error, tookMs: seconds() * 1000 });
+    throw await failedAttempt(dependencies, job, source, error, seconds() * 1000);
   }
 }
 
@@ -158,17 +160,15 @@ function ownSlotOf({ data: { sourceId, slot, isAdditional } }: Job<SyncJob>): Sl
   return isAdditional ? undefined : { schedule: sourceId, slot };
 }
 
-interface Failed {
-  readonly job: Job<SyncJob>;
-  readonly source: SourceConfig;
-  readonly error: unknown;
-  readonly tookMs: number;
-}
-
 /** Decides about the next attempt, stores and logs it, and returns the error for BullMQ. */
-async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Promise<Error> {
+async function failedAttempt(
+  dependencies: SyncDependencies,
+  job: Job<SyncJob>,
+  source: SourceConfig,
+  error: unknown,
+  tookMs: number,
+): Promise<Error> {
   const { worker, logger } = dependencies;
-  const { job, source, error, tookMs } = failed;
   const { slot } = job.data;
   const ownSlot = ownSlotOf(job);
   const now = new Date();
@@ -206,17 +206,11 @@ async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Pr
     : new AttemptFailed(error, at.getTime() - now.getTime());
 }
 
-/** Releases the slot of a disabled source and removes its job, whose id would block the same slot later. */
-async function releaseJob(worker: Worker, job: Job<SyncJob>, slot: Slot | undefined): Promise<void> {
-  job.opts.removeOnComplete = true;
-  if (slot !== undefined) await releaseSlot(worker.store.db, slot);
-}
-
 /** Stores the next attempt in Postgres, for a queue that loses its jobs. The job continues if this fails. */
 async function storeDue(
   { worker, logger }: SyncDependencies,
   slot: Slot | undefined,
-  due: Date | undefined,
+  due?: Date,
 ): Promise<void> {
   if (slot === undefined) return;
   try {
@@ -249,12 +243,7 @@ export async function waitsForOthers(source: SourceConfig, config: Config, worke
 /** Enqueues all cluster sources after new machines, which their clusters may use. */
 async function enqueueClusterSources(config: Config, queue: Queue<SyncJob>, slot: string): Promise<void> {
   for (const { id, kind } of config.sources) {
-    if (kind === 'clusters')
-      await queue.add(
-        'sync',
-        { sourceId: id, slot, isAdditional: true },
-        { deduplication: { id: `resolve-${id}` } },
-      );
+    if (kind === 'clusters') await addRun(queue, { sourceId: id, slot }, 'resolve');
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
+import { orAborted } from '../src/sources/http/deadline.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
-import { ConflatingChannel } from './conflating-channel.ts';
 
 type State = readonly ClusterItem[];
 
@@ -66,62 +66,65 @@ async function untilReady({ ready, pause }: WatchedSource, signal: AbortSignal):
 
 /** @throws the failure of the watch or of the storing */
 async function watchOnce(watched: WatchedSource, signal: AbortSignal, stored: () => void): Promise<void> {
-  const { source } = watched;
   const attempt = new AbortController();
-  const ends = AbortSignal.any([signal, attempt.signal]);
-  const newest = new ConflatingChannel<State>();
-  const onEnd = () => newest.fail(ends.reason);
-  ends.addEventListener('abort', onEnd, { once: true });
-  const reading = readStates(source, ends, newest);
+  let newest: State | undefined;
+  let arrival = Promise.withResolvers<void>();
+  const reading = readStates(watched.source, AbortSignal.any([signal, attempt.signal]), (state) => {
+    newest = state;
+    arrival.resolve();
+  });
+  /** Returns the newest state that is not stored yet. */
+  const takeNewest = (): State | undefined => {
+    const state = newest;
+    newest = undefined;
+    arrival = Promise.withResolvers();
+    return state;
+  };
   try {
-    for (;;) {
-      const next = await newest.take();
-      if (signal.aborted) return;
-      if ('failure' in next) {
-        await watched.failed(next.failure);
-        throw next.failure;
-      }
-      await storeNewest(watched, next.value, newest, signal);
+    while (!signal.aborted) {
+      // A state that has arrived is stored before the failure of its watch counts.
+      if (newest === undefined)
+        await orAborted(Promise.race([arrival.promise, reading]), signal).catch(async (failure: unknown) => {
+          if (!signal.aborted) await watched.failed(failure);
+          throw failure;
+        });
+      await storeNewest(watched, takeNewest, signal);
       stored();
     }
   } finally {
     attempt.abort();
-    if (!(await withTimeout(END_WITHIN_MS, reading)))
-      watched.logger.warn({ sourceId: source.id }, 'the watch did not end in time');
+    const ended = reading.catch(() => {});
+    if (!(await withTimeout(END_WITHIN_MS, ended)))
+      watched.logger.warn({ sourceId: watched.source.id }, 'the watch did not end in time');
   }
 }
 
+/** Passes each state on. It rejects when the watch ends. */
 async function readStates(
   source: ClustersConfig,
   ends: AbortSignal,
-  newest: ConflatingChannel<State>,
-): Promise<void> {
-  try {
-    const states = source.adapter.watch?.(watchContext(source, ends)) ?? [];
-    for await (const state of states) {
-      if (ends.aborted) return;
-      newest.put(state);
-    }
-    newest.fail(new SourceError('retry', 'the watch ended without a request'));
-  } catch (error) {
-    newest.fail(error);
+  onState: (state: State) => void,
+): Promise<never> {
+  for await (const state of source.adapter.watch?.(watchContext(source, ends)) ?? []) {
+    ends.throwIfAborted();
+    onState(state);
   }
+  throw new SourceError('retry', 'the watch ended without a request');
 }
 
 async function storeNewest(
   { store, pause, random = Math.random }: WatchedSource,
-  first: State,
-  newest: ConflatingChannel<State>,
+  takeNewest: () => State | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  let state = first;
-  while (!signal.aborted) {
+  let state = takeNewest();
+  while (state !== undefined && !signal.aborted) {
     const outcome = await store(state);
     if (outcome === 'held') await pause(HELD_PAUSE_MS, signal);
     if (outcome !== 'superseded') return;
     // The other run may have read an older state, so this one is stored again.
     await pause(OVERTAKEN_PAUSE_MS * random(), signal);
-    state = newest.takeNow() ?? state;
+    state = takeNewest() ?? state;
   }
 }
 

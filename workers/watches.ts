@@ -1,3 +1,4 @@
+/** Watches sources, each in one worker at a time. See docs/decisions/0012. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
@@ -5,28 +6,109 @@ import { disabledSources } from '../src/db/sync/disabled.ts';
 import { Leases } from '../src/db/sync/leases.ts';
 import { foldUnchanged, recordFailedWatch, registerSource } from '../src/db/sync/run.ts';
 import { SourceDisabled } from '../src/domain/source.ts';
+import { withTimeout } from '../src/domain/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './sync-job.ts';
-import { WatchHost } from './watch-host.ts';
 import { type WatchedSource, watchSource } from './watched-source.ts';
 
-export type WatchingDependencies = Pick<SyncDependencies, 'config' | 'worker' | 'logger' | 'observe'>;
+/** Interval of claims. It bounds the time until another worker takes over. */
+const CLAIM_EVERY_MS = 2000;
+/** After this time the connection of the leases counts as lost. */
+const CLAIM_WITHIN_MS = 4000;
+/** Time for an old watch to end before a new one starts. The fence protects against a late one. */
+const END_WITHIN_MS = 5000;
 
-/** Returns the host of all sources whose adapters can watch. */
-export function openWatches(dependencies: WatchingDependencies): WatchHost {
-  const { config, worker, logger } = dependencies;
-  return new WatchHost({
-    sources: config.sources.flatMap((source) =>
-      source.kind === 'clusters' && source.adapter.watch !== undefined ? [source] : [],
-    ),
-    leases: new Leases(() => worker.store.connection()),
-    disabled: () => disabledSources(worker.store.db),
-    watch: (source, signal) => watchSource(watched(source, dependencies), signal),
-    logger,
-    pause,
-  });
+type WatchingDependencies = Pick<SyncDependencies, 'config' | 'worker' | 'logger' | 'observe'>;
+
+interface Watch {
+  readonly end: AbortController;
+  readonly ended: Promise<void>;
 }
+
+/** Watches all sources whose adapters can watch. */
+export class Watches {
+  readonly #dependencies: WatchingDependencies;
+  readonly #sources: readonly ClustersConfig[];
+  readonly #leases: Leases;
+  readonly #watches = new Map<string, Watch>();
+  readonly #stop = new AbortController();
+  #claiming: Promise<void> = Promise.resolve();
+  #disabled: ReadonlySet<string> = new Set();
+
+  constructor(dependencies: WatchingDependencies) {
+    const { config, worker } = dependencies;
+    this.#dependencies = dependencies;
+    this.#sources = config.sources.flatMap((source) =>
+      source.kind === 'clusters' && source.adapter.watch !== undefined ? [source] : [],
+    );
+    this.#leases = new Leases(() => worker.store.connection());
+  }
+
+  start(): void {
+    if (this.#sources.length > 0) this.#claiming = this.#claimRepeatedly();
+  }
+
+  async #claimRepeatedly(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#claim();
+      await pause(CLAIM_EVERY_MS, signal);
+    }
+  }
+
+  async #claim(): Promise<void> {
+    const { worker, logger } = this.#dependencies;
+    const names = this.#sources.map(({ id }) => leaseOf(id));
+    let leased: ReadonlySet<string> = new Set();
+    try {
+      // A failed query of disabled sources must not end the watches.
+      const disabledNow = disabledSources(worker.store.db).catch(() => this.#disabled);
+      const claimed = Promise.all([this.#leases.claim(names), disabledNow]).then((now) => {
+        [leased, this.#disabled] = now;
+      });
+      if (!(await withTimeout(CLAIM_WITHIN_MS, claimed))) {
+        void this.#leases.release();
+        throw new Error(`PostgreSQL did not confirm the leases within ${CLAIM_WITHIN_MS} ms`);
+      }
+    } catch (error) {
+      if (!this.#stop.signal.aborted)
+        logger.warn({ err: error }, 'the leases of watches are lost; the worker claims them again');
+    }
+    if (this.#stop.signal.aborted) return;
+    for (const source of this.#sources) {
+      const watch = this.#watches.get(source.id);
+      const isWatched = watch !== undefined && !watch.end.signal.aborted;
+      if (this.#disabled.has(source.id)) {
+        if (isWatched) logger.info({ sourceId: source.id }, 'the watch ends: the source was disabled');
+        watch?.end.abort();
+      } else if (!leased.has(leaseOf(source.id))) watch?.end.abort();
+      else if (!isWatched) this.#start(source, watch?.ended);
+    }
+  }
+
+  #start(source: ClustersConfig, before: Promise<void> | undefined): void {
+    const end = new AbortController();
+    const run = async () => {
+      if (before !== undefined) await withTimeout(END_WITHIN_MS, before);
+      this.#dependencies.logger.info({ sourceId: source.id }, 'watching');
+      await watchSource(watched(source, this.#dependencies), end.signal);
+    };
+    this.#watches.set(source.id, { end, ended: run() });
+  }
+
+  /** Ends the watches, then the leases. @param ms milliseconds for the watches */
+  async stop(ms: number): Promise<void> {
+    this.#stop.abort();
+    for (const { end } of this.#watches.values()) end.abort();
+    const watches = [...this.#watches.values()].map(({ ended }) => ended);
+    if (!(await withTimeout(ms, Promise.all([this.#claiming, ...watches]))))
+      this.#dependencies.logger.warn('watches did not end in time; the worker stops without them');
+    await this.#leases.release();
+  }
+}
+
+const leaseOf = (sourceId: string): string => `watch ${sourceId}`;
 
 function watched(source: ClustersConfig, dependencies: WatchingDependencies): WatchedSource {
   const { config, worker, logger } = dependencies;

@@ -1,4 +1,5 @@
 /** Runs, disables and retires sources. */
+import type { Queue } from 'bullmq';
 import type { SourceConfig } from '../../config/config.ts';
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
@@ -33,32 +34,31 @@ export async function retireSource(
   return gone && { gone, published: await publishNow(writing) };
 }
 
-export interface SyncQueue {
-  add(
-    name: 'sync',
-    job: {
-      readonly sourceId: string;
-      readonly slot: string;
-      readonly isAdditional: true;
-      readonly askedBy: string;
-    },
-    options: { readonly deduplication: { readonly id: string } },
-  ): Promise<unknown>;
+export interface SyncJob {
+  readonly sourceId: string;
+  /** RFC 3339. */
+  readonly slot: string;
+  /** True for a run outside the schedule: it follows another source's run, or an operator requested it. */
+  readonly isAdditional?: true;
+  readonly askedBy?: string;
 }
 
-/** Adds a job for a run. Two waiting requests become one run. */
+/** Adds a run outside the schedule. Waiting runs of a source for the same reason become one. */
+export const addRun = (
+  queue: Queue<SyncJob>,
+  job: Omit<SyncJob, 'isAdditional'>,
+  why: 'asked' | 'rated' | 'resolve',
+) => queue.add('sync', { ...job, isAdditional: true }, { deduplication: { id: `${why}-${job.sourceId}` } });
+
+/** Adds a run for an operator. */
 export async function requestRun(
   db: Database,
-  queue: SyncQueue,
+  queue: Queue<SyncJob>,
   { id: sourceId, schedule }: Pick<SourceConfig, 'id' | 'schedule'>,
   decider: Decider,
 ): Promise<void> {
   const slot = latestSlot(schedule, new Date());
   // No transaction spans the queue in Redis. The row is written first, so that every run has one.
   await audit(db, decider, { action: 'source.run', subject: { kind: 'source', id: sourceId } });
-  await queue.add(
-    'sync',
-    { sourceId, slot, isAdditional: true, askedBy: decider.by },
-    { deduplication: { id: `asked-${sourceId}` } },
-  );
+  await addRun(queue, { sourceId, slot, askedBy: decider.by }, 'asked');
 }
