@@ -1,7 +1,7 @@
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
 import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
-import { removedSettings } from '../config/removed-settings.ts';
 import { BadSetting } from '../config/settings.ts';
+import { removedSettings } from '../config/upgrades.ts';
 import { messageOf } from '../domain/errors.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, ok, problem, problemOf, warning } from './doctor/finding.ts';

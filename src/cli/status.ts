@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { FEATURE_CONFIG, openAlerts } from '../app/features.ts';
-import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
-import { pricedSource } from '../config/priced-source.ts';
+import { type NamedSource, pricedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/connection/client.ts';

@@ -1,4 +1,5 @@
 import { CronExpressionParser } from 'cron-parser';
+import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import { adapter as ecb } from '../sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/options.ts';
@@ -8,7 +9,7 @@ import { didYouMean } from './did-you-mean.ts';
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
 import { integer } from './setting-values.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
-import type { Environment } from './source-config.ts';
+import type { Environment, SourceConfig } from './source-config.ts';
 import {
   type ClusterEntry,
   type FileSection,
@@ -226,4 +227,12 @@ export function optionDefaults(adapter: NamedSource['adapter']): Readonly<Record
   return Object.fromEntries(
     Object.entries(shape).map(([name, option]) => [name, option.safeParse(undefined).data ?? null]),
   );
+}
+
+export function pricedSource(
+  { id, kind, adapter }: SourceConfig | NamedSource,
+  { CATALOGUE_RATES }: Settings,
+): PricedSource {
+  if (kind === 'rates') return { id, kind, givenRates: Object.keys(CATALOGUE_RATES ?? {}) };
+  return { id, kind, currency: 'currency' in adapter ? adapter.currency : undefined };
 }

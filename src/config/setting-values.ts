@@ -25,10 +25,15 @@ export const port = integer(0, 65_535, 'a port');
 
 export const isHttpUrl = (value: string): boolean => /^https?:$/.test(URL.parse(value)?.protocol ?? '');
 
-export function httpUrl(value: string): string {
-  if (!isHttpUrl(value)) throw new BadSetting('must be a URL that starts with http:// or https://');
-  return value;
-}
+/** Returns a parser of texts that a check accepts. */
+const checked =
+  (isValid: (value: string) => boolean, must: string) =>
+  (value: string): string => {
+    if (!isValid(value)) throw new BadSetting(must);
+    return value;
+  };
+
+export const httpUrl = checked(isHttpUrl, 'must be a URL that starts with http:// or https://');
 
 export function oneOf<const T extends string>(...values: readonly T[]) {
   return (value: string): T => {
@@ -40,11 +45,10 @@ export function oneOf<const T extends string>(...values: readonly T[]) {
 
 export const text = (value: string): string => value;
 
-export function longSecret(value: string): string {
-  if (value.length < 32)
-    throw new BadSetting('must have at least 32 characters, e.g. the output of `openssl rand -base64 32`');
-  return value;
-}
+export const longSecret = checked(
+  (value) => value.length >= 32,
+  'must have at least 32 characters, e.g. the output of `openssl rand -base64 32`',
+);
 
 export function origin(value: string): string {
   const parsed = URL.parse(value);
@@ -66,10 +70,10 @@ export function corsOrigins(value: string): '*' | readonly string[] {
   });
 }
 
-export function currency(value: string): string {
-  if (!/^[A-Z]{3}$/.test(value)) throw new BadSetting('must be a three-letter ISO 4217 code such as USD');
-  return value;
-}
+export const currency = checked(
+  (value) => /^[A-Z]{3}$/.test(value),
+  'must be a three-letter ISO 4217 code such as USD',
+);
 
 export function rates(value: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};

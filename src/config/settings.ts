@@ -44,36 +44,32 @@ export function setting<T>(describe: string, read: (text: string) => T): Setting
 export function setting<T>(describe: string, read: (text: string) => T, fallback?: string): Setting<T> {
   return { describe, read, fallback };
 }
-/** Marks a setting whose value is never shown. */
-export const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
+/** A setting whose value is never shown. */
+export const secret = <T>(describe: string, read: (text: string) => T) => ({
+  ...setting(describe, read),
+  secret: true,
+});
 
 /** The settings of the core. Each feature has its own, see `src/app/feature-settings.ts`. */
 export const SETTINGS = {
   DATABASE_URL: secret(
-    setting(
-      'PostgreSQL; the user owns the schema and may create roles. Several hosts: see docs/postgres.md. `up` without it: embedded',
-      postgresUrl,
-    ),
+    'PostgreSQL; the user owns the schema and may create roles. Several hosts: see docs/postgres.md. `up` without it: embedded',
+    postgresUrl,
   ),
   DIRECT_DATABASE_URL: secret(
-    setting(
-      'PostgreSQL itself, if DATABASE_URL names a pooler in transaction mode (`pool_mode=transaction`): for locks, temporary tables, COPY and migrations',
-      directPostgresUrl,
-    ),
+    'PostgreSQL itself, if DATABASE_URL names a pooler in transaction mode (`pool_mode=transaction`): for locks, temporary tables, COPY and migrations',
+    directPostgresUrl,
   ),
   READER_DATABASE_URL: secret(
-    setting('PostgreSQL for `serve`, if the API has its own user or replica', readerPostgresUrl),
+    'PostgreSQL for `serve`, if the API has its own user or replica',
+    readerPostgresUrl,
   ),
   REDIS_URL: secret(
-    setting(
-      'Redis for queues and cache; also `redis+cluster://` and `redis+sentinel://`, see docs/redis.md. `up` without it: a private process',
-      redisUrl,
-    ),
+    'Redis for queues and cache; also `redis+cluster://` and `redis+sentinel://`, see docs/redis.md. `up` without it: a private process',
+    redisUrl,
   ),
-  QUEUE_REDIS_URL: secret(
-    setting('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl),
-  ),
-  CACHE_REDIS_URL: secret(setting('Redis for the published documents; may evict', redisUrl)),
+  QUEUE_REDIS_URL: secret('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl),
+  CACHE_REDIS_URL: secret('Redis for the published documents; may evict', redisUrl),
   HOST: setting('address the API listens on', text, '127.0.0.1'),
   PORT: setting('port the API listens on', port, '3000'),
   API_DOCS: setting('public reference page `/docs` and `/llms.txt`: on or off', oneOf('on', 'off'), 'on'),
@@ -85,10 +81,8 @@ export const SETTINGS = {
   OPS_HOST: setting('address of the operators’ pages', text, '127.0.0.1'),
   OPS_PORT: setting('port of the operators’ pages: console, queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
-    setting(
-      'bearer token or HTTP Basic password of programs that read the operators’ pages, also during an outage of PostgreSQL; at least 32 characters; its role is admin. Without it the pages of `serve` stay closed',
-      longSecret,
-    ),
+    'bearer token or HTTP Basic password of programs that read the operators’ pages, also during an outage of PostgreSQL; at least 32 characters; its role is admin. Without it the pages of `serve` stay closed',
+    longSecret,
   ),
   OPS_URL: setting('public address of the operators’ pages, without a path; OpenID Connect needs it', origin),
   LOG_LEVEL: setting(

@@ -1,12 +1,13 @@
 /** The settings of a source, each with its origin. Secrets are masked. */
 import type { SourceSetting } from '../domain/source.ts';
+import { RULES } from '../sources/cluster-rules.ts';
 import { environmentKey } from '../sources/schema/options.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';
 import { isDefault, type NamedSource, optionDefaults } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
-import type { ClusterEntry, SourceEntry } from './sources-file.ts';
+import type { SourceEntry } from './sources-file.ts';
 
 /** Fields of renewable credentials; variables `<ID>_TENANT_ID`, `<ID>_CLIENT_SECRET`, … */
 export const CREDENTIAL_FIELDS = [
@@ -20,22 +21,12 @@ export const CREDENTIAL_FIELDS = [
   'account',
 ] as const;
 
-const RULES = [
-  'organization',
-  'organizations',
-  'tenantIsOrganization',
-  'defaults',
-  'providers',
-  'regions',
-  'machines',
-  'diskTypes',
-] as const satisfies readonly (keyof ClusterEntry)[];
-
 const SECRETS: ReadonlySet<string> = new Set(['token', 'clientSecret', 'apiKey']);
 
 export function sourceSettings(source: NamedSource, settings: Settings, env: Environment): SourceSetting[] {
   const { id, kind, adapter, maxAge } = source;
   const entry = kind === 'rates' ? undefined : source.entry;
+  const inEntry: Readonly<Record<string, unknown>> = entry ?? {};
   const file = settings.FLEETBOOK_CONFIG ?? '';
   const given = (name: string, value: unknown, fallback: string | null | undefined, field = name) =>
     (entry ? inFile(field, value, file) : inEnvironment(field, environmentKey(id, name), env)) ??
@@ -48,9 +39,7 @@ export function sourceSettings(source: NamedSource, settings: Settings, env: Env
     ...Object.entries(optionDefaults(adapter)).map(([name, fallback]) =>
       given(name, entry?.options?.[name], fallback, `options.${name}`),
     ),
-    ...RULES.flatMap(
-      (name) => inFile(name, (entry as Partial<ClusterEntry> | undefined)?.[name], file) ?? [],
-    ),
+    ...Object.keys(RULES).flatMap((name) => inFile(name, inEntry[name], file) ?? []),
     ...(kind === 'rates' ? [] : limits(entry?.limits, file)),
   ];
 }

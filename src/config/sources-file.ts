@@ -7,7 +7,10 @@ import { problemText } from '../sources/schema/rows.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { limitsShape } from './guard-limits.ts';
 import { LONGEST_MAX_AGE } from './max-age.ts';
-import { variable } from './variable-name.ts';
+
+export const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
+  error: 'must be the name of an environment variable',
+});
 
 const sourceShape = z.strictObject({
   id: z

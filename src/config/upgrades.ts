@@ -1,5 +1,7 @@
 /** What each release changes for an installation. `docs/upgrades/<release>.json` holds the data. */
+import type { Logger } from 'pino';
 import first from '../../docs/upgrades/0.1.0.json' with { type: 'json' };
+import type { Environment } from './source-config.ts';
 
 export interface Upgrade {
   readonly release: string;
@@ -28,3 +30,16 @@ export interface MigrationImpact {
 
 /** All releases, oldest first. */
 export const UPGRADES: readonly Upgrade[] = [first];
+
+const REMOVED = UPGRADES.flatMap(({ settings }) => Object.entries(settings.removed));
+
+/** Returns a line for each setting of an earlier release that is still set. */
+export function removedSettings(env: Environment): string[] {
+  return REMOVED.filter(([name]) => env[name]).map(
+    ([name, instead]) => `${name} is no longer a setting: ${instead}`,
+  );
+}
+
+export function warnOfRemovedSettings(env: Environment, logger: Pick<Logger, 'warn'>): void {
+  for (const line of removedSettings(env)) logger.warn(line);
+}

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ALL_SETTINGS, FEATURE_CONFIG } from '../../src/app/features.ts';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
-import { removedSettings } from '../../src/config/removed-settings.ts';
+import { removedSettings } from '../../src/config/upgrades.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetbook-config-'));

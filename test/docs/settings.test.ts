@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { configurationPage, SCHEMA_FILE, schemaText } from '../../docs/generate/configuration.ts';
 import { SETTINGS_PAGE, updatedSettings } from '../../docs/generate/settings.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { removedSettings } from '../../src/config/removed-settings.ts';
+import { removedSettings } from '../../src/config/upgrades.ts';
 
 it('docs/settings.md lists every setting of the code (npm run docs updates it)', () => {
   const page = readFileSync(inPackage(SETTINGS_PAGE), 'utf8');

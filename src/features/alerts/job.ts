@@ -2,7 +2,7 @@
 import type { Job } from 'bullmq';
 import { AttemptFailed } from '../../../workers/retry.ts';
 import type { QueueContext } from '../../app/feature.ts';
-import { pricedSource } from '../../config/priced-source.ts';
+import { pricedSource } from '../../config/named-sources.ts';
 import { deliver, dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';
 import { alertRules } from './settings.ts';

@@ -3,19 +3,15 @@ import type { FeatureSection } from '../../app/feature.ts';
 import type { Environment, WithSections } from '../../config/config.ts';
 import { httpUrl, isHttpUrl, oneOf, text } from '../../config/setting-values.ts';
 import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
-import { variable } from '../../config/variable-name.ts';
+import { variable } from '../../config/sources-file.ts';
 import { readSecret, SECRET_FORM } from '../../webhooks/send.ts';
 import { ALERT_KINDS, type AlertRules, NO_ALERTS, type Webhook } from './rules.ts';
 
 export const ALERT_SETTINGS = {
-  ALERT_WEBHOOK_URL: secret(
-    setting('webhook that receives alerts, see docs/alerts.md; unset: none', httpUrl),
-  ),
+  ALERT_WEBHOOK_URL: secret('webhook that receives alerts, see docs/alerts.md; unset: none', httpUrl),
   ALERT_WEBHOOK_SECRET: secret(
-    setting(
-      'secret that signs the messages to ALERT_WEBHOOK_URL: whsec_ and base64; unset: no signature',
-      text,
-    ),
+    'secret that signs the messages to ALERT_WEBHOOK_URL: whsec_ and base64; unset: no signature',
+    text,
   ),
   ALERT_WEBHOOK_FORMAT: setting(
     'standard: JSON as in standardwebhooks.com; slack: text, also for Mattermost',

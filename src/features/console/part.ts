@@ -1,6 +1,6 @@
 import type { OpsContext } from '../../app/feature.ts';
+import { pricedSource } from '../../config/named-sources.ts';
 import { inPackage } from '../../config/package.ts';
-import { pricedSource } from '../../config/priced-source.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import { openStore } from '../../db/connection/connect.ts';
 import { pendingBatches } from '../../db/held-batches.ts';

@@ -20,7 +20,7 @@ export const OPERATOR_SETTINGS = {
     needs: ['OPS_OIDC_CLIENT_ID', 'OPS_OIDC_CLIENT_SECRET', 'OPS_OIDC_ROLES', 'OPS_URL'],
   },
   OPS_OIDC_CLIENT_ID: { ...setting('client id at that issuer', text), ...NO_ISSUER },
-  OPS_OIDC_CLIENT_SECRET: { ...secret(setting('secret of that client', text)), ...NO_ISSUER },
+  OPS_OIDC_CLIENT_SECRET: { ...secret('secret of that client', text), ...NO_ISSUER },
   OPS_OIDC_SCOPES: setting('scopes of the request to the issuer', scopes, 'openid email profile'),
   OPS_OIDC_ROLES: {
     ...setting(
