@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import cluster from 'node:cluster';
+import { on } from 'node:events';
 import { withTimeout } from '../domain/timeout.ts';
-import { messageOf, type ReadyDetails, type RequestedValue } from './ipc.ts';
+import { messageOf, type ReadyDetails } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 
 export interface ProcessCommand {
@@ -61,22 +62,17 @@ function lifeOf(child: ChildProcess): Life {
     get failure() {
       return failure;
     },
-    async request(about: RequestedValue, ms) {
+    async metrics(ms) {
       if (exit !== undefined || !child.connected) return undefined;
       const id = ++requests;
-      let answer: unknown;
-      const { promise: answered, resolve } = Promise.withResolvers<void>();
-      const onMessage = (sent: unknown) => {
-        const message = messageOf(sent);
-        if (message?.fleetbook !== 'answer' || message.id !== id) return;
-        ({ answer } = message);
-        resolve();
-      };
-      child.on('message', onMessage);
-      child.send({ fleetbook: 'request', id, about }, () => {});
-      await withTimeout(ms, answered);
-      child.off('message', onMessage);
-      return answer;
+      child.send({ fleetbook: 'request', id }, () => {});
+      try {
+        for await (const [sent] of on(child, 'message', { signal: AbortSignal.timeout(ms) })) {
+          const message = messageOf(sent);
+          if (message?.fleetbook === 'answer' && message.id === id) return message.answer;
+        }
+      } catch {}
+      return undefined;
     },
     async end(ms) {
       if (exit === undefined) child.kill('SIGTERM');

@@ -3,12 +3,10 @@
 /** Details for the parent, e.g. the port. No secrets. */
 export type ReadyDetails = Readonly<Record<string, string | number>>;
 
-export type RequestedValue = 'metrics';
-
 type Message =
   | { readonly fleetbook: 'ready'; readonly details: ReadyDetails }
   | { readonly fleetbook: 'failure'; readonly why: string }
-  | { readonly fleetbook: 'request'; readonly id: number; readonly about: RequestedValue }
+  | { readonly fleetbook: 'request'; readonly id: number }
   | { readonly fleetbook: 'answer'; readonly id: number; readonly answer: unknown };
 
 /** Returns a message of Fleetbook; undefined for others, e.g. of node:cluster. Both ends have the same release. */
@@ -45,11 +43,12 @@ export function onParentExit(stop: () => void): void {
   }
 }
 
-export function answerParent(about: RequestedValue, answer: () => Promise<unknown>): void {
+/** Answers each request of the parent for this process's metrics. */
+export function answerParent(metrics: () => Promise<unknown>): void {
   process.on('message', (sent) => {
     const message = messageOf(sent);
-    if (message?.fleetbook !== 'request' || message.about !== about) return;
-    void answer().then((found) => send({ fleetbook: 'answer', id: message.id, answer: found }));
+    if (message?.fleetbook !== 'request') return;
+    void metrics().then((answer) => send({ fleetbook: 'answer', id: message.id, answer }));
   });
   // The listener must not keep this process alive.
   process.channel?.unref();

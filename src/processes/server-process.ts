@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { withTimeout } from '../domain/timeout.ts';
@@ -38,7 +39,7 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: wanted.env ?? process.env,
-    ...(wanted.cwd === undefined ? {} : { cwd: wanted.cwd }),
+    cwd: wanted.cwd,
   });
   let output = '';
   const collect = (chunk: Buffer) => {
@@ -55,7 +56,9 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
       resolve(exit);
     });
   });
-  await started(child, wanted.command);
+  await once(child, 'spawn').catch((error: Error) => {
+    throw new Error(`cannot start ${wanted.command}: ${error.message}`, { cause: error });
+  });
   // A server may die before it reads its input. Its exit explains more than EPIPE.
   child.stdin.on('error', () => {});
   child.stdin.end(wanted.input ?? '');
@@ -83,15 +86,6 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
       return exited;
     },
   };
-}
-
-function started(child: ChildProcess, command: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (error) =>
-      reject(new Error(`cannot start ${command}: ${error.message}`, { cause: error })),
-    );
-  });
 }
 
 interface StartedServer extends AsyncDisposable {
@@ -131,7 +125,7 @@ export function serverLife(start: () => Promise<StartedServer>): Life {
     get failure() {
       return failure;
     },
-    request: async () => undefined,
+    metrics: async () => undefined,
     async end() {
       const server = await starting.catch(() => undefined);
       await server?.[Symbol.asyncDispose]();

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { withTimeout } from '../domain/timeout.ts';
-import type { ReadyDetails, RequestedValue } from './ipc.ts';
+import type { ReadyDetails } from './ipc.ts';
 
 /** The end of a process. One of the two fields is null. */
 export interface Exit {
@@ -17,7 +17,8 @@ export interface Life {
   readonly exited: Promise<Exit>;
   readonly exit: Exit | undefined;
   readonly failure: string | undefined;
-  request(about: RequestedValue, ms: number): Promise<unknown>;
+  /** Requests its metrics; undefined without an answer within `ms`. */
+  metrics(ms: number): Promise<unknown>;
   end(ms: number): Promise<Exit>;
 }
 
@@ -76,8 +77,8 @@ export class Supervisor implements AsyncDisposable {
     return one.firstReady;
   }
 
-  async requestAll(about: RequestedValue, withinMs: number): Promise<unknown[]> {
-    const answers = await Promise.all(this.#supervised.map((one) => one.life()?.request(about, withinMs)));
+  async metrics(withinMs: number): Promise<unknown[]> {
+    const answers = await Promise.all(this.#supervised.map((one) => one.life()?.metrics(withinMs)));
     return answers.filter((answer) => answer !== undefined);
   }
 

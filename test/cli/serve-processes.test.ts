@@ -271,7 +271,7 @@ it('a parent, such as `up`, starts several processes by the setting and receives
   };
   const { port } = await processes.start('serve', () => startChild({ script: CLI, args: ['serve'], env }));
   for (let i = 0; i < 4; i++) await request(`http://127.0.0.1:${port}/v1/providers`);
-  const text = await mergeMetrics(await processes.requestAll('metrics', 2000));
+  const text = await mergeMetrics(await processes.metrics(2000));
   expect(answered(text, '/v1/providers')).toBe(4);
   expect(series(text, 'fleetbook_serve_processes_ready')).toBe(2);
 });

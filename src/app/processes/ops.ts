@@ -57,7 +57,7 @@ export async function offerOps(
 ): Promise<void> {
   const { config, env, logger } = running;
   if (env[OPS_BY_PARENT] === '1') {
-    answerParent('metrics', exported);
+    answerParent(exported);
     return;
   }
   const opened = await open?.();

@@ -42,7 +42,7 @@ export async function serveByProcesses(
   const metrics = primaryMetrics(count, () => processes.ready);
   const exports = new ProcessExports();
   const collected = async (): Promise<readonly unknown[]> => {
-    const answers = await processes.requestAll('metrics', METRICS_WITHIN_MS);
+    const answers = await processes.metrics(METRICS_WITHIN_MS);
     const running = new Set(names.flatMap((name) => processes.pidOf(name) ?? []));
     return [await exportMetrics(metrics.registry), ...(await exports.add(answers, running))];
   };

@@ -58,10 +58,12 @@ async function serveAsOneOfSeveral(
   try {
     await using closing = new Disposer();
     const { app, metrics } = await openTracedApi(config, env, closing, logger);
-    answerParent('metrics', async () => {
-      const answer: ProcessExport = { pid: process.pid, metrics: await exportMetrics(metrics.registry) };
-      return answer;
-    });
+    answerParent(
+      async (): Promise<ProcessExport> => ({
+        pid: process.pid,
+        metrics: await exportMetrics(metrics.registry),
+      }),
+    );
     reportReady({ port: await listen(app, config.settings, canSharePort) });
     logger.debug({ why: await stop }, 'serving stops');
   } catch (error) {

@@ -134,7 +134,7 @@ async function start(
     logger,
   );
   closing.defer(() => queueRedis.disconnect());
-  const metrics = async () => mergeMetrics(await processes.requestAll('metrics', 2000));
+  const metrics = async () => mergeMetrics(await processes.metrics(2000));
   const queues = openQueues(queueRedis, logger, FEATURES);
   const ops = { config: running, env: childEnv, logger, closing, queues: queues.all };
   const opened = await openParts({ ...ops, store, syncQueue: queues.sync });

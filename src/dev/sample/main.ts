@@ -12,7 +12,7 @@ const upstream = await startSampleUpstream({ port: Number(port) });
 const { url, hetznerUrl, linodeUrl, clustersUrl } = upstream;
 const urls = { url, hetznerUrl, linodeUrl, clustersUrl };
 // It has no metrics, but the parent waits for the answers of all processes.
-answerParent('metrics', async () => undefined);
+answerParent(async () => undefined);
 if (process.send) reportReady(urls);
 else console.log(JSON.stringify(urls));
 
