@@ -100,10 +100,10 @@ export function readSourcesFile(
     problems.push(`FLEETBOOK_CONFIG must name a readable JSON file; ${path}: ${(error as Error).message}`);
     return NO_FILE;
   }
-  const shape = fileShape(sections);
-  const parsed = shape.safeParse(content);
-  for (const issue of parsed.error?.issues ?? [])
-    problems.push(...problemsIn(issue, shape).map((problem) => `${path}: ${problem}`));
+  const parsed = fileShape(sections).safeParse(content, { error: unknownSettings });
+  for (const { path: at, message } of parsed.error?.issues ?? [])
+    for (const line of message.split('\n'))
+      problems.push(`${path}: ${at.join('.') || 'the file'}: ${problemText(line)}`);
   return validPart(content, sections);
 }
 
@@ -125,28 +125,11 @@ function validEntries<Entry>(entries: unknown, shape: { strip(): z.ZodType<Entry
   return entries.flatMap((entry) => shape.strip().safeParse(entry).data ?? []);
 }
 
-/** Returns one line for each unknown setting, or one line for any other problem. */
-function problemsIn(issue: z.core.$ZodIssue, shape: z.ZodType): string[] {
-  const where = issue.path.join('.') || 'the file';
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map(
-      (key) =>
-        `${where}: has no setting "${key}"${didYouMean(key, settingsAt(shape, issue.path)) || '; leave it out'}`,
-    );
-  return [`${where}: ${problemText(issue.message)}`];
-}
-
-/** Returns the settings that the object at a path of the file may have. */
-function settingsAt(shape: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
-  const [first, ...rest] = path;
-  if (shape instanceof z.ZodDefault || shape instanceof z.ZodOptional)
-    return settingsAt(shape.def.innerType, path);
-  if (shape instanceof z.ZodUnion || shape instanceof z.ZodDiscriminatedUnion)
-    return shape.options.flatMap((option) => settingsAt(option, path));
-  if (shape instanceof z.ZodArray) return settingsAt(shape.element, rest);
-  if (shape instanceof z.ZodRecord) return settingsAt(shape.def.valueType, rest);
-  if (!(shape instanceof z.ZodObject)) return [];
-  if (first === undefined) return Object.keys(shape.shape);
-  const inner: z.core.$ZodType | undefined = shape.shape[String(first)];
-  return inner === undefined ? [] : settingsAt(inner, rest);
+/** Returns a line for each unknown setting; undefined for any other problem, which has its own message. */
+function unknownSettings(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'unrecognized_keys' || !(issue.inst instanceof z.ZodObject)) return undefined;
+  const known = Object.keys(issue.inst.shape);
+  return issue.keys
+    .map((key) => `has no setting "${key}"${didYouMean(key, known) || '; leave it out'}`)
+    .join('\n');
 }
