@@ -26,6 +26,12 @@ export interface Listener {
 export const API: Listener = { host: 'HOST', port: 'PORT' };
 export const OPS: Listener = { host: 'OPS_HOST', port: 'OPS_PORT' };
 
+/** Returns the host of a URL that reaches a listener from this machine. */
+export function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
 /** @throws CommandFailure that names the setting if another program listens there, even one that shares the port */
 export async function checkPortsAreFree(settings: Settings, listeners: readonly Listener[]): Promise<void> {
   for (const listener of listeners) {

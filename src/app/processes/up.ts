@@ -38,7 +38,7 @@ import { openLoggedRedis } from '../connections.ts';
 import { Disposer } from '../disposer.ts';
 import { FEATURE_CONFIG, FEATURES } from '../features.ts';
 import { openLogger } from '../logger.ts';
-import { API, checkPortsAreFree, OPS } from './listen.ts';
+import { API, checkPortsAreFree, OPS, reachableHost } from './listen.ts';
 import { listenOps, OPS_BY_PARENT, openParts } from './ops.ts';
 import { startServers } from './servers.ts';
 
@@ -140,7 +140,7 @@ async function start(
   const opened = await openParts({ ...ops, store, syncQueue: queues.sync });
   const opsUrl = await listenOps(ops, metrics, opened);
 
-  const url = `http://${shownHost(config.settings.HOST)}:${port}`;
+  const url = `http://${reachableHost(config.settings.HOST)}:${port}`;
   announceRunning(home.folder, variables, { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
@@ -169,7 +169,7 @@ async function examplePath(sql: Sql): Promise<string> {
 function linkOfConsole({ settings: { OPS_URL, OPS_HOST, OPS_PORT } }: Config): Record<string, string> {
   return OPS_URL !== undefined || OPS_PORT === 0
     ? {}
-    : { OPS_URL: `http://${shownHost(OPS_HOST)}:${OPS_PORT}` };
+    : { OPS_URL: `http://${reachableHost(OPS_HOST)}:${OPS_PORT}` };
 }
 
 /** Starts the sample's upstreams as a process. Returns the settings that make them the sources. */
@@ -187,9 +187,7 @@ async function startSample(processes: Supervisor, env: Environment): Promise<Rec
       clustersUrl: String(clustersUrl),
     }),
     CATALOGUE_CURRENCY: SAMPLE_RATES.currency,
-    CATALOGUE_RATES: Object.entries(SAMPLE_RATES.rates)
-      .map(([currency, rate]) => `${currency}:${rate}`)
-      .join(','),
+    CATALOGUE_RATES: `EUR:${SAMPLE_RATES.rates.EUR}`,
   };
 }
 
@@ -255,9 +253,4 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
 async function published(store: Store): Promise<void> {
   const deadline = performance.now() + PUBLISHED_WITHIN_MS;
   while ((await dirtyDocuments(store.db, 1)).length > 0 && performance.now() < deadline) await sleep(20);
-}
-
-function shownHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
 }

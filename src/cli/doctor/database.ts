@@ -37,16 +37,10 @@ async function checkServer(server: ServerSetting, now: () => Date): Promise<read
   const check = 'database';
   const where = describeDatabase(server.url);
   return onPostgres(check, where, server, 'owner', async (sql) => {
-    const [facts] = await sql<{ version: string; isReadOnly: boolean }[]>`
-      select split_part(current_setting('server_version'), ' ', 1) as version,
-        pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly"`;
-    if (!facts)
-      return [
-        problem(check, `${where} answers nothing`, 'read the log of PostgreSQL, which names the cause'),
-      ];
+    const facts = await postgresFacts(sql);
     const old = versionMisfit(facts, server.setting);
     if (old) return [problem(check, old.what, old.remedy)];
-    if (facts.isReadOnly) {
+    if (facts.isStandby || facts.isReadOnly) {
       const fix = `name the primary server in ${server.setting}`;
       return [problem(check, `${where} takes no writes: it is a standby, or set to read only`, fix)];
     }

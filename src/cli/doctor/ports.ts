@@ -1,4 +1,4 @@
-import { API, type Listener, listenFailure, OPS } from '../../app/processes/listen.ts';
+import { API, type Listener, listenFailure, OPS, reachableHost } from '../../app/processes/listen.ts';
 import type { Configured, Settings } from '../../config/settings.ts';
 import { probePort } from '../../processes/port.ts';
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
@@ -54,15 +54,9 @@ async function areOpsClosed(settings: Settings): Promise<boolean> {
 }
 
 async function request(settings: Settings, listener: Listener, path: string) {
-  const host = settings[listener.host];
-  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  const address = reachable.includes(':') ? `[${reachable}]` : reachable;
+  const url = `http://${reachableHost(settings[listener.host])}:${settings[listener.port]}${path}`;
   try {
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const answer = await fetch(`http://${address}:${settings[listener.port]}${path}`, {
-      signal,
-      redirect: 'error',
-    });
+    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS), redirect: 'error' });
     return { status: answer.status, body: await answer.text() };
   } catch {
     return undefined;
