@@ -38,11 +38,8 @@ export async function addCommands(program: Command, given: Environment, word?: s
   const needed = named.length > 0 ? named : FILES;
   for (const { define } of await Promise.all(needed.map(([, load]) => load()))) define(program, env, given);
   if (named.length > 0) return;
-  const { FEATURES } = await import('../app/features.ts');
-  const config = async () => {
-    const { readConfig } = await import('../config/config.ts');
-    return readConfig(env(), (await import('../app/features.ts')).FEATURE_CONFIG);
-  };
+  const { FEATURE_CONFIG, FEATURES } = await import('../app/features.ts');
+  const config = async () => (await import('../config/config.ts')).readConfig(env(), FEATURE_CONFIG);
   const openWriter: CommandContext['openWriter'] = async (options) =>
     (await import('./terminal/open.ts')).openWriter(env(), options);
   for (const { commands } of FEATURES) commands?.(program, { env, config, openWriter });

@@ -71,24 +71,16 @@ async function run({ name, settings, find }: Check, env: Environment): Promise<r
   }
 }
 
-const CONFIGURATION = 'configuration';
-
-function checkConfiguration(config: InspectedConfig, env: Environment): Finding[] {
-  const removed = removedSettings(env).map((line) => warning(CONFIGURATION, line, 'remove this setting'));
-  return [...checkSettings(config), ...removed];
-}
-
-function checkSettings({ settings, named, problems }: InspectedConfig): Finding[] {
-  if (problems.length === 0) {
-    const file =
-      settings.FLEETBOOK_CONFIG === undefined ? '' : `, with the file ${settings.FLEETBOOK_CONFIG}`;
-    return [ok(CONFIGURATION, `${count(named.length, 'source')} configured${file}`)];
-  }
-  return problems.map((line) => {
-    const file = settings.FLEETBOOK_CONFIG;
+function checkConfiguration({ settings, named, problems }: InspectedConfig, env: Environment): Finding[] {
+  const check = 'configuration';
+  const file = settings.FLEETBOOK_CONFIG;
+  const found = problems.map((line) => {
     const isOfFile = file !== undefined && line.startsWith(`${file}: `);
-    return problem(CONFIGURATION, line, isOfFile ? `correct the file ${file}` : 'correct this setting');
+    return problem(check, line, isOfFile ? `correct the file ${file}` : 'correct this setting');
   });
+  const of = file === undefined ? '' : `, with the file ${file}`;
+  if (found.length === 0) found.push(ok(check, `${count(named.length, 'source')} configured${of}`));
+  return [...found, ...removedSettings(env).map((line) => warning(check, line, 'remove this setting'))];
 }
 
 /** Returns a paragraph for each finding, within 80 columns, and a summary. */

@@ -1,8 +1,12 @@
 import type { Command } from 'commander';
+import { FEATURE_CONFIG } from '../app/features.ts';
+import { readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { audit } from '../db/audit.ts';
 import { describeDatabase } from '../db/connection/server-problem.ts';
+import { migrate } from '../db/migration/migrate.ts';
+import { redisReady } from '../redis/redis.ts';
 import { openWriter, restoredTokensMessage } from './terminal/open.ts';
 import { add, addChange, type Changing, decider, type Env } from './terminal/options.ts';
 import { count, printAside, show, wrapped } from './terminal/output.ts';
@@ -29,11 +33,6 @@ export function define(program: Command, env: Env): void {
 }
 
 async function migrateCommand(env: Environment, options: Changing): Promise<void> {
-  const [{ readConfig }, { FEATURE_CONFIG }, { migrate }] = await Promise.all([
-    import('../config/config.ts'),
-    import('../app/features.ts'),
-    import('../db/migration/migrate.ts'),
-  ]);
   const config = readConfig(env, FEATURE_CONFIG);
   const { directUrl: url } = databaseUrls(config);
   const { applied, isLater } = await migrate(url, {
@@ -50,7 +49,7 @@ async function migrateCommand(env: Environment, options: Changing): Promise<void
 
 async function publishCommand(env: Environment, options: Changing): Promise<void> {
   await using writer = await openWriter(env, options);
-  await cacheReady(writer.cache);
+  await redisReady(writer.cache, CACHE_WITHIN_MS);
   // No transaction spans the cache. The row is written first, so that every publication has one.
   await audit(writer.store.db, writer.by, {
     action: 'cache.publish',
@@ -67,7 +66,7 @@ async function publishCommand(env: Environment, options: Changing): Promise<void
 async function restoredCommand(env: Environment, options: Changing): Promise<void> {
   // The result names the tokens.
   await using writer = await openWriter(env, options, () => {});
-  await cacheReady(writer.cache);
+  await redisReady(writer.cache, CACHE_WITHIN_MS);
   const why = 'an operator says that a backup was restored';
   const { published, lineage } = await writer.publisher.restored(why, writer.by);
   const { id = null, revokedAgain = [], forgotten = [] } = lineage ?? {};
@@ -83,6 +82,3 @@ async function restoredCommand(env: Environment, options: Changing): Promise<voi
     ].join('\n'),
   );
 }
-
-const cacheReady = async (cache: Awaited<ReturnType<typeof openWriter>>['cache']) =>
-  (await import('../redis/redis.ts')).redisReady(cache, CACHE_WITHIN_MS);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { VERSION } from '../config/package.ts';
 import type { Environment } from '../config/source-config.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import type { Env } from './terminal/options.ts';
@@ -14,10 +15,7 @@ export function define(program: Command, _env: Env, given: Environment): void {
 
 /** Runs the server of the package `@fleetbook/mcp`. @throws UsageFailure that names the missing or wrong variable */
 async function mcp(env: Environment): Promise<void> {
-  const [{ BadEnvironment, serveTools }, { VERSION }] = await Promise.all([
-    import('../../packages/mcp/src/serve.ts'),
-    import('../config/package.ts'),
-  ]);
+  const { BadEnvironment, serveTools } = await import('../../packages/mcp/src/serve.ts');
   try {
     await serveTools({ env, version: VERSION, stopped: stopSignal(), log: printAside });
   } catch (error) {

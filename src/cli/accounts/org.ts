@@ -117,7 +117,7 @@ async function deleteOrg(env: Environment, slug: string, options: Deciding): Pro
   await using writer = await openWriter(env, options);
   if (!options.yes) {
     await existingOrganization(writer.store.sql, slug);
-    await confirmSlug(slug, process.stdin, process.stderr);
+    await confirmSlug(slug);
   }
   const deleted = await writer.changes.deleteOrganization(slug);
   if (!deleted) throw noOrganization(slug);
@@ -144,8 +144,8 @@ function nameOf(text: string): string {
 /** Asks for the slug again. @throws UsageFailure without a terminal; CommandFailure for another answer */
 export async function confirmSlug(
   slug: string,
-  input: Terminal,
-  output: NodeJS.WritableStream,
+  input: Terminal = process.stdin,
+  output?: NodeJS.WritableStream,
 ): Promise<void> {
   if (!input.isTTY) {
     throw new UsageFailure(

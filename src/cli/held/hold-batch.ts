@@ -31,8 +31,17 @@ export async function namedBatch(
     );
   }
   const batch = await recordOf(sql, source, readBatch(named));
-  if (batch.status === 'pending') return batch;
-  throw notPending(batch, await newerBatch(sql, source));
+  const { id, status, decidedAt } = batch;
+  if (status === 'pending') return batch;
+  const what =
+    status === 'superseded'
+      ? `a later run replaced batch ${id} at ${decidedAt}`
+      : `batch ${id} already has a decision: ${decision(batch)}`;
+  const newer = await newerBatch(sql, source);
+  const next = newer
+    ? `Batch ${newer.id} waits now: fleetbook hold show ${source}`
+    : `No other batch of ${source} waits`;
+  throw new CommandFailure(`${source}: nothing was done: ${what}. ${next}`);
 }
 
 export async function recordOf(sql: Sql, source: string, id: number): Promise<BatchRecord> {
@@ -45,18 +54,6 @@ export async function recordOf(sql: Sql, source: string, id: number): Promise<Ba
 
 async function newerBatch(sql: Sql, source: string): Promise<BatchRecord | undefined> {
   return (await pendingBatches(sql)).find(({ sourceId }) => sourceId === source);
-}
-
-function notPending(batch: BatchRecord, newer: BatchRecord | undefined): CommandFailure {
-  const { id, sourceId, status, decidedAt } = batch;
-  const what =
-    status === 'superseded'
-      ? `a later run replaced batch ${id} at ${decidedAt}`
-      : `batch ${id} already has a decision: ${decision(batch)}`;
-  const next = newer
-    ? `Batch ${newer.id} waits now: fleetbook hold show ${sourceId}`
-    : `No other batch of ${sourceId} waits`;
-  return new CommandFailure(`${sourceId}: nothing was done: ${what}. ${next}`);
 }
 
 export async function overtaken(sql: Sql, source: string): Promise<CommandFailure> {

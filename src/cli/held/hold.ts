@@ -1,4 +1,7 @@
 import type { Command } from 'commander';
+import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../app/actions/batch.ts';
+import { FEATURE_CONFIG } from '../../app/features.ts';
+import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import {
@@ -78,16 +81,6 @@ export function define(program: Command, env: Env): void {
     .action((id: string, batch: string, options) => holdUndo(env(), id, batch, options));
 }
 
-/** `hold list` needs none of these, and does not load them. */
-const actions = () => import('../../app/actions/batch.ts');
-async function namedSources(env: Environment) {
-  const [{ readNamedSources }, { FEATURE_CONFIG }] = await Promise.all([
-    import('../../config/named-sources.ts'),
-    import('../../app/features.ts'),
-  ]);
-  return readNamedSources(env, FEATURE_CONFIG.sections);
-}
-
 export async function holdList(env: Environment, options: Json & { all?: boolean }): Promise<void> {
   await using database = openDatabase(env);
   const { sql } = database;
@@ -111,13 +104,12 @@ async function holdShow(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = await namedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openDatabase(env);
   const { sql } = store;
   const batch =
     named === undefined ? await pendingBatch(sql, source) : await recordOf(sql, source, readBatch(named));
   if (batch.status !== 'pending') return await showDecided(sql, batch, limit, options);
-  const { previewHeld } = await actions();
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   show(
     options,
@@ -184,7 +176,6 @@ async function holdDecide(
   await using worker = await openWorker(env, options);
   const { by, config, store } = worker;
   const { sql } = store;
-  const { approveBatch, previewHeld, rejectBatch } = await actions();
   const batch = await namedBatch(sql, source, named, command);
   const { id } = batch;
   if (!options.yes && process.stdin.isTTY) {
@@ -192,7 +183,7 @@ async function holdDecide(
     if (command === 'approve')
       printAside(summary(await previewHeld(config, store, configured(config.sources, source), id, 1)));
     const question = `This ${command === 'approve' ? 'stores' : 'discards'} batch ${id} of ${source}.`;
-    await confirm(question, 'nothing was decided', process.stdin, process.stderr);
+    await confirm(question, 'nothing was decided');
   }
   const undo = `To undo this before its next run: fleetbook hold undo ${source} ${id}`;
   const recorded = { by: by.by, reason: by.reason };
@@ -231,9 +222,8 @@ async function holdUndo(env: Environment, source: string, named: string, options
   }
   if (!options.yes && process.stdin.isTTY) {
     printAside(`${headline(batch)}\n${decision(batch)}`);
-    await confirm('This undoes the decision.', 'nothing was undone', process.stdin, process.stderr);
+    await confirm('This undoes the decision.', 'nothing was undone');
   }
-  const { undoDecision } = await actions();
   const sourceOf = () => configured(config.sources, source);
   const undone = await undoDecision(config, worker, batch, sourceOf, by);
   if (!undone) throw await overtaken(store.sql, source);

@@ -43,13 +43,8 @@ export async function rejectedCommand(env: Environment, id: string, options: Pag
       ['ROW', 'KIND', 'SINCE', 'REASON'],
       rows.map((row) => [quarantineKey(row), row.code ?? '', ago(row.since, now), row.reason]),
     );
-    return [
-      `${id}: ${count(total, 'row')} cannot be used; readers keep the previous values`,
-      '',
-      ...fitted(reasonLines(reasons), terminalWidth()),
-      '',
-      table + moreLine(rows.length, total),
-    ].join('\n');
+    const head = `${id}: ${count(total, 'row')} cannot be used; readers keep the previous values`;
+    return reasonedTable(head, reasonLines(reasons), table + moreLine(rows.length, total));
   });
 }
 
@@ -80,15 +75,13 @@ export async function excludedCommand(env: Environment, id: string, options: Pag
       ]),
     );
     const lines = reasons.map((each) => `  ${each.count} ${each.reason}: ${each.meaning}`);
-    return [
-      `${id}: ${count(total, 'machine')} reported and not published`,
-      '',
-      ...fitted(lines, terminalWidth()),
-      '',
-      table + moreLine(rows.length, total),
-    ].join('\n');
+    const head = `${id}: ${count(total, 'machine')} reported and not published`;
+    return reasonedTable(head, lines, table + moreLine(rows.length, total));
   });
 }
+
+const reasonedTable = (head: string, reasons: readonly string[], table: string): string =>
+  [head, '', ...fitted(reasons, terminalWidth()), '', table].join('\n');
 
 export function knownSource(sourceId: string, kind: string | undefined): void {
   if (kind !== undefined) return;

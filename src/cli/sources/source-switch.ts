@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { disableSource } from '../../app/actions/source.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type NamedSource, readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
@@ -51,7 +52,6 @@ async function switchEach(
 
 async function disableSources(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
-    const { disableSource } = await import('../../app/actions/source.ts');
     const done = await disableSource(store.db, sources, id, by);
     if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
     const { disabling } = done;
@@ -101,7 +101,7 @@ async function cancelRuns(env: Environment, ids: readonly string[], options: Cha
   });
 }
 
-async function storedIds(sql: Sql): Promise<string[]> {
+export async function storedIds(sql: Sql): Promise<string[]> {
   const stored = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
   return stored.map(({ id }) => id);
 }

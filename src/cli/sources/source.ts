@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { retireSource } from '../../app/actions/source.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type ListedSource, listedSources } from '../../app/listed-sources.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
@@ -37,7 +38,7 @@ import {
 } from '../terminal/output.ts';
 import { disabledBy, slotText } from '../terminal/source-notes.ts';
 import { confirm, type Terminal } from '../terminal/terminal.ts';
-import { defineSwitches } from './source-switch.ts';
+import { defineSwitches, storedIds } from './source-switch.ts';
 
 const LISTED_SLOTS = 3;
 const SHOWN_SLOTS = 5;
@@ -197,10 +198,8 @@ async function retireSourceCommand(env: Environment, id: string, options: Decidi
   const { config, store } = worker;
   const preview = await previewRetirement(store.db, id);
   if (!preview) {
-    const known = await store.sql<{ id: string }[]>`select id from sources order by id collate "C"`;
-    throw new UsageFailure(
-      `there is no source "${id}"; stored sources: ${known.map((each) => each.id).join(', ') || 'none'}`,
-    );
+    const known = await storedIds(store.sql);
+    throw new UsageFailure(`there is no source "${id}"; stored sources: ${known.join(', ') || 'none'}`);
   }
   if (config.sources.some((source) => source.id === id)) {
     throw new UsageFailure(
@@ -217,9 +216,8 @@ async function retireSourceCommand(env: Environment, id: string, options: Decidi
   }
   if (!options.yes) {
     show(options, { source: id, retired: false, ...shown(preview) }, () => previewText(preview, now));
-    await confirmRetirement(id, process.stdin, process.stderr);
+    await confirmRetirement(id);
   }
-  const { retireSource } = await import('../../app/actions/source.ts');
   const retired = await retireSource(worker, id, worker.by);
   if (!retired) throw new CommandFailure(`there is no source "${id}"`);
   const { gone, published } = retired;
@@ -276,8 +274,8 @@ function previewText(retirement: Retirement, now: Date): string {
 /** @throws UsageFailure without a terminal; CommandFailure for another answer than yes */
 export async function confirmRetirement(
   id: string,
-  input: Terminal,
-  output: NodeJS.WritableStream,
+  input: Terminal = process.stdin,
+  output?: NodeJS.WritableStream,
 ): Promise<void> {
   if (!input.isTTY) {
     throw new UsageFailure(

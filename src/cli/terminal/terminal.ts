@@ -6,8 +6,8 @@ export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
 export async function prompt(
   question: string,
-  input: Terminal,
-  output: NodeJS.WritableStream,
+  input: Terminal = process.stdin,
+  output: NodeJS.WritableStream = process.stderr,
 ): Promise<string> {
   const lines = createInterface({ input, output });
   try {
@@ -21,8 +21,8 @@ export async function prompt(
 export async function confirm(
   question: string,
   undone: string,
-  input: Terminal,
-  output: NodeJS.WritableStream,
+  input: Terminal = process.stdin,
+  output?: NodeJS.WritableStream,
 ): Promise<void> {
   if (!input.isTTY) return;
   const answer = await prompt(`${question} Type yes to continue: `, input, output);
