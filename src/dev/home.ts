@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { messageOf } from '../domain/errors.ts';
 import { isWellFormedToken, type TokenKind } from '../domain/token.ts';
 import { takeLockOr } from './lock.ts';
 import { runningNotice, writeSecret } from './running.ts';
@@ -54,12 +55,9 @@ function makeFolder(root: string, folder: string): void {
     // The folder contains secrets and may be inside a Git repository.
     if (!existsSync(ignore)) writeFileSync(ignore, '*\n');
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     throw new Error(
-      `cannot keep data in ${folder} (${why}): set FLEETBOOK_HOME to a folder that can be written`,
-      {
-        cause: error,
-      },
+      `cannot keep data in ${folder} (${messageOf(error)}): set FLEETBOOK_HOME to a folder that can be written`,
+      { cause: error },
     );
   }
 }

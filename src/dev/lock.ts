@@ -115,10 +115,7 @@ export function readIfThere(path: string): string | undefined {
 
 function parseHolder(text: string): ProcessIdentity | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || !('pid' in value) || !('started' in value))
-      return undefined;
-    const { pid, started } = value;
+    const { pid, started }: Partial<ProcessIdentity> = JSON.parse(text);
     return typeof pid === 'number' && typeof started === 'string' ? { pid, started } : undefined;
   } catch {
     return undefined;

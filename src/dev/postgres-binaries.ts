@@ -45,9 +45,7 @@ function restoreLinks(root: string): void {
       if (!lstatSync(link, { throwIfNoEntry: false })) {
         throw new Error(
           `cannot create the link ${link}, which the embedded PostgreSQL needs; ${USE_A_SERVER}`,
-          {
-            cause: error,
-          },
+          { cause: error },
         );
       }
     }

@@ -54,9 +54,7 @@ export async function openDataDirectory(data: DataDirectory): Promise<string> {
   } catch (error) {
     throw new Error(
       `cannot read ${passwordFile}: restore it, or move ${dataDir} away to start with a new database`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 
 const POLICY = '/usr/sbin/policy-rc.d';
@@ -36,11 +36,11 @@ async function withoutStartingServices<T>(act: () => Promise<T>): Promise<T> {
 async function install(apt: string, name: string): Promise<string | undefined> {
   const quiet = ['-o', 'DPkg::Lock::Timeout=120', '-qq'];
   const wanted = [...quiet, 'install', '--yes', '--no-install-recommends', name];
-  if ((await run(apt, wanted)).code === 0) return undefined;
+  if ((await run(apt, wanted)).isDone) return undefined;
   // The package lists may be missing or out of date.
   const update = await run(apt, [...quiet, 'update']);
   const again = await run(apt, wanted);
-  return again.code === 0 ? undefined : `${update.output}${again.output}`;
+  return again.isDone ? undefined : `${update.output}${again.output}`;
 }
 
 async function disableService(find: Find, name: string): Promise<void> {
@@ -54,19 +54,14 @@ async function disableService(find: Find, name: string): Promise<void> {
   if (service !== undefined) await run(service, [name, 'stop']);
 }
 
-function run(program: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
+function run(program: string, args: readonly string[]): Promise<{ isDone: boolean; output: string }> {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l', LC_ALL: 'C.UTF-8' };
   return new Promise((resolve) => {
-    const child = spawn(program, args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l', LC_ALL: 'C.UTF-8' },
+    const child = execFile(program, args, { env, maxBuffer: Infinity }, (error, stdout, stderr) => {
+      const why = typeof error?.code === 'string' ? `${error.message}\n` : '';
+      resolve({ isDone: error === null, output: `${stdout}${stderr}${why}`.slice(-4_000) });
     });
-    let output = '';
-    const collect = (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-4_000);
-    };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
-    child.once('error', (error) => resolve({ code: -1, output: `${error.message}\n` }));
-    child.once('close', (code) => resolve({ code, output }));
+    // A package's script must not wait for an answer.
+    child.stdin?.end();
   });
 }

@@ -37,16 +37,8 @@ export function unprivileged(needs: Needs): Unprivileged | undefined {
     );
   }
   const identity = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
-  for (const capability of [undefined, 'dac_read_search', 'dac_override']) {
-    const privileges =
-      capability === undefined
-        ? [...identity, '--inh-caps=-all']
-        : [
-            ...identity,
-            `--inh-caps=+${capability}`,
-            `--ambient-caps=+${capability}`,
-            '--securebits=+no_setuid_fixup',
-          ];
+  for (const capabilities of [['--inh-caps=-all'], withOnly('dac_read_search'), withOnly('dac_override')]) {
+    const privileges = [...identity, ...capabilities];
     if (canReach(setpriv, privileges, needs)) return { ...user, privileges };
   }
   throw new Error(
@@ -54,6 +46,12 @@ export function unprivileged(needs: Needs): Unprivileged | undefined {
       'put the folder where others can read it, start as another user, or give DATABASE_URL',
   );
 }
+
+const withOnly = (capability: string): string[] => [
+  `--inh-caps=+${capability}`,
+  `--ambient-caps=+${capability}`,
+  '--securebits=+no_setuid_fixup',
+];
 
 function canReach(setpriv: string, privileges: readonly string[], needs: Needs): boolean {
   const runs = ['-x', dirname(needs.dataDir), ...needs.runs.flatMap((file) => ['-x', file, '-r', file])];

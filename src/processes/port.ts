@@ -1,14 +1,13 @@
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /** Listens for a moment. @throws the system's error if the port is taken, even if its owner would share it */
 export async function probePort(host: string, port: number): Promise<void> {
   const probe = createServer();
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject);
-    probe.listen({ host, port }, resolve);
-  });
-  await new Promise((resolve) => probe.close(resolve));
+  probe.listen({ host, port });
+  await once(probe, 'listening');
+  await once(probe.close(), 'close');
 }
 
 /** Below the ports that systems give to outgoing connections. A Redis Cluster uses the ports 10,000 above for its bus. */

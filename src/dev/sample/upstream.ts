@@ -2,7 +2,9 @@
  * The upstreams of the sample: two providers and a control plane. They serve the JSON files of this folder in the providers'
  * formats. Machine types, regions and list prices are real values from the end of 2025, and are not kept up to date.
  */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import clusters from './clusters.json' with { type: 'json' };
 import locations from './hetzner/locations.json' with { type: 'json' };
 import pricing from './hetzner/pricing.json' with { type: 'json' };
@@ -75,13 +77,9 @@ export interface UpstreamOptions {
 export async function startSampleUpstream(options: UpstreamOptions = {}): Promise<SampleUpstream> {
   const { endpointAt = (path) => SAMPLE_ENDPOINTS.get(path) } = options;
   const server = createServer((request, response) => answer(request, response, endpointAt));
-  const port = await new Promise<number>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, '127.0.0.1', () => {
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : 0);
-    });
-  });
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
