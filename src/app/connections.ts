@@ -23,13 +23,8 @@ export function readerPrimary({ settings }: Configured): ServerSetting | undefin
   return primary === undefined ? undefined : { setting: 'READER_DATABASE_URL', url: primary };
 }
 
-export function cacheRedis(config: Configured): ServerSetting {
-  return redisOf(config, 'CACHE_REDIS_URL');
-}
-
-export function queueRedis(config: Configured): ServerSetting {
-  return redisOf(config, 'QUEUE_REDIS_URL');
-}
+export const cacheRedis = (config: Configured): ServerSetting => redisOf(config, 'CACHE_REDIS_URL');
+export const queueRedis = (config: Configured): ServerSetting => redisOf(config, 'QUEUE_REDIS_URL');
 
 function redisOf(config: Configured, name: 'CACHE_REDIS_URL' | 'QUEUE_REDIS_URL'): ServerSetting {
   const { [name]: own, REDIS_URL: shared } = config.settings;

@@ -91,7 +91,9 @@ export function namedSources(
 
 function sourcesOfEnvironment(env: Environment, file: SourcesFile, problems: string[]): NamedSource[] {
   const entries = entriesOf(file);
-  const replaced = new Set(entries.filter((each) => isDefault(each.kind, each.entry)).map(idOf));
+  const replaced = new Set(
+    entries.filter((each) => isDefault(each.kind, each.entry)).map(({ entry }) => entry.id),
+  );
   // A variable that an entry names does not create a source.
   const named = new Set(entries.flatMap(({ entry }) => variablesOf(entry)));
   const found: NamedSource[] = [];
@@ -154,8 +156,6 @@ const entriesOf = (file: SourcesFile) => [
 
 const byId = <A extends { readonly id: string }>(adapters: readonly A[], id: string) =>
   adapters.find((adapter) => adapter.id === id);
-
-const idOf = ({ entry }: { readonly entry: SourceEntry }) => entry.id;
 
 /** Returns true if an entry replaces the source of the environment with the same id. */
 export function isDefault(kind: 'catalogue' | 'clusters', { id, adapter }: SourceEntry): boolean {

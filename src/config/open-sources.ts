@@ -35,16 +35,13 @@ export function openSources(
         );
       return [{ kind, id, adapter: ecb, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits }];
     }
-    if (kind === 'clusters') {
-      const common = open(source, settings, env, problems);
-      if (!common) return [];
-      const { adapter, entry } = source;
-      const wrong = entry && contradictionIn(entry);
-      if (wrong !== undefined) problems.push(`${settings.FLEETBOOK_CONFIG}: source "${id}": ${wrong}`);
-      return [{ kind, adapter, rules: entry ? rulesIn(entry) : NO_RULES, ...common }];
-    }
     const common = open(source, settings, env, problems);
-    return common ? [{ kind, adapter: source.adapter, ...common }] : [];
+    if (!common) return [];
+    if (kind === 'catalogue') return [{ kind, adapter: source.adapter, ...common }];
+    const { adapter, entry } = source;
+    const wrong = entry && contradictionIn(entry);
+    if (wrong !== undefined) problems.push(`${settings.FLEETBOOK_CONFIG}: source "${id}": ${wrong}`);
+    return [{ kind, adapter, rules: entry ? rulesIn(entry) : NO_RULES, ...common }];
   });
 }
 

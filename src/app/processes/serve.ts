@@ -40,7 +40,7 @@ async function serveAlone(config: Configured, env: Environment, stop: Promise<st
   const logger = openLogger(settings, 'serve');
   warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
-  const { app, metrics } = await openTracedApi(config, env, closing, logger);
+  const { app, metrics } = await openApi(config, env, closing, logger);
   const port = await listen(app, settings);
   await offerOps({ config, env, logger, closing, queues: [] }, ownMetrics(metrics.registry));
   reportReady({ port });
@@ -57,7 +57,7 @@ async function serveAsOneOfSeveral(
   const logger = openLogger(config.settings, 'serve');
   try {
     await using closing = new Disposer();
-    const { app, metrics } = await openTracedApi(config, env, closing, logger);
+    const { app, metrics } = await openApi(config, env, closing, logger);
     answerParent(
       async (): Promise<ProcessExport> => ({
         pid: process.pid,
@@ -73,20 +73,12 @@ async function serveAsOneOfSeveral(
   }
 }
 
-async function openTracedApi(config: Configured, env: Environment, closing: Disposer, logger: Logger) {
+async function openApi(config: Configured, env: Environment, closing: Disposer, logger: Logger) {
   const tracing = await openTracing(env, 'serve');
   if (tracing) closing.use(tracing);
-  const api = await openApi(config, closing, logger);
-  tracing?.traceRequests(api.app);
-  return api;
-}
-
-async function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   const reader = closing.use(
-    await composeReader(config, logger, {
-      onUnusable: (kind) => metrics.unusable(kind),
-    }),
+    await composeReader(config, logger, { onUnusable: (kind) => metrics.unusable(kind) }),
   );
   const metrics = apiMetrics(counts);
   reader.addMetrics(metrics.registry);
@@ -99,6 +91,7 @@ async function openApi(config: Configured, closing: Disposer, logger: Logger) {
     inRequest: (requestId, work) => inLogContext({ requestId }, work),
   });
   closing.defer(() => app.close());
+  tracing?.traceRequests(app);
   return { app, metrics };
 }
 
