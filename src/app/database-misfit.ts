@@ -29,16 +29,16 @@ export async function refuseWriterMisfit(
   }
 }
 
-interface ReaderDatabase {
-  readonly store: Store;
-  readonly server: ServerSetting;
-  /** Set if readers also read the primary. */
-  readonly replica: Pick<ReplicaPart, 'misfit'> | undefined;
-  readonly logger: Logger;
-}
-
-/** Checks at the start and after each lost connection. A reader starts even so: memory and Redis may answer. */
-export function watchReaderMisfit({ store, server, replica, logger }: ReaderDatabase): Disposable {
+/**
+ * Checks at the start and after each lost connection. A reader starts even so: memory and Redis may answer.
+ * @param replica is set if readers also read the primary
+ */
+export function watchReaderMisfit(
+  store: Store,
+  server: ServerSetting,
+  replica: Pick<ReplicaPart, 'misfit'> | undefined,
+  logger: Logger,
+): Disposable {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   let logged: string | undefined;

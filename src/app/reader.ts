@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connection/connect.ts';
+import { openStore } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/token-use.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
@@ -68,26 +68,24 @@ export function apiOptions(
   };
 }
 
-export interface ReaderObserver {
-  /** Receives the document's kind for each unusable value of the cache. */
-  readonly onUnusable?: (kind: string) => void;
-}
-
-/** Opens a reader. No server has to be up yet: `readiness` shows what is missing. */
+/**
+ * Opens a reader. No server has to be up yet: `readiness` shows what is missing.
+ * @param onUnusable receives the document's kind for each unusable value of the cache
+ */
 export async function composeReader(
   config: Configured,
   logger: Logger,
-  observer: ReaderObserver = {},
+  onUnusable?: (kind: string) => void,
 ): Promise<Reader> {
   // Loaded first: a feature must not miss a publication that the subscription receives.
   const features = await loadReaderFeatures();
   const { settings } = config;
   const closing = new Disposer();
   const database = readerDatabase(config);
-  const store = openServer(database, settings.POSTGRES_READS, closing);
+  const open = (server: ServerSetting, atOnce: number) => openServer(server, atOnce, closing, logger);
+  const store = open(database, settings.POSTGRES_READS);
   const staleLimitMs = settings.STALE_LIMIT * 1000;
-  const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
-  const copies = features.copies.flatMap((open) => open({ config, logger, closing }) ?? []);
+  const copies = features.copies.flatMap((openCopy) => openCopy({ config, logger, closing }) ?? []);
   const copy = copies[0]?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
@@ -98,23 +96,23 @@ export async function composeReader(
     }),
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
-  const primary = openPrimary(config, closing);
-  const serverOf = (server: Server) => ({ reads: readsOf(server, logger), setting: server.server.setting });
-  const replica = primary && features.replica?.({ replica: serverOf(store), primary: serverOf(primary) });
+  const primaryServer = readerPrimary(config);
+  const primary = primaryServer && open(primaryServer, Math.ceil(settings.POSTGRES_READS * SHARE_OF_PRIMARY));
+  const replica = primary && features.replica?.({ replica: store, primary });
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
-    postgres: replica?.replica ?? { reads: readsOf(store, logger) },
+    postgres: replica?.replica ?? store,
     subscription,
     logger,
     memory,
-    onUnusable: observer.onUnusable,
+    onUnusable,
     staleLimitMs,
-    tokenStaleLimitMs,
+    tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
     copy,
   });
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
-  closing.use(watchReaderMisfit({ store, server: database, replica, logger }));
+  closing.use(watchReaderMisfit(store, database, replica, logger));
   const catalogue = new Searchable({
     documents,
     subscription,
@@ -122,8 +120,8 @@ export async function composeReader(
     memoryLimit: memory.search,
     staleLimitMs,
   });
-  const parts = features.parts.map((open) =>
-    open({
+  const parts = features.parts.map((openPart) =>
+    openPart({
       config,
       logger,
       closing,
@@ -131,7 +129,7 @@ export async function composeReader(
       subscription,
       memory,
       catalogue,
-      openReads: (connections) => readsOf(openServer(database, connections, closing), logger),
+      openReads: (connections) => open(database, connections).reads,
     }),
   );
   return {
@@ -172,35 +170,22 @@ function cacheState({ linked, isConnected, publisher }: CacheSubscription): stri
   return isConnected && publisher === 'silent' ? 'not linked: no worker reaches it' : 'not linked';
 }
 
-interface Server extends Store {
-  readonly server: ServerSetting;
-  readonly atOnce: number;
-}
-
-function openServer(server: ServerSetting, atOnce: number, closing: Disposer): Server {
-  const store = closing.use(
-    openStore({ url: server.url, role: 'reader', connections: atOnce, statementTimeoutMs: 2500 }),
-  );
-  return { ...store, server, atOnce };
-}
-
 /** Share of POSTGRES_READS for the primary, which also has the writes. */
 const SHARE_OF_PRIMARY = 1 / 4;
 
-function openPrimary(config: Configured, closing: Disposer): Server | undefined {
-  const server = readerPrimary(config);
-  return server && openServer(server, Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY), closing);
-}
-
-function readsOf({ sql, renew, server, atOnce }: Server, logger: Logger): PostgresReads {
-  return new PostgresReads({
-    sql,
+function openServer(server: ServerSetting, atOnce: number, closing: Disposer, logger: Logger) {
+  const store = closing.use(
+    openStore({ url: server.url, role: 'reader', connections: atOnce, statementTimeoutMs: 2500 }),
+  );
+  const reads = new PostgresReads({
+    sql: store.sql,
     logger,
     now: Date.now,
     atOnce,
-    onHang: renew,
+    onHang: store.renew,
     problemOf: (error) => postgresProblem(error, server),
   });
+  return { ...store, reads, setting: server.setting };
 }
 
 async function loadReaderFeatures() {

@@ -58,7 +58,7 @@ async function demo(given: Environment, opensBrowser: boolean): Promise<void> {
   await up(env, {
     fill: async (config, logger) => {
       const by = decider(config, { reason: 'made by `fleetbook demo`' });
-      await fillDemo(config, { logger, market, decider: by, notify: print });
+      await fillDemo(config, logger, market, by);
       market.breakDown();
     },
     onReady: (opsUrl) => {

@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { print } from '../../cli/terminal/output.ts';
 import type { Config } from '../../config/config.ts';
 import { administration } from '../../db/administration.ts';
 import { openStore, type Sql } from '../../db/connection/connect.ts';
@@ -9,13 +10,6 @@ import { sourceStatus } from '../../db/sources.ts';
 import { DAYS, type Market, OWN_HARDWARE } from '../../dev/demo/market.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { composeWorker, type Worker } from '../worker.ts';
-
-interface FillOptions {
-  readonly logger: Logger;
-  readonly market: Market;
-  readonly decider: Decider;
-  readonly notify: (line: string) => void;
-}
 
 const ORGANIZATIONS = [
   { slug: 'acme', name: 'Acme' },
@@ -25,7 +19,9 @@ const ORGANIZATIONS = [
 /** Fills a new database with a month of history. @throws Error if an earlier filling was interrupted */
 export async function fillDemo(
   config: Config,
-  { logger, market, decider, notify }: FillOptions,
+  logger: Logger,
+  market: Market,
+  decider: Decider,
 ): Promise<void> {
   const marker = join(config.settings.FLEETBOOK_HOME, 'filled');
   if (existsSync(marker)) return;
@@ -35,7 +31,7 @@ export async function fillDemo(
     throw new Error(
       `the demo was stopped before its history was complete; remove ${config.settings.FLEETBOOK_HOME} and start it again`,
     );
-  notify('reading a month of invented prices');
+  print('reading a month of invented prices');
   const changes = administration(store.db, decider);
   for (const { slug, name } of ORGANIZATIONS) await changes.createOrganization(slug, name);
   await using owner = openStore({ url: config.settings.DATABASE_URL ?? '', role: 'owner', connections: 1 });

@@ -77,9 +77,7 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
   const tracing = await openTracing(env, 'serve');
   if (tracing) closing.use(tracing);
   const counts = new RequestCounts();
-  const reader = closing.use(
-    await composeReader(config, logger, { onUnusable: (kind) => metrics.unusable(kind) }),
-  );
+  const reader = closing.use(await composeReader(config, logger, (kind) => metrics.unusable(kind)));
   const metrics = apiMetrics(counts);
   reader.addMetrics(metrics.registry);
   const app = buildApp({
