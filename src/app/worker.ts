@@ -1,5 +1,4 @@
 /** Composes a worker: a writer that also runs sources. */
-
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { type CurrencyChange, storedCurrency } from '../db/prices/currency.ts';

@@ -1,5 +1,4 @@
 /** Composes a writer: PostgreSQL, the cache and the publisher. It loads no adapters. */
-
 import type { Logger } from 'pino';
 import type { Configured } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';

@@ -23,7 +23,6 @@ export interface ServerCommand {
   readonly args: readonly string[];
   /** Written to its standard input. Secrets belong here, because all users can read arguments. */
   readonly input?: string;
-  readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
   /** The signal that Linux sends after this process has died. */
   readonly whenParentDies: 'SIGINT' | 'SIGTERM';
@@ -35,12 +34,7 @@ const OUTPUT_LENGTH = 4_000;
 /** Starts a detached server, which Ctrl-C does not reach. @throws Error if the program cannot be started */
 export async function startServerProcess(wanted: ServerCommand): Promise<ServerProcess> {
   const [command, ...args] = withSetpriv(wanted);
-  const child = spawn(command, args, {
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: wanted.env ?? process.env,
-    cwd: wanted.cwd,
-  });
+  const child = spawn(command, args, { detached: true, cwd: wanted.cwd });
   let output = '';
   const collect = (chunk: Buffer) => {
     output = (output + chunk.toString()).slice(-OUTPUT_LENGTH);
