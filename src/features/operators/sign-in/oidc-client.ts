@@ -4,7 +4,7 @@
  */
 import * as client from 'openid-client';
 import { shared } from '../../../ops/shared.ts';
-import { type Claims, type OidcSettings, verifiedAddress } from '../oidc.ts';
+import { type OidcSettings, verifiedAddress } from '../oidc.ts';
 
 export interface Flow {
   readonly state: string;
@@ -12,16 +12,20 @@ export interface Flow {
   readonly verifier: string;
 }
 
-export interface Person {
-  readonly subject: string;
-  readonly address: string | undefined;
-  readonly claims: Claims;
-}
+/** A sign-in that failed. The message is for the person. */
+export class Refused extends Error {
+  readonly status: number;
+  /** For the audit log, without secrets; undefined for a problem of a server. */
+  readonly code: string | undefined;
+  readonly account: string | undefined;
 
-/** The issuer does not answer, or answers with a server error. */
-export class IssuerAway extends Error {}
-/** The issuer's answer is an error or fails a check. `message` is the code of the problem, without secrets. */
-export class SignInRefused extends Error {}
+  constructor(status: number, message: string, code?: string, account?: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.account = account;
+  }
+}
 
 const TIMEOUT_S = 10;
 const METADATA_MS = 3_600_000;
@@ -36,8 +40,8 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
     });
   const configuration = () => orForget(metadata());
   return {
-    /** Returns the issuer's sign-in address, and the secrets for the browser. @throws IssuerAway */
-    async begin(): Promise<{ readonly url: URL; readonly flow: Flow }> {
+    /** Returns the issuer's sign-in address, and the secrets for the browser. @throws Refused */
+    async begin() {
       const config = await configuration();
       const [state, nonce] = [client.randomState(), client.randomNonce()];
       const verifier = client.randomPKCECodeVerifier();
@@ -54,9 +58,9 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
     /**
      * Returns the person, with the claims of the ID token and of the userinfo endpoint, if there is one. It checks the token's
      * signature, issuer, audience, times and nonce. @param search of the callback's address
-     * @throws IssuerAway @throws SignInRefused
+     * @throws Refused
      */
-    async finish(search: string, { state, nonce, verifier }: Flow): Promise<Person> {
+    async finish(search: string, { state, nonce, verifier }: Flow) {
       const config = await configuration();
       const tokens = await orForget(
         client.authorizationCodeGrant(config, new URL(search, callback), {
@@ -67,7 +71,7 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
         }),
       );
       const claims = tokens.claims();
-      if (claims === undefined) throw new SignInRefused('there is no ID token');
+      if (claims === undefined) throw refusedBy('there is no ID token');
       const { sub: subject } = claims;
       const address = verifiedAddress(claims);
       if (config.serverMetadata().userinfo_endpoint === undefined) return { subject, address, claims };
@@ -99,11 +103,13 @@ async function understood<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw isAway(error)
-      ? new IssuerAway('the issuer does not answer', { cause: error })
-      : new SignInRefused(codeOf(error), { cause: error });
+    if (isAway(error)) throw new Refused(503, 'The issuer does not answer; try again in a moment.');
+    throw refusedBy(codeOf(error));
   }
 }
+
+const refusedBy = (code: string) =>
+  new Refused(401, `The sign-in was refused: ${code}. Sign in again.`, code);
 
 function isAway(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause)

@@ -5,7 +5,7 @@ import { isLostConnection } from '../../../db/connection/errors.ts';
 import type { Refusals } from '../../../ops/refusals.ts';
 import { type OidcSignIn, signInByOidc } from '../db/oidc.ts';
 import { type OidcSettings, roleByClaims } from '../oidc.ts';
-import { IssuerAway, openOidc, SignInRefused } from './oidc-client.ts';
+import { openOidc, Refused } from './oidc-client.ts';
 import { ownPath } from './own-path.ts';
 import { type LoginPage, loginPage, onwardPage } from './pages.ts';
 import { cookieName, cookieOptions, type Sessions } from './sessions.ts';
@@ -34,20 +34,6 @@ const FLOW_COOKIE = z.object({
   since: z.number(),
 });
 type FlowCookie = z.infer<typeof FLOW_COOKIE>;
-
-class Refused extends Error {
-  readonly status: number;
-  /** For the audit log; undefined for a problem of a server. */
-  readonly code: string | undefined;
-  readonly account: string | undefined;
-
-  constructor(status: number, message: string, code?: string, account?: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-    this.account = account;
-  }
-}
 
 export function addOidcRoutes(
   app: FastifyInstance,
@@ -119,10 +105,6 @@ export function addOidcRoutes(
 
 function problemOf(error: unknown): Refused {
   if (error instanceof Refused) return error;
-  if (error instanceof IssuerAway)
-    return new Refused(503, 'The issuer does not answer; try again in a moment.');
-  if (error instanceof SignInRefused)
-    return new Refused(401, `The sign-in was refused: ${error.message}. Sign in again.`, error.message);
   if (isLostConnection(error)) return new Refused(503, 'PostgreSQL does not answer; try again.');
   throw error;
 }
