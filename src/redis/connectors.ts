@@ -14,7 +14,7 @@ import {
   SentinelConnector,
   type StandaloneConnectionOptions,
 } from 'ioredis';
-import type { RedisHost } from '../domain/servers/redis-address.ts';
+import type { ServerHost } from '../domain/servers/server-host.ts';
 
 const CLOSE_WITHIN_MS = 250;
 const TEST_TIMEOUT_MS = 1000;
@@ -61,12 +61,12 @@ export class ServerConnector extends AbstractConnector {
   }
 }
 
-export function nextHost(hosts: readonly RedisHost[]): typeof ServerConnector {
+export function nextHost(hosts: readonly ServerHost[]): typeof ServerConnector {
   // Processes begin with different hosts.
   let next = Math.floor(Math.random() * hosts.length);
   return class extends ServerConnector {
     protected override target(): Target {
-      return hosts[next++ % hosts.length] as RedisHost;
+      return hosts[next++ % hosts.length] as ServerHost;
     }
   };
 }
@@ -106,9 +106,9 @@ export class MasterConnector extends SentinelConnector {
 
 /** Returns the first host that takes no connection, with its error, which ioredis hides for Sentinels and cluster nodes. */
 export async function hostWithoutConnection(
-  hosts: readonly RedisHost[],
+  hosts: readonly ServerHost[],
   tls: boolean,
-): Promise<(RedisHost & { readonly error: Error }) | undefined> {
+): Promise<(ServerHost & { readonly error: Error }) | undefined> {
   for (const host of hosts) {
     const socket = connectTo(host, tls).on('error', () => {});
     const signal = AbortSignal.timeout(TEST_TIMEOUT_MS);

@@ -5,7 +5,8 @@
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import type { PostgresAddress, PostgresHost, ServerTarget } from '../../domain/servers/postgres-address.ts';
+import type { PostgresAddress, ServerTarget } from '../../domain/servers/postgres-address.ts';
+import type { ServerHost } from '../../domain/servers/server-host.ts';
 
 export interface ServerState {
   readonly isStandby: boolean;
@@ -16,7 +17,7 @@ export interface ServerState {
 }
 
 interface Found {
-  readonly host: PostgresHost;
+  readonly host: ServerHost;
   readonly state: ServerState | Error;
 }
 
@@ -53,7 +54,7 @@ export class HostChoice implements Disposable {
   readonly #patienceMs: number;
   readonly #onUnfit: () => void;
   readonly #closing = new AbortController();
-  #chosen: Promise<PostgresHost> | undefined;
+  #chosen: Promise<ServerHost> | undefined;
 
   /**
    * @param patienceMs how long to wait for a suitable host, e.g. during a promotion ("statements go to the promoted standby")
@@ -77,7 +78,7 @@ export class HostChoice implements Disposable {
     }
   }
 
-  async #choose(): Promise<PostgresHost> {
+  async #choose(): Promise<ServerHost> {
     const until = performance.now() + this.#patienceMs;
     for (;;) {
       try {
@@ -91,7 +92,7 @@ export class HostChoice implements Disposable {
     }
   }
 
-  async #watch(chosen: PostgresHost): Promise<void> {
+  async #watch(chosen: ServerHost): Promise<void> {
     const { signal } = this.#closing;
     for (let best = chosen; best === chosen; ) {
       await sleep(CHECK_EVERY_MS, undefined, { signal, ref: false });
@@ -110,7 +111,7 @@ export class HostChoice implements Disposable {
  * Opens a socket without Nagle's algorithm, which delays each COPY by 40 ms. TLS compares the server's name with `host`.
  * @param to a host, or the path of a Unix socket
  */
-export function connectTo(to: PostgresHost | string): Socket {
+export function connectTo(to: ServerHost | string): Socket {
   const socket = new Socket().setNoDelay(true);
   if (typeof to === 'string') return socket.connect(to);
   return Object.assign(socket.connect(to.port, to.host), { host: to.host });
@@ -121,7 +122,7 @@ export function connectTo(to: PostgresHost | string): Socket {
  * @param present the host in use. It wins a tie, and every host gets the full timeout.
  * @throws NoHost
  */
-export async function chooseHost(address: PostgresAddress, present?: PostgresHost): Promise<PostgresHost> {
+export async function chooseHost(address: PostgresAddress, present?: ServerHost): Promise<ServerHost> {
   const { promise: decided, resolve: decide } = Promise.withResolvers<void>();
   const timers = [setTimeout(decide, 2 * STATE_TIMEOUT_MS)];
   const found = address.hosts.map((host) => ({
@@ -160,7 +161,7 @@ function rank(target: ServerTarget, state: ServerState | Error): number {
   }
 }
 
-async function readState(address: PostgresAddress, { host, port }: PostgresHost): Promise<ServerState> {
+async function readState(address: PostgresAddress, { host, port }: ServerHost): Promise<ServerState> {
   const client = postgres(address.url, {
     host,
     port,

@@ -1,9 +1,5 @@
 /** The URL of PostgreSQL: one server, or several; the client chooses one by its role. */
-
-export interface PostgresHost {
-  readonly host: string;
-  readonly port: number;
-}
+import { type ServerHost, serverHost } from './server-host.ts';
 
 export const SERVER_TARGETS = [
   'any',
@@ -17,7 +13,7 @@ export const SERVER_TARGETS = [
 export type ServerTarget = (typeof SERVER_TARGETS)[number];
 
 export interface PostgresAddress {
-  readonly hosts: readonly PostgresHost[];
+  readonly hosts: readonly ServerHost[];
   readonly target: ServerTarget;
   /** True for several servers, or for one server with a wanted role. */
   readonly isChosen: boolean;
@@ -44,7 +40,8 @@ export function postgresAddress(url: string): PostgresAddress {
   const isPooled = isPooledBy(takeOption('pool_mode'));
   const isChosen = parts.length > 1 || target !== 'any';
   // The driver opens a single server itself: it also supports sockets.
-  return { hosts: isChosen ? parts.map(hostOf) : [], target, isChosen, isPooled, url: first.href };
+  const hosts = isChosen ? parts.map((part) => serverHost(part, 5432)) : [];
+  return { hosts, target, isChosen, isPooled, url: first.href };
 }
 
 /** Returns the URL with the primary as the wanted server; undefined for a single host. */
@@ -68,12 +65,4 @@ function isPooledBy(given: string | undefined): boolean {
   if (given === undefined || given === 'session') return false;
   if (given === 'transaction') return true;
   throw new Error('must have transaction or session as pool_mode: no other mode is supported');
-}
-
-function hostOf(text: string): PostgresHost {
-  const [, host = '', port = '5432'] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s%]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
-  const number = Number(port);
-  if (host === '' || number < 1 || number > 65_535)
-    throw new Error('must name its hosts as host:port,host:port');
-  return { host: host.replace(/^\[|\]$/g, ''), port: number };
 }

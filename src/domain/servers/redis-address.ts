@@ -1,9 +1,5 @@
 /** The URL of Redis: one server, a Redis Cluster, or servers behind Sentinels. */
-
-export interface RedisHost {
-  readonly host: string;
-  readonly port: number;
-}
+import { type ServerHost, serverHost } from './server-host.ts';
 
 interface Entry {
   readonly username: string | undefined;
@@ -16,11 +12,11 @@ export type RedisAddress =
   /** One server. ioredis parses the URL. */
   | { readonly kind: 'server'; readonly url: string }
   /** `redis+cluster://[user:password@]host:port,host:port` with some of its nodes. They name the others. */
-  | (Entry & { readonly kind: 'cluster'; readonly hosts: readonly RedisHost[] })
+  | (Entry & { readonly kind: 'cluster'; readonly hosts: readonly ServerHost[] })
   /** `redis+sentinel://[user:password@]host:port,host:port/MASTER` with the Sentinels and the master's name. */
   | (Entry & {
       readonly kind: 'sentinel';
-      readonly hosts: readonly RedisHost[];
+      readonly hosts: readonly ServerHost[];
       readonly master: string;
       /** Credentials of the Sentinels themselves (`?sentinel_user=…&sentinel_password=…`). */
       readonly sentinelUsername: string | undefined;
@@ -39,7 +35,7 @@ export function redisAddress(url: string): RedisAddress {
   if (!match) throw new Error(`must be ${REDIS_URLS}`);
   const [, scheme, kind, user, hostList = '', path = '', query = ''] = match;
   const port = kind === 'cluster' ? 6379 : 26_379;
-  const hosts = hostList.split(',').map((host) => hostOf(host, port));
+  const hosts = hostList.split(',').map((host) => serverHost(host, port));
   const entry = { ...userOf(user), tls: scheme === 'rediss' };
   if (kind === 'cluster') {
     if (path !== '' || query !== '')
@@ -50,14 +46,6 @@ export function redisAddress(url: string): RedisAddress {
   if (master === '' || master.includes('/'))
     throw new Error('must name the master that the Sentinels watch: redis+sentinel://host:26379/mymaster');
   return { kind: 'sentinel', hosts, master, ...entry, ...sentinelUserOf(query) };
-}
-
-function hostOf(text: string, standardPort: number): RedisHost {
-  const [, host = '', port] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
-  const number = port === undefined ? standardPort : Number(port);
-  if (host === '' || number < 1 || number > 65_535)
-    throw new Error('must name its hosts as host:port,host:port');
-  return { host: host.replace(/^\[|\]$/g, ''), port: number };
 }
 
 function userOf(text: string | undefined): Pick<Entry, 'username' | 'password'> {
