@@ -21,8 +21,8 @@ export function isStock(reason: ExclusionReason | undefined): boolean {
   return reason === 'sold_out' || reason === 'unavailable';
 }
 
-/** Explanations for operators, each with the machine as its subject. */
-export const EXCLUSION_MEANINGS: Readonly<Record<ExclusionReason, string>> = {
+/** Explanations for operators, each with the machine as its subject. A reason of another release has none. */
+export const EXCLUSION_MEANINGS: Readonly<Record<string, string>> = {
   deprecated: 'its provider has announced its end',
   sold_out: 'it is sold out: its provider lists it, and it cannot be ordered now',
   unavailable: 'its provider lists it and does not sell it there',
@@ -35,4 +35,4 @@ export const EXCLUSION_MEANINGS: Readonly<Record<ExclusionReason, string>> = {
   over_ram_limit: 'it has more than 128 GB or GiB of memory',
   over_ram_per_cpu_limit: 'it has more than 8 GB or GiB of memory for each cpu',
   unlisted: 'no catalogue lists it; only clusters name it',
-};
+} satisfies Record<ExclusionReason, string>;

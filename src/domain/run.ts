@@ -19,27 +19,20 @@ export interface Caused {
   readonly askedBy: string | null;
 }
 
+const IN_WORDS: Readonly<Record<RunCause, string>> = {
+  slot: 'by schedule',
+  first: 'the first run',
+  retry: 'a retry',
+  hand: 'by hand',
+  watch: 'by a watch',
+  follow: 'after new machines',
+  decision: 'by a decision',
+};
+
 /** Returns the cause as text: `by schedule`, `by hand, by ada`; empty for an unknown cause. */
 export function causeInWords({ cause, askedBy }: Caused): string {
-  const who = askedBy === null ? '' : `, by ${askedBy}`;
-  switch (cause) {
-    case 'slot':
-      return 'by schedule';
-    case 'first':
-      return 'the first run';
-    case 'retry':
-      return 'a retry';
-    case 'hand':
-      return `by hand${who}`;
-    case 'watch':
-      return 'by a watch';
-    case 'follow':
-      return 'after new machines';
-    case 'decision':
-      return `by a decision${who}`;
-    case null:
-      return '';
-  }
+  if (cause === null) return '';
+  return askedBy === null ? IN_WORDS[cause] : `${IN_WORDS[cause]}, by ${askedBy}`;
 }
 
 /** An HTTP request to the upstream, with all its attempts. */

@@ -21,20 +21,7 @@ export function nextSlots(expression: string, now: Date, count: number): string[
 const slotText = (date: Date): string => `${date.toISOString().slice(0, 19)}Z`;
 
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
+const MONTH = new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC' });
 
 /**
  * Returns the schedule as text, e.g. `every 6 hours at minute 17 UTC` or `every Monday at 03:00 UTC`. A wrong text is
@@ -102,7 +89,7 @@ function daysOf(day: string, month: string, weekday: string): string | undefined
   if (days === undefined || months === undefined) return undefined;
   if (months.length === 0) return `month on day${days.length === 1 ? '' : 's'} ${and(days.map(String))}`;
   if (days.length > 1 || months.length > 1) return undefined;
-  return `year on ${days[0]} ${MONTHS[(months[0] ?? 1) - 1]}`;
+  return `year on ${days[0]} ${MONTH.format(Date.UTC(2000, (months[0] ?? 1) - 1))}`;
 }
 
 interface Step {

@@ -14,16 +14,9 @@ export type SourceSetting = Origin & {
 };
 
 export function originInWords(setting: SourceSetting): string {
-  switch (setting.from) {
-    case 'environment':
-      return setting.value === null ? `${setting.variable}, which is not set` : setting.variable;
-    case 'file':
-      return setting.file;
-    case 'default':
-      return 'default';
-    case 'unset':
-      return 'not set';
-  }
+  if (setting.from === 'file') return setting.file;
+  if (setting.from !== 'environment') return setting.from === 'default' ? 'default' : 'not set';
+  return setting.value === null ? `${setting.variable}, which is not set` : setting.variable;
 }
 
 /** The rows that the status of a source counts, by its kind. A catalogue without machines has plans of databases. */

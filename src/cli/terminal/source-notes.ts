@@ -49,7 +49,7 @@ export function slotText(slot: string | null, now: Date): string {
 
 /** Returns the meaning of a reason; the reason itself if another release wrote it. */
 export function exclusionMeaning(reason: string): string {
-  return (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
+  return EXCLUSION_MEANINGS[reason] ?? reason;
 }
 
 export function missingRateLines(currencies: readonly string[]): string[] {

@@ -172,14 +172,13 @@ function whyEmpty(
       .slice(0, REASONS_NAMED)
       .map(({ reason, count }) => `${count} ${words(reason)}`)
       .join(', ');
-  const meanings: Readonly<Record<string, string>> = EXCLUSION_MEANINGS;
   const reasons = [
     ...(counted === 'database plans'
       ? [`no exchange rate is known for their prices; give one in CATALOGUE_RATES`]
       : []),
     ...(counted === 'machines' && known > 0
       ? [
-          `all ${known} machines are excluded (${named('excluded', (reason) => `${reason}: ${meanings[reason] ?? 'a reason of another release'}`)})`,
+          `all ${known} machines are excluded (${named('excluded', (reason) => `${reason}: ${EXCLUSION_MEANINGS[reason] ?? 'a reason of another release'}`)})`,
         ]
       : []),
     ...(quarantined > 0

@@ -68,7 +68,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
     return {
       source: id,
       total,
-      reasons: reasons.map((each) => ({ ...each, meaning: meaningOf(each.reason) })),
+      reasons: reasons.map((each) => ({ ...each, meaning: EXCLUSION_MEANINGS[each.reason] ?? each.reason })),
       rows: rows.slice(offset),
     };
   });
@@ -83,9 +83,6 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
     return { source: id, queued: true };
   });
 }
-
-const meaningOf = (reason: string): string =>
-  (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 
 function instantOf(query: unknown, name: string): string | undefined {
   const text = textOf(query, name);

@@ -57,10 +57,9 @@ function Published({ excludedReason, retiredAt, missedRuns, source }: MachineAns
     );
   if (excludedReason === null)
     return <>yes{missedRuns > 0 && `; the last ${missedRuns} good runs did not list it`}</>;
-  const meanings: Readonly<Record<string, string>> = EXCLUSION_MEANINGS;
   return (
     <>
-      no: {meanings[excludedReason] ?? excludedReason} <span class="muted">({excludedReason})</span>
+      no: {EXCLUSION_MEANINGS[excludedReason] ?? excludedReason} <span class="muted">({excludedReason})</span>
       {source !== null && (
         <>
           ; <a href={`/sources/${encodeURIComponent(source)}?show=excluded`}>all excluded machines</a>
