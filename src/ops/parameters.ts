@@ -16,6 +16,12 @@ export class NotFound extends Error {
   readonly statusCode = 404;
 }
 
+/** Returns the value. @throws NotFound if there is none */
+export function found<T>(value: T | undefined, problem: string): T {
+  if (value === undefined) throw new NotFound(problem);
+  return value;
+}
+
 /** The request no longer fits the state of its object. */
 export class Conflict extends Error {
   readonly statusCode = 409;

@@ -12,7 +12,7 @@ import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../
 import { isKept, type RunDiff, unshown } from '../../../db/runs/timeline.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
 import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
-import { BadRequest, choiceOf, idOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
+import { BadRequest, choiceOf, found, idOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
@@ -21,8 +21,7 @@ const SINCE = '24h';
 export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/runs/:id', async (request): Promise<RunAnswer> => {
     const id = idOf(request.params, 'id', 'run');
-    const run = await runRecord(sql, id);
-    if (!run) throw new NotFound(`there is no run ${id}, or it is deleted`);
+    const run = found(await runRecord(sql, id), `there is no run ${id}, or it is deleted`);
     const { query } = request;
     const diff = await diffOf(sql, run, query);
     const isSearched = textOf(query, 'q') !== undefined;

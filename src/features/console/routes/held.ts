@@ -8,6 +8,7 @@ import { deciderOf } from '../../../ops/access.ts';
 import {
   Conflict,
   choiceOf,
+  found,
   idOf,
   NotFound,
   neededText,
@@ -45,9 +46,7 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
   };
   const known = async (request: FastifyRequest): Promise<BatchRecord> => {
     const id = idOf(request.params, 'batch', 'batch');
-    const batch = await batchRecord(sql, id);
-    if (!batch) throw new NotFound(`there is no batch ${id}; a younger batch may have replaced it`);
-    return batch;
+    return found(await batchRecord(sql, id), `there is no batch ${id}; a younger batch may have replaced it`);
   };
   /** Adds a route that decides a batch. @param decide returns undefined if another decision or a run came first */
   const addDecision = (
@@ -81,9 +80,10 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
     const preview = await previewOf(batch);
     if (preview.kind !== 'catalogue')
       throw new NotFound(`batch ${batch.id} is of clusters; only machines have a preview`);
-    const row = preview.rows.find((each) => each.name === name && each.regionCode === region);
-    if (!row)
-      throw new NotFound(`batch ${batch.id} changes no machine ${name} in ${region} that readers see`);
+    const row = found(
+      preview.rows.find((each) => each.name === name && each.regionCode === region),
+      `batch ${batch.id} changes no machine ${name} in ${region} that readers see`,
+    );
     const source = sourceOf(batch);
     if (source.kind !== 'catalogue') throw new Conflict(`${source.id} is no catalogue any more`);
     return heldDocument(openWriter().store, source, preview, row);
@@ -116,7 +116,7 @@ export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
   const change = choiceOf(query, 'change', KINDS);
   const { limit, offset } = windowOf(query);
   const all: readonly HeldRow[] = preview.rows;
-  const found = all.filter(
+  const fitting = all.filter(
     (row) => (change === undefined || row.change === change) && (search === undefined || fits(row, search)),
   );
   const totals: Readonly<Record<string, number>> = preview.totals;
@@ -127,8 +127,8 @@ export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
     reasons: preview.reasons,
     totals,
     unseen: preview.kind === 'catalogue' ? preview.unseen : 0,
-    total: found.length,
-    rows: found.slice(offset, offset + limit),
+    total: fitting.length,
+    rows: fitting.slice(offset, offset + limit),
     isCut: Object.values(totals).reduce((sum, each) => sum + each, 0) > all.length,
   };
 }

@@ -20,8 +20,8 @@ import {
   Conflict,
   choiceOf,
   fieldOf,
+  found,
   idOf,
-  NotFound,
   nameOf,
   reasonOf,
   textOf,
@@ -69,17 +69,16 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
     const name = nameOf(request.body, 'name');
     if (name === undefined) throw new BadRequest('name', 'is missing; give the new name');
     const renamed = await changes(request, anyReasonOf(request.body)).renameOrganization(slug, name);
-    if (!renamed) throw noOrganization(slug);
+    const organization = found(renamed, noOrganization(slug));
     await context.changed();
-    return renamed;
+    return organization;
   });
   api.post('/organizations/:slug/delete', ADMIN, async (request) => {
     const slug = slugOf(request);
     const reason = reasonOf(request.body);
     if (fieldOf(request.body, 'slug') !== slug)
       throw new BadRequest('slug', `must be ${slug}, to confirm: this cannot be undone`);
-    const gone = await changes(request, reason).deleteOrganization(slug);
-    if (!gone) throw noOrganization(slug);
+    const gone = found(await changes(request, reason).deleteOrganization(slug), noOrganization(slug));
     return { ...gone, published: await publish(context) };
   });
 
@@ -117,22 +116,15 @@ export async function publish({ openWriter, changed }: ConsoleContext): Promise<
 }
 
 /** Returns an organization, also a deleted one. @throws NotFound */
-export async function storedOrganization(sql: Sql, slug: string): Promise<FoundOrganization> {
-  const found = await foundOrganization(sql, slug);
-  if (found) return found;
-  throw noOrganization(slug);
-}
+export const storedOrganization = async (sql: Sql, slug: string): Promise<FoundOrganization> =>
+  found(await foundOrganization(sql, slug), noOrganization(slug));
 
 /** @throws NotFound also for a deleted organization */
-export async function existing(sql: Sql, slug: string): Promise<Organization> {
-  const organization = await findOrganization(sql, slug);
-  if (organization) return organization;
-  throw noOrganization(slug);
-}
+export const existing = async (sql: Sql, slug: string): Promise<Organization> =>
+  found(await findOrganization(sql, slug), noOrganization(slug));
 
 export const slugOf = (request: FastifyRequest): string => (request.params as { slug: string }).slug;
-const noOrganization = (slug: string): NotFound =>
-  new NotFound(`there is no organization "${slug}", or it was deleted`);
+const noOrganization = (slug: string): string => `there is no organization "${slug}", or it was deleted`;
 
 async function replaced(
   context: ConsoleContext,
@@ -141,6 +133,6 @@ async function replaced(
   name: UserName,
 ): Promise<Published<ChangedUser>> {
   const { slug, id } = request.params as { slug: string; id: string };
-  if (!done) throw new NotFound(`${slug} has no person ${id}`);
-  return { ...done, ...name, published: await publish(context) };
+  const changed = found(done, `${slug} has no person ${id}`);
+  return { ...changed, ...name, published: await publish(context) };
 }

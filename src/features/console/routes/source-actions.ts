@@ -7,7 +7,7 @@ import { cancelRun } from '../../../db/sync/live-runs.ts';
 import { previewRetirement, type Retirement } from '../../../db/sync/retire.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
-import { anyFieldOf, BadRequest, Conflict, NotFound, reasonOf } from '../../../ops/parameters.ts';
+import { anyFieldOf, BadRequest, Conflict, found, NotFound, reasonOf } from '../../../ops/parameters.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
@@ -17,11 +17,8 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
   /** These cannot be retired: their next run would publish everything again. */
   const configured = new Set(config.sources.map(({ id }) => id));
   const idOf = (request: FastifyRequest) => String((request.params as { id: string }).id);
-  const known = async (id: string): Promise<Retirement> => {
-    const found = await previewRetirement(openWriter().store.db, id);
-    if (!found) throw new NotFound(`there is no source ${id}`);
-    return found;
-  };
+  const known = async (id: string): Promise<Retirement> =>
+    found(await previewRetirement(openWriter().store.db, id), `there is no source ${id}`);
 
   /** Adds a route that changes a source, and notifies open pages. */
   const addAction = <T>(name: string, change: (id: string, decider: Decider, body: unknown) => Promise<T>) =>
@@ -68,7 +65,7 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
     }
     await known(id);
     const done = await retireSource(openWriter(), id, decider);
-    if (!done) throw new NotFound(`there is no source ${id} any more`);
-    return { source: id, places: done.gone.places, rates: done.gone.rates, published: done.published };
+    const { gone, published } = found(done, `there is no source ${id} any more`);
+    return { source: id, places: gone.places, rates: gone.rates, published };
   });
 }
