@@ -1,7 +1,7 @@
 /** The HTTP API: its hooks and routes. The caller passes the readers of data. */
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
@@ -23,10 +23,10 @@ import { answerUpgradesAndExpects } from './protocol/transport.ts';
 import { type RequestOutcome, recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
-import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
+import { type AddPage, addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { addNotFound } from './routes/not-found.ts';
-import { addReference } from './routes/reference.ts';
+import { addReference, lazily } from './routes/reference.ts';
 import { answerSender, sendPublic } from './send.ts';
 import { createServer } from './server.ts';
 import { addStreamOperation, type StreamOperation } from './stream-operation.ts';
@@ -74,8 +74,6 @@ export interface ApiDeps {
   /** Runs the rest of a request, so that its log lines have its id. */
   inRequest?(requestId: string, work: () => void): void;
 }
-
-type OpenHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
 
@@ -179,7 +177,7 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
   const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
   const openPaths: string[] = [];
-  function page(path: string, handler: OpenHandler) {
+  const page: AddPage = (path, handler) => {
     openPaths.push(path);
     app.route({
       method: ['GET', 'HEAD'],
@@ -192,19 +190,17 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
       },
       handler,
     });
-  }
-  function open(path: string, handler: OpenHandler) {
+  };
+  const open: AddPage = (path, handler) =>
     page(path, async (request, reply) =>
       accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
     );
-  }
   addHealth(() => withDeadline(deps.readiness()), open, recorder.failed);
   const { version, basePath = '' } = deps;
-  let document: ReturnType<typeof encodeBody> | undefined;
-  open('/openapi.json', async (request, reply) => {
-    document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(documented, version, basePath))));
-    return sendPublic(request, reply, await document);
-  });
+  const document = lazily(() =>
+    encodeBody(Buffer.from(JSON.stringify(openApiDocument(documented, version, basePath)))),
+  );
+  open('/openapi.json', async (request, reply) => sendPublic(request, reply, await document()));
   if (deps.docs) addReference({ operations: documented, basePath, page });
 
   const known = [

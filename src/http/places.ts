@@ -20,47 +20,39 @@ export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): A
   return life.signal;
 }
 
-export interface PlaceLimits {
-  readonly process: number;
-  readonly organization: number;
-  readonly token: number;
-}
+const LIMITS = ['process', 'organization', 'token'] as const;
 
 /** The limit that is reached. */
-export type Full = keyof PlaceLimits;
+export type Full = (typeof LIMITS)[number];
 
 /** Counts lasting answers. A place is free again when the signal of its answer aborts. */
 export class Places {
-  readonly #limits: PlaceLimits;
-  readonly #organizations = new Map<number, number>();
-  readonly #tokens = new Map<number, number>();
-  #taken = 0;
+  readonly #limits: Readonly<Record<Full, number>>;
+  readonly #taken = new Map<string, number>();
 
-  constructor(limits: PlaceLimits) {
+  constructor(limits: Readonly<Record<Full, number>>) {
     this.#limits = limits;
   }
 
   /** Takes a place until `life` aborts. @returns the limit that is reached; undefined for success */
   enter({ organizationId, tokenId }: Grant, life: AbortSignal): Full | undefined {
-    const { process, organization, token } = this.#limits;
-    if (this.#taken >= process) return 'process';
-    if ((this.#organizations.get(organizationId) ?? 0) >= organization) return 'organization';
-    if ((this.#tokens.get(tokenId) ?? 0) >= token) return 'token';
-    if (life.aborted) return undefined;
-    this.#count(organizationId, tokenId, 1);
-    life.addEventListener('abort', () => this.#count(organizationId, tokenId, -1), { once: true });
+    const keys = {
+      process: 'process',
+      organization: `organization ${organizationId}`,
+      token: `token ${tokenId}`,
+    };
+    const full = LIMITS.find((limit) => (this.#taken.get(keys[limit]) ?? 0) >= this.#limits[limit]);
+    if (full !== undefined || life.aborted) return full;
+    this.#count(Object.values(keys), 1);
+    life.addEventListener('abort', () => this.#count(Object.values(keys), -1), { once: true });
     return undefined;
   }
 
-  #count(organizationId: number, tokenId: number, by: 1 | -1): void {
-    this.#taken += by;
-    add(this.#organizations, organizationId, by);
-    add(this.#tokens, tokenId, by);
+  #count(keys: readonly string[], by: 1 | -1): void {
+    for (const key of keys) {
+      const count = (this.#taken.get(key) ?? 0) + by;
+      if (count > 0) this.#taken.set(key, count);
+      else this.#taken.delete(key);
+    }
   }
-}
-
-function add(counts: Map<number, number>, id: number, by: number): void {
-  const count = (counts.get(id) ?? 0) + by;
-  if (count > 0) counts.set(id, count);
-  else counts.delete(id);
 }

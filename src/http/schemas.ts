@@ -22,6 +22,8 @@ export function documented<T extends z.ZodType>(schema: T, keywords: z.GlobalMet
 
 export const text = (description: string) => documented(z.string(), { description });
 export const instant = (description: string) => documented(z.string(), { format: 'date-time', description });
+const instantOrNull = (description: string) =>
+  documented(z.string().nullable(), { format: 'date-time', description });
 export const id = (description: string) =>
   documented(z.number(), { type: 'integer', format: 'int32', minimum: 1, description });
 export const count = (description: string) => documented(z.number(), { type: 'integer', description });
@@ -118,10 +120,7 @@ export const priceSchema = named(
   z.strictObject({
     price: pricePerMinute,
     from: instant('First seen'),
-    to: documented(z.string().nullable(), {
-      format: 'date-time',
-      description: 'End of the price; null for the current price',
-    }),
+    to: instantOrNull('End of the price; null for the current price'),
   }),
 );
 
@@ -148,16 +147,12 @@ export const problemSchema = named(
       description:
         'For `urn:fleetbook:problem:data-too-old`: age of the data in seconds; null if it is unknown',
     }),
-    as_of: documented(z.string().nullable().optional(), {
-      format: 'date-time',
-      description:
-        'For `urn:fleetbook:problem:data-too-old`: time of the last verification; null if it is unknown',
-    }),
-    next_run: documented(z.string().nullable().optional(), {
-      format: 'date-time',
-      description:
-        'For `urn:fleetbook:problem:data-too-old`: when the next run of its source is due; null if it is unknown',
-    }),
+    as_of: instantOrNull(
+      'For `urn:fleetbook:problem:data-too-old`: time of the last verification; null if it is unknown',
+    ).optional(),
+    next_run: instantOrNull(
+      'For `urn:fleetbook:problem:data-too-old`: when the next run of its source is due; null if it is unknown',
+    ).optional(),
     checks: documented(z.record(z.string(), z.string()).optional(), {
       description: 'For `urn:fleetbook:problem:not-ready`: each check and its result',
     }),

@@ -12,13 +12,15 @@ export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
 
 const ALIVE = Buffer.from('{"status":"ok"}');
 
+export type AddPage = (
+  path: string,
+  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+) => void;
+
 /** @param failed receives the error of a failed readiness check */
 export function addHealth(
   readiness: () => Promise<Readiness>,
-  open: (
-    path: string,
-    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-  ) => void,
+  open: AddPage,
   failed: (error: unknown, request: FastifyRequest) => void,
 ): void {
   open('/healthz', async (_, reply) => sendStatus(reply, ALIVE));

@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { DescribedOperation } from '../operation.ts';
 import { allowedCodings } from '../protocol/negotiate.ts';
@@ -6,11 +5,12 @@ import { programFile, programName } from '../reference/files.ts';
 import { llmsText } from '../reference/llms.ts';
 import { REFERENCE_POLICY, referencePage } from '../reference/page.ts';
 import { sendPublic } from '../send.ts';
+import type { AddPage } from './health.ts';
 
 export interface ReferenceDeps {
   readonly operations: readonly DescribedOperation[];
   readonly basePath: string;
-  page(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
+  readonly page: AddPage;
 }
 
 /** The file's name contains a hash of its content. */
@@ -51,7 +51,7 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
 }
 
 /** Builds a value at its first use: most readers never need it. */
-function lazily<T>(make: () => T): () => T {
+export function lazily<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
     made ??= make();
