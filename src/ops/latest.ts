@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { withTimeout } from '../domain/timeout.ts';
 
-export const WAIT_MS = 1500;
+const WAIT_MS = 1500;
 
 export type Latest<T> = ReturnType<typeof latest<T>>;
 

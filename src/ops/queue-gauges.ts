@@ -1,6 +1,6 @@
 import type { Job, Queue } from 'bullmq';
 import type { Registry } from 'prom-client';
-import { gaugesOf, latest, type Series, WAIT_MS } from './latest.ts';
+import { gaugesOf, latest, type Series } from './latest.ts';
 
 const STATES = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const;
 
@@ -11,11 +11,6 @@ interface QueueFacts {
   readonly oldest: { readonly waiting: number; readonly active: number };
 }
 
-export interface QueueGaugesOptions {
-  readonly now?: () => number;
-  readonly waitMs?: number;
-}
-
 /**
  * Adds gauges of queues. While Redis does not answer, only `fleetbook_queue_reachable` has a series: old counts of jobs would
  * mislead. A scrape neither fails nor hangs.
@@ -23,14 +18,11 @@ export interface QueueGaugesOptions {
 export function addQueueGauges(
   registry: Registry,
   queues: readonly Queue[],
-  { now = Date.now, waitMs = WAIT_MS }: QueueGaugesOptions = {},
+  { now = Date.now, waitMs }: { readonly now?: () => number; readonly waitMs?: number } = {},
 ): void {
-  const waitingSince = new Map(queues.map((queue) => [queue, sinceWhenWaiting(now)]));
-  const facts = latest<readonly QueueFacts[]>(
-    () => Promise.all(queues.map((queue) => read(queue, waitingSince.get(queue) ?? (() => now()), now))),
-    [],
-    waitMs,
-  );
+  const reads = queues.map((queue) => readerOf(queue, now));
+  const readAll = () => Promise.all(reads.map((read) => read()));
+  const facts = latest<readonly QueueFacts[]>(readAll, [], waitMs);
   const addGauge = gaugesOf(registry, facts);
   const gauge: typeof addGauge = (name, help, labels, series) =>
     addGauge(name, help, labels, (read) => (facts.isAnswered ? series(read) : []));
@@ -57,25 +49,21 @@ export function addQueueGauges(
   );
 }
 
-async function read(queue: Queue, since: (job: Job) => number, now: () => number): Promise<QueueFacts> {
-  const [counts, isPaused, [next], active] = await Promise.all([
-    queue.getJobCounts(...STATES),
-    queue.isPaused(),
-    queue.getJobs(['waiting'], 0, 0, true),
-    queue.getJobs(['active']),
-  ]);
-  const age = (instant: number | undefined) =>
-    instant === undefined ? 0 : Math.max(0, (now() - instant) / 1000);
-  // A job may be removed between the list and the read of its data.
-  const begun = active.flatMap((job) => job?.processedOn ?? []);
-  return {
-    queue: queue.name,
-    isPaused,
-    counts,
-    oldest: {
-      waiting: age(next && since(next)),
-      active: age(begun.length > 0 ? Math.min(...begun) : undefined),
-    },
+function readerOf(queue: Queue, now: () => number): () => Promise<QueueFacts> {
+  const since = sinceWhenWaiting(now);
+  const age = (instant: number) => Math.max(0, (now() - instant) / 1000);
+  return async () => {
+    const [counts, isPaused, [next], active] = await Promise.all([
+      queue.getJobCounts(...STATES),
+      queue.isPaused(),
+      queue.getJobs(['waiting'], 0, 0, true),
+      queue.getJobs(['active']),
+    ]);
+    // A job may be removed between the list and the read of its data.
+    const begun = active.flatMap((job) => job?.processedOn ?? []);
+    const waiting = next ? age(since(next)) : 0;
+    const running = begun.length > 0 ? age(Math.min(...begun)) : 0;
+    return { queue: queue.name, isPaused, counts, oldest: { waiting, active: running } };
   };
 }
 

@@ -52,10 +52,6 @@ async function line(
 }
 
 async function inTime<T>(ms: number, read: () => Promise<T>): Promise<T | null> {
-  let value: T | null = null;
-  const reading = read().then((found) => {
-    value = found;
-  });
-  await withTimeout(ms, reading).catch(() => false);
-  return value;
+  const reading = read().catch(() => null);
+  return (await withTimeout(ms, reading)) ? reading : null;
 }
