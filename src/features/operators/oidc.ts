@@ -1,25 +1,7 @@
 /** Reads the verified address and the role from the claims of OpenID Connect. Pure. */
 import { createHash } from 'node:crypto';
 import { OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
-
-export interface OidcSettings {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** The public origin of the pages, e.g. `https://fleetbook.example.com`. The issuer redirects people to it. */
-  readonly origin: string;
-  /** Separated by spaces; they include `openid`. */
-  readonly scopes: string;
-  /** The claim with a person's groups: its name, or a path such as `realm_access.roles`. */
-  readonly rolesClaim: string;
-  readonly roles: readonly RoleRule[];
-}
-
-export interface RoleRule {
-  readonly role: Role;
-  /** `*` for every person of the issuer. */
-  readonly group: string;
-}
+import type { OidcSettings } from './settings.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 

@@ -7,7 +7,6 @@ import {
   settingsOf,
 } from '../../config/settings.ts';
 import { ROLES } from '../../domain/operator.ts';
-import type { OidcSettings, RoleRule } from './oidc.ts';
 
 const NO_ISSUER = { uselessWithout: 'OPS_OIDC_ISSUER' };
 
@@ -36,7 +35,10 @@ export const OPERATOR_SETTINGS = {
   ),
 } satisfies SettingDefinitions;
 
-export function oidcSettings(config: Configured): OidcSettings | undefined {
+export type OidcSettings = NonNullable<ReturnType<typeof oidcSettings>>;
+
+/** Returns undefined without an issuer. `origin` is the public one of the pages; the issuer redirects people to it. */
+export function oidcSettings(config: Configured) {
   const {
     OPS_OIDC_ISSUER: issuer,
     OPS_OIDC_CLIENT_ID: clientId,
@@ -64,7 +66,7 @@ function scopes(value: string): string {
   return list.join(' ');
 }
 
-function roleRules(value: string): readonly RoleRule[] {
+function roleRules(value: string) {
   return value.split(',').map((part) => {
     const [, name, group] = /^\s*(\w+)=(.*\S)\s*$/.exec(part) ?? [];
     const role = ROLES.find((each) => each === name);

@@ -11,7 +11,7 @@ import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { alertsPart } from '../../../src/features/alerts/console.ts';
 import { openConsole } from '../../../src/features/console/part.ts';
-import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { priceBookPart } from '../../../src/features/price-book/console.ts';
 import { buildApp } from '../../../src/http/app.ts';

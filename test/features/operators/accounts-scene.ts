@@ -3,7 +3,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import type { Role } from '../../../src/domain/operator.ts';
 import { createOperator } from '../../../src/features/operators/db/operators.ts';
 import type { IssuedToken } from '../../../src/features/operators/db/tokens.ts';
-import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import type { OpsDependencies } from '../../../src/ops/part.ts';
 import { buildOps } from '../../../src/ops/server.ts';

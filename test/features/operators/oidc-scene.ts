@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
-import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { CLIENT, type OidcProvider, oidcProvider } from '../../support/oidc-provider.ts';
 import { openScene, type Scene } from '../../sync/scene.ts';
 import { Browser, type Clock, openPages } from './accounts-scene.ts';

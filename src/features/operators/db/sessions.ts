@@ -5,15 +5,9 @@ import { operatorSessions, operators, operatorTokens } from '../../../db/schema.
 import { tokenState } from '../../../db/tokens.ts';
 import { bytesOf } from './tokens.ts';
 
-export interface NewSession {
-  readonly key: string;
-  readonly operatorId: number;
-  readonly tokenId: number | null;
-}
-
 export async function beginSession(
   db: Database,
-  { key, ...session }: NewSession,
+  { key, ...session }: { key: string; operatorId: number; tokenId: number | null },
   at: Date,
   expired: Date,
 ): Promise<void> {

@@ -70,15 +70,16 @@ export async function rotateOperatorToken(db: Database, decider: Decider, id: nu
 
 async function lockToken(tx: Database, id: number) {
   const { operatorId, name, expiresAt } = operatorTokens;
-  const fields = {
-    id: operatorTokens.id,
-    operatorId,
-    operator: operators.name,
-    name,
-    state: tokenState(operatorTokens),
-  };
+  const state = tokenState(operatorTokens);
   const [found] = await tx
-    .select({ ...fields, expiresAt: rfc3339(expiresAt) })
+    .select({
+      id: operatorTokens.id,
+      operatorId,
+      operator: operators.name,
+      name,
+      state,
+      expiresAt: rfc3339(expiresAt),
+    })
     .from(operatorTokens)
     .innerJoin(operators, eq(operators.id, operatorId))
     .where(eq(operatorTokens.id, id))

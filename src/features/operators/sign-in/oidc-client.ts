@@ -4,7 +4,8 @@
  */
 import * as client from 'openid-client';
 import { shared } from '../../../ops/shared.ts';
-import { type OidcSettings, verifiedAddress } from '../oidc.ts';
+import { verifiedAddress } from '../oidc.ts';
+import type { OidcSettings } from '../settings.ts';
 
 export interface Flow {
   readonly state: string;

@@ -5,7 +5,7 @@ import type { Store } from '../../../db/connection/connect.ts';
 import type { Gate, OpsPart, SignIn } from '../../../ops/part.ts';
 import { listOperators } from '../db/operators.ts';
 import { findTokens } from '../db/tokens.ts';
-import type { OidcSettings } from '../oidc.ts';
+import type { OidcSettings } from '../settings.ts';
 import { addOidcRoutes } from './oidc-routes.ts';
 import { openResponses } from './open-responses.ts';
 import { addSignInRoutes, LOGIN } from './routes.ts';
