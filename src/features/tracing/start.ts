@@ -20,6 +20,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Tracing } from '../../app/feature.ts';
 import { addLogSource } from '../../app/log-context.ts';
 import { VERSION } from '../../config/package.ts';
+import { withTimeout } from '../../domain/timeout.ts';
 import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../domain/tracer.ts';
 
 const HEALTH_PATHS = ['/healthz', '/readyz'];
@@ -42,9 +43,7 @@ export function startTracing(service: string): Tracing {
     async [Symbol.asyncDispose]() {
       setTracer(undefined);
       removeLogSource();
-      const late = AbortSignal.timeout(SEND_WITHIN_MS);
-      const sent = provider.shutdown().catch(() => {});
-      await Promise.race([sent, new Promise((resolve) => late.addEventListener('abort', resolve))]);
+      await withTimeout(SEND_WITHIN_MS, provider.shutdown()).catch(() => false);
       trace.disable();
       context.disable();
       propagation.disable();
