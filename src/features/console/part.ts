@@ -36,19 +36,14 @@ const PAGES = [
   '/sources/:id',
   '/runs/:id',
   '/changes',
-  '/held',
-  '/held/:batch',
-  '/machines',
-  '/machines/:id',
-].concat([
-  '/clusters',
-  '/clusters/:id',
-  '/organizations',
-  '/organizations/:slug',
+  '/held/:batch?',
+  '/machines/:id?',
+  '/clusters/:id?',
+  '/organizations/:slug?',
   '/audit',
   '/alerts',
   '/operators',
-]);
+];
 const STRIP = 24;
 /** Cache time of the overview (ms); any change invalidates it earlier. */
 const OVERVIEW_MS = 500;

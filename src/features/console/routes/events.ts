@@ -21,8 +21,7 @@ export function changeFeed(
 ): ChangeFeed {
   const pages = new Set<FastifyReply['raw']>();
   let last: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let beat: NodeJS.Timeout | undefined;
+  const timers: NodeJS.Timeout[] = [];
   let checking: Promise<void> | undefined;
 
   const send = (text: string) => {
@@ -46,10 +45,7 @@ export function changeFeed(
     return checking;
   };
   const stop = () => {
-    clearInterval(timer);
-    clearInterval(beat);
-    timer = undefined;
-    beat = undefined;
+    for (const timer of timers.splice(0)) clearInterval(timer);
   };
   return {
     check,
@@ -67,8 +63,11 @@ export function changeFeed(
       page.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
       page.write(`retry: 2000\n${last === undefined ? '\n' : event(last)}`);
       pages.add(page);
-      timer ??= setInterval(() => void check(), everyMs);
-      beat ??= setInterval(() => send(': beat\n\n'), BEAT_EVERY_MS);
+      if (timers.length === 0)
+        timers.push(
+          setInterval(() => void check(), everyMs),
+          setInterval(() => send(': beat\n\n'), BEAT_EVERY_MS),
+        );
       void check();
       request.raw.once('close', () => {
         pages.delete(page);
