@@ -69,13 +69,11 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
 
   /** Closes the oldest idle connection without an accepted token. @returns false if none is idle */
   function replaceOne(): boolean {
-    for (const [socket, { open }] of strangers)
-      if (open === 0) {
-        strangers.delete(socket);
-        socket.destroy();
-        return true;
-      }
-    return false;
+    const [socket] = strangers.entries().find(([, { open }]) => open === 0) ?? [];
+    if (!socket) return false;
+    strangers.delete(socket);
+    socket.destroy();
+    return true;
   }
 
   server.on('connection', (socket: Socket) => {
