@@ -1,7 +1,7 @@
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
 import {
-  type DeciderOptions,
+  type Changing,
   decider,
   expiryText,
   readExpiry,
@@ -30,17 +30,11 @@ import {
   rotateOperatorToken,
 } from './db/tokens.ts';
 
-interface Options extends DeciderOptions {
-  readonly json?: boolean;
-}
-
-export interface TokenOptions extends Options {
-  readonly expires?: string;
-}
+type TokenOptions = Changing & { readonly expires?: string };
 
 async function change<T>(
   env: Environment,
-  options: Options,
+  options: Changing,
   work: (db: Database, by: Decider) => Promise<T>,
 ): Promise<T> {
   const by = decider({ settings: readSettings(env) }, options);
@@ -83,7 +77,7 @@ export async function issueTokenCommand(
 export async function listTokensOfOperators(
   env: Environment,
   operator: string | undefined,
-  options: Options,
+  options: Changing,
 ): Promise<void> {
   await using store = openDatabase(env);
   const tokens = await listOperatorTokens(store.db, operator);
@@ -105,7 +99,11 @@ export async function listTokensOfOperators(
   print(alignedTable(['ID', 'OPERATOR', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], rows));
 }
 
-export async function revokeTokenOfOperator(env: Environment, text: string, options: Options): Promise<void> {
+export async function revokeTokenOfOperator(
+  env: Environment,
+  text: string,
+  options: Changing,
+): Promise<void> {
   const id = readTokenId(text);
   const outcome = await change(env, options, (db, by) => revokeOperatorToken(db, by, id));
   if (outcome === undefined) throw unknownToken(id);
@@ -120,7 +118,7 @@ export async function revokeTokenOfOperator(env: Environment, text: string, opti
 export async function rotateTokenOfOperator(
   env: Environment,
   text: string,
-  options: Options & { readonly grace?: string },
+  options: Changing & { readonly grace?: string },
 ): Promise<void> {
   const id = readTokenId(text);
   const graceMs = readGrace(options.grace);
@@ -143,7 +141,7 @@ export async function setRoleCommand(
   env: Environment,
   name: string,
   text: string,
-  options: Options,
+  options: Changing,
 ): Promise<void> {
   const role = readRole(text);
   const outcome = known(name, await change(env, options, (db, by) => setOperatorRole(db, by, name, role)));
@@ -151,7 +149,7 @@ export async function setRoleCommand(
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${role}`);
 }
 
-export async function useOidcCommand(env: Environment, name: string, options: Options): Promise<void> {
+export async function useOidcCommand(env: Environment, name: string, options: Changing): Promise<void> {
   if (!name.includes('@'))
     throw new UsageFailure(
       `"${name}" is no email address, so the issuer cannot verify it; use an account whose name is the person’s verified address`,
@@ -168,7 +166,7 @@ export async function setDisabledCommand(
   env: Environment,
   name: string,
   disabled: boolean,
-  options: Options,
+  options: Changing,
 ): Promise<void> {
   const outcome = await change(env, options, (db, by) => setOperatorDisabled(db, by, name, disabled));
   known(name, outcome);
@@ -183,7 +181,7 @@ export function setPasswordCommand(): never {
   );
 }
 
-export async function listOperatorsCommand(env: Environment, options: Options): Promise<void> {
+export async function listOperatorsCommand(env: Environment, options: Changing): Promise<void> {
   await using store = openDatabase(env);
   const operators = await listOperators(store.db);
   if (options.json) return printJson(operators);
