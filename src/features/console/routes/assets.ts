@@ -64,7 +64,7 @@ export function addAssets(app: FastifyInstance, folder: string, paths: readonly 
   app.get('/assets/:name', async (request, reply) => {
     const { name } = request.params as { name: string };
     const asset = assets()?.get(`assets/${name}`);
-    if (!asset) return reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n');
+    if (!asset) return reply.callNotFound();
     // The name of the file contains a hash of its content.
     reply.header('cache-control', 'private, max-age=31536000, immutable');
     return send(request, reply, asset);

@@ -39,8 +39,9 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
   const previewOf = (batch: BatchRecord) => {
     // Only the preview of the open batch is stored.
     if (compared?.id !== batch.id) {
-      const preview = () => previewHeld(config, openWriter().store, sourceOf(batch), batch.id, SEARCHED);
-      compared = { id: batch.id, preview: shared(async () => preview(), PREVIEW_MS) };
+      const compare = async () =>
+        previewHeld(config, openWriter().store, sourceOf(batch), batch.id, SEARCHED);
+      compared = { id: batch.id, preview: shared(compare, PREVIEW_MS) };
     }
     return compared.preview();
   };

@@ -10,7 +10,7 @@ import type { PricedSource } from '../../../domain/prices/exchange-rates.ts';
 import { nextSlot } from '../../../domain/schedule.ts';
 import { COUNTED } from '../../../domain/source.ts';
 import { span } from '../../../domain/text/time-span.ts';
-import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
+import { type Overview, PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
 export interface ConsoleSource extends PricedSource {
   /** Five cron fields, UTC. */
@@ -28,13 +28,12 @@ export interface Stored {
   readonly areRatesNeeded: boolean;
 }
 
-interface Judged {
-  readonly problems: readonly Problem[];
-  readonly sources: readonly ShownSource[];
-}
-
 /** Only a source without a problem is `ok`: it was read, is young enough and publishes data. */
-export function judgeSources(configured: readonly ConsoleSource[], stored: Stored, now: Date): Judged {
+export function judgeSources(
+  configured: readonly ConsoleSource[],
+  stored: Stored,
+  now: Date,
+): Pick<Overview, 'problems' | 'sources'> {
   const status = new Map(stored.status.map((each) => [each.id, each]));
   const strips = new Map(stored.strips.map((each) => [each.id, each]));
   const unknown = configured.filter(({ id }) => !status.has(id)).map(neverRan);
@@ -150,11 +149,8 @@ function problemsOf(
   const unread = regions.filter(({ unreadSince }) => unreadSince !== null);
   if (unread.length > 0) problems.push(unreadProblem(source, unread, regions.length));
   if (ageSeconds !== null && published === 0) {
-    const why = whyEmpty(
-      status,
-      hidden.filter(({ id }) => id === source),
-    );
-    const text = `it was read, but readers get no ${counted} of it: ${why}`;
+    const ofSource = hidden.filter(({ id }) => id === source);
+    const text = `it was read, but readers get no ${counted} of it: ${whyEmpty(status, ofSource)}`;
     problems.push({ kind: 'empty', source, text, since: verifiedAt });
   }
   return problems;
@@ -172,21 +168,17 @@ function whyEmpty(
       .slice(0, REASONS_NAMED)
       .map(({ reason, count }) => `${count} ${words(reason)}`)
       .join(', ');
-  const reasons = [
-    ...(counted === 'database plans'
-      ? [`no exchange rate is known for their prices; give one in CATALOGUE_RATES`]
-      : []),
-    ...(counted === 'machines' && known > 0
-      ? [
-          `all ${known} machines are excluded (${named('excluded', (reason) => `${reason}: ${EXCLUSION_MEANINGS[reason] ?? 'a reason of another release'}`)})`,
-        ]
-      : []),
-    ...(quarantined > 0
-      ? [
-          `${quarantined} rows are rejected (${named('quarantined', (reason) => reason)}); see fleetbook rejected ${id}`,
-        ]
-      : []),
-  ];
+  const meaningOf = (reason: string) =>
+    `${reason}: ${EXCLUSION_MEANINGS[reason] ?? 'a reason of another release'}`;
+  const reasons: string[] = [];
+  if (counted === 'database plans')
+    reasons.push('no exchange rate is known for their prices; give one in CATALOGUE_RATES');
+  if (counted === 'machines' && known > 0)
+    reasons.push(`all ${known} machines are excluded (${named('excluded', meaningOf)})`);
+  if (quarantined > 0) {
+    const examples = named('quarantined', (reason) => reason);
+    reasons.push(`${quarantined} rows are rejected (${examples}); see fleetbook rejected ${id}`);
+  }
   if (reasons.length > 0) return reasons.join('; ');
   return `its upstream listed none; check that its credentials and options may list ${counted}, or disable it: fleetbook source disable ${id}`;
 }
@@ -195,10 +187,7 @@ function unreadProblem(source: string, unread: SourceStatus['regions'], total: n
   const [first] = unread;
   const codes = unread.slice(0, 3).map(({ code }) => code);
   const more = unread.length > codes.length ? ', …' : '';
-  const since = unread.reduce<string | null>(
-    (oldest, { unreadSince }) => (oldest === null || (unreadSince ?? '') < oldest ? unreadSince : oldest),
-    null,
-  );
+  const [since = null] = unread.flatMap(({ unreadSince }) => unreadSince ?? []).sort();
   const text = `${unread.length} of ${total} regions could not be read (${codes.join(', ')}${more}): ${first?.reason}`;
   return { kind: 'unread-regions', source, text, since };
 }

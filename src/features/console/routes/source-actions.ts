@@ -14,8 +14,6 @@ import type { ConsoleContext } from './context.ts';
 export function addSourceActions(api: FastifyInstance, context: ConsoleContext): void {
   const { config, env, openWriter, changed } = context;
   const { settings, named } = inspectConfig(env);
-  /** These cannot be retired: their next run would publish everything again. */
-  const configured = new Set(config.sources.map(({ id }) => id));
   const idOf = (request: FastifyRequest) => String((request.params as { id: string }).id);
   const known = async (id: string): Promise<Retirement> =>
     found(await previewRetirement(openWriter().store.db, id), `there is no source ${id}`);
@@ -58,7 +56,7 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
     const { confirm } = body as { confirm?: unknown };
     if (confirm !== id)
       throw new BadRequest('confirm', `must be the id of the source, ${JSON.stringify(id)}, to confirm`);
-    if (configured.has(id)) {
+    if (config.sources.some((source) => source.id === id)) {
       throw new Conflict(
         `${id} is configured: its next run would publish everything again; remove it from the configuration of every worker first, and restart the workers`,
       );

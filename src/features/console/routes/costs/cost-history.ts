@@ -22,16 +22,11 @@ export function dayStarts(now: number, days: number): number[] {
   return [...starts, now];
 }
 
-interface PastPrices {
-  readonly prices: readonly PastPrice[];
-  readonly caps: readonly PastPrice[];
-}
-
 /** @param times milliseconds since the epoch */
 export function costsOverTime(
   clusters: readonly OrganizationCluster[],
   machines: readonly KnownMachine[],
-  past: PastPrices,
+  past: Readonly<Record<'prices' | 'caps', readonly PastPrice[]>>,
   entries: readonly PriceBookEntry[],
   times: readonly number[],
 ): CostsAnswer['history'] {
