@@ -1,28 +1,5 @@
-/** Reasons to leave a stored machine out of the published catalogue. Only operators see them. */
-export const EXCLUSION_REASONS = [
-  'deprecated',
-  'sold_out',
-  'unavailable',
-  'accelerated',
-  'licensed',
-  'zero_price',
-  'no_exchange_rate',
-  'fractional_memory',
-  'over_cpu_limit',
-  'over_ram_limit',
-  'over_ram_per_cpu_limit',
-  'unlisted',
-] as const;
-
-export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
-
-/** Returns true for reasons of stock; all others take precedence. A published `unavailable` machine is stored as `sold_out`. */
-export function isStock(reason: ExclusionReason | undefined): boolean {
-  return reason === 'sold_out' || reason === 'unavailable';
-}
-
-/** Explanations for operators, each with the machine as its subject. A reason of another release has none. */
-export const EXCLUSION_MEANINGS: Readonly<Record<string, string>> = {
+/** Reasons to leave a stored machine out of the published catalogue, with the machine as the subject. Only operators see them. */
+const MEANINGS = {
   deprecated: 'its provider has announced its end',
   sold_out: 'it is sold out: its provider lists it, and it cannot be ordered now',
   unavailable: 'its provider lists it and does not sell it there',
@@ -35,4 +12,14 @@ export const EXCLUSION_MEANINGS: Readonly<Record<string, string>> = {
   over_ram_limit: 'it has more than 128 GB or GiB of memory',
   over_ram_per_cpu_limit: 'it has more than 8 GB or GiB of memory for each cpu',
   unlisted: 'no catalogue lists it; only clusters name it',
-} satisfies Record<ExclusionReason, string>;
+};
+
+export type ExclusionReason = keyof typeof MEANINGS;
+
+/** Explanations for operators. A reason of another release has none. */
+export const EXCLUSION_MEANINGS: Readonly<Record<string, string>> = MEANINGS;
+
+/** Returns true for reasons of stock; all others take precedence. A published `unavailable` machine is stored as `sold_out`. */
+export function isStock(reason: ExclusionReason | undefined): boolean {
+  return reason === 'sold_out' || reason === 'unavailable';
+}

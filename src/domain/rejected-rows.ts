@@ -7,22 +7,19 @@ import type { SourcePrice } from './prices/price.ts';
  * - `unread_region`: the region could not be read at all;
  * - `unlisted`: represents the rows beyond `REJECTED_KEPT`.
  */
-export const REJECTION_CODES = [
-  'invalid',
-  'incomplete',
-  'unread_region',
-  'unknown_region',
-  'duplicate',
-  'price_limit',
-  'price_jump',
-  'no_exchange_rate',
-  'unknown_organization',
-  'deleted_organization',
-  'unknown_machine',
-  'unlisted',
-] as const;
-
-export type RejectionCode = (typeof REJECTION_CODES)[number];
+export type RejectionCode =
+  | 'invalid'
+  | 'incomplete'
+  | 'unread_region'
+  | 'unknown_region'
+  | 'duplicate'
+  | 'price_limit'
+  | 'price_jump'
+  | 'no_exchange_rate'
+  | 'unknown_organization'
+  | 'deleted_organization'
+  | 'unknown_machine'
+  | 'unlisted';
 
 /** An unusable row, with all that identifies it; see `RejectedRow` in sources/source.ts. */
 export interface RejectedKey {

@@ -1,6 +1,6 @@
 /** Items that an adapter may yield for any answer. */
 import { planProblem } from '../../../src/domain/database-plan.ts';
-import { EXCLUSION_REASONS } from '../../../src/domain/exclusion.ts';
+import { EXCLUSION_MEANINGS } from '../../../src/domain/exclusion.ts';
 import { decimal, type SourcePrice } from '../../../src/domain/prices/price.ts';
 import type { OfferedRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import type { CatalogueItem, ClusterItem } from '../../../src/sources/source.ts';
@@ -20,7 +20,7 @@ export function wrongItem(item: CatalogueItem | ClusterItem): string | undefined
       if (!isCount(cpu) || cpu === 0) return `an offer of ${cpu} cpu`;
       if (!isSize(ram) || ram === 0) return `an offer of ${ram} memory`;
       if (ramUnit !== 'Binary' && ramUnit !== 'Decimal') return `an offer in ${ramUnit}`;
-      if (excluded !== undefined && !EXCLUSION_REASONS.includes(excluded))
+      if (excluded !== undefined && !Object.hasOwn(EXCLUSION_MEANINGS, excluded))
         return `an offer excluded as ${excluded}`;
       return (
         wrongPrice(price) ??
