@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
+import type { RequestOutcome } from '../domain/request-outcome.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
 import { hotPath } from './hot-path.ts';
@@ -20,7 +21,7 @@ import { NOT_ACCEPTABLE, plainProblem, sendProblem } from './protocol/problem.ts
 import { addRateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects } from './protocol/transport.ts';
-import { type RequestOutcome, recorder } from './record.ts';
+import { recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
 import { type AddPage, addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';

@@ -1,18 +1,9 @@
 /** Records every request: a log line, and an outcome for metrics. */
 import type { Logger } from 'pino';
 import { loggableError } from '../domain/errors.ts';
+import type { RequestOutcome } from '../domain/request-outcome.ts';
 import type { Grant } from '../domain/scope.ts';
 import type { Tier } from '../snapshot/document/answer.ts';
-
-export interface RequestOutcome {
-  /** The route's pattern, such as `/v1/machines/{id}`, or `(none)`. Never a raw path. */
-  readonly route: string;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-  readonly tier: Tier | undefined;
-  readonly lasts?: boolean | undefined;
-}
 
 export const NO_ROUTE = '(none)';
 

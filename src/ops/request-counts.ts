@@ -3,16 +3,7 @@
  * makes series of the numbers at a scrape.
  */
 
-/** The facts of a finished request. `route` is a pattern, never a path: callers must not create series. */
-export interface RequestOutcome {
-  readonly route: string;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-  readonly tier: string | undefined;
-  /** True for a stream, a download and a request that waited for changes. */
-  readonly lasts?: boolean | undefined;
-}
+import type { RequestOutcome } from '../domain/request-outcome.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
 

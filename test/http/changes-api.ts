@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { expect } from 'vitest';
+import type { RequestOutcome } from '../../src/domain/request-outcome.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
-import type { RequestOutcome } from '../../src/http/record.ts';
 import type { Page } from '../features/feed/copy.ts';
 import type { sceneForEachTest } from '../snapshot/scene.ts';
 import { feedPublisher } from '../support/feed-publisher.ts';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import type { RequestOutcome } from '../../src/domain/request-outcome.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
-import type { RequestOutcome } from '../../src/http/record.ts';
 import { type MemoryTokens, memoryCatalogue, memoryClusters, memorySearch, memoryTokens } from './readers.ts';
 
 export interface TestApi extends AsyncDisposable {
