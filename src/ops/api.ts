@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance } from 'fastify';
-import { Away, BadRequest } from './parameters.ts';
+import { BadRequest } from './parameters.ts';
 import type { OpsPart } from './part.ts';
 
 /** Adds the routes of all parts. An error is `{"error": "…"}`, with the `field` if one is wrong. */
@@ -13,8 +13,7 @@ export async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): P
     (api, _, done) => {
       api.setErrorHandler((error: FastifyError, _, reply) => {
         const status = error.statusCode ?? 500;
-        const isShown = status < 500 || error instanceof Away;
-        const text = isShown ? error.message : 'an internal error occurred; see the log of the process';
+        const text = status < 500 ? error.message : 'an internal error occurred; see the log of the process';
         const field = error instanceof BadRequest ? { field: error.field } : {};
         return reply.code(status).send({ error: text, ...field });
       });

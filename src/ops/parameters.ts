@@ -27,10 +27,6 @@ export class Conflict extends Error {
   readonly statusCode = 409;
 }
 
-export class Away extends Error {
-  readonly statusCode = 503;
-}
-
 export function textOf(query: unknown, name: string): string | undefined {
   const value = anyFieldOf(query, name);
   if (value === undefined || value === '') return undefined;
