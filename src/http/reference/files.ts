@@ -22,13 +22,8 @@ export function programName(folder = FOLDER): string | undefined {
   }
 }
 
-export interface ProgramFile {
-  /** Undefined if the file is unpacked for the client. */
-  readonly bytes: number | undefined;
-  open(): Readable;
-}
-
-export async function programFile(name: string, coding: Coding): Promise<ProgramFile> {
+/** Returns the file in a coding. `bytes` is undefined if it is unpacked for the client. */
+export async function programFile(name: string, coding: Coding) {
   const path = join(FOLDER, `${name}.br`);
   if (coding === 'identity')
     return { bytes: undefined, open: () => createReadStream(path).pipe(createBrotliDecompress()) };

@@ -5,20 +5,8 @@ const CHECK_EVERY_MS = 2000;
 /** Proxies and browsers close a connection that is silent for longer. */
 const BEAT_EVERY_MS = 15_000;
 
-export interface ChangeFeed extends Disposable {
-  /** Answers with events until the page closes: `change` at once and after each change of the mark. */
-  open(request: FastifyRequest, reply: FastifyReply): void;
-  check(): Promise<void>;
-  /** Returns the mark before a read, so that a page can tell whether its data is older than an event. */
-  mark(): Promise<string | undefined>;
-}
-
 /** @param mark returns a text that differs after each change @param onChange called before the pages are notified */
-export function changeFeed(
-  mark: () => Promise<string>,
-  onChange: () => void,
-  everyMs = CHECK_EVERY_MS,
-): ChangeFeed {
+export function changeFeed(mark: () => Promise<string>, onChange: () => void, everyMs = CHECK_EVERY_MS) {
   const pages = new Set<FastifyReply['raw']>();
   let last: string | undefined;
   const timers: NodeJS.Timeout[] = [];
@@ -49,12 +37,14 @@ export function changeFeed(
   };
   return {
     check,
+    /** Returns the mark before a read, so that a page can tell whether its data is older than an event. */
     async mark() {
       // Without an open page, no timer checks for changes.
       if (pages.size === 0) await check();
       return last;
     },
-    open(request, reply) {
+    /** Answers with events until the page closes: `change` at once and after each change of the mark. */
+    open(request: FastifyRequest, reply: FastifyReply) {
       reply.hijack();
       const page = reply.raw;
       for (const [name, value] of Object.entries(reply.getHeaders())) {

@@ -3,13 +3,7 @@ import type { ServerResponse } from 'node:http';
 
 const CHECK_EVERY_MS = 400;
 
-export interface OpenResponses extends Disposable {
-  add(key: string, response: ServerResponse): void;
-}
-
-export function openResponses(
-  live: (keys: readonly string[]) => Promise<ReadonlySet<string>>,
-): OpenResponses {
+export function openResponses(live: (keys: readonly string[]) => Promise<ReadonlySet<string>>) {
   const open = new Map<ServerResponse, string>();
   let isChecking = false;
   const check = async () => {
@@ -23,7 +17,7 @@ export function openResponses(
   };
   const timer = setInterval(() => void check(), CHECK_EVERY_MS).unref();
   return {
-    add(key, response) {
+    add(key: string, response: ServerResponse) {
       open.set(response, key);
       const remove = () => open.delete(response);
       response.once('finish', remove).once('close', remove);
