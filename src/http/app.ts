@@ -147,7 +147,7 @@ function addHeaders(
 /** Puts the hot path and CORS in front of the framework. */
 function addListeners(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps, drain: Drain): void {
   const { trustProxy = [], corsOrigins: origins } = deps;
-  const { limits, recorder, tokens, admit = () => {}, rateLimit, responses } = answering;
+  const { limits, recorder, tokens, admit, rateLimit, responses } = answering;
   const { isClosing, closeLater } = drain;
   const { idleTimeoutMs } = limits;
   const addressOf = clientAddress(trustProxy);

@@ -52,7 +52,7 @@ export interface GuardDeps {
   readonly tokens: TokenReader;
   readonly withDeadline: WithDeadline;
   readonly rateLimit?: RateLimit | undefined;
-  readonly admit?: ((socket: Socket) => void) | undefined;
+  readonly admit: (socket: Socket) => void;
 }
 
 export function guard(
@@ -67,7 +67,7 @@ export function guard(
     return whenThere(found instanceof Promise ? withDeadline(found) : found, (grant) => {
       if (grant === undefined) return INVALID_TOKEN;
       request.grant = grant;
-      admit?.(request.raw.socket);
+      admit(request.raw.socket);
       const problem = scope && !grant.scopes.includes(scope) ? lacking : undefined;
       if (!rateLimit) return problem;
       return rateLimit(request, reply).then((tooMany) => tooMany ?? problem);

@@ -157,7 +157,7 @@ export async function refuseOld(
   asOf: string | undefined,
   findNextRun: FindNextRun,
 ): Promise<void> {
-  sendProblem(reply, await tooOld(headers, asOf, Date.now(), findNextRun));
+  sendProblem(reply, await tooOld(headers, asOf, findNextRun));
 }
 
 async function compress(body: EncodedBody): Promise<void> {

@@ -45,7 +45,6 @@ export function isYoungEnough(
 export async function tooOld(
   headers: IncomingHttpHeaders,
   asOf: string | undefined,
-  now: number,
   findNextRun: FindNextRun,
 ): Promise<Problem> {
   const cacheControl = headers['cache-control'] ?? '';
@@ -53,7 +52,7 @@ export async function tooOld(
   if (maxAge === 'invalid')
     return invalidParameter('header', 'Cache-Control', cacheControlParameter, cacheControl);
   const nextRun = asOf === undefined ? undefined : await findNextRun(asOf).catch(() => undefined);
-  return dataTooOld({ asOf, maxAge: maxAge ?? 0, now, nextRun });
+  return dataTooOld({ asOf, maxAge: maxAge ?? 0, now: Date.now(), nextRun });
 }
 
 interface TooOld {

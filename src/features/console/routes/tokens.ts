@@ -9,6 +9,7 @@ import {
   BadRequest,
   Conflict,
   fieldOf,
+  found,
   idOf,
   NotFound,
   nameOf,
@@ -49,7 +50,7 @@ export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
     const id = idOf(request.params, 'id', 'token');
     const graceMs = graceOf(request.body);
     const rotated = await changes(request, anyReasonOf(request.body)).rotateToken(id, graceMs);
-    if (rotated === 'unknown') throw noToken(id);
+    if (rotated === 'unknown') throw new NotFound(noToken(id));
     if (typeof rotated === 'string')
       throw new Conflict(`token ${id} is ${rotated} and cannot be rotated; create a new one`);
     const { oldExpiresAt, ...made } = rotated;
@@ -57,13 +58,12 @@ export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
   });
   api.post('/tokens/:id/revoke', ADMIN, async (request): Promise<Published<RevokedToken>> => {
     const id = idOf(request.params, 'id', 'token');
-    const outcome = await changes(request, reasonOf(request.body)).revokeToken(id);
-    if (outcome === undefined) throw noToken(id);
+    const outcome = found(await changes(request, reasonOf(request.body)).revokeToken(id), noToken(id));
     return { id, wasRevoked: outcome === 'was revoked', published: await publish(context) };
   });
 }
 
-const noToken = (id: number) => new NotFound(`there is no token ${id}`);
+const noToken = (id: number) => `there is no token ${id}`;
 
 function scopesOf(body: unknown): readonly Scope[] {
   const given = anyFieldOf(body, 'scopes');
