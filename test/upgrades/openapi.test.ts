@@ -1,28 +1,14 @@
 /** Today's OpenAPI document breaks no client of a kept release. */
-import { pino } from 'pino';
-import { afterAll, describe, expect, it } from 'vitest';
-import { FEATURE_SETTINGS } from '../../src/app/features.ts';
-import { apiOptions, composeReader } from '../../src/app/reader.ts';
+import { describe, expect, it } from 'vitest';
+import { openApiText } from '../../site/build/openapi.ts';
 import { VERSION } from '../../src/config/package.ts';
-import { readSettings } from '../../src/config/settings.ts';
-import { buildApp } from '../../src/http/app.ts';
 import { readFixture } from './support/fixture.ts';
 import { breakingChanges } from './support/openapi.ts';
 
 /** Documents before 0.1.0 were no promise. */
 const RELEASES = ['0.1.0'];
 
-const opened = new AsyncDisposableStack();
-afterAll(() => opened.disposeAsync());
-/** The document needs no server. */
-const settings = readSettings(
-  { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', REDIS_URL: 'redis://127.0.0.1:1' },
-  FEATURE_SETTINGS,
-);
-const reader = opened.use(await composeReader({ settings }, pino({ level: 'silent' })));
-const app = buildApp({ ...reader, logger: false, version: VERSION, ...apiOptions(settings) });
-opened.defer(() => app.close());
-const { body } = await app.inject('/openapi.json');
+const body = await openApiText(VERSION);
 // biome-ignore lint/suspicious/noExplicitAny: the tests change any part of the document.
 type Mutable = any;
 const today = (): Mutable => JSON.parse(body);
