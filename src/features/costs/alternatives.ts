@@ -16,6 +16,7 @@ import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
 import { type FoundMachine, findMachine, machineAt, ofTerm } from '../../snapshot/catalogue/find-machine.ts';
+import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
 import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
 import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
 import type { Rows } from '../../snapshot/catalogue/rows.ts';
@@ -106,23 +107,32 @@ const bySaving = (a: Alternative, b: Alternative): number =>
 const BY_PRICE = { by: 'price', descending: false } as const;
 
 const SEARCHES_AT_MOST = 1000;
-/** Candidates of one index by question: clusters of one machine have the same ones. */
-const searched = new WeakMap<Rows, LRUCache<string, readonly Candidate[]>>();
+
+interface Searched {
+  /** Undefined if no entry applies. Another object may have other prices under the same key. */
+  readonly own: OwnPrices | undefined;
+  readonly candidates: readonly Candidate[];
+}
+
+/** Searches of one index by question: clusters of one machine have the same ones. */
+const searched = new WeakMap<Rows, LRUCache<string, Searched>>();
 
 /** Returns the machines that cost least per minute. */
 function cheapestPerMinute(
-  { state: { index }, question: { term }, book, entries }: Inputs,
+  { state: { index }, question: { term }, entries }: Inputs,
   books: PriceBooks,
   filters: Filters,
   most: number,
 ): readonly Candidate[] {
   const view = term === 'on_demand' ? index : ofTerm(index, term);
   const own = books.own(view, entries, term);
-  const found = searched.get(index.rows) ?? lruOfEntries<string, readonly Candidate[]>(SEARCHES_AT_MOST);
+  // Read after the own prices: if an entry begins between the two lines, no later question finds what is kept here.
+  const book = books.book(entries, term);
+  const found = searched.get(index.rows) ?? lruOfEntries<string, Searched>(SEARCHES_AT_MOST);
   searched.set(index.rows, found);
   const key = JSON.stringify([term, own?.key, filters, most]);
   const known = found.get(key);
-  if (known) return known;
+  if (known !== undefined && known.own === own) return known.candidates;
   const { rows } = own
     ? searchOwn(view, own, filters, BY_PRICE, most)
     : search(view, filters, BY_PRICE, most);
@@ -132,7 +142,7 @@ function cheapestPerMinute(
     const price = foundPrice(machine, term, book);
     return price.price ? [{ machine, price, node: price.price }] : [];
   });
-  found.set(key, candidates);
+  found.set(key, { own, candidates });
   return candidates;
 }
 
