@@ -75,15 +75,10 @@ export function idOf(params: unknown, name: string, what: string): number {
   throw new NotFound(`there is no ${what} ${text}`);
 }
 
-export interface Window {
-  readonly limit: number;
-  readonly offset: number;
-}
-
 const PAGE = 100;
 const LARGEST_PAGE = 1000;
 
-export function windowOf(query: unknown): Window {
+export function windowOf(query: unknown) {
   return {
     limit: integerOf(query, 'limit', 1, LARGEST_PAGE) ?? PAGE,
     offset: integerOf(query, 'offset', 0, 2_000_000_000) ?? 0,
