@@ -1,12 +1,15 @@
 /** An idle timeout: ends a request that sends nothing for too long, whatever the length of the whole. */
-export type SilenceDeadline = ReturnType<typeof silenceDeadline>;
+export interface SilenceDeadline {
+  readonly signal: AbortSignal;
+  /** Waits for the next chunk, at most for the deadline or `ms`. The time between two waits does not count. */
+  during<T>(next: Promise<T>, ms?: number): Promise<T>;
+}
 
-export function silenceDeadline(silenceMs: number) {
+export function silenceDeadline(silenceMs: number): SilenceDeadline {
   const controller = new AbortController();
   return {
     signal: controller.signal,
-    /** Waits for the next chunk, at most for the deadline or `ms`. The time between two waits does not count. */
-    async during<T>(next: Promise<T>, ms = silenceMs): Promise<T> {
+    async during(next, ms = silenceMs) {
       const timer = setTimeout(() => controller.abort(), ms);
       try {
         return await next;
