@@ -46,7 +46,7 @@ const faultsOfCi = {
   include: ['cache-killed', 'postgres-hung', 'worker-killed-at-random'].map(
     (name) => `test/faults/${name}.test.ts`,
   ),
-  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3' },
+  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', FAULT_OFFERS: '10000' },
   fileParallelism: true,
   // They wait for most of their time, but three at once are late on two cores.
   maxWorkers: 2,

@@ -7,7 +7,7 @@ import { Prober } from './support/prober.ts';
 import { record } from './support/row.ts';
 import { openWorkerStack, runsOf, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';
 
-const OFFERS = 50_000;
+const OFFERS = Number(process.env.FAULT_OFFERS ?? 50_000);
 /** 200 in the long form. */
 const KILLS = Number(process.env.FAULT_KILLS ?? 10);
 /** After this many stored editions a guard stops one. */

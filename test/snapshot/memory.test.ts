@@ -17,9 +17,9 @@ async function measure(limit: number, what: string): Promise<{ really: number; c
 
 describe('the memory of a reader', () => {
   it.each([
-    ['lists of machines', 'regions', 12_000_000],
-    ['single machines', 'machines', 12_000_000],
-    ['tokens and the clusters of their organizations', 'tokens', 12_000_000],
+    ['lists of machines', 'regions', 6_000_000],
+    ['single machines', 'machines', 6_000_000],
+    ['tokens and the clusters of their organizations', 'tokens', 6_000_000],
   ])(
     'stays under its limit in the real process when far more %s are read',
     { timeout: 180_000 },

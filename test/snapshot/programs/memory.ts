@@ -38,7 +38,7 @@ const logger = pino({ level: 'silent' });
 const PROVIDER = { id: 5, name: 'Hetzner' };
 const MACHINES = 50;
 /** Regions. */
-const COUNTS: Readonly<Record<string, number>> = { regions: 1200, machines: 600 };
+const COUNTS: Readonly<Record<string, number>> = { regions: 600, machines: 300 };
 /** Machines of a region that are read one by one. */
 const ASKED_MACHINES = 10;
 const keys = new CacheKeys('of-the-test', 1);
@@ -78,7 +78,7 @@ for (const region of regions) {
     rows.map(({ id }) => [id, region.id] as const),
   );
 }
-const tokens = Array.from({ length: what === 'tokens' ? 8000 : 1 }, () => newToken());
+const tokens = Array.from({ length: what === 'tokens' ? 4000 : 1 }, () => newToken());
 for (const [i, token] of tokens.entries()) {
   const hash = hashToken(token);
   await publish(clustersContent(i + 1, 1, [], { sources: ['b'] }));
@@ -165,7 +165,7 @@ async function requestAll(limit: number): Promise<() => number> {
 
 /** Collects garbage until late releases, such as those of promises, are done. */
 async function reallyUsed(): Promise<number> {
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < 3; i++) {
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     await setImmediate();
   }
