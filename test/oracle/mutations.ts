@@ -27,8 +27,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'clusters of all organizations are one document',
     file: 'src/snapshot/document/keys.ts',
-    find: "case 'clusters':\n      return ",
-    replace: "case 'clusters':\n      return 'clusters:1' || ",
+    find: "case 'price-book':\n      return ",
+    replace: "case 'price-book':\n      return (name.kind === 'clusters' && 'clusters:1') || ",
   },
   {
     name: 'lost messages are not noticed',
