@@ -4,6 +4,7 @@ import type { AlternativesDocument } from '../../../src/features/costs/alternati
 import type { CostDocument, CostHistoryDocument, CostsDocument } from '../../../src/features/costs/schema.ts';
 import { addMachine, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
+import { until } from '../../support/until.ts';
 import { openCosts } from './scene.ts';
 
 const scene = sceneForEachTest();
@@ -193,6 +194,18 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     ]);
     const list = await api.json<AlternativesDocument>(`${path}?prices=list`);
     expect(idsOf(list.anywhere)).toEqual([ids.other, ids.far, ids.near]);
+  });
+
+  it('have the new price of an entry that a change of the currency restates', async () => {
+    const { dear } = await addMarket();
+    const entry = await addEntry({ machine: dear, price: '0.001' });
+    await using api = await openCosts(scene);
+    const cheapest = async () => (await api.json<AlternativesDocument>(path)).anywhere[0];
+    expect(await cheapest()).toMatchObject({ machine: { id: dear }, price: 0.001 });
+    await scene.sql`update price_book_entries set price = '0.002' where id = ${entry}`;
+    await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${scene.sample.a}`;
+    await scene.publisher.publishDirty();
+    await until(async () => (await cheapest())?.price === 0.002, { timeoutMs: 20_000 });
   });
 
   it('has the errors of the cluster and of its parameters', async () => {
