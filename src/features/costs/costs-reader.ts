@@ -12,7 +12,7 @@ import { costHistory, type TimeSpan } from './history.ts';
 import { type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
 import { BYTES_PER_CLUSTER, type OrganizationCosts, organizationCosts } from './organization-costs.ts';
 import { type PriceQuestion, pricedMachine } from './prices.ts';
-import { costDocument, costsDocument, positionIn } from './shown-costs.ts';
+import { costDocument, costsDocument, POSITION_FORM, positionIn } from './shown-costs.ts';
 
 export type CostsReader = ReturnType<typeof costsReader>;
 
@@ -114,7 +114,9 @@ export function costsReader(options: CostsOptions) {
       page: { readonly limit: number; readonly cursor: string | undefined },
     ): MaybePromise<Answer | undefined> => {
       const after =
-        page.cursor === undefined ? undefined : positionIn(readCursor(question, page.cursor, 0)?.text);
+        page.cursor === undefined
+          ? undefined
+          : positionIn(readCursor(question, page.cursor, 0, POSITION_FORM)?.text);
       if (page.cursor !== undefined && !after) return undefined;
       return whenThere(inputs.clusters(organizationId), (found) => {
         const wanted = parse(organizationId, found.document);

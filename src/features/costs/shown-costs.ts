@@ -85,8 +85,10 @@ interface Position {
 }
 
 /** Returns the position in the text of a cursor. */
+export const POSITION_FORM = /^(\d{1,40}) (.+)$/;
+
 export function positionIn(text = ''): Position | undefined {
-  const [, perMonth, slug] = /^(\d{1,40}) (.+)$/.exec(text) ?? [];
+  const [, perMonth, slug] = POSITION_FORM.exec(text) ?? [];
   return perMonth === undefined || slug === undefined ? undefined : { perMonth: BigInt(perMonth), slug };
 }
 

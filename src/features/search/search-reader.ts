@@ -37,8 +37,9 @@ export interface RecommendQuestion {
   readonly organizationId: number | undefined;
 }
 
-/** Characters of a version in a cursor: enough to distinguish successive versions. */
+/** The start of a version in a cursor: enough characters to distinguish successive versions. */
 const VERSION_LENGTH = 8;
+const VERSION_FORM = /^[\w-]{8}$/;
 
 export type SearchReader = ReturnType<typeof searchReader>;
 
@@ -62,7 +63,7 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
         const { filters, ramUnit, term, sort, limit, cursor, fields } = request;
         const { index } = state;
         const question = questionOf(filters, sort, term);
-        const place = cursor === undefined ? undefined : readCursor(question, cursor, 3);
+        const place = cursor === undefined ? undefined : readCursor(question, cursor, 3, VERSION_FORM);
         if (cursor !== undefined && !place) return undefined;
         const [key = 0, price = 0, id = 0] = place?.numbers ?? [];
         const after = place && { key, price, id };

@@ -21,12 +21,16 @@ export function writeCursor(question: unknown, numbers: readonly number[], text 
   return hashOf(question) + Buffer.concat([bytes, Buffer.from(text)]).toString('base64url');
 }
 
-/** @returns undefined for a text that is no cursor of this question. @param count how many numbers the place has */
-export function readCursor(question: unknown, cursor: string, count: number) {
-  if (!cursor.startsWith(hashOf(question))) return undefined;
+/**
+ * Returns the place of a cursor; undefined for a text that `writeCursor` does not write for this question.
+ * @param count how many numbers the place has @param form of its text; none unless given
+ */
+export function readCursor(question: unknown, cursor: string, count: number, form = /^$/) {
   const bytes = Buffer.from(cursor.slice(HASH_LENGTH), 'base64url');
   const length = count * Float64Array.BYTES_PER_ELEMENT;
   if (bytes.length < length) return undefined;
   const numbers = [...new Float64Array(Uint8Array.from(bytes.subarray(0, length)).buffer)];
-  return numbers.every(Number.isFinite) ? { numbers, text: bytes.toString('utf8', length) } : undefined;
+  const text = bytes.toString('utf8', length);
+  if (!numbers.every(Number.isFinite) || !form.test(text)) return undefined;
+  return writeCursor(question, numbers, text) === cursor ? { numbers, text } : undefined;
 }
