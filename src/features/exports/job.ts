@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/client.ts';
 import { readLineage } from '../../db/lineage.ts';
@@ -46,7 +46,7 @@ async function checkUntil(signal: AbortSignal, options: ExportsOptions): Promise
   const { logger, checkEveryMs = CHECK_EVERY_MS, retryMs = RETRY_MS } = options;
   let failures = 0;
   for (let pauseMs = checkEveryMs; ; ) {
-    await setTimeout(pauseMs, undefined, { signal }).catch(() => {});
+    await sleep(pauseMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     const began = performance.now();
     const observe = (outcome: Parameters<ExportObserver>[0]) =>
