@@ -1,6 +1,7 @@
 import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { SyncJob } from '../src/app/actions/source.ts';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
 import { Disposer } from '../src/app/disposer.ts';
 import { FEATURES } from '../src/app/features.ts';
@@ -24,7 +25,7 @@ import { startRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
-import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from './queues.ts';
+import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE } from './queues.ts';
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { storeSchedules } from './store-schedules.ts';
 import { type SyncDependencies, syncProcessor } from './sync-job.ts';

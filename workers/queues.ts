@@ -6,8 +6,6 @@ import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { AttemptFailed } from './retry.ts';
 
-export type { SyncJob } from '../src/app/actions/source.ts';
-
 export const SYNC_QUEUE = 'sync';
 export const SWEEP_QUEUE = 'sweep';
 

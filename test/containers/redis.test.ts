@@ -3,11 +3,12 @@ import type { StartedRedisContainer } from '@testcontainers/redis';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import type { SyncJob } from '../../src/app/actions/source.ts';
 import { openRedis, type RedisUse, redisReady } from '../../src/redis/redis.ts';
 import { encodeDocument, parseHeader } from '../../src/snapshot/document/format.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';
-import { jobId, openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { jobId, openQueues, QUEUE_PREFIX, SYNC_QUEUE } from '../../workers/queues.ts';
 import { DOCKER, needs } from '../support/needs.ts';
 import { startRedisContainer } from './images.ts';
 

@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
+import type { SyncJob } from '../../src/app/actions/source.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
@@ -8,7 +9,6 @@ import { dirtyDocuments } from '../../src/db/versions.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
-import type { SyncJob } from '../../workers/queues.ts';
 import { type FaultyUpstream, faultyUpstream } from './faulty-upstream.ts';
 import { createDatabase, type TestDatabase } from './postgres.ts';
 import { startTestRedis, type TestRedis } from './redis.ts';

@@ -1,10 +1,10 @@
 /** Runs that an operator cancels, with real workers. */
 import { expect, it } from 'vitest';
+import type { SyncJob } from '../../src/app/actions/source.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import type { Decider } from '../../src/domain/operator.ts';
-import type { SyncJob } from '../../workers/queues.ts';
 import { syncProcessor } from '../../workers/sync-job.ts';
 import { until } from '../support/until.ts';
 import {

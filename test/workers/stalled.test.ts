@@ -2,12 +2,13 @@
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import type { SyncJob } from '../../src/app/actions/source.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { beginRun, finishRun, NO_COUNTS } from '../../src/db/sync/run.ts';
 import { claimSlot, setSlotDue } from '../../src/db/sync/slots.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { ALWAYS_REPEATED, openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { ALWAYS_REPEATED, openQueues, QUEUE_PREFIX, SYNC_QUEUE } from '../../workers/queues.ts';
 import { syncProcessor } from '../../workers/sync-job.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
