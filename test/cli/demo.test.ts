@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fleetbook } from '../support/fleetbook.ts';
+import { until } from '../support/until.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
 
 interface Source {
@@ -31,7 +32,8 @@ describe('fleetbook demo', () => {
     up = closing.use(
       await startUp(home.path, { FLEETBOOK_HOME: home.path, ...others }, ['demo', '--no-open']),
     );
-    const [, folder = ''] = /FLEETBOOK_HOME=(\S+)/.exec(up.output()) ?? [];
+    // The demo prints this line after those that `startUp` waits for.
+    const [, folder = ''] = await until(() => /FLEETBOOK_HOME=(\S+)\n/.exec(up.output()));
     command = async (...args) => {
       const { stdout, stderr } = await fleetbook([...args, '--json'], { FLEETBOOK_HOME: folder });
       expect(stderr).toBe('');
