@@ -5,7 +5,8 @@ import { entriesOf } from '../http/json-entries.ts';
 import { eachRegion, nothingListed } from '../http/lists.ts';
 import { label } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
-import { regionPriceItems } from '../schema/region-prices.ts';
+import { LeftOut } from '../schema/left-out.ts';
+import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
 import { readRow, unusable, valueIn } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceError, SourceHttp } from '../source.ts';
 import { badAnswer } from '../source.ts';
@@ -54,7 +55,18 @@ export const adapter: CatalogueAdapter = {
     }
     const files = (regionCode: string) => (offer: Offer) => indexes.get(offer)?.get(regionCode);
     const regions = indexes.get(MACHINES)?.keys() ?? [];
-    yield* eachRegion(regions, (code) => readRegion(http, code, files(code), now()), failures);
+    const leftOut = new LeftOut();
+    const prices = new RegionPrices(leftOut);
+    yield* eachRegion(
+      regions,
+      async (code) => {
+        const { items, found } = await readRegion(http, code, files(code), now(), leftOut);
+        for (const price of found) prices.addTiers(code, price);
+        return items;
+      },
+      failures,
+    );
+    yield* prices.items(['gp3', 'gp2']);
   },
 };
 
@@ -88,12 +100,14 @@ async function readRegion(
   regionCode: string,
   files: (offer: Offer) => string | undefined,
   now: Date,
-): Promise<CatalogueItem[]> {
+  leftOut: LeftOut,
+): Promise<{ readonly items: readonly CatalogueItem[]; readonly found: readonly FoundPrice[] }> {
   const answer = await http.streamIfModified(files(MACHINES) ?? '');
-  if ('unmodified' in answer) return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
+  if ('unmodified' in answer)
+    return { items: [{ kind: 'unmodified', validator: answer.unmodified, regionCode }], found: [] };
   const { body, url, validator } = answer;
   const where = url.origin + url.pathname;
-  const file = new RegionFile(regionCode, where, now);
+  const file = new RegionFile(regionCode, where, now, leftOut);
   for await (const { map, key, value } of entriesOf(body, { maps: MAPS, isWanted: file.isWanted, where }))
     file.add(map, key, value);
   const [first] = file.machines.values();
@@ -102,10 +116,9 @@ async function readRegion(
   items.push(...file.rejected);
   for (const [name, rows] of Map.groupBy(file.machines.values(), (machine) => machine.name))
     items.push(offerOrRejected(name, regionCode, () => offered(name, regionCode, rows, file)));
-  const prices = [...file.storage(), ...(await networkPrices(http, regionCode, files, now, file.leftOut))];
-  items.push(...regionPriceItems(regionCode, prices, ['gp3', 'gp2']), ...file.leftOut.rows(regionCode));
+  const found = [...file.storage(), ...(await networkPrices(http, regionCode, files, now, leftOut))];
   if (validator !== undefined && !file.changesLater) items.push({ kind: 'validator', validator, regionCode });
-  return items;
+  return { items, found };
 }
 
 /** Returns one type in one region from the rows with its price: mostly one, sometimes a second one at zero dollars. */

@@ -29,7 +29,7 @@ export function tiersOf(steps: readonly OfferedTier[]): OfferedTier[] {
 }
 
 /** Yields the prices of a region. The default of each item is the first of `preferred` that the region has, else its first by name. */
-export function* regionPriceItems(
+function* regionPriceItems(
   regionCode: string,
   found: readonly FoundPrice[],
   preferred: readonly string[] = [],

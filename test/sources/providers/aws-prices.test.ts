@@ -213,6 +213,8 @@ describe('a price of a region of AWS', () => {
     );
   const problemsIn = (items: readonly CatalogueItem[]) =>
     items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : []));
+  const unreadIn = (items: readonly CatalogueItem[]) =>
+    items.flatMap((item) => (item.kind === 'unread-prices' ? [item.items] : []));
 
   it('is that of volumes by size: gp3 first, else gp2', async () => {
     const V = volume('gp2');
@@ -238,6 +240,19 @@ describe('a price of a region of AWS', () => {
     const items = await itemsOf([withVolumes({ V: volume('gp3'), W: volume('gp3') }, terms)]);
     expect([pricesIn(items), items.filter(({ kind }) => kind === 'offer').length]).toEqual([[], 1]);
     expect(problemsIn(items)).toEqual([expect.stringContaining(reason)]);
+    // Regions keep their last prices of an item that has none in any file.
+    expect(unreadIn(items)).toEqual([['block_storage']]);
+  });
+
+  it('is not kept from an earlier run if another price of its item can be used', async () => {
+    const items = await itemsOf([
+      withVolumes(
+        { V: volume('gp2'), W: volume('gp3') },
+        { V: onDemand('0.1', 'GB-Mo'), W: onDemand('0', 'GB-Mo') },
+      ),
+    ]);
+    expect([pricesIn(items), unreadIn(items)]).toEqual([[['gp2', true, '0.1']], []]);
+    expect(problemsIn(items)).toEqual([expect.stringContaining('has no price above 0')]);
   });
 
   it('without a product of traffic or addresses is unknown, and no problem', async () => {
