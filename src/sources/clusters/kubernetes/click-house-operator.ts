@@ -1,14 +1,10 @@
 /** Common parts of the resources of ClickHouse's operator: `api/v1alpha1` in ClickHouse/clickhouse-operator. */
 import { z } from 'zod';
-import { countOrNone, label } from '../../schema/fields.ts';
+import { countOrNone } from '../../schema/fields.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './kind.ts';
-import { Metadata, oneCluster, readObject } from './metadata.ts';
+import { Conditions, Metadata, oneCluster, readObject } from './metadata.ts';
 import { Labels, NodeAffinity, Resources, VolumeClaim } from './placement.ts';
-
-export const Conditions = z
-  .array(z.object({ type: z.string(), status: z.string(), reason: label.nullish() }))
-  .nullish();
 
 const Operated = z.object({
   metadata: Metadata,

@@ -19,6 +19,11 @@ export const Metadata = z.object({
 });
 export type Metadata = z.infer<typeof Metadata>;
 
+/** Of the status of an object, as Kubernetes' conventions have them. */
+export const Conditions = z
+  .array(z.object({ type: z.string(), status: z.string(), reason: label.nullish() }))
+  .nullish();
+
 /** Fields of every cluster of an object, from its labels and annotations. */
 type Named = Pick<DescribedCluster, 'tenant' | 'provider' | 'region' | 'user'> & {
   readonly machineType: string | undefined;

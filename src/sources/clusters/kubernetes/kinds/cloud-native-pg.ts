@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { DescribedDisk } from '../../../../domain/cluster.ts';
 import { count, countOrNone, invalid, label } from '../../../schema/fields.ts';
-import { Conditions } from '../click-house-operator.ts';
 import type { ClusterKind } from '../kind.ts';
-import { Metadata, oneCluster, readObject } from '../metadata.ts';
+import { Conditions, Metadata, oneCluster, readObject } from '../metadata.ts';
 import { Labels, NodeAffinity, Resources } from '../placement.ts';
 import { diskSize, volumeSize } from '../quantity.ts';
 
