@@ -12,7 +12,7 @@ import { freePort } from '../../../src/processes/port.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { QUEUE_PREFIX, SYNC_QUEUE } from '../../../workers/queues.ts';
-import { CLI, type Program, startProgram } from '../../support/program.ts';
+import { CLI, type Program, SOURCES, startProgram } from '../../support/program.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { type Agreeing, disagreements } from './agreement.ts';
@@ -111,7 +111,8 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
     reader,
     token,
     async startWorker(strike) {
-      return startProgram(CLI, ['work'], {
+      // `die-at.ts` sets the tracer of the sources; the bundle has its own.
+      return startProgram(strike ? SOURCES : CLI, ['work'], {
         env: {
           ...env,
           ...(strike && { NODE_OPTIONS: `--import=${DIE_AT}`, ...strike }),
