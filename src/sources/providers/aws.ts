@@ -5,10 +5,10 @@ import { entriesOf } from '../http/json-entries.ts';
 import { eachRegion, nothingListed } from '../http/lists.ts';
 import { label } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
-import { LeftOut } from '../schema/left-out.ts';
-import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
+import type { LeftOut } from '../schema/left-out.ts';
+import { regionPriceItems, unreadPrices } from '../schema/region-prices.ts';
 import { readRow, unusable, valueIn } from '../schema/rows.ts';
-import type { CatalogueAdapter, CatalogueItem, SourceError, SourceHttp } from '../source.ts';
+import type { CatalogueAdapter, CatalogueItem, SourceError, SourceHttp, UnreadItem } from '../source.ts';
 import { badAnswer } from '../source.ts';
 import { awsFacts } from './aws/facts.ts';
 import { networkPrices } from './aws/network-prices.ts';
@@ -55,18 +55,9 @@ export const adapter: CatalogueAdapter = {
     }
     const files = (regionCode: string) => (offer: Offer) => indexes.get(offer)?.get(regionCode);
     const regions = indexes.get(MACHINES)?.keys() ?? [];
-    const leftOut = new LeftOut();
-    const prices = new RegionPrices(leftOut);
-    yield* eachRegion(
-      regions,
-      async (code) => {
-        const { items, found } = await readRegion(http, code, files(code), now(), leftOut);
-        for (const price of found) prices.addTiers(code, price);
-        return items;
-      },
-      failures,
-    );
-    yield* prices.items(['gp3', 'gp2']);
+    const read: ReadPrices = { found: new Set(), leftOut: [] };
+    yield* eachRegion(regions, (code) => readRegion(http, code, files(code), now(), read), failures);
+    yield* unreadPrices(read.found, read.leftOut);
   },
 };
 
@@ -95,19 +86,24 @@ async function* readIndex(
   return files;
 }
 
+/** Of all regions. Rejected rows name their region: a row without one causes all files to be read again. */
+interface ReadPrices {
+  readonly found: Set<UnreadItem>;
+  readonly leftOut: LeftOut[];
+}
+
 async function readRegion(
   http: SourceHttp,
   regionCode: string,
   files: (offer: Offer) => string | undefined,
   now: Date,
-  leftOut: LeftOut,
-): Promise<{ readonly items: readonly CatalogueItem[]; readonly found: readonly FoundPrice[] }> {
+  read: ReadPrices,
+): Promise<CatalogueItem[]> {
   const answer = await http.streamIfModified(files(MACHINES) ?? '');
-  if ('unmodified' in answer)
-    return { items: [{ kind: 'unmodified', validator: answer.unmodified, regionCode }], found: [] };
+  if ('unmodified' in answer) return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
   const { body, url, validator } = answer;
   const where = url.origin + url.pathname;
-  const file = new RegionFile(regionCode, where, now, leftOut);
+  const file = new RegionFile(regionCode, where, now);
   for await (const { map, key, value } of entriesOf(body, { maps: MAPS, isWanted: file.isWanted, where }))
     file.add(map, key, value);
   const [first] = file.machines.values();
@@ -116,9 +112,12 @@ async function readRegion(
   items.push(...file.rejected);
   for (const [name, rows] of Map.groupBy(file.machines.values(), (machine) => machine.name))
     items.push(offerOrRejected(name, regionCode, () => offered(name, regionCode, rows, file)));
-  const found = [...file.storage(), ...(await networkPrices(http, regionCode, files, now, leftOut))];
+  const prices = [...file.storage(), ...(await networkPrices(http, regionCode, files, now, file.leftOut))];
+  items.push(...regionPriceItems(regionCode, prices, ['gp3', 'gp2']), ...file.leftOut.rows(regionCode));
+  for (const { item } of prices) read.found.add(item);
+  read.leftOut.push(file.leftOut);
   if (validator !== undefined && !file.changesLater) items.push({ kind: 'validator', validator, regionCode });
-  return { items, found };
+  return items;
 }
 
 /** Returns one type in one region from the rows with its price: mostly one, sometimes a second one at zero dollars. */

@@ -29,7 +29,7 @@ export function tiersOf(steps: readonly OfferedTier[]): OfferedTier[] {
 }
 
 /** Yields the prices of a region. The default of each item is the first of `preferred` that the region has, else its first by name. */
-function* regionPriceItems(
+export function* regionPriceItems(
   regionCode: string,
   found: readonly FoundPrice[],
   preferred: readonly string[] = [],
@@ -53,6 +53,20 @@ export const KINDS = {
   database_plan: 'database plans',
 } as const satisfies Readonly<Record<UnreadItem, string>>;
 const ITEMS = Object.keys(KINDS) as readonly UnreadItem[];
+
+/**
+ * Yields the items of which prices were left out and none was found: their payload has a new format, and regions keep their
+ * last prices. @param unread items whose payload could not be read
+ */
+export function* unreadPrices(
+  found: ReadonlySet<UnreadItem>,
+  leftOut: readonly LeftOut[],
+  unread: ReadonlySet<UnreadItem> = new Set(),
+): Generator<CatalogueItem> {
+  const isLeftOut = (item: UnreadItem) => leftOut.some((each) => each.has(KINDS[item]));
+  const items = ITEMS.filter((item) => unread.has(item) || (!found.has(item) && isLeftOut(item)));
+  if (items.length > 0) yield { kind: 'unread-prices', items };
+}
 
 /**
  * Returns the regions in a place: `GRA9` is in GRA, `RBX-A` in RBX, and `fr-par-1` in fr-par. Some providers sell machines by
@@ -139,10 +153,7 @@ export class RegionPrices {
       [...this.#found.values()].flatMap((prices) => prices.map(({ item }) => item)),
     );
     if (this.#plans.size > 0) found.add('database_plan');
-    const isUnread = (item: UnreadItem) =>
-      this.#unread.has(item) || (!found.has(item) && this.#leftOut.has(KINDS[item]));
-    const unread = ITEMS.filter(isUnread);
-    if (unread.length > 0) yield { kind: 'unread-prices', items: unread };
+    yield* unreadPrices(found, [this.#leftOut], this.#unread);
     yield* this.#leftOut.rows();
   }
 }

@@ -242,6 +242,8 @@ describe('a price of a region of AWS', () => {
     expect(problemsIn(items)).toEqual([expect.stringContaining(reason)]);
     // Regions keep their last prices of an item that has none in any file.
     expect(unreadIn(items)).toEqual([['block_storage']]);
+    // Only the file of this region is read again.
+    expect(items).toContainEqual(expect.objectContaining({ kind: 'rejected', regionCode: REGION }));
   });
 
   it('is not kept from an earlier run if another price of its item can be used', async () => {

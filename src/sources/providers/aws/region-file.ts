@@ -1,6 +1,6 @@
 /** What the offer file of a region states about EC2: machines with their prices and terms, and volumes. */
 import type { OfferedTerm } from '../../../domain/prices/term.ts';
-import type { LeftOut } from '../../schema/left-out.ts';
+import { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, KINDS, tiersOf } from '../../schema/region-prices.ts';
 import { type Row, rowOf, valueIn } from '../../schema/rows.ts';
 import { badAnswer, type RejectedRow } from '../../source.ts';
@@ -18,7 +18,6 @@ export class RegionFile {
   readonly #regionCode: string;
   readonly #where: string;
   readonly #now: Date;
-  readonly #leftOut: LeftOut;
   #begun = false;
   readonly machines = new Map<string, Machine>();
   readonly rejected: RejectedRow[] = [];
@@ -27,12 +26,12 @@ export class RegionFile {
   /** Names of volumes by SKU. */
   readonly #volumes = new Map<string, string>();
   readonly #storage: FoundPrice[] = [];
+  readonly leftOut = new LeftOut();
   /** A term begins in the future. */
   changesLater = false;
 
-  /** @param leftOut receives the prices of volumes and terms that cannot be used */
-  constructor(regionCode: string, where: string, now: Date, leftOut: LeftOut) {
-    [this.#regionCode, this.#where, this.#now, this.#leftOut] = [regionCode, where, now, leftOut];
+  constructor(regionCode: string, where: string, now: Date) {
+    [this.#regionCode, this.#where, this.#now] = [regionCode, where, now];
   }
 
   readonly isWanted = (map: string, sku: string): boolean => {
@@ -58,7 +57,7 @@ export class RegionFile {
     return [...byName].flatMap(([name, prices]) => {
       const tiers = new Set(prices.map((price) => JSON.stringify(price.tiers)));
       if (tiers.size === 1) return prices.slice(0, 1);
-      this.#leftOut.add(KINDS.block_storage, name, `has several prices: ${[...tiers].join(', ')}`);
+      this.leftOut.add(KINDS.block_storage, name, `has several prices: ${[...tiers].join(', ')}`);
       return [];
     });
   }
@@ -83,7 +82,7 @@ export class RegionFile {
       );
       return;
     }
-    const tiers = this.#leftOut.read(KINDS.block_storage, volume, () =>
+    const tiers = this.leftOut.read(KINDS.block_storage, volume, () =>
       tiersOf(stepsOf(terms, this.#now, STORED)),
     );
     if (tiers === undefined) return;
@@ -98,7 +97,7 @@ export class RegionFile {
     const found: { [T in ReservedTerm]?: OfferedTerm } = {};
     for (const [term, row] of reservedTerms(terms, this.#now)) {
       const key = `${this.machines.get(sku)?.name} ${term}`;
-      const price = this.#leftOut.read('reserved prices', key, () => valueIn(row));
+      const price = this.leftOut.read('reserved prices', key, () => valueIn(row));
       if (price !== undefined) found[term] = price;
     }
     if (Object.keys(found).length > 0) this.reserved.set(sku, found);
