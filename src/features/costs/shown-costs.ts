@@ -84,9 +84,10 @@ interface Position {
   readonly slug: string;
 }
 
-/** Returns the position in the text of a cursor. */
+/** The text of a cursor: cost of a month and slug. */
 export const POSITION_FORM = /^(\d{1,40}) (.+)$/;
 
+/** Returns the position in the text of a cursor. */
 export function positionIn(text = ''): Position | undefined {
   const [, perMonth, slug] = POSITION_FORM.exec(text) ?? [];
   return perMonth === undefined || slug === undefined ? undefined : { perMonth: BigInt(perMonth), slug };
