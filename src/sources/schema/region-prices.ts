@@ -55,8 +55,9 @@ export const KINDS = {
 const ITEMS = Object.keys(KINDS) as readonly UnreadItem[];
 
 /**
- * Yields the items of which prices were left out and none was found: their payload has a new format, and regions keep their
- * last prices. @param unread items whose payload could not be read
+ * Yields each item that has no usable price in any region, if some of its prices were left out. Its payload has a new format, so
+ * regions keep their last prices.
+ * @param unread items whose payload could not be read
  */
 export function* unreadPrices(
   found: ReadonlySet<UnreadItem>,
